@@ -2,15 +2,16 @@
 
 import json
 import re
+from dataclasses import replace
+from itertools import count
 from urllib.parse import quote, unquote
-
-import pytest
 
 from controlplane.core import ids, tokens
 from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
 from controlplane.http.access import Requires
 from controlplane.http.route import ControlRoute
 from tests.support.api import FORM, Api
+from tests.support.each import each
 from tests.support.operations import Operation, operations
 from tests.support.world import Company, World, table_dump
 
@@ -30,6 +31,7 @@ PUBLIC = {
 }
 # Pages that don't require a session.
 OPEN_PAGES = {"GET /", "GET /sign-in", "GET /sign-in/callback", "GET /signed-out"}
+_ADDRESSES = count(1)
 _LOCALS = {ids.MEMBER: 16}
 _OTHER_PARAMETERS = {"sessionId": "ses_0123456789abcdefgh", "websiteId": "web_0123456789abcdef", "vendorId": "segment"}
 
@@ -185,7 +187,7 @@ def test_every_operation_has_a_unique_id_and_a_description():
         assert operation.route.return_type is not None, operation.name
 
 
-@pytest.mark.parametrize("operation", PROTECTED, ids=_named)
+@each("operation", PROTECTED, ids=_named)
 class TestAnonymous:
     def test_without_a_credential_returns_401_and_writes_nothing(self, operation: Operation, api: Api, world: World):
         company = world.company()
@@ -219,7 +221,7 @@ class TestAnonymous:
         assert api.call(operation.method, path, raw_body=b"{").code == "UNAUTHORIZED"
 
 
-@pytest.mark.parametrize("operation", SCOPED, ids=_named)
+@each("operation", SCOPED, ids=_named)
 class TestScope:
     def test_a_token_with_every_other_scope_is_refused_with_the_missing_one(
         self, operation: Operation, api: Api, world: World
@@ -241,7 +243,7 @@ class TestScope:
         )
 
 
-@pytest.mark.parametrize("operation", PROTECTED, ids=_named)
+@each("operation", PROTECTED, ids=_named)
 class TestRate:
     def test_responses_to_known_callers_contain_the_rate_limit(self, operation: Operation, api: Api, world: World, now):
         company = world.company()
@@ -257,7 +259,7 @@ def _as_stranger(world: World) -> tuple[Company, str, str]:
     return world.company(), other.owner.token, world.key(other)
 
 
-@pytest.mark.parametrize("operation", BY_QUERY, ids=_named)
+@each("operation", BY_QUERY, ids=_named)
 class TestAnotherOrganizationByQuery:
     def test_another_or_an_unknown_organization_returns_the_same_403(
         self, operation: Operation, api: Api, world: World
@@ -303,7 +305,7 @@ class TestAnotherOrganizationByQuery:
         assert api.call(operation.method, path, company.owner.token, json_body=body).code == "INVALID_PAYLOAD"
 
 
-@pytest.mark.parametrize("operation", BY_PATH + BY_ID, ids=_named)
+@each("operation", BY_PATH + BY_ID, ids=_named)
 class TestAnotherOrganizationById:
     def test_another_organizations_id_looks_exactly_like_an_unknown_one(
         self, operation: Operation, api: Api, world: World
@@ -334,7 +336,7 @@ class TestAnotherOrganizationById:
             assert api.call(operation.method, path, token, json_body=body).code == "NOT_FOUND", named
 
 
-@pytest.mark.parametrize("operation", WITH_BODY, ids=_named)
+@each("operation", WITH_BODY, ids=_named)
 class TestHostileBody:
     def test_a_hostile_body_returns_400_and_changes_only_the_counter(
         self, operation: Operation, api: Api, world: World
@@ -364,7 +366,7 @@ class TestHostileBody:
         assert api.call(operation.method, path, company.owner.token, raw_body=body).code == "PAYLOAD_TOO_LARGE"
         assert api.call(operation.method, path, raw_body=body).code == "PAYLOAD_TOO_LARGE"
 
-    @pytest.mark.parametrize("media_type", ["text/plain", "application/xml", "application/x-www-form-urlencoded"])
+    @each("media_type", ["text/plain", "application/xml", "application/x-www-form-urlencoded"])
     def test_another_media_type_returns_415(self, operation: Operation, media_type: str, api: Api, world: World):
         company = world.company()
         path = address(operation, company.organization_id)
@@ -386,27 +388,28 @@ HOSTILE_FORMS = {
 }
 
 
-@pytest.mark.parametrize("operation", ANONYMOUS, ids=_named)
+@each("operation", ANONYMOUS, ids=_named)
 class TestAnonymousHostileBody:
-    @pytest.mark.parametrize("body", HOSTILE_BODIES.values(), ids=HOSTILE_BODIES)
+    @each("body", HOSTILE_BODIES.values(), ids=HOSTILE_BODIES)
     def test_an_anonymous_hostile_body_returns_400_and_changes_only_the_counter(
         self, operation: Operation, body: bytes, api: Api
     ):
-        reply = api.post(operation.path, raw_body=body)
+        reply = _another(api).post(operation.path, raw_body=body)
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
         assert _uncounted(table_dump()) == []
 
-    @pytest.mark.parametrize("body", HOSTILE_FORMS.values(), ids=HOSTILE_FORMS)
+    @each("body", HOSTILE_FORMS.values(), ids=HOSTILE_FORMS)
     def test_an_anonymous_hostile_form_returns_400(self, operation: Operation, body: bytes, api: Api):
-        reply = api.post(operation.path, raw_body=body, headers={"Content-Type": FORM})
+        reply = _another(api).post(operation.path, raw_body=body, headers={"Content-Type": FORM})
         assert reply.status == 400
         assert reply.body["error"] == "invalid_request"
         assert _uncounted(table_dump()) == []
 
-    @pytest.mark.parametrize("value", [None, True, 1, -1.5, "", " ", [], {}, "x" * 100_000, ["a"], {"a": 1}, "\u202e"])
+    @each("value", [None, True, 1, -1.5, "", " ", [], {}, "x" * 100_000, ["a"], {"a": 1}, "\u202e"])
     def test_anonymous_fields_of_the_wrong_type_never_cause_a_500(self, operation: Operation, value: object, api: Api):
+        caller = _another(api)
         for name in valid_body(operation):
-            reply = api.post(operation.path, json_body={**valid_body(operation), name: value})
+            reply = caller.post(operation.path, json_body={**valid_body(operation), name: value})
             assert reply.status in {200, 201, 400, 401}
 
     def test_an_anonymous_request_without_a_body_returns_400(self, operation: Operation, api: Api):
@@ -418,7 +421,7 @@ class TestAnonymousHostileBody:
         assert api.post(operation.path, raw_body=body, headers={"Content-Type": FORM}).status == 413
         assert table_dump() == []
 
-    @pytest.mark.parametrize("media_type", ["text/plain", "application/xml", "multipart/form-data; boundary=x"])
+    @each("media_type", ["text/plain", "application/xml", "multipart/form-data; boundary=x"])
     def test_an_anonymous_body_of_another_media_type_returns_415(self, operation: Operation, media_type: str, api: Api):
         reply = api.post(operation.path, raw_body=b"client_id=a", headers={"Content-Type": media_type})
         assert (reply.status, reply.code) == (415, "INVALID_PAYLOAD")
@@ -428,6 +431,12 @@ class TestAnonymousHostileBody:
         assert api.post(operation.path, raw_body=b"\x1f\x8b", headers=headers).status == 400
 
 
+def _another(api: Api) -> Api:
+    """Returns the API at another client's address, which hasn't used its limit of requests."""
+    number = next(_ADDRESSES)
+    return replace(api, source_ip=f"198.18.{number // 250}.{number % 250}")
+
+
 def _uncounted(items: list[dict[str, object]]) -> list[str]:
     """Returns the dump without request counters, which also count rejected requests."""
     counters = {"hits", "win", "usedHour"}
@@ -435,7 +444,7 @@ def _uncounted(items: list[dict[str, object]]) -> list[str]:
     return sorted(json.dumps({k: v for k, v in item.items() if k not in counters}, sort_keys=True) for item in shown)
 
 
-@pytest.mark.parametrize("operation", operations(), ids=_named)
+@each("operation", operations(), ids=_named)
 class TestPath:
     def test_a_trailing_slash_is_another_path(self, operation: Operation, api: Api):
         reply = api.call(operation.method, re.sub(r"\{\w+\}", "x", operation.path) + "/")
@@ -456,7 +465,7 @@ def test_an_unknown_path_returns_404_before_anything_else(api: Api):
 _LIMITS = ("0", "101", "-1", "+5", "5_0", " 5", "5 ", "5.0", "1e1", "\u0665", "", "abc", "0x10", "9" * 400, "null")
 
 
-@pytest.mark.parametrize(
+@each(
     "operation",
     [operation for operation in BY_QUERY if operation.method == "GET" and "billing" not in operation.path],
     ids=_named,

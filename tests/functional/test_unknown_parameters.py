@@ -2,13 +2,12 @@
 
 import typing
 
-import pytest
-
 from controlplane.core import ids
 from controlplane.core.scopes import SCOPES
 from controlplane.http.envelope import Page
 from tests.functional.test_every_route import ANONYMOUS, PROTECTED, PUBLIC, address, required, send, valid_body
 from tests.support.api import Api
+from tests.support.each import each
 from tests.support.operations import Operation, operations
 from tests.support.world import World
 
@@ -29,7 +28,7 @@ def test_only_lists_and_operations_that_create_secrets_reject_unknown_parameters
     assert {operation.name for operation in operations() if operation.route.known_query is not None} == expected
 
 
-@pytest.mark.parametrize("operation", LISTS, ids=_named)
+@each("operation", LISTS, ids=_named)
 class TestLists:
     def test_an_unknown_parameter_returns_400_with_the_known_ones(self, operation: Operation, api: Api, world: World):
         company = world.company()
@@ -64,7 +63,7 @@ class TestLists:
             assert api.get(path, token).code == "INSUFFICIENT_SCOPE"
 
 
-@pytest.mark.parametrize("operation", PROTECTED, ids=_named)
+@each("operation", PROTECTED, ids=_named)
 class TestOrganizationId:
     def test_organization_id_is_accepted_everywhere(self, operation: Operation, api: Api, world: World):
         """Where the path or the caller determines the organization, the parameter has no effect."""

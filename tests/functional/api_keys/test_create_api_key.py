@@ -10,6 +10,7 @@ from controlplane.store import billing, keys
 from controlplane.store.table import table
 from tests.support.api import Api
 from tests.support.calls import before_the_transaction
+from tests.support.each import each
 from tests.support.logs import captured_logs
 from tests.support.world import ALL_SCOPES, World, table_dump
 
@@ -67,7 +68,7 @@ class Test201:
         assert made["rateLimit"] == rate
         assert api.get("/v1/me", made["key"]).headers["x-ratelimit-limit"] == str(rate)
 
-    @pytest.mark.parametrize(
+    @each(
         ("name", "kept"),
         [("x", "x"), ("n" * 100, "n" * 100), ("  padded\t", "padded"), (" " * 200 + "a", "a"), ("名前 🔑", "名前 🔑")],
     )
@@ -103,7 +104,7 @@ class Test201:
 
 
 class Test400:
-    @pytest.mark.parametrize(
+    @each(
         "body",
         [
             {},
@@ -129,7 +130,7 @@ class Test400:
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
         assert stored_count(company) == before
 
-    @pytest.mark.parametrize(
+    @each(
         "raw",
         [
             b"",

@@ -6,14 +6,13 @@ import subprocess
 import sys
 from contextlib import contextmanager
 
-import pytest
-
 from controlplane.core.settings import settings
 from controlplane.core.tokens import digest
 from controlplane.store import api_keys, billing, keys
 from controlplane.store.table import Update, table
 from tests.support.api import Api
 from tests.support.calls import intercepted
+from tests.support.each import each
 from tests.support.logs import captured_logs
 from tests.support.recorded import recorded_calls
 from tests.support.world import ALL_SCOPES, World
@@ -135,7 +134,7 @@ class Test429:
         set_limit(keys.user_token(digest(person.token)), 1)
         assert [api.get("/v1/me", person.token).status for _ in range(2)] == [200, 429]
 
-    @pytest.mark.parametrize(
+    @each(
         "code",
         ["ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", CONFLICT],
     )

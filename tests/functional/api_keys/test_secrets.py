@@ -1,10 +1,9 @@
 """The format of a bearer secret: a malformed one is rejected without reading the table."""
 
-import pytest
-
 from controlplane.core import tokens
 from controlplane.store.table import table
 from tests.support.api import Api
+from tests.support.each import each
 from tests.support.recorded import recorded_calls
 from tests.support.world import World
 
@@ -39,8 +38,8 @@ MALFORMED = {
 }
 
 
-@pytest.mark.parametrize("path", ["/v1/me", "/v1/api-keys"])
-@pytest.mark.parametrize("header", MALFORMED.values(), ids=MALFORMED)
+@each("path", ["/v1/me", "/v1/api-keys"])
+@each("header", MALFORMED.values(), ids=MALFORMED)
 def test_a_malformed_credential_returns_401_without_reading_the_table(header, path, api: Api):
     with recorded_calls() as calls:
         reply = api.get(path, headers={"Authorization": header})
@@ -60,7 +59,7 @@ def test_every_rejected_credential_with_a_right_checksum_gets_the_same_response(
     assert len({reply.text for reply in replies}) == 1
 
 
-@pytest.mark.parametrize("form", ["Bearer {}", "bearer {}", "BEARER {}", "Bearer   {}", "Bearer {} "])
+@each("form", ["Bearer {}", "bearer {}", "BEARER {}", "Bearer   {}", "Bearer {} "])
 def test_the_scheme_is_case_insensitive_and_spaces_around_the_secret_are_ignored(form, api: Api, world: World):
     """RFC 7235 section 2.1: schemes are case-insensitive and are followed by one or more spaces."""
     secret = world.key(world.company())

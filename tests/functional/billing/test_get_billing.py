@@ -1,11 +1,10 @@
 """GET /v1/billing: the plan with its limits and features, the balance, the top-up settings."""
 
-import pytest
-
 from controlplane.store import billing, keys
 from controlplane.store.table import Update, table
 from tests.functional.conftest import FakeClock
 from tests.support.api import Api
+from tests.support.each import each
 from tests.support.recorded import recorded_calls
 from tests.support.world import ALL_SCOPES, World
 
@@ -18,7 +17,7 @@ PLANS = {
 
 
 class Test200:
-    @pytest.mark.parametrize("plan", PLANS)
+    @each("plan", PLANS)
     def test_returns_the_limits_of_each_plan(self, plan, api: Api, world: World):
         company = world.company(plan)
         name, (rate, projects), (api_access, remove_branding) = PLANS[plan]
@@ -106,7 +105,7 @@ class TestRefused:
         assert reply.code == "INSUFFICIENT_SCOPE"
         assert reply.error["details"] == {"requiredScope": "billing.read"}
 
-    @pytest.mark.parametrize("named", ["org_x", "org_0000000000000000", "%00", "..", "ORG%23x"])
+    @each("named", ["org_x", "org_0000000000000000", "%00", "..", "ORG%23x"])
     def test_returns_403_or_400_for_an_organization_of_others(self, named, api: Api, world: World):
         reply = api.get(f"/v1/billing?organizationId={named}", world.company().owner.token)
         assert (reply.status, reply.code) in {(403, "FORBIDDEN"), (400, "INVALID_PAYLOAD")}

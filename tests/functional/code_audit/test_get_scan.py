@@ -1,12 +1,11 @@
 """GET /v1/code-audit/scans/{scanId}: one scan, in every state."""
 
-import pytest
-
 from controlplane.store.scans import execution
 from controlplane.store.scans.items import STAGES, Stage
 from tests.support.api import Api
 from tests.support.audits import lease_of, make_issue, make_scan
 from tests.support.code_host import SHA
+from tests.support.each import each
 from tests.support.world import World
 
 FIELDS = {
@@ -81,7 +80,7 @@ class Test200:
             "findingsExpireAt", "inventory",
         }  # fmt: skip
 
-    @pytest.mark.parametrize("stage", STAGES)
+    @each("stage", STAGES)
     def test_a_running_scan_shows_its_stage(self, stage: Stage, api: Api, world: World):
         company = world.company()
         scan = make_scan(world.connected_repository(company), status="running")

@@ -12,6 +12,7 @@ from controlplane.store.scans.items import Access, ScanItem
 from controlplane.store.table import Update, table
 from tests.support.api import Api, Reply
 from tests.support.audits import end_scan, make_issue, make_scan
+from tests.support.each import each
 from tests.support.world import Company, World
 
 ISSUES = [make_issue(number) for number in range(1, 6)]
@@ -139,8 +140,8 @@ class Test404:
 
 
 class Test409:
-    @pytest.mark.parametrize("again", [None, "full", "locked"])
-    @pytest.mark.parametrize("status", ["queued", "running"])
+    @each("again", [None, "full", "locked"])
+    @each("status", ["queued", "running"])
     def test_an_open_scan_is_in_progress_whatever_its_access(
         self, status: str, again: Access | None, api: Api, world: World
     ):

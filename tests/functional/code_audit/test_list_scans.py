@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.api import Api
 from tests.support.audits import make_scan
+from tests.support.each import each
 from tests.support.recorded import recorded_calls
 from tests.support.world import Company, World
 
@@ -68,9 +69,7 @@ class Test200:
         assert listed(api, mine, f"repositoryId={repository.repository_id}") == []
         assert listed(api, mine, "repositoryId=nonsense") == []
 
-    @pytest.mark.parametrize(
-        "filtered", ["", "status=completed&", "repositoryId={}&", "repositoryId={}&status=completed&"]
-    )
+    @each("filtered", ["", "status=completed&", "repositoryId={}&", "repositoryId={}&status=completed&"])
     def test_paging_returns_each_scan_once_and_reads_only_its_pages(self, filtered: str, api: Api, world: World, now):
         company = world.company()
         repository = world.connected_repository(company)
@@ -97,7 +96,7 @@ class Test200:
 
 
 class Test400:
-    @pytest.mark.parametrize("query", ["status=done", "status=", "repositoryId=", "status=Completed"])
+    @each("query", ["status=done", "status=", "repositoryId=", "status=Completed"])
     def test_an_invalid_filter_is_rejected(self, query: str, api: Api, world: World):
         reply = api.get(f"{PATH}?{query}", world.company().owner.token)
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")

@@ -14,6 +14,7 @@ from controlplane.store.scans import execution, reads
 from tests.support.api import Api, Reply
 from tests.support.audits import end_scan, make_request, make_scan, preparation_worker, serving, stored_repository
 from tests.support.code_host import SHA
+from tests.support.each import each
 from tests.support.recorded import recorded_calls
 from tests.support.sqs import FakeSqs
 from tests.support.sweeping import swept
@@ -187,7 +188,7 @@ class Test202:
 
 
 class Test400:
-    @pytest.mark.parametrize("body", [{}, {"repositoryId": ""}, {"repositoryId": 7}, {"repositoryId": None}])
+    @each("body", [{}, {"repositoryId": ""}, {"repositoryId": 7}, {"repositoryId": None}])
     def test_returns_400_without_a_repository(self, body: dict[str, Any], api: Api, world: World):
         reply = api.post(PATH, world.company().owner.token, json_body=body)
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")

@@ -12,6 +12,7 @@ from dashboard.organizations import PAGE_INVITATIONS
 from tests.functional.dashboard.test_invitations import ACCEPT, DECLINE, invite, pending, role_of
 from tests.support.browser import Browser, text_of
 from tests.support.calls import Call, Proceed, intercepted
+from tests.support.each import each
 from tests.support.world import Company, Person, World, get_profile
 
 BLOCK, BLOCKED, UNBLOCK = "/invitations/block", "/invitations/blocked", "/invitations/unblock"
@@ -81,7 +82,7 @@ class TestBlocked:
         assert "Acme" in blocker.get("/invitations").text
         assert blocker.post(UNBLOCK, fields).status == 404
 
-    @pytest.mark.parametrize("named", ["", "x", "org_" + "0" * 16, "é"])
+    @each("named", ["", "x", "org_" + "0" * 16, "é"])
     def test_unblocking_an_organization_that_isnt_blocked_returns_404(self, visitor: Browser, named: str):
         reply = visitor.post(UNBLOCK, {"form_token": visitor.form_token, "organization_id": named})
         assert reply.status == 404

@@ -7,6 +7,7 @@ import pytest
 from controlplane.http import web_session
 from tests.support.api import FORM
 from tests.support.browser import Browser, text_of
+from tests.support.each import each
 from tests.support.operations import Operation, operations
 from tests.support.template import resources
 from tests.support.world import ALL_SCOPES, Person, World, table_dump
@@ -57,7 +58,7 @@ class TestSignedOut:
         assert visitor.get(_address(operation)).status == 303
 
 
-@pytest.mark.parametrize("operation", FORMS, ids=_named)
+@each("operation", FORMS, ids=_named)
 class TestForm:
     def test_a_form_without_a_session_returns_401_and_changes_nothing(self, operation: Operation, browser: Browser):
         before = table_dump()
@@ -66,7 +67,7 @@ class TestForm:
         assert "Your session has ended" in text_of(reply)
         assert table_dump() == before
 
-    @pytest.mark.parametrize("token", ["", "x", "0" * 64, "é", "\u2028"])
+    @each("token", ["", "x", "0" * 64, "é", "\u2028"])
     def test_a_form_without_the_sessions_token_returns_403_and_changes_nothing(
         self, operation: Operation, token: str, visitor: Browser
     ):
@@ -90,7 +91,7 @@ class TestForm:
         other = Browser(visitor.api).signed_in(person.user_id)
         assert visitor.post(operation.path, {"form_token": other.form_token}).status == 403
 
-    @pytest.mark.parametrize(
+    @each(
         "body",
         [b"form_token=%ff", b"form_token=\xff", b"a=%00", b"a=1&a=2", b"&".join(b"a%d=1" % n for n in range(40))],
         ids=["not UTF-8", "not ASCII", "NUL", "twice", "many"],
@@ -101,7 +102,7 @@ class TestForm:
         for sent in (body, token + body):
             assert visitor.api.call("POST", operation.path, raw_body=sent, headers=headers).status == 400
 
-    @pytest.mark.parametrize("media_type", ["application/json", "text/plain", "multipart/form-data; boundary=x", ""])
+    @each("media_type", ["application/json", "text/plain", "multipart/form-data; boundary=x", ""])
     def test_another_media_type_returns_415(self, operation: Operation, media_type: str, visitor: Browser):
         assert visitor.post(operation.path, {}, **{"Content-Type": media_type}).status == 415
 
@@ -194,6 +195,6 @@ class TestStyle:
         assert "url(" not in reply.text
         assert "@import" not in reply.text
 
-    @pytest.mark.parametrize("name", ["style.css", "style.0000000000000000.css", "..", "app.py", "style.css%00"])
+    @each("name", ["style.css", "style.0000000000000000.css", "..", "app.py", "style.css%00"])
     def test_no_other_file_is_served(self, browser: Browser, name: str):
         assert browser.get(f"/assets/{name}").status == 404

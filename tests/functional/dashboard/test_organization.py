@@ -7,6 +7,7 @@ import pytest
 from controlplane.store import projects
 from dashboard.projects import PROJECTS_PER_PAGE
 from tests.support.browser import Browser, text_of
+from tests.support.each import each
 from tests.support.world import Company, Person, World
 
 
@@ -53,7 +54,7 @@ class TestShown:
         assert pages == 2
         assert len(shown) == len(set(shown)) == PROJECTS_PER_PAGE + 1
 
-    @pytest.mark.parametrize("after", ["", "x", "prj_" + "0" * 34, "PROJECT%23", "%C3%A9"])
+    @each("after", ["", "x", "prj_" + "0" * 34, "PROJECT%23", "%C3%A9"])
     def test_a_position_that_is_no_project_of_the_organization_shows_the_first_page(
         self, visitor: Browser, company: Company, after: str
     ):

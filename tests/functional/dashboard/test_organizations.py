@@ -1,8 +1,7 @@
 """GET /organizations, POST /organizations: the default organization."""
 
-import pytest
-
 from tests.support.browser import Browser, text_of
+from tests.support.each import each
 from tests.support.world import Person, World
 
 SAVE = "/organizations"
@@ -43,7 +42,7 @@ class TestSaved:
         assert active(visitor, person) == second.organization_id
         assert visitor.api.get("/v1/billing", person.token).data["organizationId"] == second.organization_id
 
-    @pytest.mark.parametrize("named", ["", "x", "org_" + "0" * 16, "ORG#x", "é"])
+    @each("named", ["", "x", "org_" + "0" * 16, "ORG#x", "é"])
     def test_only_an_organization_of_the_user_can_be_saved(
         self, visitor: Browser, world: World, person: Person, named: str
     ):

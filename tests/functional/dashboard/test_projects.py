@@ -9,6 +9,7 @@ from controlplane.core.ids import ProjectId
 from controlplane.store import audits, billing
 from tests.support.browser import Browser, text_of
 from tests.support.cleanup import finish_deletions
+from tests.support.each import each
 from tests.support.world import Company, Person, World
 
 PAGES = pytest.mark.parametrize("below", ["", "/consent"])
@@ -196,7 +197,7 @@ class TestNotShown:
         assert there.status == not_there.status == 404
         assert there.text == not_there.text
 
-    @pytest.mark.parametrize("slug", ["nothing", "SHOP", "%23", "x" * 2000, "%C3%A9", "%F0%9F%98%80"])
+    @each("slug", ["nothing", "SHOP", "%23", "x" * 2000, "%C3%A9", "%F0%9F%98%80"])
     def test_an_invalid_slug_returns_404(self, visitor: Browser, company: Company, slug: str, below: str):
         created(visitor, company)
         assert visitor.get(f"/organizations/{company.slug}/projects/{slug}{below}").status == 404

@@ -13,6 +13,7 @@ from controlplane.store.table import table
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import CODE, TOKEN, VERIFIER, challenge_of, code_body, code_form, get_request
 from tests.support.api import FORM, Api, Reply
+from tests.support.each import each
 from tests.support.world import table_dump
 
 USER_CODE = re.compile(r"[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}")
@@ -74,7 +75,7 @@ class Test201:
     def test_scopes_are_separated_by_spaces_and_deduplicated(self, api: Api):
         assert item_of(request_code(api, scope="projects.read  projects.read"))["scopes"] == ["projects.read"]
 
-    @pytest.mark.parametrize("name", ["x", "x" * 100, "Rechner \u00fcber dem Tresen", "\U0001f469"])
+    @each("name", ["x", "x" * 100, "Rechner \u00fcber dem Tresen", "\U0001f469"])
     def test_accepts_device_names_in_any_script(self, api: Api, name: str):
         assert item_of(request_code(api, deviceName=name))["deviceName"] == name
 

@@ -26,6 +26,7 @@ from tests.functional.device_auth.devices import (
     works,
 )
 from tests.support.api import FORM, Api, Reply
+from tests.support.each import each
 from tests.support.logs import captured_logs
 from tests.support.recorded import recorded_calls
 from tests.support.world import Person, World, table_dump
@@ -132,7 +133,7 @@ class Test400:
         reply = api.post(TOKEN, json_body={"grantType": "refresh_token"})
         assert [problem["path"] for problem in reply.error["details"]] == [["refreshToken"]]
 
-    @pytest.mark.parametrize("grant", ["authorization_code", "password", "client_credentials", "device_code", "x"])
+    @each("grant", ["authorization_code", "password", "client_credentials", "device_code", "x"])
     def test_returns_400_for_another_grant(self, api: Api, grant: str):
         reply = request_code(api).redeem(grantType=grant)
         assert reply.error["details"][0]["code"] == "unsupported_grant_type"
@@ -146,12 +147,12 @@ class Test400:
         assert refresh(api, token, clientId="x").error["details"][0]["code"] == "invalid_client"
         assert refresh_by_form(api, token, client_id="x").body["error"] == "invalid_client"
 
-    @pytest.mark.parametrize("verifier", ["x" * 42, "x" * 129, "x" * 42 + "\u00e9", "x" * 43 + "\n", "x x" * 20])
+    @each("verifier", ["x" * 42, "x" * 129, "x" * 42 + "\u00e9", "x" * 43 + "\n", "x x" * 20])
     def test_returns_400_for_an_invalid_verifier(self, api: Api, verifier: str):
         assert request_code(api).redeem(codeVerifier=verifier).error["details"][0]["path"] == ["codeVerifier"]
         assert request_code(api).redeem_by_form(code_verifier=verifier).body["error"] == "invalid_request"
 
-    @pytest.mark.parametrize("left_out", ["grant_type", "device_code", "code_verifier", "client_id"])
+    @each("left_out", ["grant_type", "device_code", "code_verifier", "client_id"])
     def test_a_form_returns_invalid_request(self, api: Api, left_out: str):
         reply = request_code(api).redeem_by_form(**{left_out: None})
         assert reply.body["error"] == "invalid_request"
@@ -177,7 +178,7 @@ class Test401:
             assert device.redeem_by_form().body["error"] == "expired_token"
         assert items("FAMILY#") == []
 
-    @pytest.mark.parametrize(
+    @each(
         "code",
         ["x", "assent_dc_", tokens.mint("assent_dc"), "assent_" + "x" * 36, "BCDF-GHJK", "\u00e9" * 200],
         ids=["short", "prefix", "well-formed", "a key", "a user code", "not ASCII"],
@@ -219,7 +220,7 @@ class Test401:
 
         assert request_code(api).approved(person.user_id).redeem(codeVerifier=challenge_of(VERIFIER)).status == 401
 
-    @pytest.mark.parametrize("generation", range(4))
+    @each("generation", range(4))
     def test_reusing_a_refresh_token_revokes_the_whole_family(
         self, api: Api, person: Person, now: FakeClock, generation: int
     ):
@@ -259,7 +260,7 @@ class Test401:
         assert works(api, pair["accessToken"])
         assert refresh(api, token).status == 200
 
-    @pytest.mark.parametrize(
+    @each(
         "token",
         ["x", "assent_rt_", "assent_rt_" + "0" * 68, tokens.mint("assent_at")],
         ids=["short", "prefix", "well-formed", "an access token"],

@@ -8,6 +8,7 @@ import pytest
 from controlplane.core import ids
 from controlplane.store import codec, feedback
 from tests.support.api import Api, Reply
+from tests.support.each import each
 from tests.support.world import World, table_dump
 
 PATH = "/v1/feedback"
@@ -98,15 +99,15 @@ class Test201:
         api.post(PATH, token, json_body=report())
         assert {"category", "message"} == set(stored()[0]) & {"category", "message", *OPTIONAL}
 
-    @pytest.mark.parametrize("category", ["bug", "friction", "docs_mismatch", "feature_request", "performance"])
+    @each("category", ["bug", "friction", "docs_mismatch", "feature_request", "performance"])
     def test_accepts_each_category(self, api: Api, token: str, category: str):
         assert api.post(PATH, token, json_body=report(category=category)).status == 201
 
-    @pytest.mark.parametrize("surface", ["api", "mcp", "cli", "docs", "sdk", "dashboard", "other"])
+    @each("surface", ["api", "mcp", "cli", "docs", "sdk", "dashboard", "other"])
     def test_accepts_each_surface(self, api: Api, token: str, surface: str):
         assert api.post(PATH, token, json_body=report(surface=surface)).status == 201
 
-    @pytest.mark.parametrize("field", TEXTS)
+    @each("field", TEXTS)
     def test_texts_are_trimmed_before_limits_apply(self, api: Api, token: str, field: str):
         longest = "ü" * feedback.FIELD_LIMITS[field]
         reply = api.post(PATH, token, json_body=report(**{field: f" \n\t\u00a0{longest}\u2003\r\n"}))
@@ -249,21 +250,21 @@ class Test400:
         body = {name: value for name, value in report().items() if name != field}
         self._refused(api, token, body, field)
 
-    @pytest.mark.parametrize("field", TEXTS)
-    @pytest.mark.parametrize("value", ["", " ", "\n\t \u00a0\u3000", None, 1, True, [], {}, ["x"]], ids=repr)
+    @each("field", TEXTS)
+    @each("value", ["", " ", "\n\t \u00a0\u3000", None, 1, True, [], {}, ["x"]], ids=repr)
     def test_returns_400_for_an_empty_or_non_string_text(self, api: Api, token: str, field: str, value: Any):
         self._refused(api, token, report(**{field: value}), field)
 
-    @pytest.mark.parametrize("field", TEXTS)
+    @each("field", TEXTS)
     def test_returns_400_for_a_text_that_is_too_long_after_trimming(self, api: Api, token: str, field: str):
         self._refused(api, token, report(**{field: " " + "x" * (feedback.FIELD_LIMITS[field] + 1)}), field)
 
-    @pytest.mark.parametrize("field", ["category", "surface"])
-    @pytest.mark.parametrize("value", ["", " ", "BUG", "bugs", None, 1, []], ids=repr)
+    @each("field", ["category", "surface"])
+    @each("value", ["", " ", "BUG", "bugs", None, 1, []], ids=repr)
     def test_returns_400_for_an_unknown_choice(self, api: Api, token: str, field: str, value: Any):
         self._refused(api, token, report(**{field: value}), field)
 
-    @pytest.mark.parametrize("name", ["title", "severity", "request_id", "client_name", "Message", "organizationId"])
+    @each("name", ["title", "severity", "request_id", "client_name", "Message", "organizationId"])
     def test_returns_400_for_an_unknown_property(self, api: Api, token: str, name: str):
         self._refused(api, token, report(**{name: "x"}), name)
 

@@ -12,6 +12,7 @@ from controlplane.store.table import table
 from finding_intake.app import handler
 from tests.functional.finding_intake.conftest import DEAD_LETTERS, URL, Intake, advisory, detection, items_of
 from tests.support.calls import intercepted
+from tests.support.each import each
 from tests.support.world import Company, table_dump
 
 EVENTS = Path(__file__).parents[3] / "events"
@@ -32,12 +33,11 @@ WRONG: dict[str, Any] = {
 
 
 class TestMalformed:
-    @pytest.mark.parametrize(
-        ("field", "value"), [(field, value) for field, values in WRONG.items() for value in values], ids=repr
-    )
+    @each(("field", "value"), [(field, value) for field, values in WRONG.items() for value in values], ids=repr)
     def test_is_dead_lettered_with_the_field_and_kind_of_its_mistake(
         self, intake: Intake, project: ProjectItem, field: str, value: Any
     ):
+        intake.sqs.letters.clear()
         before = table_dump()
         message = detection(project, **{field: value})
         intake.take(message)
@@ -48,8 +48,9 @@ class TestMalformed:
         assert table_dump() == before
         assert intake.waiting == 0
 
-    @pytest.mark.parametrize("body", ["", "{", "null", "[]", "{}", '"x"', '{"kind":"advisory"}', "\ufffd", "[" * 500])
+    @each("body", ["", "{", "null", "[]", "{}", '"x"', '{"kind":"advisory"}', "\ufffd", "[" * 500])
     def test_a_message_that_isnt_json_is_dead_lettered(self, intake: Intake, body: str):
+        intake.sqs.letters.clear()
         intake.take(body)
         assert len(intake.dead) == 1
         assert intake.waiting == 0

@@ -10,6 +10,7 @@ from controlplane.github import client
 from controlplane.github.errors import HostUnavailable, InvalidName, Refused, RepositoryGone
 from local.github.faults import Fault
 from local.github.setup import DEMO_BRANCH, DEMO_FILES, DEMO_NAME, DEMO_OWNER, installation_id
+from tests.support.each import each
 from tests.support.github import description, find_operation
 
 DEMO = (DEMO_OWNER, DEMO_NAME)
@@ -74,7 +75,7 @@ class TestRepository:
         code_host.stand_in.faults.renamed["demo-shop/old-name"] = "demo-shop/storefront"
         assert code_host.host().get_repository("demo-shop", "old-name").name == "storefront"
 
-    @pytest.mark.parametrize(
+    @each(
         ("owner", "name"),
         [
             ("", "a"), ("a/b", "a"), ("-a", "a"), ("..", "a"), ("a", ""), ("a", "."), ("a", ".."), ("a", "a/b"),
@@ -94,13 +95,13 @@ class TestBranch:
         head = code_host.host().get_branch_head(*DEMO, "main")
         assert head == repository.find_commit("refs/heads/main").sha
 
-    @pytest.mark.parametrize("branch", ["feature/banner", "a#b", "50%", "ümläut", "a&b=c", "v1.2", "käse/%2F/🧀"])
+    @each("branch", ["feature/banner", "a#b", "50%", "ümläut", "a&b=c", "v1.2", "käse/%2F/🧀"])
     def test_a_branch_can_have_any_name_that_git_accepts(self, code_host, branch):
         sha = code_host.stand_in.repositories.commit(*DEMO, DEMO_FILES, "Another branch", branch)
         assert code_host.host().get_branch_head(*DEMO, branch) == sha
         assert len(code_host.exchanges[-1].path.split("/")) == 6
 
-    @pytest.mark.parametrize(
+    @each(
         "branch",
         [
             "", "../main", "a..b", "/main", "main/", "a//b", ".hidden", "a/.b", "main.lock", "a.lock/b", "-x",
@@ -122,7 +123,7 @@ class TestTarball:
             found = {member.name.split("/", 1)[1] for member in archive if member.isfile()}
         assert found == {str(path.relative_to(DEMO_FILES)) for path in DEMO_FILES.rglob("*") if path.is_file()}
 
-    @pytest.mark.parametrize("sha", ["main", "", "a" * 39, "A" * 40, "a" * 41, "../" + "a" * 40, "a" * 40 + "\n"])
+    @each("sha", ["main", "", "a" * 39, "A" * 40, "a" * 41, "../" + "a" * 40, "a" * 40 + "\n"])
     def test_a_tarball_is_requested_only_by_a_full_commit(self, code_host, sha):
         with pytest.raises(InvalidName):
             code_host.host().stream_tarball(*DEMO, sha)

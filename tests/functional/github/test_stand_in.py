@@ -15,6 +15,7 @@ from local.github.faults import Fault
 from local.github.repositories import Repositories
 from local.github.setup import DEMO_NAME, DEMO_OWNER, installation_id, key_file
 from local.github.stand_in import StandIn
+from tests.support.each import each
 from tests.support.github import github
 
 DEMO = (DEMO_OWNER, DEMO_NAME)
@@ -53,9 +54,7 @@ class TestAppTokens:
     def test_the_fake_accepts_app_tokens_for_ten_minutes(self, buy, key, claims):
         assert buy(app_auth.sign(claims, key)) == 201
 
-    @pytest.mark.parametrize(
-        "change", [{"iat": 1}, {"iat": 1, "exp": 1}, {"exp": 601}, {"iss": "2"}, {"iss": None}, {"exp": "soon"}]
-    )
+    @each("change", [{"iat": 1}, {"iat": 1, "exp": 1}, {"exp": 601}, {"iss": "2"}, {"iss": None}, {"exp": "soon"}])
     def test_the_fake_refuses_future_expired_long_and_foreign_app_tokens(self, buy, key, claims, now, change):
         moved = {name: int(now.seconds) + value if isinstance(value, int) else value for name, value in change.items()}
         if change == {"iat": 1, "exp": 1}:
@@ -82,7 +81,7 @@ class TestTokens:
             assert send_request("GET", f"{API}/repos/demo-shop/storefront{path}").status == 401
         assert send_request("POST", f"{API}/repos/demo-shop/storefront/issues", json={"title": "a"}).status == 401
 
-    @pytest.mark.parametrize("path", ["/../../issues", "/%2e%2e/storefront", "/demo-shop/..%2f..", "/demo-shop/%2e%2e"])
+    @each("path", ["/../../issues", "/%2e%2e/storefront", "/demo-shop/..%2f..", "/demo-shop/%2e%2e"])
     def test_the_fakes_tokens_open_nothing_outside_the_folder(self, send_request, token, path):
         assert send_request("GET", f"{API}/repos{path}", token).status == 404
 
@@ -106,7 +105,7 @@ class TestList:
 
 
 class TestUnknownPaths:
-    @pytest.mark.parametrize("path", ["", "/", "/user", "/repos/demo-shop", "/repos/demo-shop/storefront/pulls"])
+    @each("path", ["", "/", "/user", "/repos/demo-shop", "/repos/demo-shop/storefront/pulls"])
     def test_unknown_paths_return_githubs_error(self, send_request, code_host, token, path):
         answer = send_request("GET", API + path, token)
         code_host.exchanges.clear()

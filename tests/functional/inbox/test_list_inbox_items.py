@@ -9,6 +9,7 @@ from controlplane.store import billing, inbox
 from controlplane.store.table import table
 from tests.support.api import Api, Reply
 from tests.support.calls import intercepted
+from tests.support.each import each
 from tests.support.world import Company, World
 
 STATUSES = ("open", "accepted", "dismissed", "resolved")
@@ -87,14 +88,14 @@ class Test200:
         api.patch(f"/v1/inbox/{first.item_id}", company.owner.token, json_body=body)
         assert [item["id"] for item in listed(api, company).data] == [first.item_id, second.item_id]
 
-    @pytest.mark.parametrize("status", STATUSES)
+    @each("status", STATUSES)
     def test_filters_by_status(self, status: str, api: Api, world: World, now):
         company = world.company()
-        made = {each: [world.finding(company).item_id for _ in range(2)] for each in STATUSES}
-        for each, item_ids in made.items():
+        made = {given: [world.finding(company).item_id for _ in range(2)] for given in STATUSES}
+        for given, item_ids in made.items():
             for item_id in item_ids:
                 now.advance(1)
-                move(item_id, each, company)
+                move(item_id, given, company)
         shown = listed(api, company, f"&status={status}").data
         assert {item["status"] for item in shown} == {status}
         assert {item["id"] for item in shown} == set(made[status])
@@ -138,8 +139,8 @@ class Test200:
             listed(api, company, f"&limit=3{query}")
         assert limits == [4]
 
-    @pytest.mark.parametrize("query", ["", "&status=open"])
-    @pytest.mark.parametrize("limit", [1, 2, 3, 7, 100])
+    @each("query", ["", "&status=open"])
+    @each("limit", [1, 2, 3, 7, 100])
     def test_pages_show_every_item_once(self, limit: int, query: str, api: Api, world: World, now):
         company = world.company()
         made = []
@@ -150,7 +151,7 @@ class Test200:
 
 
 class TestWalksWhileItemsMove:
-    @pytest.mark.parametrize("seed", range(12))
+    @each("seed", range(12))
     def test_unchanged_items_appear_exactly_once_while_others_move(self, seed: int, api: Api, world: World, now):
         draw = random.Random(seed)
         company = world.company()
@@ -175,13 +176,13 @@ class TestWalksWhileItemsMove:
 
 
 class Test400:
-    @pytest.mark.parametrize("status", ["", "closed", "OPEN", "open,accepted", "null", "open%00"])
+    @each("status", ["", "closed", "OPEN", "open,accepted", "null", "open%00"])
     def test_returns_400_unless_the_status_is_one_of_four(self, status: str, api: Api, world: World):
         reply = listed(api, world.company(), f"&status={status}")
         assert reply.code == "INVALID_PAYLOAD"
         assert reply.error["details"][0]["path"] == ["status"]
 
-    @pytest.mark.parametrize("limit", ["0", "101", "-1", "5_0", "1.5", "", "x"])
+    @each("limit", ["0", "101", "-1", "5_0", "1.5", "", "x"])
     def test_returns_400_for_a_limit_outside_1_to_100(self, limit: str, api: Api, world: World):
         assert listed(api, world.company(), f"&limit={limit}").code == "INVALID_PAYLOAD"
 

@@ -10,6 +10,7 @@ from controlplane.store.inbox_items import InboxItem
 from controlplane.store.table import table
 from tests.support.api import Api, Reply
 from tests.support.calls import intercepted
+from tests.support.each import each
 from tests.support.world import Company, World, table_dump
 
 STATUSES = ("open", "accepted", "dismissed", "resolved")
@@ -132,7 +133,7 @@ class Test200:
 
 
 class Test400:
-    @pytest.mark.parametrize("status", ["", "OPEN", "closed", None, 1, True, [], {}, ["open"], "open\u200b"])
+    @each("status", ["", "OPEN", "closed", None, 1, True, [], {}, ["open"], "open\u200b"])
     def test_returns_400_unless_the_status_is_one_of_four(self, status: Any, api: Api, world: World):
         company = world.company()
         item = world.finding(company)
@@ -141,14 +142,14 @@ class Test400:
         assert reply.error["details"][0]["path"] == ["status"]
         assert inbox.get_item(item.item_id) == item
 
-    @pytest.mark.parametrize("version", ["", None, 1, True, [], {}, "x" * 201])
+    @each("version", ["", None, 1, True, [], {}, "x" * 201])
     def test_returns_400_unless_the_version_is_a_string(self, version: Any, api: Api, world: World):
         company = world.company()
         reply = patch(api, company.owner.token, world.finding(company), status="accepted", version=version)
         assert reply.code == "INVALID_PAYLOAD"
         assert reply.error["details"][0]["path"] == ["version"]
 
-    @pytest.mark.parametrize("reason", [1, True, [], {}, "x" * 1_001])
+    @each("reason", [1, True, [], {}, "x" * 1_001])
     def test_returns_400_unless_the_reason_is_a_short_text(self, reason: Any, api: Api, world: World):
         company = world.company()
         item = world.finding(company)

@@ -3,11 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from controlplane.core.ids import InboxItemId, RepositoryId
 from controlplane.store.inbox_items import Evidence, Fix, InboxItem
 from issue_creation import text
+from tests.support.each import each
 
 MARKER = "0f9c2b4d7e1a4c3f8b6d5e2a19c70b48"
 PERMALINK = "https://github.com/acme/shop/blob/1f0c2b9e/src/index.html#L12-L14"
@@ -149,7 +148,7 @@ class TestWhere:
         assert made.count("\n- [`src/") == 9
         assert "- and in 3 more places" in made
 
-    @pytest.mark.parametrize("address", [None, "javascript:alert(1)", "//evil", "https://", "data:text/html,x"])
+    @each("address", [None, "javascript:alert(1)", "//evil", "https://", "data:text/html,x"])
     def test_an_invalid_url_is_not_a_link(self, address: str | None):
         assert "\n`src/index.html`, lines 12 to 14\n" in body(evidence=(PLACE._replace(url=address),))
 
@@ -171,7 +170,7 @@ class TestWhere:
 
 
 class TestProse:
-    @pytest.mark.parametrize(
+    @each(
         ("said", "shown"),
         [
             ("use *all* of _it_", r"use \*all\* of \_it\_"),

@@ -9,6 +9,7 @@ from controlplane.core.tokens import digest
 from controlplane.store import credential_index, keys
 from controlplane.store.table import Update, table
 from tests.support.api import Api
+from tests.support.each import each
 from tests.support.legacy_table import delete_index
 from tests.support.operations import Operation, operations
 from tests.support.world import World
@@ -36,7 +37,7 @@ def test_the_first_use_of_a_token_in_an_hour_is_recorded(group: str, api: Api, w
     assert entry.last_used_at == clock.timestamp()
 
 
-@pytest.mark.parametrize("group", IN_ORGANIZATION)
+@each("group", IN_ORGANIZATION)
 def test_the_plan_is_read_only_above_the_lowest_limit(group: str, api: Api, world: World):
     company = world.company()
     minute = int(clock.now()) // 60

@@ -9,6 +9,7 @@ from controlplane.store.table import Put, table
 from tests.functional.conftest import FakeClock
 from tests.support import invariants
 from tests.support.api import Api, Reply
+from tests.support.each import each
 from tests.support.world import ALL_SCOPES, Company, Person, World, table_dump
 
 PATH = "/v1/invitations"
@@ -67,7 +68,7 @@ class Test201:
         table.put(Put({**roster, "name": "Grace Hopper"}))
         assert api.get(PATH, company.owner.token).data[0]["invitedBy"] == first
 
-    @pytest.mark.parametrize(
+    @each(
         "email",
         [
             "a@b.co",
@@ -143,7 +144,7 @@ class Test201:
 
 
 class Test400:
-    @pytest.mark.parametrize(
+    @each(
         "email",
         [
             None,
@@ -197,11 +198,11 @@ class Test400:
         assert [problem["path"] for problem in reply.error["details"]] == [["email"]]
         assert len(table_dump()) == before
 
-    @pytest.mark.parametrize("role", [None, "", "OWNER", "guest", 0, ["member"]])
+    @each("role", [None, "", "OWNER", "guest", 0, ["member"]])
     def test_returns_400_for_an_invalid_role(self, api: Api, company: Company, role: Any):
         assert invite(api, company.owner, role=role).error["details"][0]["path"] == ["role"]
 
-    @pytest.mark.parametrize("raw", [b"", b"{}", b"[]", b"null", b"{", b'{"email":"a@b.co","email":"c@d.co"}'])
+    @each("raw", [b"", b"{}", b"[]", b"null", b"{", b'{"email":"a@b.co","email":"c@d.co"}'])
     def test_returns_400_for_an_invalid_body(self, api: Api, company: Company, raw: bytes):
         before = len(table_dump())
         assert api.post(PATH, company.owner.token, raw_body=raw).code == "INVALID_PAYLOAD"

@@ -6,6 +6,7 @@ from controlplane.store import keys
 from controlplane.store.table import table
 from tests.functional.conftest import FakeClock
 from tests.support.api import Api
+from tests.support.each import each
 from tests.support.world import ALL_SCOPES, Company, World
 
 PATH = "/v1/invitations"
@@ -83,7 +84,7 @@ class Test200:
 
 
 class Test400:
-    @pytest.mark.parametrize("limit", ["0", "101", "-1", "ten", ""])
+    @each("limit", ["0", "101", "-1", "ten", ""])
     def test_returns_400_for_a_limit_outside_1_to_100(self, api: Api, company: Company, limit: str):
         assert api.get(f"{PATH}?limit={limit}", company.owner.token).error["details"][0]["path"] == ["limit"]
 

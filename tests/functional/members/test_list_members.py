@@ -5,6 +5,7 @@ import pytest
 from controlplane.core.ids import MemberId
 from controlplane.store import default_organizations
 from tests.support.api import Api
+from tests.support.each import each
 from tests.support.world import ALL_SCOPES, World
 
 PATH = "/v1/members"
@@ -33,7 +34,7 @@ class Test200:
         roles = {item["user"]["id"]: item["role"] for item in api.get(PATH, person.token).data}
         assert roles == {company.owner.user_id: "owner", person.user_id: role}
 
-    @pytest.mark.parametrize("limit", [1, 2, 3, 6, 7, 100])
+    @each("limit", [1, 2, 3, 6, 7, 100])
     def test_pages_show_every_member_once(self, api: Api, world: World, limit: int):
         company = world.company()
         people = {company.owner.user_id, *(world.member(company).user_id for _ in range(5))}
@@ -80,9 +81,7 @@ class Test200:
 
 
 class Test400:
-    @pytest.mark.parametrize(
-        "limit", ["0", "101", "-1", "1.5", "5_0", "+5", " 5", "", "abc", "1e1", "\u0665", "9" * 99]
-    )
+    @each("limit", ["0", "101", "-1", "1.5", "5_0", "+5", " 5", "", "abc", "1e1", "\u0665", "9" * 99])
     def test_returns_400_for_a_limit_outside_1_to_100(self, api: Api, world: World, limit: str):
         reply = api.get(f"{PATH}?limit={limit.replace('+', '%2B')}", world.company().owner.token)
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")

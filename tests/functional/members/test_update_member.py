@@ -9,6 +9,7 @@ from controlplane.store import default_organizations, keys, organizations
 from controlplane.store.table import table
 from tests.support import invariants
 from tests.support.api import Api, Reply
+from tests.support.each import each
 from tests.support.world import ALL_SCOPES, Company, Person, World, table_dump
 
 ROLES = ["owner", "admin", "member"]
@@ -36,8 +37,8 @@ def company(world: World) -> Company:
 
 
 class Test200:
-    @pytest.mark.parametrize("old", ROLES)
-    @pytest.mark.parametrize("new", ROLES)
+    @each("old", ROLES)
+    @each("new", ROLES)
     def test_an_owner_can_grant_any_role(self, api: Api, world: World, company: Company, old, new):
         person = world.member(company, old)
         reply = give(api, company, company.owner, person, new)
@@ -45,8 +46,8 @@ class Test200:
         assert reply.data == {"updated": old != new}
         assert role_of(company, person) == new
 
-    @pytest.mark.parametrize("old", ["admin", "member"])
-    @pytest.mark.parametrize("new", ["admin", "member"])
+    @each("old", ["admin", "member"])
+    @each("new", ["admin", "member"])
     def test_an_admin_can_change_roles_below_owner(self, api: Api, world: World, company: Company, old, new):
         admin, person = world.member(company, "admin"), world.member(company, old)
         assert give(api, company, admin, person, new).data == {"updated": old != new}
@@ -96,7 +97,7 @@ class Test200:
 
 
 class Test400:
-    @pytest.mark.parametrize("role", [None, "", "Owner", "owner ", "root", 1, True, ["admin"], {"a": 1}, "x" * 9000])
+    @each("role", [None, "", "Owner", "owner ", "root", 1, True, ["admin"], {"a": 1}, "x" * 9000])
     def test_returns_400_for_an_invalid_role(self, api: Api, world: World, company: Company, role: Any):
         person = world.member(company)
         before = len(table_dump())
@@ -106,7 +107,7 @@ class Test400:
         assert len(table_dump()) == before
         assert role_of(company, person) == "member"
 
-    @pytest.mark.parametrize("raw", [b"", b"{}", b"[]", b"null", b'"admin"', b"{", b'{"role":"admin","role":"owner"}'])
+    @each("raw", [b"", b"{}", b"[]", b"null", b'"admin"', b"{", b'{"role":"admin","role":"owner"}'])
     def test_returns_400_for_an_invalid_body(self, api: Api, world: World, company: Company, raw: bytes):
         person = world.member(company)
         assert api.patch(target(company, person), company.owner.token, raw_body=raw).code == "INVALID_PAYLOAD"
@@ -167,7 +168,7 @@ class Test404:
         assert len(table_dump()) == before
         assert role_of(other, stranger) == "member"
 
-    @pytest.mark.parametrize(
+    @each(
         "named",
         ["x", "mem_", "mem_" + "0" * 31, "mem_" + "u" * 32, "usr_0000000000000000", "%0A", "mem_%23"],
     )

@@ -4,6 +4,7 @@ import pytest
 
 from controlplane.store import feedback
 from tests.functional.ops.conftest import Ops
+from tests.support.each import each
 from tests.support.world import table_dump
 
 DAY_SECONDS = 86_400
@@ -48,7 +49,7 @@ class TestList:
         feedback.set_intake(paused=True)
         assert "New reports have been paused since 2026-03-04T05:06:07.000Z." in ops_text("feedback", "list").stderr
 
-    @pytest.mark.parametrize("day", ["yesterday", "2026-02-30", "2026-3-4", "", "FEEDBACK#"])
+    @each("day", ["yesterday", "2026-02-30", "2026-3-4", "", "FEEDBACK#"])
     def test_feedback_list_exits_2_for_an_invalid_day(self, ops: Ops, day: str):
         assert ops("feedback", "list", "--day", day).exit_code == 2
 
@@ -80,9 +81,7 @@ class TestShow:
         assert "\x1b" not in shown
         assert "[red]It fails." in shown
 
-    @pytest.mark.parametrize(
-        "reference", ["FDB-20260304-000000-000000-000000", "FDB-20260304", "FEEDBACK#2026-03-04", "", "x" * 2_000]
-    )
+    @each("reference", ["FDB-20260304-000000-000000-000000", "FDB-20260304", "FEEDBACK#2026-03-04", "", "x" * 2_000])
     def test_feedback_show_exits_3_for_an_unknown_report(self, ops: Ops, reference: str):
         assert ops("feedback", "show", reference).exit_code == 3
 

@@ -14,6 +14,7 @@ from controlplane.store.table import table
 from tests.functional.ops.conftest import Ops
 from tests.functional.projects.builders import make_project
 from tests.support.calls import Call, Proceed, intercepted
+from tests.support.each import each
 from tests.support.older_detections import as_older_release_wrote_it
 from tests.support.populated_organization import detection
 from tests.support.world import Company, World, table_dump
@@ -165,7 +166,7 @@ class TestIssueReconcile:
     def test_issue_reconcile_exits_4_without_an_attempt(self, ops: Ops, item: InboxItem):
         assert ops("issue", "reconcile", item.item_id).exit_code == 4
 
-    @pytest.mark.parametrize(
+    @each(
         "words",
         [
             ("--number", "42"),

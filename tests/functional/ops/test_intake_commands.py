@@ -11,6 +11,7 @@ from botocore.session import Session
 from tests.functional.finding_intake.conftest import advisory, detection
 from tests.functional.ops.conftest import Ops
 from tests.functional.projects.builders import make_project
+from tests.support.each import each
 from tests.support.world import World
 
 
@@ -56,7 +57,7 @@ class TestDetection:
         }
         assert queue.messages == [sent]
 
-    @pytest.mark.parametrize(
+    @each(
         ("vendor", "words", "named"),
         [
             ("Seg ment", ("--domain", "a.com"), "vendorId"),
@@ -118,7 +119,7 @@ class TestSend:
             "runtime-vendor-detection",
         ]
 
-    @pytest.mark.parametrize("text", ["", "{", "[1]", "{}", '{"kind":"x"}', '[{"kind":"advisory","version":1}]'])
+    @each("text", ["", "{", "[1]", "{}", '{"kind":"x"}', '[{"kind":"advisory","version":1}]'])
     def test_intake_send_refuses_malformed_messages(self, ops: Ops, queue: Queue, text: str):
         outcome = ops("intake", "send", "-", input=text)
         assert outcome.exit_code == 1

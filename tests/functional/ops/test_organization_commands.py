@@ -1,7 +1,5 @@
 """`assent-ops organization`, `plan` and `credits`."""
 
-import pytest
-
 from controlplane.core.plans import PLANS
 from controlplane.queues import messages
 from controlplane.queues.messages import PublishScan, Queue
@@ -10,6 +8,7 @@ from tests.functional.conftest import FakeClock
 from tests.functional.ops.conftest import Ops
 from tests.support.api import Api
 from tests.support.audits import make_issue, make_scan
+from tests.support.each import each
 from tests.support.world import World, table_dump
 
 NO_TOP_UP = {"enabled": False, "threshold": None, "amount": None, "monthlyLimit": None, "usedThisMonth": 0}
@@ -45,7 +44,7 @@ class TestCreate:
         assert f"{company.slug}-2" in outcome.error["message"]
         assert table_dump() == before
 
-    @pytest.mark.parametrize("slug", ["ab", "Acme", "a--b", "-ab", "a" * 21, "a#b", ""])
+    @each("slug", ["ab", "Acme", "a--b", "-ab", "a" * 21, "a#b", ""])
     def test_organization_create_exits_2_for_an_invalid_slug(self, ops: Ops, world: World, slug: str):
         person = world.person()
         before = table_dump()
@@ -66,7 +65,7 @@ class TestShow:
         assert shown == ops("organization", "show", company.organization_id).document
         assert (shown["plan"], shown["apiKeys"], shown["owners"]) == ("starter", 1, 1)
 
-    @pytest.mark.parametrize("reference", ["nowhere", "org_0000000000000000", "org_", ""])
+    @each("reference", ["nowhere", "org_0000000000000000", "org_", ""])
     def test_organization_show_exits_3_for_an_unknown_organization(self, ops: Ops, reference: str):
         outcome = ops("organization", "show", reference)
         assert outcome.exit_code == 3
@@ -99,7 +98,7 @@ class TestPlanSet:
         assert ops("plan", "set", company.organization_id, "enterprise").document["plan"] == "enterprise"
         assert api.get("/v1/me", key).status == 200
 
-    @pytest.mark.parametrize("plan", PLANS)
+    @each("plan", PLANS)
     def test_plan_set_knows_every_plan(self, ops: Ops, world: World, plan: str):
         assert ops("plan", "set", world.company().slug, plan).document["plan"] == plan
 
@@ -133,7 +132,7 @@ class TestCredits:
         assert outcome.error["code"] == "REFUSED"
         assert table_dump() == before
 
-    @pytest.mark.parametrize("amount", ["0", "-1", "1.5", "many", "1000000001", "NaN", ""])
+    @each("amount", ["0", "-1", "1.5", "many", "1000000001", "NaN", ""])
     def test_credits_must_be_a_positive_integer(self, ops: Ops, world: World, amount: str):
         company = world.company()
         before = table_dump()

@@ -29,6 +29,7 @@ from tests.functional.ops.conftest import Ops
 from tests.support.api import Api
 from tests.support.cleanup import finish_deletions
 from tests.support.crashes import Died, dies_at
+from tests.support.each import each
 from tests.support.populated_organization import populate_organization
 from tests.support.world import Company, Person, World, table_dump
 
@@ -235,7 +236,7 @@ class TestWithOrganizations:
 
 
 class TestAddress:
-    @pytest.mark.parametrize(
+    @each(
         ("text", "named"),
         [
             ("ada@example.com", True),

@@ -20,6 +20,7 @@ from ops.errors import Refused
 from ops.output import confirm
 from ops.target import Options
 from tests.functional.ops.conftest import Ops
+from tests.support.each import each
 from tests.support.world import World
 
 SCRIPT = Path(__file__).parents[3] / "scripts" / "assent-ops"
@@ -195,9 +196,7 @@ class TestLocal:
 
 
 class TestJson:
-    @pytest.mark.parametrize(
-        "words", [("user", "nope"), ("nope",), ("user", "create"), ("user", "show", "a@b.example", "--nope")]
-    )
+    @each("words", [("user", "nope"), ("nope",), ("user", "create"), ("user", "show", "a@b.example", "--nope")])
     def test_wrong_usage_is_reported_as_json(self, ops: Ops, words: tuple[str, ...]):
         outcome = ops(*words)
         assert outcome.exit_code == 2
@@ -230,7 +229,7 @@ class TestPrompt:
         asked = capsys.readouterr()
         assert (asked.out, asked.err) == ("", "Delete it? [y/N] ")
 
-    @pytest.mark.parametrize("answer", ["", "n", "no", "yess", "\x04"])
+    @each("answer", ["", "n", "no", "yess", "\x04"])
     def test_any_other_answer_changes_nothing(self, typed: Callable[[str], None], answer: str):
         typed(answer)
         with pytest.raises(Refused) as refusal:

@@ -7,6 +7,7 @@ from controlplane.store import projects, repositories
 from controlplane.store.repositories import RepositoryItem
 from tests.functional.ops.conftest import Ops
 from tests.functional.projects.builders import make_project
+from tests.support.each import each
 from tests.support.world import Company, World, table_dump
 
 
@@ -44,7 +45,7 @@ class TestConnect:
         assert again["repositoryId"] == first["repositoryId"]
         assert (again["installation"], again["defaultBranch"], again["visibility"]) == (2, "trunk", "public")
 
-    @pytest.mark.parametrize("name", ["shop", "acme/", "/shop", "a/b/c", "acme/..", "ac me/shop"])
+    @each("name", ["shop", "acme/", "/shop", "a/b/c", "acme/..", "ac me/shop"])
     def test_repository_connect_exits_2_for_an_invalid_name(self, name: str, ops: Ops, company: Company):
         assert ops("repository", "connect", company.slug, name, "--installation", "1").exit_code == 2
 
@@ -66,7 +67,7 @@ class TestLink:
             }
         ]
 
-    @pytest.mark.parametrize("folder", ["/apps", "../apps", "apps/../..", "apps/", ""])
+    @each("folder", ["/apps", "../apps", "apps/../..", "apps/", ""])
     def test_repository_link_exits_2_for_a_folder_outside_the_repository(
         self, folder: str, ops: Ops, repository: RepositoryItem
     ):

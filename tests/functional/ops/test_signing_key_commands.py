@@ -15,6 +15,7 @@ from botocore.session import Session
 from controlplane.core.settings import SigningSecret, read_signing_secret
 from tests.functional.conftest import FakeClock
 from tests.functional.ops.conftest import Ops, Outcome
+from tests.support.each import each
 
 PLAIN = "a" * 64
 DAY = 24 * 3600
@@ -88,9 +89,7 @@ class TestRotation:
         assert rotation.run(verb, "--early").exit_code == 0
         assert PLAIN not in rotation.text
 
-    @pytest.mark.parametrize(
-        "steps", [["switch"], ["drop"], ["add", "add"], ["add", "drop"], ["add", "switch", "switch"]]
-    )
+    @each("steps", [["switch"], ["drop"], ["add", "add"], ["add", "drop"], ["add", "switch", "switch"]])
     def test_a_step_out_of_order_is_refused(self, rotation: Rotation, steps: list[str]):
         for step in steps[:-1]:
             rotation.run(step)

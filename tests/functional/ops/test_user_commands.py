@@ -21,6 +21,7 @@ from tests.functional.device_auth.devices import get_request
 from tests.functional.ops.conftest import Ops
 from tests.support.api import Api
 from tests.support.calls import Call, Proceed, intercepted
+from tests.support.each import each
 from tests.support.legacy_table import delete_index
 from tests.support.world import Person, World, table_dump
 
@@ -48,7 +49,7 @@ class TestCreate:
         assert outcome.error["code"] == "CONFLICT"
         assert table_dump() == before
 
-    @pytest.mark.parametrize(
+    @each(
         "email",
         [
             "",
@@ -70,7 +71,7 @@ class TestCreate:
         assert outcome.error["code"] == "USAGE"
         assert table_dump() == []
 
-    @pytest.mark.parametrize("name", ["", "  ", "a\x1b[31mb", "x" * 101])
+    @each("name", ["", "  ", "a\x1b[31mb", "x" * 101])
     def test_user_create_takes_the_same_names_as_the_api(self, ops: Ops, name: str):
         outcome = ops("user", "create", "ada@example.com", "--name", name)
         assert outcome.exit_code == 2
@@ -86,9 +87,7 @@ class TestShow:
             {"organizationId": company.organization_id, "slug": company.slug, "name": "Acme", "role": "owner"}
         ]
 
-    @pytest.mark.parametrize(
-        "reference", ["unknown@example.com", "usr_0000000000000000", "usr_", "unknown", "", "USR#x"]
-    )
+    @each("reference", ["unknown@example.com", "usr_0000000000000000", "usr_", "unknown", "", "USR#x"])
     def test_user_show_exits_3_for_an_unknown_user(self, ops: Ops, reference: str):
         outcome = ops("user", "show", reference)
         assert outcome.exit_code == 3
@@ -326,6 +325,6 @@ class TestDelete:
         assert ops("user", "delete", guest.email).exit_code == 2
         assert table_dump() == before
 
-    @pytest.mark.parametrize("reference", ["unknown@example.com", "usr_0000000000000000", "unknown", ""])
+    @each("reference", ["unknown@example.com", "usr_0000000000000000", "unknown", ""])
     def test_user_delete_exits_3_for_an_unknown_user(self, ops: Ops, reference: str):
         assert ops("user", "delete", reference, "--yes").exit_code == 3

@@ -14,6 +14,7 @@ from tests.functional.conftest import FakeClock
 from tests.support import invariants
 from tests.support.api import Api, Reply
 from tests.support.browser import Browser, text_of
+from tests.support.each import each
 from tests.support.world import ALL_SCOPES, Person, World, table_dump
 
 PATH = "/v1/organizations"
@@ -80,11 +81,11 @@ class Test201:
     def test_accepts_names_in_any_script_and_of_both_length_limits(self, api: Api, person: Person, name: str):
         assert create(api, person, name=name, slug="acme").data["name"] == name
 
-    @pytest.mark.parametrize("slug", ["abc", "a-b", "123", "a" * 20, "a-b-c-d-e-f-g-h-i-j2", "0-0"])
+    @each("slug", ["abc", "a-b", "123", "a" * 20, "a-b-c-d-e-f-g-h-i-j2", "0-0"])
     def test_accepts_slugs_of_every_allowed_form(self, api: Api, person: Person, slug: str):
         assert create(api, person, name="Acme", slug=slug).data["slug"] == slug
 
-    @pytest.mark.parametrize(
+    @each(
         ("name", "slug"),
         [
             ("Acme Shops", "acme-shops"),
@@ -146,7 +147,7 @@ class Test201:
 
 
 class Test400:
-    @pytest.mark.parametrize(
+    @each(
         ("body", "path"),
         [
             ({}, ["name"]),
@@ -190,7 +191,7 @@ class Test400:
         assert [problem["path"] for problem in reply.error["details"]] == [path]
         assert len(table_dump()) == before
 
-    @pytest.mark.parametrize(
+    @each(
         "raw",
         [
             b"",

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.support.api import Api
+from tests.support.each import each
 from tests.support.world import ALL_SCOPES, World
 
 PATH = "/v1/organizations/"
@@ -46,7 +47,7 @@ class Test403:
 
 
 class Test404:
-    @pytest.mark.parametrize(
+    @each(
         "named",
         [
             "org_0000000000000000",

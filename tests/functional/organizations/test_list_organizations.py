@@ -1,9 +1,8 @@
 """GET /v1/organizations: the organizations the caller belongs to."""
 
-import pytest
-
 from controlplane.store import billing, default_organizations
 from tests.support.api import Api
+from tests.support.each import each
 from tests.support.world import ALL_SCOPES, World, table_dump
 
 PATH = "/v1/organizations"
@@ -83,7 +82,7 @@ class Test400:
 
 
 class Test401:
-    @pytest.mark.parametrize("token", [None, "", "assent_at_forged", "a b"])
+    @each("token", [None, "", "assent_at_forged", "a b"])
     def test_returns_401_without_a_valid_token(self, api: Api, token: str | None):
         assert api.get(PATH, token).status == 401
 

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.support.api import Api, Reply
+from tests.support.each import each
 from tests.support.world import Company, Person, World
 
 PATH = "/v1/me/active-organization"
@@ -62,7 +63,7 @@ class Test200:
 
 
 class Test400:
-    @pytest.mark.parametrize("named", [None, "", 17, ["x"], {}])
+    @each("named", [None, "", 17, ["x"], {}])
     def test_returns_400_if_the_organization_is_missing_or_no_text(self, api: Api, person: Person, named: object):
         body = {} if named is None else {"organizationId": named}
         reply = api.put(PATH, person.token, json_body=body)

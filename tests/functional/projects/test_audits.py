@@ -7,6 +7,7 @@ from controlplane.store import audits, projects, websites
 from controlplane.store.project_items import Address
 from controlplane.store.projects import get_project
 from tests.functional.projects.builders import add_audits, make_project, stored, uncounted
+from tests.support.each import each
 from tests.support.world import World
 
 
@@ -18,7 +19,7 @@ def test_creating_an_audit_stores_it_with_its_schedule_and_adds_it_to_the_websit
     assert [schedule["everyDays"]["N"] for schedule in stored("AUDITSCHEDULE#")] == ["7"]
 
 
-@pytest.mark.parametrize("kind", ["wildcard", "any", "app", "development"])
+@each("kind", ["wildcard", "any", "app", "development"])
 def test_only_a_domain_can_be_audited(kind: str, world: World):
     company = world.company()
     project = projects.create_project(

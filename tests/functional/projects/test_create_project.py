@@ -11,6 +11,7 @@ from controlplane.store.table import Put, table
 from tests.functional.projects.builders import create, make_project, projects_counted, stored, uncounted
 from tests.support.api import Api
 from tests.support.calls import intercepted
+from tests.support.each import each
 from tests.support.world import Company, World
 
 
@@ -75,7 +76,7 @@ class Test201:
         assert project["websites"] == []
         assert project["consent"]["trustedOrigins"] == []
 
-    @pytest.mark.parametrize(
+    @each(
         ("sent", "origin", "kind"),
         [
             ("HTTPS://Example.COM/", "example.com", "domain"),
@@ -129,7 +130,7 @@ class Test201:
     def test_another_organization_can_have_the_same_slug(self, api: Api, world: World):
         assert [create(api, world.key(world.company())).data["slug"] for _ in range(2)] == ["shop", "shop"]
 
-    @pytest.mark.parametrize(
+    @each(
         ("name", "slug"),
         [
             ("Ünser Läden & Co.", "unser-laden-co"),
@@ -224,7 +225,7 @@ class TestIdempotencyKey:
 
 
 class Test400:
-    @pytest.mark.parametrize(
+    @each(
         ("fields", "path"),
         [
             ({"name": ""}, ["name"]),
@@ -278,7 +279,7 @@ class Test400:
     def test_a_missing_body_is_rejected(self, api: Api, world: World):
         assert api.post("/v1/projects", world.key(world.company())).code == "INVALID_PAYLOAD"
 
-    @pytest.mark.parametrize(
+    @each(
         "fields",
         [
             {"websites": ["example.com"], "consent": {"trustedOrigins": ["example.com"]}},
@@ -305,7 +306,7 @@ class Test400:
         assert reply.code == "INVALID_PAYLOAD"
         assert reply.error["details"][0]["path"] == ["organizationId"]
 
-    @pytest.mark.parametrize("region", ["mars", "EU-CENTRAL", " eu-central", "x" * 10_000])
+    @each("region", ["mars", "EU-CENTRAL", " eu-central", "x" * 10_000])
     def test_an_unknown_region_has_its_own_code(self, region: str, api: Api, world: World):
         key = world.key(world.company())
         before = uncounted()
@@ -314,7 +315,7 @@ class Test400:
         assert reply.error["details"][0]["path"] == ["region"]
         assert uncounted() == before
 
-    @pytest.mark.parametrize(
+    @each(
         "origin",
         ["", "com", "javascript://x", "example.com/path", "x" * 10_000, "\u202eexample.com"],
     )
@@ -361,7 +362,7 @@ class Test402:
         assert create(api, company.owner.token, consent={"branding": "none"}).code == "PLAN_REQUIRED"
         assert create(api, company.owner.token, consent={"branding": "openassent"}).status == 201
 
-    @pytest.mark.parametrize("plan", ["free", "starter", "pro", "enterprise"])
+    @each("plan", ["free", "starter", "pro", "enterprise"])
     def test_the_plan_limits_the_number_of_projects(self, plan: str, api: Api, world: World):
         company = world.company(plan)
         limit = PLANS[plan].projects

@@ -9,6 +9,7 @@ from controlplane.store.table import table
 from tests.functional.projects.builders import add_audits, make_project, stored, uncounted, without_consent
 from tests.support.api import Api, Reply
 from tests.support.calls import intercepted
+from tests.support.each import each
 from tests.support.world import World
 
 
@@ -102,7 +103,7 @@ class Test403:
 
 
 class Test404:
-    @pytest.mark.parametrize("website_id", ["web_x", "example.com", "0", "web_" + "0" * 18, "x" * 2_000, "🛒", "null"])
+    @each("website_id", ["web_x", "example.com", "0", "web_" + "0" * 18, "x" * 2_000, "🛒", "null"])
     def test_returns_404_for_an_unknown_website_and_changes_nothing(self, website_id: str, api: Api, world: World):
         company, project = two_websites(world)
         key = world.key(company)

@@ -1,13 +1,12 @@
 """GET /v1/projects: an organization's projects, page by page."""
 
-import pytest
-
 from controlplane.core.ids import ProjectId
 from controlplane.store import projects
 from controlplane.store.table import table
 from tests.functional.projects.builders import make_project, without_consent
 from tests.support.api import Api
 from tests.support.calls import intercepted
+from tests.support.each import each
 from tests.support.world import World
 
 
@@ -58,7 +57,7 @@ class Test200:
         listed = api.get("/v1/projects", world.key(company)).data
         assert [project["projectName"] for project in listed] == ["three", "two", "one"]
 
-    @pytest.mark.parametrize("limit", [1, 2, 3, 6, 7, 8, 100])
+    @each("limit", [1, 2, 3, 6, 7, 8, 100])
     def test_paging_returns_every_project_once(self, limit: int, api: Api, world: World):
         company = world.company()
         made = {make_project(company, f"Shop {number}").project_id for number in range(7)}

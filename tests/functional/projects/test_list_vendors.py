@@ -13,6 +13,7 @@ from finding_intake.service import process_finding
 from ops import inbox_backfill
 from tests.functional.projects.builders import make_project
 from tests.support.api import Api, Reply
+from tests.support.each import each
 from tests.support.older_detections import as_older_release_wrote_it
 from tests.support.world import Company, World
 
@@ -110,7 +111,7 @@ class Test200:
             detect(of, vendor_id)
         assert [vendor["vendorId"] for vendor in read(api, company.owner.token, project).data] == ["a", "b"]
 
-    @pytest.mark.parametrize("limit", [1, 2, 3, 100])
+    @each("limit", [1, 2, 3, 100])
     def test_pages_show_every_vendor_once(self, limit: int, api: Api, company: Company, project: ProjectItem):
         names = [f"vendor{number}" for number in range(5)]
         for vendor_id in names:

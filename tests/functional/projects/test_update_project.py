@@ -14,6 +14,7 @@ from controlplane.store.table import table
 from tests.functional.projects.builders import add_audits, make_project, stored, uncounted, without_consent
 from tests.support.api import Api, Reply
 from tests.support.calls import intercepted
+from tests.support.each import each
 from tests.support.world import World
 
 
@@ -85,7 +86,7 @@ class Test200:
         assert slug.startswith("market-")
         assert {item["sk"]["S"] for item in stored("PSLUG#")} == {"PSLUG#market", f"PSLUG#{slug}", "PSLUG#shop"}
 
-    @pytest.mark.parametrize("description", ["x" * 512, "", "🛒" * 512, None])
+    @each("description", ["x" * 512, "", "🛒" * 512, None])
     def test_a_description_can_be_set_and_cleared(self, description: str | None, api: Api, world: World):
         company = world.company()
         project = make_project(company)
@@ -196,7 +197,7 @@ class Test200:
 
 
 class Test400:
-    @pytest.mark.parametrize(
+    @each(
         ("fields", "path"),
         [
             ({}, []),

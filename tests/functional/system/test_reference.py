@@ -16,6 +16,7 @@ from scripts import artifacts
 from scripts.openapi.texts import DOCUMENT
 from system import documents
 from tests.support.api import Api, Reply
+from tests.support.each import each
 from tests.support.operations import operations
 from tests.support.world import table_dump
 
@@ -63,7 +64,7 @@ def page(shown: Reply) -> Page:
     return Page(shown.text)
 
 
-@pytest.mark.parametrize("path", DOCUMENTS)
+@each("path", DOCUMENTS)
 class TestEachDocument:
     def test_documents_need_no_credential_and_read_no_table(self, path: str, api: Api):
         assert api.get(path).status == 200
@@ -84,7 +85,7 @@ class TestEachDocument:
             for name in ("etag", "cache-control", "vary", "content-security-policy"):
                 assert again.headers[name] == first.headers[name]
 
-    @pytest.mark.parametrize("known", ["", '"x"', "W/", "x" * 5_000, "\u00e9", ",,,"])
+    @each("known", ["", '"x"', "W/", "x" * 5_000, "\u00e9", ",,,"])
     def test_a_changed_document_is_sent(self, path: str, known: str, api: Api):
         assert api.get(path, headers={"If-None-Match": known}).status == 200
 
@@ -140,7 +141,7 @@ class TestPage:
         assert '<docs/introduction.md>; rel="alternate"; type="text/markdown"' in shown.headers["link"]
         assert '<openapi.json>; rel="service-desc"; type="application/json"' in shown.headers["link"]
 
-    @pytest.mark.parametrize(
+    @each(
         "accept",
         [
             "text/markdown",
@@ -155,7 +156,7 @@ class TestPage:
         assert reply.text == api.get("/docs/introduction.md").text
         assert reply.headers["vary"] == "Accept, Accept-Encoding"
 
-    @pytest.mark.parametrize(
+    @each(
         "accept",
         [
             "",
@@ -209,7 +210,7 @@ class TestFile:
             if operation.route.include_in_schema:
                 assert f"`{operation.method} {operation.path}`" in text
 
-    @pytest.mark.parametrize(
+    @each(
         "name",
         [
             "nothing.md",
