@@ -16,6 +16,7 @@ from tests.support.engines import sequential_engine
 from tests.support.issue_host import host
 from tests.support.sqs import sqs
 from tests.support.table import create_table
+from tests.support.warm_sandbox import warm_sandboxes
 from tests.support.world import World
 
 __all__ = ["host", "sqs"]
@@ -57,6 +58,12 @@ def _fresh_table(_engine: Callable[[], AbstractContextManager[Any]]) -> Iterator
 @pytest.fixture(scope="session", autouse=True)
 def _watched() -> Iterator[None]:
     with permissions.watched():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _shared_sandbox() -> Iterator[None]:
+    with warm_sandboxes():
         yield
 
 

@@ -11,8 +11,15 @@ from tests.races.stage import RACE_TIME, Stage
 from tests.support.engines import Engine, engine
 from tests.support.issue_host import host
 from tests.support.sqs import sqs
+from tests.support.warm_sandbox import warm_sandboxes
 
 __all__ = ["engine", "host", "sqs"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _shared_sandbox() -> Iterator[None]:
+    with warm_sandboxes():
+        yield
 
 
 @pytest.fixture(autouse=True)
