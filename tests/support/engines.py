@@ -42,7 +42,26 @@ class Engine:
     @cached_property
     def client(self) -> Any:
         """Returns the product's own client, connected to the engine."""
-        return create_client(self.endpoint_url)
+        client = create_client(self.endpoint_url)
+        _sign_once(client)
+        return client
+
+
+def _sign_once(client: Any) -> None:
+    """Signs only the client's first request, and sends the others with its signature, which no local engine checks."""
+    event, sign = "request-created.dynamodb", client._request_signer.handler
+    signed: dict[str, str] = {}
+
+    def repeat(operation_name: str, request: Any, **_: Any) -> None:
+        if not signed:
+            sign(operation_name=operation_name, request=request)
+            signed.update({name: request.headers[name] for name in ("X-Amz-Date", "Authorization")})
+        for name, value in signed.items():
+            del request.headers[name]
+            request.headers[name] = value
+
+    client.meta.events.unregister(event, sign)
+    client.meta.events.register(event, repeat)
 
 
 def find_engine(root: Path = ROOT) -> tuple[str, Path] | None:

@@ -3,7 +3,7 @@
 Uses the thread's CPU time, so that other load doesn't matter. The growth of a call that is fast at the largest size is
 ignored. A slower call is also measured at a quarter of the size, repeatedly if it seems to grow too fast: only growth
 that every attempt confirms is reported. Other programs slow long texts more than short ones, because they take the
-processor's caches. Where texts may be of any length, therefore, growth is only reported if it goes on beyond the largest.
+processor's caches. Where texts may be of any length, growth is only reported if it goes on beyond the largest size.
 """
 
 import gc
