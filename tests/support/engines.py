@@ -1,7 +1,7 @@
 """The DynamoDB of the tests.
 
-Functional tests, whose requests are sequential, run on moto, in the test's own process. `make test ENGINE=fast` runs
-them on dynoxide, if npm has installed it, in half the time.
+Functional tests, whose requests are sequential, run on moto, in the test's own process, without its slowest parts.
+`make test ENGINE=fast` runs them on dynoxide, if npm has installed it.
 
 Race tests need an engine that is atomic under threads, which moto isn't. They use dynoxide, or MiniStack without it.
 With neither, they fail in CI, and a local run skips them with the reason, so that pytest counts them.
