@@ -138,7 +138,7 @@ _REPLACEMENTS: tuple[tuple[Any, str, Any], ...] = (
     (Node, "find_clauses", _find_clauses),
     (ActionCountValidator, "traverse", _check_root),
     (OverlappingPathsValidator, "traverse", _check_root),
-    # Nobody changes a parsed expression: validators copy it.
+    # A parsed expression never changes: validators copy it.
     (UpdateExpressionParser, "make", staticmethod(_make_expression)),
     (validators, "deepcopy", lambda node: pickle.loads(pickle.dumps(node))),
     (BaseJSONSerializer, "_serialize_type_structure", _serialize_quickly),
