@@ -21,14 +21,14 @@ from moto.dynamodb.models import DynamoDBBackend
 from moto.dynamodb.models.dynamo_type import DynamoType
 from moto.dynamodb.models.table import Table
 from moto.dynamodb.parsing import validators
-from moto.dynamodb.parsing.ast_nodes import (
+from moto.dynamodb.parsing.ast_nodes import (  # type: ignore[attr-defined]  # the module is excluded from checks
     DepthFirstTraverser,
     Expression,
     Node,
     UpdateExpression,
     UpdateExpressionFunction,
 )
-from moto.dynamodb.parsing.expressions import UpdateExpressionParser
+from moto.dynamodb.parsing.expressions import UpdateExpressionParser  # type: ignore[attr-defined]
 from moto.dynamodb.parsing.validators import ActionCountValidator, OverlappingPathsValidator
 
 _update_item = DynamoDBBackend.update_item
