@@ -7,9 +7,11 @@ from pydantic import Field
 from code_audit.finding_schemas import SCAN_ID, FindingsExpireAt
 from code_audit.inventory_schemas import ScanInventory
 from controlplane.core import clock
+from controlplane.core.schedules import Schedule
 from controlplane.http.envelope import Wire
+from controlplane.store.inbox_items import Priority
 from controlplane.store.project_items import ProjectItem
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repositories import Link, RepositoryItem
 from controlplane.store.scans.inventories import Inventory
 from controlplane.store.scans.items import STAGES, RequestItem, ScanItem, Stage
 
@@ -37,6 +39,34 @@ class LinkedProject(Wire):
         description="The folder to scan. Null means the whole repository.", examples=["apps/web"]
     )
     pull_request_scans_enabled: bool = Field(description="Whether pull requests are to be scanned.", examples=[False])
+    scan_on_push: bool = Field(description="Whether a push to the production branch starts a scan.", examples=[False])
+    schedule: Schedule | None = Field(
+        description="How often a scan starts by itself: `daily`, `weekly`, or null for never.", examples=["daily"]
+    )
+    failure_threshold: Priority = Field(
+        description="The lowest priority of a new finding that fails the check of a pull request.", examples=["P1"]
+    )
+    next_scheduled_scan_at: str | None = Field(
+        description="The time the next scheduled scan starts, or null without a `schedule`. The minute depends on the "
+        "link, so that scans are spread over the day or the week.",
+        **_TIME,
+    )
+
+    @classmethod
+    def of(cls, repository: RepositoryItem, link: Link, project: ProjectItem) -> Self:
+        next_scan = link.next_scheduled_scan(repository.repository_id)
+        return cls(
+            project_id=project.project_id,
+            project_slug=project.slug,
+            project_name=project.name,
+            production_branch=link.production_branch,
+            root_directory=link.root_directory,
+            pull_request_scans_enabled=link.pull_request_scans_enabled,
+            scan_on_push=link.scan_on_push,
+            schedule=link.schedule,
+            failure_threshold=link.failure_threshold,
+            next_scheduled_scan_at=None if next_scan is None else clock.timestamp(next_scan),
+        )
 
 
 class Repository(Wire):
@@ -60,7 +90,6 @@ class Repository(Wire):
 
     @classmethod
     def of(cls, repository: RepositoryItem, projects: dict[str, ProjectItem]) -> Self:
-        linked = [(link, projects[link.project_id]) for link in repository.links if link.project_id in projects]
         return cls(
             id=repository.repository_id,
             organization_id=repository.organization_id,
@@ -71,15 +100,9 @@ class Repository(Wire):
             visibility=repository.visibility,
             connected_at=repository.connected_at,
             projects=[
-                LinkedProject(
-                    project_id=project.project_id,
-                    project_slug=project.slug,
-                    project_name=project.name,
-                    production_branch=link.production_branch,
-                    root_directory=link.root_directory,
-                    pull_request_scans_enabled=link.pull_request_scans_enabled,
-                )
-                for link, project in linked
+                LinkedProject.of(repository, link, projects[link.project_id])
+                for link in repository.links
+                if link.project_id in projects
             ],
         )
 

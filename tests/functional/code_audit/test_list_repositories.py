@@ -1,6 +1,8 @@
 """GET /v1/code-audit/repositories: the connected repositories and their linked projects."""
 
+from controlplane.core import clock
 from controlplane.core.ids import ProjectId
+from controlplane.core.schedules import next_run
 from controlplane.store import projects, repositories
 from controlplane.store.repositories import Link
 from tests.support.api import Api
@@ -15,9 +17,13 @@ class Test200:
         company = world.company()
         repository = world.connected_repository(company, name="shop")
         project_id = repository.links[0].project_id
-        repositories.link_project(repository.repository_id, Link(project_id, "release", "apps/web", True))
+        link = Link(
+            project_id, "release", "apps/web", True, scan_on_push=True, schedule="daily", failure_threshold="P2"
+        )
+        repositories.link_project(repository.repository_id, link)
         (shown,) = api.get(PATH, company.owner.token).data
         project = projects.get_project(ProjectId.stored(project_id))
+        next_scan = next_run("daily", repository.repository_id, project_id, clock.now())
         assert shown == {
             "id": repository.repository_id,
             "organizationId": company.organization_id,
@@ -35,6 +41,10 @@ class Test200:
                     "productionBranch": "release",
                     "rootDirectory": "apps/web",
                     "pullRequestScansEnabled": True,
+                    "scanOnPush": True,
+                    "schedule": "daily",
+                    "failureThreshold": "P2",
+                    "nextScheduledScanAt": clock.timestamp(next_scan),
                 }
             ],
         }

@@ -6,18 +6,22 @@ Only the operator connects, links, and disconnects. The repository's item also n
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from controlplane.core import clock, ids
 from controlplane.core.errors import NotFound
 from controlplane.core.ids import ProjectId, RepositoryId
+from controlplane.core.schedules import Schedule, next_run
 from controlplane.store import deletions, keys
+from controlplane.store.codec import present
+from controlplane.store.inbox_items import Priority
 from controlplane.store.legs import set_expression
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.table import Check, ConditionFailed, Delete, Leg, LegFailed, Put, StoreError, Update, table
 
 MAX_LINKS = 10
+DEFAULT_FAILURE_THRESHOLD: Final = "P1"
 
 
 class UnknownRepository(NotFound):
@@ -37,25 +41,53 @@ class NotLinked(StoreError):
 
 
 class Link(NamedTuple):
-    """A project built from the repository. A branch of None means the repository's default branch."""
+    """A project built from the repository. A branch of None means the repository's default branch.
+
+    A new finding whose priority is `failure_threshold` or more urgent fails the check of its pull request.
+    """
 
     project_id: ProjectId
     production_branch: str | None
     root_directory: str | None
     pull_request_scans_enabled: bool
+    scan_on_push: bool = False
+    schedule: Schedule | None = None
+    failure_threshold: Priority = DEFAULT_FAILURE_THRESHOLD
 
     def to_item(self) -> dict[str, Any]:
+        # Settings of later releases are stored only if they differ from the default. A link that an earlier release
+        # stored is therefore equal to the one read from it, which the condition of `_replace_links` depends on.
         return {
             "projectId": self.project_id,
             "productionBranch": self.production_branch,
             "rootDirectory": self.root_directory,
             "pullRequestScansEnabled": self.pull_request_scans_enabled,
+            **present(
+                scanOnPush=self.scan_on_push or None,
+                schedule=self.schedule,
+                failureThreshold=None
+                if self.failure_threshold == DEFAULT_FAILURE_THRESHOLD
+                else self.failure_threshold,
+            ),
         }
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
-        project_id = ProjectId.stored(item["projectId"])
-        return cls(project_id, item["productionBranch"], item["rootDirectory"], item["pullRequestScansEnabled"])
+        return cls(
+            project_id=ProjectId.stored(item["projectId"]),
+            production_branch=item["productionBranch"],
+            root_directory=item["rootDirectory"],
+            pull_request_scans_enabled=item["pullRequestScansEnabled"],
+            scan_on_push=item.get("scanOnPush", False),
+            schedule=item.get("schedule"),
+            failure_threshold=item.get("failureThreshold", DEFAULT_FAILURE_THRESHOLD),
+        )
+
+    def next_scheduled_scan(self, repository_id: RepositoryId) -> float | None:
+        """Returns the time of the next scheduled scan in Unix seconds, or None without a schedule."""
+        if self.schedule is None:
+            return None
+        return next_run(self.schedule, repository_id, self.project_id, clock.now())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
