@@ -192,6 +192,23 @@ def _new_scan(world: World) -> Request:
     return {"body": {"repositoryId": entities.connect_repository(world).repository_id}}
 
 
+def _repository(world: World) -> Request:
+    return {"path": {"repositoryId": entities.connect_repository(world).repository_id}}
+
+
+def _new_link(world: World) -> Request:
+    return {**_repository(world), "body": {"projectId": world.create_project()["id"]}}
+
+
+def _link(world: World) -> Request:
+    repository = entities.connect_repository(world)
+    return {"path": {"repositoryId": repository.repository_id, "projectId": repository.links[0].project_id}}
+
+
+def _changed_link(world: World) -> Request:
+    return {**_link(world), "body": {"schedule": "daily"}}
+
+
 def _scan(world: World) -> Request:
     return {"path": {"scanId": entities.sample_scan(world).scan_id}}
 
@@ -326,6 +343,11 @@ REQUESTS: dict[tuple[str, str], Callable[[World], Request]] = {
     ("POST", "/v1/auth/device/revoke"): _revocation,
     ("POST", "/v1/feedback"): _feedback,
     ("GET", "/v1/code-audit/repositories"): _fifty,
+    ("DELETE", "/v1/code-audit/repositories/{repositoryId}"): _repository,
+    ("GET", "/v1/code-audit/repositories/{repositoryId}/links"): _repository,
+    ("POST", "/v1/code-audit/repositories/{repositoryId}/links"): _new_link,
+    ("PATCH", "/v1/code-audit/repositories/{repositoryId}/links/{projectId}"): _changed_link,
+    ("DELETE", "/v1/code-audit/repositories/{repositoryId}/links/{projectId}"): _link,
     ("GET", "/v1/code-audit/scans"): _scans,
     ("POST", "/v1/code-audit/scans"): _new_scan,
     ("GET", "/v1/code-audit/scans/{scanId}"): _scan,

@@ -23,7 +23,7 @@ _POLL_SECONDS = 0.25
 
 class RepositoryNotLinked(ApiError):
     code = "REPOSITORY_NOT_LINKED"
-    message = "The repository isn't linked to that project, or to any project. Ask the operator to link it."
+    message = "The repository isn't linked to that project, or to any project. Ask an admin to link it."
 
 
 class ScanNotCompleted(ApiError):

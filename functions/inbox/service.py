@@ -41,7 +41,7 @@ class FindingsLocked(Conflict):
 
 class RepositoryNotLinked(ApiError):
     code = "REPOSITORY_NOT_LINKED"
-    message = "The finding's repository isn't connected and linked to a project. Ask the operator to do that."
+    message = "The finding's repository isn't connected and linked to a project. Ask an admin to do that."
 
     def __init__(self, repository_id: str | None) -> None:
         super().__init__(details={"repositoryId": repository_id})

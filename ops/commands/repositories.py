@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Connected repositories, and the projects linked to them.")
 
 _FULL_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]{0,99})/((?!\.\.?$)[A-Za-z0-9._-]{1,100})")
-_FOLDER = re.compile(r"(?!/)(?!.*(^|/)\.\.?(/|$))[^\x00-\x1f\\]{1,200}(?<!/)")
 _VISIBILITIES = ("public", "private", "internal")
 
 
@@ -36,7 +35,9 @@ def _parse_visibility(text: str) -> str:
 
 
 def _parse_folder(text: str) -> str:
-    if not _FOLDER.fullmatch(text):
+    from controlplane.core.naming import is_folder
+
+    if not is_folder(text):
         raise typer.BadParameter("Write a path relative to the repository's root, for example apps/web.")
     return text
 

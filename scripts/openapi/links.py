@@ -30,7 +30,7 @@ _SINGLE: dict[str, list[tuple[str, str, set[str]]]] = {
     "listMembers": [("0/id", "memberId", _MEMBER)],
     "listOrganizations": [("0/organizationId", "organizationId", {"getOrganization", "listProjects", "getBilling"})],
     "listProjects": [("0/projectId", "projectId", _PROJECT)],
-    "listRepositories": [("0/id", "repositoryId", {"listScans"})],
+    "listRepositories": [("0/id", "repositoryId", {"listScans", "listLinks", "disconnectRepository"})],
     "listScanIssues": [("issues/0/inboxItemId", "itemId", _ITEM)],
     "listScans": [("0/id", "scanId", _SCAN)],
     "listSessions": [("0/id", "sessionId", {"revokeSession"})],

@@ -91,6 +91,7 @@ PARAMETERS = {
     "memberId": ("The membership's id, from the list of members.", "mem_3f8k2m9q7r1s5t6v5w1n8q2k7m3r9t4v"),
     "invitationId": ("The invitation's id.", "inv_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v"),
     "organizationId": ("The organization's id.", "org_3f8k2m9q7r1s5t6v"),
+    "repositoryId": ("The repository's id.", "rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"),
     "scanId": ("The scan's id.", "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"),
     "preparationId": (
         "The `preparationId` that starting the scan returned.",

@@ -124,6 +124,10 @@ def valid_body(operation: Operation) -> dict[str, object]:
         "POST /v1/api-keys/{keyId}/roll": {},
         "PATCH /v1/inbox/{itemId}": {"status": "accepted", "version": "x", "reason": "x"},
         "POST /v1/code-audit/scans": {"repositoryId": "rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"},
+        "POST /v1/code-audit/repositories/{repositoryId}/links": {
+            "projectId": "prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
+        },
+        "PATCH /v1/code-audit/repositories/{repositoryId}/links/{projectId}": {"schedule": "daily"},
         "POST /v1/feedback": {
             "category": "bug",
             "surface": "api",

@@ -1,12 +1,15 @@
 """Every POST that creates something accepts Idempotency-Key and honors it."""
 
+from typing import Any
+
 import pytest
 
 from controlplane.store.idempotency import LEASE_SECONDS
+from tests.functional.projects.builders import make_project
 from tests.support.api import Api
 from tests.support.crashes import dies_at
 from tests.support.operations import operations
-from tests.support.world import World, table_dump
+from tests.support.world import Company, World, table_dump
 
 KEY = {"Idempotency-Key": "8f14e45f-ceea-467f-a9b7-0d5b2c3a1e77"}
 BODIES = {
@@ -20,9 +23,21 @@ BODIES = {
         {"name": "Shop", "region": "eu-central", "websites": ["other.example.com"]},
     ),
     "/v1/api-keys": ({"name": "deploy"}, {"name": "other"}),
+    # `addressed` adds the repository and the project.
+    "/v1/code-audit/repositories/{repositoryId}/links": ({"rootDirectory": "web"}, {"rootDirectory": "api"}),
     "/v1/feedback": ({"category": "bug", "message": "It fails."}, {"category": "bug", "message": "It fails again."}),
 }
 creations = pytest.mark.parametrize("path", BODIES)
+
+
+def addressed(path: str, world: World, company: Company) -> tuple[str, tuple[dict[str, Any], dict[str, Any]]]:
+    """Returns the path and the bodies of two creations in the organization."""
+    first, second = BODIES[path]
+    if "{repositoryId}" not in path:
+        return path, (first, second)
+    repository = world.connected_repository(company, linked=False)
+    project = {"projectId": make_project(company).project_id}
+    return path.format(repositoryId=repository.repository_id), ({**first, **project}, {**second, **project})
 
 
 def stored() -> set[tuple[str, str]]:
@@ -46,10 +61,11 @@ def test_every_creation_is_tested_and_documents_the_header():
 @creations
 class TestEach:
     def test_a_repetition_returns_the_same_and_writes_nothing(self, path, api: Api, world: World):
-        token = world.company().owner.token
-        first = api.post(path, token, json_body=BODIES[path][0], headers=KEY)
+        company = world.company()
+        token, (path, bodies) = company.owner.token, addressed(path, world, company)
+        first = api.post(path, token, json_body=bodies[0], headers=KEY)
         before = stored()
-        second = api.post(path, token, json_body=BODIES[path][0], headers=KEY)
+        second = api.post(path, token, json_body=bodies[0], headers=KEY)
         assert first.status == second.status == 201
         assert first.text == second.text
         assert "idempotency-replayed" not in first.headers
@@ -57,47 +73,52 @@ class TestEach:
         assert stored() == before
 
     def test_another_body_returns_400_and_writes_nothing(self, path, api: Api, world: World):
-        token = world.company().owner.token
-        api.post(path, token, json_body=BODIES[path][0], headers=KEY)
+        company = world.company()
+        token, (path, bodies) = company.owner.token, addressed(path, world, company)
+        api.post(path, token, json_body=bodies[0], headers=KEY)
         before = stored()
-        reply = api.post(path, token, json_body=BODIES[path][1], headers=KEY)
+        reply = api.post(path, token, json_body=bodies[1], headers=KEY)
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
         assert stored() == before
 
     def test_a_malformed_idempotency_key_returns_400_and_writes_nothing(self, path, api: Api, world: World):
-        token = world.company().owner.token
+        company = world.company()
+        token, (path, bodies) = company.owner.token, addressed(path, world, company)
         before = stored()
-        reply = api.post(path, token, json_body=BODIES[path][0], headers={"Idempotency-Key": "k" * 256})
+        reply = api.post(path, token, json_body=bodies[0], headers={"Idempotency-Key": "k" * 256})
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
         assert stored() == before
 
     def test_another_users_keys_are_independent(self, path, api: Api, world: World):
         company = world.company()
         admin = world.member(company, "admin")
-        api.post(path, company.owner.token, json_body=BODIES[path][0], headers=KEY)
-        assert "idempotency-replayed" not in api.post(path, admin.token, json_body=BODIES[path][1], headers=KEY).headers
+        path, bodies = addressed(path, world, company)
+        api.post(path, company.owner.token, json_body=bodies[0], headers=KEY)
+        assert "idempotency-replayed" not in api.post(path, admin.token, json_body=bodies[1], headers=KEY).headers
 
     @pytest.mark.parametrize("death", [("TransactWriteItems", True), ("UpdateItem", False)])
     def test_after_a_crash_following_the_effect_no_repetition_creates_again(
         self, path, death, api: Api, world: World, now
     ):
         operation, applied = death
-        token = world.company().owner.token
+        company = world.company()
+        token, (path, bodies) = company.owner.token, addressed(path, world, company)
         with dies_at(operation, applied=applied) as interrupted:
-            assert api.post(path, token, json_body=BODIES[path][0], headers=KEY).status == 500
+            assert api.post(path, token, json_body=bodies[0], headers=KEY).status == 500
         assert interrupted
         before = stored()
         now.advance(LEASE_SECONDS + 1)
-        reply = api.post(path, token, json_body=BODIES[path][0], headers=KEY)
+        reply = api.post(path, token, json_body=bodies[0], headers=KEY)
         assert (reply.status, reply.error["details"]) == (409, {"reason": "answer_lost"})
         assert stored() == before
 
     def test_after_a_crash_before_the_effect_a_repetition_creates(self, path, api: Api, world: World, now):
-        token = world.company().owner.token
+        company = world.company()
+        token, (path, bodies) = company.owner.token, addressed(path, world, company)
         with dies_at("TransactWriteItems", applied=False):
-            assert api.post(path, token, json_body=BODIES[path][0], headers=KEY).status == 500
+            assert api.post(path, token, json_body=bodies[0], headers=KEY).status == 500
         now.advance(LEASE_SECONDS + 1)
-        assert api.post(path, token, json_body=BODIES[path][1], headers=KEY).status == 201
+        assert api.post(path, token, json_body=bodies[1], headers=KEY).status == 201
 
 
 def test_a_taken_slug_leaves_the_idempotency_key_usable(api: Api, world: World):

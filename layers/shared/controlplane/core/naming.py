@@ -1,4 +1,4 @@
-"""Names that people choose, and the slugs derived from them."""
+"""Names that people choose, and the slugs derived from them; branches and folders of repositories."""
 
 import re
 import unicodedata
@@ -22,6 +22,16 @@ _LETTERS = str.maketrans(
 )
 _APOSTROPHES = str.maketrans("", "", "'\u2019\u02bc")
 _SEPARATORS = re.compile(r"[^a-z0-9]+")
+# Rules for branch names, from git-check-ref-format(1). GitHub accepts at most 255 bytes.
+_BRANCH = (
+    r"(?![./-])(?!@$)(?!.*(?:\.\.|@\{|//|/\.|[./]$|\.lock(?:/|$)))"
+    r"[^\x00-\x20\x7f~^:?*\[\\]{1,255}"
+)
+_BRANCH_BYTES = 255
+# A path relative to the root of a repository that doesn't leave it.
+_FOLDER = r"(?!/)(?!.*(?:^|/)\.\.?(?:/|$))(?!.*/$)[^\x00-\x1f\x7f\\]{1,200}"
+_BRANCH_PATTERN = re.compile(_BRANCH)
+_FOLDER_PATTERN = re.compile(_FOLDER)
 
 
 def _check_characters(name: str) -> str:
@@ -59,3 +69,31 @@ def slugify(name: str) -> str:
     parts = (part for character in plain for part in unicodedata.normalize("NFKD", character))
     letters = "".join(part for part in parts if not unicodedata.combining(part))
     return _SEPARATORS.sub("-", letters.lower()).strip("-")
+
+
+def is_branch(text: str) -> bool:
+    """Returns whether a branch can have this name."""
+    return _BRANCH_PATTERN.fullmatch(text) is not None and len(text.encode(errors="replace")) <= _BRANCH_BYTES
+
+
+def is_folder(text: str) -> bool:
+    """Returns whether the text is the path of a folder inside a repository."""
+    return _FOLDER_PATTERN.fullmatch(text) is not None
+
+
+def _check_branch(name: str) -> str:
+    if not is_branch(name):
+        raise PydanticCustomError("invalid_branch", "This can't be the name of a branch.")
+    return name
+
+
+def _check_folder(path: str) -> str:
+    if not is_folder(path):
+        raise PydanticCustomError(
+            "invalid_folder", "Send a path relative to the repository's root, for example apps/web."
+        )
+    return path
+
+
+Branch = Annotated[str, AfterValidator(_check_branch), WithJsonSchema({"type": "string", "pattern": f"^{_BRANCH}$"})]
+Folder = Annotated[str, AfterValidator(_check_folder), WithJsonSchema({"type": "string", "pattern": f"^{_FOLDER}$"})]

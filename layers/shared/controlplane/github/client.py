@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
+from controlplane.core.naming import is_branch
 from controlplane.core.settings import settings
 from controlplane.github.app_auth import READ_CODE, WRITE_ISSUES, AppAuth, Purpose, Scope
 from controlplane.github.errors import (
@@ -53,8 +54,6 @@ _ISSUES = "/repos/{owner}/{repo}/issues"
 _OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _NAME = re.compile(r"(?!\.\.?$)[A-Za-z0-9._-]{1,100}")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-# Patterns that branch names can't contain, from git-check-ref-format(1).
-_NO_BRANCH = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|^[./-]|[./]$|\.lock(/|$)|^@$")
 _NEXT_PAGE = re.compile(r'<([^<>]+)>\s*;[^,<]*\brel="?next"?')
 
 
@@ -304,7 +303,7 @@ def _repository_names(owner: str, name: str) -> dict[str, str]:
 
 def _checked_branch(branch: str) -> str:
     """Returns the branch quoted as one path segment. Raises InvalidName."""
-    if not 0 < len(branch.encode(errors="replace")) <= 255 or _NO_BRANCH.search(branch):
+    if not is_branch(branch):
         raise InvalidName("branch")
     try:
         return quote(branch, safe="")

@@ -1,24 +1,24 @@
 """Code host repositories that are connected to an organization, and the projects linked to them.
 
-Only the operator connects, links, and disconnects. The repository's item also names its requested or running scan: see
-`store.scans`.
+The repository's item also names its requested or running scan: see `store.scans`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self, TypedDict
 
 from controlplane.core import clock, ids
-from controlplane.core.errors import NotFound
+from controlplane.core.errors import Forbidden, NotFound
 from controlplane.core.ids import ProjectId, RepositoryId
 from controlplane.core.schedules import Schedule, next_run
 from controlplane.store import deletions, keys
 from controlplane.store.codec import present
 from controlplane.store.inbox_items import Priority
 from controlplane.store.legs import set_expression
+from controlplane.store.organizations import role_check
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.retry import WriteConflict, retry_on_conflict
-from controlplane.store.table import Check, ConditionFailed, Delete, Leg, LegFailed, Put, StoreError, Update, table
+from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, StoreError, Update, table
 
 MAX_LINKS = 10
 DEFAULT_FAILURE_THRESHOLD: Final = "P1"
@@ -38,6 +38,21 @@ class LinkLimitReached(StoreError):
 
 class NotLinked(StoreError):
     """The project is not linked to the repository."""
+
+
+class AlreadyLinked(StoreError):
+    """The project is linked to the repository."""
+
+
+class LinkSettings(TypedDict, total=False):
+    """The settings of a link to change; absent keys keep their values."""
+
+    production_branch: str | None
+    root_directory: str | None
+    pull_request_scans_enabled: bool
+    scan_on_push: bool
+    schedule: Schedule | None
+    failure_threshold: Priority
 
 
 class Link(NamedTuple):
@@ -242,26 +257,92 @@ def _update_description(repository_id: RepositoryId, hosted: HostedRepository) -
 
 
 def link_project(repository_id: RepositoryId, link: Link) -> RepositoryItem:
-    """Links the project or updates its link. Raises UnknownRepository, ProjectGone, LinkLimitReached."""
-    if link.project_id.organization_id != repository_id.organization_id:
+    """Links the project or replaces its link. Raises UnknownRepository, ProjectGone, LinkLimitReached."""
+    return _change_links(repository_id, link.project_id, lambda repository: _with_link(repository, link))
+
+
+def create_link(
+    repository_id: RepositoryId, link: Link, caller_id: str, extra_legs: Mapping[str, Leg]
+) -> RepositoryItem:
+    """Links the project for an admin. `extra_legs` come first in the transaction.
+
+    Raises AlreadyLinked, UnknownRepository, ProjectGone, LinkLimitReached, Forbidden.
+    """
+
+    def add(repository: RepositoryItem) -> tuple[Link, ...]:
+        if repository.find_link(link.project_id) is not None:
+            raise AlreadyLinked
+        return _with_link(repository, link)
+
+    return _change_links(repository_id, link.project_id, add, caller_id, extra_legs)
+
+
+def update_link(
+    repository_id: RepositoryId, project_id: ProjectId, settings: LinkSettings, caller_id: str
+) -> RepositoryItem:
+    """Changes settings of the project's link for an admin; the others keep their values.
+
+    Raises NotLinked, UnknownRepository, ProjectGone, Forbidden.
+    """
+
+    def change(repository: RepositoryItem) -> tuple[Link, ...]:
+        link = repository.find_link(project_id)
+        if link is None:
+            raise NotLinked
+        return _with_link(repository, link._replace(**settings))
+
+    return _change_links(repository_id, project_id, change, caller_id)
+
+
+def _change_links(
+    repository_id: RepositoryId,
+    project_id: ProjectId,
+    change: Callable[[RepositoryItem], tuple[Link, ...]],
+    caller_id: str | None = None,
+    extra_legs: Mapping[str, Leg] | None = None,
+) -> RepositoryItem:
+    """Replaces the links by those that `change` returns, if the project exists and the caller, if any, is an admin.
+
+    Raises UnknownRepository, ProjectGone, Forbidden, and the errors of `change`.
+    """
+    if project_id.organization_id != repository_id.organization_id:
         raise ProjectGone
 
     def write() -> RepositoryItem:
         repository = get_repository(repository_id)
-        links = _with_link(repository, link)
+        links = change(repository)
         legs: dict[str, Leg] = {
-            "project": Check(keys.project(*link.project_id.location), "attribute_exists(pk)"),
+            **(extra_legs or {}),
+            **_check_admin(repository_id, caller_id),
+            "project": Check(keys.project(*project_id.location), "attribute_exists(pk)"),
             "repository": _replace_links(repository, links),
         }
-        try:
-            table.transact(legs)
-        except LegFailed as failure:
-            if failure.leg == "project":
-                raise ProjectGone from None
-            raise WriteConflict from None
+        _transact(legs)
         return replace(repository, links=links)
 
     return retry_on_conflict(write, "the repository")
+
+
+def _check_admin(repository_id: RepositoryId, caller_id: str | None) -> dict[str, Leg]:
+    """Returns a leg that checks the role of the person who makes the change. The operator and workers have none."""
+    return {} if caller_id is None else {"caller": role_check(caller_id, repository_id.organization_id, "admin")}
+
+
+def _transact(legs: Mapping[str, Leg]) -> None:
+    """Writes the legs. Raises Forbidden, ProjectGone, and LegFailed if a leg fails that isn't one of this module.
+
+    Raises WriteConflict if the links have changed, or the repository is gone.
+    """
+    try:
+        table.transact(legs)
+    except LegFailed as failure:
+        if failure.leg == "caller":
+            raise Forbidden from None
+        if failure.leg == "project":
+            raise ProjectGone from None
+        if failure.leg != "repository":
+            raise
+        raise WriteConflict from None
 
 
 def _with_link(repository: RepositoryItem, link: Link) -> tuple[Link, ...]:
@@ -278,20 +359,19 @@ def _with_link(repository: RepositoryItem, link: Link) -> tuple[Link, ...]:
     return (*others[:place], link, *others[place:])
 
 
-def unlink_project(repository_id: RepositoryId, project_id: ProjectId) -> RepositoryItem:
-    """Removes the project's link. Returns the updated repository. Raises UnknownRepository, NotLinked."""
+def unlink_project(repository_id: RepositoryId, project_id: ProjectId, caller_id: str | None = None) -> RepositoryItem:
+    """Removes the project's link. If there is a caller, it must be an admin. Returns the updated repository.
+
+    Raises UnknownRepository, NotLinked, Forbidden.
+    """
 
     def write() -> RepositoryItem:
         repository = get_repository(repository_id)
         links = tuple(link for link in repository.links if link.project_id != project_id)
         if links == repository.links:
             raise NotLinked
-        try:
-            return RepositoryItem.from_item(table.update(_replace_links(repository, links)))
-        except ConditionFailed as failure:
-            if failure.item and (current := RepositoryItem.from_item(failure.item)).links == links:
-                return current  # our own write, whose response was lost
-            raise WriteConflict from None
+        _transact({**_check_admin(repository_id, caller_id), "repository": _replace_links(repository, links)})
+        return replace(repository, links=links)
 
     return retry_on_conflict(write, "the repository")
 
@@ -302,23 +382,22 @@ def _replace_links(repository: RepositoryItem, links: tuple[Link, ...]) -> Updat
     return Update(keys.repository(*repository.location), "SET #links = :links", "#links = :readLinks", values)
 
 
-def disconnect_repository(repository_id: RepositoryId) -> RepositoryItem:
-    """Disconnects the repository. Returns the repository as it was. Raises UnknownRepository.
+def disconnect_repository(repository_id: RepositoryId, caller_id: str | None = None) -> RepositoryItem:
+    """Disconnects the repository. If there is a caller, it must be an admin. Returns the repository as it was.
 
     Its scans end and are deleted in the background with their findings and inbox items. Connecting it again creates a
-    new repository.
+    new repository. Raises UnknownRepository, Forbidden.
     """
     repository = get_repository(repository_id)
     name = keys.repository_name(repository.organization_id, repository.owner, repository.name)
     legs: dict[str, Leg] = {
+        **_check_admin(repository_id, caller_id),
         "repository": Delete(keys.repository(*repository.location), "attribute_exists(pk)"),
         "name": Delete(name, "attribute_not_exists(pk) OR #repositoryId = :id", {"id": repository_id}),
         "deletion": deletions.work_item(repository_id),
     }
     try:
-        table.transact(legs)
-    except LegFailed as failure:
-        if failure.leg != "repository":
-            raise
+        _transact(legs)
+    except WriteConflict:
         raise UnknownRepository from None
     return repository

@@ -1,0 +1,119 @@
+"""Routes of `code_audit` that link repositories to projects, and disconnect repositories."""
+
+from typing import Annotated
+
+from fastapi import Path
+
+from code_audit import links
+from code_audit.link_schemas import DeletedLink, DisconnectedRepository, LinkCreate, LinkUpdate
+from code_audit.schemas import LinkedProject
+from controlplane.core.ids import RepositoryId
+from controlplane.http.access import Access, Requires, Resource
+from controlplane.http.app import ControlRouter
+from controlplane.http.envelope import Answer, Page
+from controlplane.http.idempotency import IdempotencyKey, idempotent
+from controlplane.http.pagination import Cursor, CursorCodec, Limit
+from controlplane.http.responses import refuses
+from controlplane.store import keys, repositories
+from controlplane.store.repositories import RepositoryItem
+
+router = ControlRouter(tags=["Code audit"])
+
+REPOSITORY = Resource("repositoryId", RepositoryId, keys.repository, RepositoryItem.from_item)
+
+ReadsRepository = Annotated[Access[RepositoryItem], Requires("code-audit.read", resource=REPOSITORY)]
+ChangesRepository = Annotated[
+    Access[RepositoryItem], Requires("code-audit.write", role="admin", resource=REPOSITORY, user_token=True)
+]
+LinkedProjectId = Annotated[
+    str,
+    Path(
+        alias="projectId",
+        description="The ID of a linked project.",
+        examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"],
+    ),
+]
+
+
+@router.get(
+    "/v1/code-audit/repositories/{repositoryId}/links",
+    operation_id="listLinks",
+    summary="List the links of a repository",
+)
+async def list_links(access: ReadsRepository, limit: Limit = 50, cursor: Cursor = None) -> Page[LinkedProject]:
+    """Lists the projects that the repository is linked to, in the order in which the projects were created."""
+    repository = access.resource
+    codec = CursorCodec(cursor, "listLinks", repository.repository_id)
+    found = [it for it in links.list_links(repository) if codec.after is None or it.link.project_id > codec.after]
+    page = found[:limit]
+    return Page(
+        [LinkedProject.of(*it) for it in page],
+        codec.cursor(page[-1].link.project_id if len(found) > limit else None),
+    )
+
+
+@router.post(
+    "/v1/code-audit/repositories/{repositoryId}/links",
+    operation_id="createLink",
+    summary="Link a project to a repository",
+    status_code=201,
+)
+@refuses(links.NoProject, links.LinkExists, links.TooManyLinks)
+async def create_link(
+    access: ChangesRepository, body: LinkCreate, idempotency_key: IdempotencyKey = None
+) -> Answer[LinkedProject]:
+    """Links a project of the same organization to the repository, so that it can be scanned for the project.
+
+    A repository can have up to 10 linked projects, each with a branch and a folder of its own.
+    """
+    repository = access.resource
+    return idempotent(
+        access,
+        "createLink",
+        idempotency_key,
+        {"repositoryId": repository.repository_id, **body.model_dump(mode="json", by_alias=True)},
+        lambda legs: LinkedProject.of(*links.create_link(repository, body, access.user_id, legs)),
+    )
+
+
+@router.patch(
+    "/v1/code-audit/repositories/{repositoryId}/links/{projectId}",
+    operation_id="updateLink",
+    summary="Change a link",
+)
+@refuses(links.NoLink)
+async def update_link(access: ChangesRepository, project_id: LinkedProjectId, body: LinkUpdate) -> LinkedProject:
+    """Changes what is scanned for the project, and when. Omitted fields keep their values.
+
+    The next scan uses the new branch and folder. A scan that is running isn't affected.
+    """
+    return LinkedProject.of(*links.update_link(access.resource, project_id, body, access.user_id))
+
+
+@router.delete(
+    "/v1/code-audit/repositories/{repositoryId}/links/{projectId}",
+    operation_id="deleteLink",
+    summary="Unlink a project",
+)
+@refuses(links.NoLink)
+async def delete_link(access: ChangesRepository, project_id: LinkedProjectId) -> DeletedLink:
+    """Unlinks a project from the repository. The project's scans and findings are kept.
+
+    A repository without linked projects can't be scanned.
+    """
+    return DeletedLink(deleted=True, project_id=links.delete_link(access.resource, project_id, access.user_id))
+
+
+@router.delete(
+    "/v1/code-audit/repositories/{repositoryId}",
+    operation_id="disconnectRepository",
+    summary="Disconnect a repository",
+)
+async def disconnect_repository(access: ChangesRepository) -> DisconnectedRepository:
+    """Disconnects the repository from the organization, and ends its running scan.
+
+    Its scans, their findings, and its inbox items are deleted. If you connect it again, it is a new repository. Nothing
+    changes on the code host: remove the app's access there.
+    """
+    repository = repositories.disconnect_repository(access.resource.repository_id, access.user_id)
+    return DisconnectedRepository(deleted=True, repository_id=repository.repository_id)
