@@ -30,6 +30,9 @@ OPERATIONS = (
     "GET /repos/{owner}/{repo}/tarball/{ref}",
     "GET /repos/{owner}/{repo}/issues",
     "POST /repos/{owner}/{repo}/issues",
+    "GET /app/installations/{installation_id}",
+    "GET /user/installations",
+    "GET /user/installations/{installation_id}/repositories",
 )
 
 # What a JSON Schema says about values. The rest is for readers.

@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 from controlplane.core import ids
-from controlplane.core.errors import InvalidPayload
+from controlplane.core.errors import Forbidden, InvalidPayload
+from controlplane.core.roles import RANK
 from controlplane.store import default_organizations, deletions, invitees, organizations
 from controlplane.store.default_organizations import NotMember
 from controlplane.store.deletions import NotOwner
@@ -12,6 +13,10 @@ from controlplane.store.organizations import Account, Membership
 
 # The overview shows only the number of invitations. The second limit keeps a page far below Lambda's 6 MB.
 OVERVIEW_INVITATIONS, PAGE_INVITATIONS = 20, 50
+
+
+class NotAdmin(Forbidden):
+    message = "Only admins and owners can change the organization's repositories. Ask one of them."
 
 
 class NotConfirmed(InvalidPayload):
@@ -56,6 +61,15 @@ def get_organization(slug: str, user_id: str) -> Membership:
     membership = find_membership(slug, user_id)
     if membership is None:
         raise NotMember
+    return membership
+
+
+def require_admin(membership: Membership | None) -> Membership:
+    """Returns the membership if its role is admin or owner. Raises NotMember, NotAdmin."""
+    if membership is None:
+        raise NotMember
+    if RANK[membership.role] < RANK["admin"]:
+        raise NotAdmin
     return membership
 
 

@@ -20,6 +20,7 @@ Submits = Annotated[WebSession, RequiresSession(_LOOK, form=True)]
 
 OrganizationSlug = Annotated[str, Path(alias="organizationSlug")]
 ProjectSlug = Annotated[str, Path(alias="projectSlug")]
+RepositoryPath = Annotated[str, Path(alias="repositoryId")]
 ScanPath = Annotated[str, Path(alias="scanId")]
 # How many findings the previous pages showed.
 AfterFinding = Annotated[int, Query(ge=0, le=10_000)]

@@ -5,10 +5,12 @@ A GET changes nothing except during sign-in. Every change is a POST of a form wi
 
 from dashboard import (
     device_routes,
+    github_routes,
     invitation_routes,
     organization_routes,
     overview_routes,
     project_routes,
+    repository_routes,
     scan_routes,
     session_routes,
     sign_in_routes,
@@ -23,4 +25,6 @@ ROUTERS = (
     organization_routes.router,
     project_routes.router,
     scan_routes.router,
+    repository_routes.router,
+    github_routes.router,
 )

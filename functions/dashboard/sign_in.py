@@ -28,11 +28,12 @@ _STATE = re.compile(r"[A-Za-z0-9_-]{43}")
 # The purpose of the key ring's digest.
 _NOTE = "note of a sign-in"
 # Paths that a sign-in can return to.
-_PAGES = {"/", "/device", "/invitations", "/invitations/blocked", "/organizations", "/sessions"}
+_PAGES = {"/", "/device", "/github/callback", "/invitations", "/invitations/blocked", "/organizations", "/sessions"}
 _SLUG = r"[a-z0-9-]{1,64}"
 _PROJECT_PAGE = re.compile(rf"/organizations/{_SLUG}/projects/{_SLUG}(?:/consent)?")
 _SCAN_PAGE = re.compile(rf"/organizations/{_SLUG}/scans/[a-z0-9_]{{1,64}}")
-_ORGANIZATION_PAGE = re.compile(rf"/organizations/{_SLUG}(?:/delete)?")
+_ORGANIZATION_PAGE = re.compile(rf"/organizations/{_SLUG}(?:/delete|/github|/repositories)?")
+_REPOSITORY_PAGE = re.compile(rf"/organizations/{_SLUG}/repositories/[a-z0-9_]{{1,64}}(?:/disconnect)?")
 _DEVICE_PAGE = re.compile(r"/device\?user_code=[A-Za-z]{4}-?[A-Za-z]{4}")
 
 
@@ -131,7 +132,7 @@ def provider_sign_out_url() -> str | None:
 
 def own_page(target: str | None) -> str:
     """Returns the target if it is a dashboard page, or else `/`, which prevents open redirects."""
-    patterns = (_DEVICE_PAGE, _PROJECT_PAGE, _SCAN_PAGE, _ORGANIZATION_PAGE)
+    patterns = (_DEVICE_PAGE, _PROJECT_PAGE, _SCAN_PAGE, _ORGANIZATION_PAGE, _REPOSITORY_PAGE)
     if target is not None and (target in _PAGES or any(pattern.fullmatch(target) for pattern in patterns)):
         return target
     return "/"

@@ -1,7 +1,6 @@
 """The stand-in over HTTP: GitHub's endpoints under /api/v3, and pages for people."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 from email.utils import formatdate
@@ -15,40 +14,17 @@ from starlette.responses import JSONResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 
 from controlplane.core import clock
-from local.github import pages, shapes
+from local.github import installing, pages, shapes
+from local.github.call import API, Call, number
 from local.github.faults import Fault
-from local.github.repositories import GitRepository, stable_id
+from local.github.repositories import stable_id
 from local.github.setup import APP_ID
-from local.github.shapes import Address
 from local.github.stand_in import PERMISSIONS, Denied, Recorded, StandIn
 
-API = "/api/v3"
 _TITLE_LIMIT = 256
 _BODY_LIMIT = 65_536
 
-_Endpoint = Callable[["Call"], Response]
-
-
-class Call:
-    """One request and its body."""
-
-    def __init__(self, stand_in: StandIn, request: Request, body: bytes) -> None:
-        self.stand_in = stand_in
-        self.parameters: dict[str, str] = request.path_params
-        self.query = dict(request.query_params)
-        self.authorization = request.headers.get("Authorization", "")
-        self.path = request.url.path
-        base_url = pages.base_url(request)
-        self.address = Address(base_url, base_url + API)
-        try:
-            self.body: Any = json.loads(body) if body else None
-        except ValueError:
-            self.body = None
-
-    def repository(self, permission: str, level: str = "read") -> GitRepository:
-        token = self.stand_in.check_token(self.authorization)
-        owner, name = self.parameters["owner"], self.parameters["repo"]
-        return self.stand_in.get_repository(token, owner, name, permission, level)
+_Endpoint = Callable[[Call], Response]
 
 
 def create_app(stand_in: StandIn) -> Starlette:
@@ -62,12 +38,13 @@ def create_app(stand_in: StandIn) -> Starlette:
         "GET /repos/{owner}/{repo}/tarball/{ref}": _get_tarball,
         "GET /repos/{owner}/{repo}/issues": _list_issues,
         "POST /repos/{owner}/{repo}/issues": _create_issue,
+        **installing.OPERATIONS,
     }
     # A branch may hold slashes, which arrive decoded.
     routes = [_route(stand_in, API, name, endpoint) for name, endpoint in operations.items()]
     routes.append(_route(stand_in, "", "GET /_codeload/{owner}/{repo}/legacy.tar.gz/{ref}", _download))
     routes.append(Route(API + "/{path:path}", _not_found, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]))
-    return Starlette(routes=[*routes, *pages.routes(stand_in)])
+    return Starlette(routes=[*routes, *installing.routes(stand_in), *pages.routes(stand_in)])
 
 
 def _route(stand_in: StandIn, prefix: str, operation: str, endpoint: _Endpoint) -> Route:
@@ -148,7 +125,7 @@ def _create_token(call: Call) -> Response:
     call.stand_in.check_app(call.authorization)
     wanted = call.body or {}
     token = call.stand_in.issue_token(
-        _number(call.parameters["installation_id"]),
+        number(call.parameters["installation_id"]),
         wanted.get("permissions"),
         wanted.get("repositories"),
         wanted.get("repository_ids"),
@@ -167,9 +144,9 @@ def _get_installation(call: Call) -> Response:
     owner = call.parameters["owner"]
     if call.stand_in.repositories.find(owner, call.parameters["repo"]) is None:
         raise Denied(404, "Not Found")
-    number = stable_id(owner)
-    permissions = call.stand_in.permissions(number)
-    return JSONResponse(shapes.installation(number, int(APP_ID), owner, permissions, call.address))
+    installation_id = stable_id(owner)
+    permissions = call.stand_in.permissions(installation_id)
+    return JSONResponse(shapes.installation(installation_id, int(APP_ID), owner, permissions, call.address))
 
 
 def _get_repository(call: Call) -> Response:
@@ -243,9 +220,3 @@ def _list_issues(call: Call) -> Response:
         headers["Link"] = f'<{following}?{urlencode(query | {"page": str(page + 1)})}>; rel="next"'
     content = [shapes.issue(repository, issue, call.address) for issue in shown]
     return JSONResponse(content, headers=headers)
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal():
-        raise Denied(404, "Not Found")
-    return int(text)

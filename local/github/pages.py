@@ -10,6 +10,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from local.github import shapes
+from local.github.call import base_url
 from local.github.repositories import GitRepository
 from local.github.stand_in import StandIn
 
@@ -78,11 +79,6 @@ def _find(stand_in: StandIn, request: Request) -> GitRepository | None:
     return stand_in.repositories.find(request.path_params["owner"], request.path_params["repo"])
 
 
-def base_url(request: Request) -> str:
-    """Returns the URL at which the caller reached the stand-in."""
-    return f"{request.url.scheme}://{request.url.netloc}{request.scope.get('root_path', '')}"
-
-
 def _link(base: str, repository: GitRepository) -> str:
     name = repository.full_name
     return f'<a href="{html.escape(base)}/{quote(name)}">{html.escape(name)}</a>'
@@ -102,3 +98,8 @@ def _page(title: str, content: str, above: str = "", status: int = 200) -> Respo
     shown = f"<header><p class=quiet>GitHub stand-in {above}</p><h1>{text}</h1></header><main>{content}</main>"
     document = f'<!doctype html><html lang="en"><head>{head}<style>{_STYLE}</style></head><body>{shown}</body></html>'
     return HTMLResponse(document, status, _SECURITY)
+
+
+def document(title: str, content: str) -> Response:
+    """Returns a page with this HTML."""
+    return _page(title, content)

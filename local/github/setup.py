@@ -1,11 +1,14 @@
 """Sets up a run of the stand-in: the App's key pair, and the demo repository."""
 
 import os
+import secrets
 from pathlib import Path
 
 from local.github.repositories import Repositories, stable_id
 
 APP_ID = "1"
+APP_SLUG = "assent-local"
+CLIENT_ID = "Iv1.local"
 PREFIX = "/github-stand-in"
 """Where the local server mounts it."""
 
@@ -23,6 +26,8 @@ def prepare(root: Path) -> None:
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not key_file(root).exists():
         _write_key(key_file(root))
+    if not client_secret_file(root).exists():
+        _write_secret(client_secret_file(root), secrets.token_hex(20).encode())
     repositories = Repositories(root / "repositories")
     if repositories.find(DEMO_OWNER, DEMO_NAME) is None:
         repositories.create(DEMO_OWNER, DEMO_NAME, DEMO_FILES, DEMO_BRANCH)
@@ -31,6 +36,11 @@ def prepare(root: Path) -> None:
 def key_file(root: Path) -> Path:
     """Returns the path of the App's private key. The stand-in, which acts as GitHub, reads only its public half."""
     return root / "app-key.pem"
+
+
+def client_secret_file(root: Path) -> Path:
+    """Returns the path of the App's client secret."""
+    return root / "client-secret"
 
 
 def installation_id(owner: str) -> int:
@@ -44,6 +54,9 @@ def function_variables(root: Path, base_url: str) -> dict[str, str]:
         "GITHUB_API_URL": f"{base_url}{PREFIX}/api/v3",
         "GITHUB_APP_ID": APP_ID,
         "GITHUB_APP_PRIVATE_KEY_FILE": str(key_file(root)),
+        "GITHUB_APP_SLUG": APP_SLUG,
+        "GITHUB_CLIENT_ID": CLIENT_ID,
+        "GITHUB_CLIENT_SECRET_FILE": str(client_secret_file(root)),
     }
 
 
@@ -58,6 +71,10 @@ def _write_key(path: Path) -> None:
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     # The form in which GitHub hands out the keys of Apps.
     text = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
+    _write_secret(path, text)
+
+
+def _write_secret(path: Path, text: bytes) -> None:
     unfinished = path.with_suffix(".new")
     unfinished.unlink(missing_ok=True)
     with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:

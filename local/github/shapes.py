@@ -8,8 +8,7 @@ from typing import Any
 
 from local.github.issues import StoredIssue
 from local.github.repositories import Commit, GitRepository, stable_id
-
-APP_SLUG = "assent-local"
+from local.github.setup import APP_SLUG
 
 _REPOSITORY_LINKS = {
     "archive": "/{archive_format}{/ref}",
@@ -132,6 +131,7 @@ def repository(found: GitRepository, address: Address) -> dict[str, Any]:
         "has_wiki": False,
         "has_pages": False,
         "has_discussions": False,
+        "has_downloads": False,
         "created_at": made,
         "updated_at": made,
         "pushed_at": made,

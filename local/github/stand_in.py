@@ -16,10 +16,11 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from controlplane.core import clock
+from local.github.accounts import Accounts
 from local.github.faults import Faults
 from local.github.issues import Issues
 from local.github.repositories import GitRepository, Repositories, stable_id
-from local.github.setup import APP_ID, key_file
+from local.github.setup import APP_ID, client_secret_file, key_file
 
 PERMISSIONS = {"contents": "read", "issues": "write", "metadata": "read"}
 _TOKEN_SECONDS = 3600
@@ -69,6 +70,7 @@ class StandIn:
         self.repositories = Repositories(root / "repositories")
         self.issues = Issues(root / "issues")
         self.faults = Faults()
+        self.accounts = Accounts()
         self.requests: deque[Recorded] = deque(maxlen=200)
         """The last requests, oldest first."""
 
@@ -76,6 +78,7 @@ class StandIn:
         """Where archives are served from. None: by the host that was asked."""
 
         self._key_file = key_file(root)
+        self._client_secret_file = client_secret_file(root)
         self._public_key: RSAPublicKey | None = None
         self._tokens: dict[str, Token] = {}
         self._downloads: dict[str, tuple[GitRepository, str]] = {}
@@ -97,6 +100,11 @@ class StandIn:
         if not now < expires <= now + _APP_TOKEN_LIMIT_SECONDS:
             raise Denied(401, "'Expiration time' claim ('exp') is too far in the future or in the past")
 
+    def find_owner(self, installation_id: int) -> str | None:
+        """Returns the account with this installation of the App."""
+        owners = {it.owner for it in self.repositories.list()}
+        return next((owner for owner in owners if stable_id(owner) == installation_id), None)
+
     def issue_token(
         self,
         installation_id: int,
@@ -104,7 +112,7 @@ class StandIn:
         names: list[str] | None = None,
         repository_ids: list[int] | None = None,
     ) -> Token:
-        owner = next((it.owner for it in self.repositories.list() if stable_id(it.owner) == installation_id), None)
+        owner = self.find_owner(installation_id)
         if owner is None:
             raise Denied(404, "Not Found")
         if installation_id in self.faults.suspended:
@@ -167,6 +175,10 @@ class StandIn:
         if found is None or found[0].find_commit(found[1]) is None:
             raise Denied(404, "Not Found")
         return found
+
+    def client_secret(self) -> str:
+        """Returns the App's client secret. Read on demand, like the key."""
+        return self._client_secret_file.read_text()
 
     def _key(self) -> RSAPublicKey:
         """Returns the public half of the App's key. Read on demand: `make run` creates the file after imports."""

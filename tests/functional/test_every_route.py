@@ -33,6 +33,7 @@ PUBLIC = {
 OPEN_PAGES = {"GET /", "GET /sign-in", "GET /sign-in/callback", "GET /signed-out"}
 _ADDRESSES = count(1)
 _LOCALS = {ids.MEMBER: 16}
+_PROJECT_ID = "prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _OTHER_PARAMETERS = {"sessionId": "ses_0123456789abcdefgh", "websiteId": "web_0123456789abcdef", "vendorId": "segment"}
 
 # Required query parameters.
@@ -335,7 +336,7 @@ class TestAnotherOrganizationById:
         body = valid_body(operation) if operation.route.body_field is not None else None
         for named in ("x", "prj_", "org_%00", "..%2f..", "a" * 2_000, "%F0%9F%92%A9", "ORG%23x", "null", "-1", "%ff"):
             path = operation.path.replace("{" + parameter + "}", unquote(named, errors="replace").replace("/", "_"))
-            path = re.sub(r"\{(\w+)\}", lambda match: _OTHER_PARAMETERS[match[1]], path)
+            path = re.sub(r"\{(\w+)\}", lambda match: _OTHER_PARAMETERS.get(match[1], _PROJECT_ID), path)
             path += _QUERIES.get(operation.path, "")
             assert api.call(operation.method, path, token, json_body=body).code == "NOT_FOUND", named
 

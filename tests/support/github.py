@@ -20,7 +20,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from controlplane.core.settings import settings
-from controlplane.github import app_auth, client
+from controlplane.github import app_auth, client, people
 from controlplane.github.app_auth import AppAuth
 from controlplane.github.client import CodeHost
 from controlplane.github.transport import RetryPolicy, Transport
@@ -130,7 +130,9 @@ class GitHub:
         changed = settings.model_copy(update=variables | {"github_api_url": self.url + API})
         monkeypatch.setattr(client, "settings", changed)
         monkeypatch.setattr(app_auth, "settings", changed)
+        monkeypatch.setattr(people, "settings", changed)
         client._app.cache_clear()
+        people._app.cache_clear()
 
     def sent(self, operation: str) -> list[Any]:
         return [request for request in self.stand_in.requests if request.operation == operation]

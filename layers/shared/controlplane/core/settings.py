@@ -144,6 +144,14 @@ class Settings(BaseModel):
     github_app_id: OptionalText = None
     github_app_secret_arn: OptionalText = None
     github_app_private_key_file: OptionalText = None
+    # The name in the App's URL, the App's client ID, and the location of its client secret, with which people prove
+    # which installations they have access to. None: people can't connect repositories, only the operator can.
+    github_app_slug: Annotated[
+        str | None, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,99}$"), BeforeValidator(lambda value: value or None)
+    ] = None
+    github_client_id: OptionalText = None
+    github_client_secret_arn: OptionalText = None
+    github_client_secret_file: OptionalText = None
     # Total time that one request may spend on calls to the table, queues, and the sign-in issuer, including retries.
     # It makes a request end within 6 seconds even if they never respond.
     dependency_seconds: float = Field(4.5, gt=0, le=15)

@@ -206,17 +206,26 @@ def _segment(content: bytes) -> str:
 
 def read_configured_key() -> str:
     """Returns the App's private key (PEM) from the configured location. Raises AppNotConfigured, AppKeyUnreadable."""
-    if settings.github_app_private_key_file:
+    return _read_secret(settings.github_app_private_key_file, settings.github_app_secret_arn)
+
+
+def read_client_secret() -> str:
+    """Returns the App's client secret from the configured location. Raises AppNotConfigured, AppKeyUnreadable."""
+    return _read_secret(settings.github_client_secret_file, settings.github_client_secret_arn).strip()
+
+
+def _read_secret(file: str | None, arn: str | None) -> str:
+    if file:
         try:
-            return Path(settings.github_app_private_key_file).read_text()
+            return Path(file).read_text()
         except (OSError, ValueError) as failure:
             raise AppKeyUnreadable(reason=type(failure).__name__) from failure
-    if not settings.github_app_secret_arn:
+    if not arn:
         raise AppNotConfigured
     from botocore.session import Session  # noqa: PLC0415 - loads the service's description
 
     try:
         client = Session().create_client("secretsmanager", config=_SECRETS_CONFIG)
-        return str(client.get_secret_value(SecretId=settings.github_app_secret_arn)["SecretString"])
+        return str(client.get_secret_value(SecretId=arn)["SecretString"])
     except (BotoCoreError, ClientError, KeyError) as failure:
         raise AppKeyUnreadable(reason=type(failure).__name__) from failure

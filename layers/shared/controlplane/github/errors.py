@@ -72,9 +72,17 @@ class InvalidName(CodeHostError):
         super().__init__(kind=kind)
 
 
+class InstallationGone(CodeHostError):
+    """The App has no such installation, or it was suspended or removed."""
+
+
+class CodeRejected(CodeHostError):
+    """The code that was to identify a person is unknown, used, or expired, or is another App's."""
+
+
 class AppNotConfigured(CodeHostError):
-    """The App's id or the location of its private key isn't set."""
+    """The App's id, or the location of its private key or of its client secret, isn't set."""
 
 
 class AppKeyUnreadable(CodeHostError):
-    """The App's private key can't be fetched or isn't an RSA key in PEM format."""
+    """The App's private key or client secret can't be fetched, or the key isn't an RSA key in PEM format."""

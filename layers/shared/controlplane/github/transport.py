@@ -25,7 +25,6 @@ from controlplane.github.errors import HostUnavailable, OutcomeUnknown, RateLimi
 # GitHub supports a version for at least two years after the next one is released.
 API_VERSION = "2022-11-28"
 _HEADERS = {
-    "Accept": "application/vnd.github+json",
     "User-Agent": "assent-control-plane",
     "X-GitHub-Api-Version": API_VERSION,
 }
@@ -64,13 +63,14 @@ class Deadline:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An HTTP request. `operation` is the path template, for the log."""
+    """An HTTP request. `operation` is the path template, for the log. `accept` is a media type of JSON."""
 
     method: str
     operation: str
     url: str
     authorization: str = field(repr=False)
     body: Mapping[str, Any] | None = field(default=None, repr=False)
+    accept: str = "application/vnd.github+json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +240,7 @@ class Transport:
             connect=min(self.policy.connect_timeout_seconds, remaining_seconds),
             read=min(self.policy.read_timeout_seconds, remaining_seconds),
         )
-        headers = _HEADERS | ({"Authorization": authorization} if authorization else {})
+        headers = {"Accept": request.accept, **_HEADERS, **({"Authorization": authorization} if authorization else {})}
         body = None
         if request.body is not None:
             headers |= {"Content-Type": "application/json"}

@@ -13,7 +13,7 @@ from controlplane.core import clock, ids
 from controlplane.core.ids import ProjectId, RepositoryId
 from controlplane.core.retention import expiry
 from controlplane.core.settings import settings
-from controlplane.store import default_organizations, feedback, keys, project_slugs, repositories
+from controlplane.store import default_organizations, feedback, installations, keys, project_slugs, repositories
 from controlplane.store.invitation_items import InvitationItem
 from controlplane.store.keys import Key
 from controlplane.store.organizations import MemberItem
@@ -223,6 +223,19 @@ def remove_repositories(subject: Subject, after: str | None) -> str | None:
     return page.next_sk
 
 
+def release_installations(subject: Subject, after: str | None) -> str | None:
+    """Releases installations of the GitHub App through which no repository is connected anymore."""
+    page = subject.page(keys.INSTALLATION_PREFIX, after)
+    if page.items:
+        is_deleted = subject.attribute is None
+        connected = [] if is_deleted else repositories.list_all_repositories(subject.organization_id, consistent=True)
+        used = {repository.installation_id for repository in connected}
+        for item in page.items:
+            if item["number"] not in used:
+                installations.release(subject.organization_id, item["number"], item["version"])
+    return page.next_sk
+
+
 def remove_reports(subject: Subject, after: str | None) -> str | None:
     """Deletes the feedback that was sent with the organization's API keys."""
     return feedback.delete_reports_of(subject.organization_id, after)
@@ -249,7 +262,13 @@ OF_PROJECT: tuple[Step, ...] = (
     remove_vendors,
     remove_slugs,
 )
-OF_REPOSITORY: tuple[Step, ...] = (remove_requests, remove_scans, remove_inbox_items, remove_history)
+OF_REPOSITORY: tuple[Step, ...] = (
+    remove_requests,
+    remove_scans,
+    remove_inbox_items,
+    remove_history,
+    release_installations,
+)
 OF_ORGANIZATION: tuple[Step, ...] = (
     remove_members,
     remove_keys,
@@ -258,6 +277,7 @@ OF_ORGANIZATION: tuple[Step, ...] = (
     remove_scans,
     remove_inbox_items,
     remove_repositories,
+    release_installations,
     remove_reports,
     remove_everything_else,
 )

@@ -107,8 +107,13 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostedRepository:
-    """A repository as the code host describes it."""
+    """A repository as the code host describes it.
 
+    hosted_id: the code host's id, which stays the same if the repository is renamed. None: an earlier release, or the
+    operator, connected it by name.
+    """
+
+    hosted_id: int | None = None
     installation_id: int
     owner: str
     name: str
@@ -124,6 +129,7 @@ class HostedRepository:
             "htmlUrl": self.html_url,
             "defaultBranch": self.default_branch,
             "visibility": self.visibility,
+            **present(hostedId=self.hosted_id),
         }
 
 
@@ -171,6 +177,7 @@ class RepositoryItem(HostedRepository):
             connected_at=item["connectedAt"],
             links=tuple(Link.from_item(link) for link in item["links"]),
             preview_used=item["previewUsed"],
+            hosted_id=item.get("hostedId"),
         )
 
 
@@ -191,9 +198,9 @@ def list_repositories(organization_id: str, limit: int, after: str | None) -> Re
     return RepositoryPage([RepositoryItem.from_item(item) for item in page.items], page.next_sk)
 
 
-def list_all_repositories(organization_id: str) -> list[RepositoryItem]:
-    """Returns all repositories of the organization, which the operator connects one at a time."""
-    page = table.query(keys.organization_pk(organization_id), prefix=keys.REPOSITORY_PREFIX)
+def list_all_repositories(organization_id: str, *, consistent: bool = False) -> list[RepositoryItem]:
+    """Returns all repositories of the organization, which are connected one at a time."""
+    page = table.query(keys.organization_pk(organization_id), prefix=keys.REPOSITORY_PREFIX, consistent=consistent)
     return [RepositoryItem.from_item(item) for item in page.items]
 
 
@@ -218,10 +225,17 @@ def get_repository(repository_id: RepositoryId) -> RepositoryItem:
     return repository
 
 
-def connect_repository(organization_id: str, hosted: HostedRepository) -> RepositoryItem:
-    """Connects the repository to the organization, or updates its description if it is already connected."""
+def connect_repository(
+    organization_id: str, hosted: HostedRepository, extra_legs: Mapping[str, Leg] | None = None
+) -> RepositoryItem:
+    """Connects the repository to the organization, or updates its description if it is already connected.
+
+    `extra_legs` come first in either transaction. Raises LegFailed if one of them fails, or the organization is gone;
+    UnknownRepository if it is disconnected at the same time.
+    """
     repository = RepositoryItem(
         repository_id=RepositoryId.of(organization_id, ids.new_local()),
+        hosted_id=hosted.hosted_id,
         installation_id=hosted.installation_id,
         owner=hosted.owner,
         name=hosted.name,
@@ -235,6 +249,7 @@ def connect_repository(organization_id: str, hosted: HostedRepository) -> Reposi
     name_key = keys.repository_name(organization_id, hosted.owner, hosted.name)
     absent = "attribute_not_exists(pk)"
     legs: dict[str, Leg] = {
+        **(extra_legs or {}),
         "organization": Check(keys.organization(organization_id), "attribute_exists(pk)"),
         "name": Put({**name_key._asdict(), "repositoryId": repository.repository_id}, absent),
         "repository": Put(repository.to_item(), absent),
@@ -243,17 +258,25 @@ def connect_repository(organization_id: str, hosted: HostedRepository) -> Reposi
         table.transact(legs)
     except LegFailed as failure:
         connected = failure.items.get("name")
-        if connected is None:
+        if failure.leg != "name" or connected is None:
             raise
         if connected["repositoryId"] != repository.repository_id:  # otherwise our own write, whose response was lost
-            return _update_description(RepositoryId.stored(connected["repositoryId"]), hosted)
+            return _update_description(RepositoryId.stored(connected["repositoryId"]), hosted, extra_legs or {})
     return repository
 
 
-def _update_description(repository_id: RepositoryId, hosted: HostedRepository) -> RepositoryItem:
+def _update_description(
+    repository_id: RepositoryId, hosted: HostedRepository, extra_legs: Mapping[str, Leg]
+) -> RepositoryItem:
     values = hosted.to_item()
     update = Update(keys.repository(*repository_id.location), set_expression(values), "attribute_exists(pk)", values)
-    return RepositoryItem.from_item(table.update(update))
+    try:
+        table.transact({**extra_legs, "repository": update})
+    except LegFailed as failure:
+        if failure.leg != "repository":
+            raise
+        raise UnknownRepository from None
+    return get_repository(repository_id)
 
 
 def link_project(repository_id: RepositoryId, link: Link) -> RepositoryItem:

@@ -17,6 +17,7 @@ INBOX_BY_STATUS = Index("inboxByStatus", "inboxByStatus", "inboxOrder")
 INBOX_PREFIX = "INBOX#"
 _LONGEST_SORT_KEY_BYTES = 1_024
 REPOSITORY_PREFIX = "REPO#"
+INSTALLATION_PREFIX = "INSTALLATION#"
 SCAN_PREFIX = "SCAN#"
 SCAN_REQUEST_PREFIX = "SCANREQ#"
 
@@ -90,6 +91,25 @@ def repository(organization_id: str, local: str) -> Key:
 # {pk: ORG#org_2f…, sk: REPONAME#acme/shop, repositoryId: rep_2f…}
 def repository_name(organization_id: str, owner: str, name: str) -> Key:
     return Key(organization_pk(organization_id), f"REPONAME#{owner}/{name}".lower())
+
+
+# The organization whose members connect repositories through an installation of our GitHub App. Each connection sets
+# another version.
+# {pk: INSTALLATION#4711, sk: INSTALLATION, organizationId: org_2f…, connectedBy: usr_8k…, version: 9b1c…}
+def installation(installation_id: int) -> Key:
+    return Key(f"{INSTALLATION_PREFIX}{installation_id}", "INSTALLATION")
+
+
+# The same by organization.
+# {pk: ORG#org_2f…, sk: INSTALLATION#4711, number: 4711, version: 9b1c…}
+def organization_installation(organization_id: str, installation_id: int) -> Key:
+    return Key(organization_pk(organization_id), f"{INSTALLATION_PREFIX}{installation_id}")
+
+
+# Marks the state of a finished GitHub callback, which can't be used again.
+# {pk: GITHUBSTATE#9f86d0…, sk: GITHUBSTATE, expiresAt: 1790003600}
+def used_github_state(digest: str) -> Key:
+    return Key(f"GITHUBSTATE#{digest}", "GITHUBSTATE")
 
 
 # A requested scan, until the scan is created or can't be.

@@ -1,0 +1,221 @@
+"""Business rules of connecting repositories: a person proves on GitHub which of them they may connect.
+
+GitHub redirects back with the ID of an installation, which anyone can guess, and a code, which only the person gets.
+So an installation is accepted only if it is one of our App, and GitHub lists it for the person who redeemed the code.
+Only repositories that this person can write to are offered. Nothing of it is stored: the page carries the offers,
+signed for the session.
+"""
+
+import base64
+import json
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from controlplane.core import clock, ids, keyring
+from controlplane.core.errors import Forbidden, InvalidPayload, NotFound, ServiceUnavailable
+from controlplane.core.observability import logger
+from controlplane.core.tokens import digest
+from controlplane.core.urls import dashboard_base_url
+from controlplane.github import people
+from controlplane.github.errors import AccessLost, CodeHostError, CodeRejected, InstallationGone
+from controlplane.github.people import Granted
+from controlplane.store import installations, organizations
+from controlplane.store.organizations import Membership
+from controlplane.store.repositories import HostedRepository, RepositoryItem
+from dashboard.organizations import require_admin
+
+STATE_SECONDS = 3_600
+_MOST_INSTALLATIONS = 5
+# A form can have 64 KiB, and base64 makes this a third longer.
+_MOST_OFFERED_BYTES = 40_000
+# The purposes of the key ring's digests.
+_STATE, _OFFERS = "state of a GitHub callback", "offered repositories"
+
+
+class GithubOff(NotFound):
+    message = "Repositories can't be connected here. Ask the operator to connect them."
+
+
+class CallbackLost(InvalidPayload):
+    """The callback or the form wasn't made for this session, was used before, or has expired."""
+
+    message = (
+        "This page of GitHub wasn't opened in this session, was used before, or is older than an hour. Open the "
+        "organization's repositories and start again."
+    )
+
+    def __init__(self) -> None:
+        super().__init__(details=[])
+
+
+class NoAccessOnGithub(Forbidden):
+    message = (
+        "GitHub says that you don't have access to this installation, or that it was removed. Sign in to GitHub with "
+        "the account that installed the app, then start again."
+    )
+
+
+class NotIdentified(InvalidPayload):
+    message = "GitHub didn't confirm who you are. Open the organization's repositories and start again."
+
+    def __init__(self) -> None:
+        super().__init__(details=[])
+
+
+class GithubUnavailable(ServiceUnavailable):
+    message = "GitHub is unavailable. Try again in a minute."
+
+
+class _State(NamedTuple):
+    """What the state of a callback says: the organization, the expiry, and the installation, 0 if it isn't known."""
+
+    organization_id: str
+    until: int
+    installation_id: int
+    nonce: str
+
+
+class Offers(NamedTuple):
+    """The repositories that a person may connect to an organization. `sealed` is what the form carries."""
+
+    organization: Membership
+    repositories: list[HostedRepository]
+    sealed: str
+
+
+def begin(organization: Membership, secret: str, *, is_installed: bool) -> str:
+    """Returns the page of GitHub to go to: the App's installation, or, if it is installed, the person's identity.
+
+    `secret` is the session's. Raises GithubOff, NotAdmin.
+    """
+    _require_github()
+    require_admin(organization)
+    state = _seal_state(organization.organization_id, 0, secret)
+    return people.authorization_url(state, _callback()) if is_installed else people.installation_url(state)
+
+
+def finish(state: str, code: str | None, installation_id: int | None, user_id: str, secret: str) -> Offers | str:
+    """Returns the repositories that the person may connect, or the page of GitHub that confirms who they are.
+
+    Raises GithubOff, CallbackLost, NotIdentified, NoAccessOnGithub, GithubUnavailable, NotMember, NotAdmin.
+    """
+    _require_github()
+    opened = _open_state(state, secret)
+    organization = require_admin(organizations.find_membership(user_id, opened.organization_id))
+    number = installation_id or opened.installation_id or None
+    if code is None:
+        return people.authorization_url(_seal_state(opened.organization_id, number or 0, secret), _callback())
+    if not installations.use_state(digest(state), opened.until):
+        raise CallbackLost
+    with _code_host_errors():
+        person = people.identify(code)
+        accessible = person.list_installations()
+        if number is not None and number not in accessible:
+            raise NoAccessOnGithub
+        chosen = [number] if number is not None else accessible[:_MOST_INSTALLATIONS]
+        offered: list[HostedRepository] = []
+        for one in chosen:
+            installation = people.get_installation(one)
+            granted = person.list_repositories(installation.installation_id)
+            offered += [_hosted(it, one) for it in granted]
+    offered.sort(key=lambda it: (it.owner.lower(), it.name.lower()))
+    return _seal_offers(organization, offered, secret)
+
+
+def open_offers(organization: Membership, sealed: str, secret: str) -> Offers:
+    """Returns what the form carries. Raises CallbackLost, NotAdmin."""
+    require_admin(organization)
+    text, _, seal = sealed.rpartition(".")
+    if keyring.signer_of(_OFFERS, f"{secret}\0{text}", seal) is None:
+        raise CallbackLost
+    content = json.loads(base64.urlsafe_b64decode(text))
+    if content["organization"] != organization.organization_id or content["until"] <= clock.now():
+        raise CallbackLost
+    return Offers(organization, [HostedRepository(**it) for it in content["repositories"]], sealed)
+
+
+def connect(offers: Offers, hosted_id: str, user_id: str) -> RepositoryItem:
+    """Connects one of the offered repositories. Raises CallbackLost, InstallationTaken, Forbidden."""
+    chosen = next((it for it in offers.repositories if str(it.hosted_id) == hosted_id), None)
+    if chosen is None:
+        raise CallbackLost
+    return installations.connect_granted(offers.organization.organization_id, chosen, user_id)
+
+
+def _require_github() -> None:
+    if not people.is_configured():
+        raise GithubOff
+
+
+def _callback() -> str:
+    return f"{dashboard_base_url()}/github/callback"
+
+
+def _seal_state(organization_id: str, installation_id: int, secret: str) -> str:
+    text = f"{organization_id}.{int(clock.now()) + STATE_SECONDS}.{installation_id}.{secrets.token_urlsafe(12)}"
+    return f"{text}.{keyring.current().digest(_STATE, f'{secret}\0{text}')}"
+
+
+def _open_state(state: str, secret: str) -> _State:
+    """Raises CallbackLost."""
+    text, _, seal = state.rpartition(".")
+    if keyring.signer_of(_STATE, f"{secret}\0{text}", seal) is None:
+        raise CallbackLost
+    organization_id, until, installation_id, nonce = text.split(".")
+    if int(until) <= clock.now() or not ids.is_root(ids.ORGANIZATION, organization_id):
+        raise CallbackLost
+    return _State(organization_id, int(until), int(installation_id), nonce)
+
+
+def _seal_offers(organization: Membership, offered: list[HostedRepository], secret: str) -> Offers:
+    entries, size = [], 0
+    for hosted in offered:
+        entry = {
+            "hosted_id": hosted.hosted_id,
+            "installation_id": hosted.installation_id,
+            "owner": hosted.owner,
+            "name": hosted.name,
+            "html_url": hosted.html_url,
+            "default_branch": hosted.default_branch,
+            "visibility": hosted.visibility,
+        }
+        size += len(json.dumps(entry))
+        if size > _MOST_OFFERED_BYTES:
+            break
+        entries.append(entry)
+    content = {
+        "organization": organization.organization_id,
+        "until": int(clock.now()) + STATE_SECONDS,
+        "repositories": entries,
+    }
+    text = base64.urlsafe_b64encode(json.dumps(content).encode()).decode()
+    sealed = f"{text}.{keyring.current().digest(_OFFERS, f'{secret}\0{text}')}"
+    return Offers(organization, offered[: len(entries)], sealed)
+
+
+def _hosted(granted: Granted, installation_id: int) -> HostedRepository:
+    return HostedRepository(
+        hosted_id=granted.repository_id,
+        installation_id=installation_id,
+        owner=granted.owner,
+        name=granted.name,
+        html_url=granted.html_url,
+        default_branch=granted.default_branch,
+        visibility=granted.visibility,
+    )
+
+
+@contextmanager
+def _code_host_errors() -> Iterator[None]:
+    """Raises NotIdentified, NoAccessOnGithub, and GithubUnavailable for errors of the code host."""
+    try:
+        yield
+    except CodeRejected as failure:
+        raise NotIdentified from failure
+    except (AccessLost, InstallationGone) as failure:
+        raise NoAccessOnGithub(**failure.context) from failure
+    except CodeHostError as failure:
+        logger.warning("GitHub could not be asked", extra=failure.context | {"error": type(failure).__name__})
+        raise GithubUnavailable from failure

@@ -1,0 +1,76 @@
+"""Installations of our GitHub App, each of which one organization connects repositories through.
+
+A person connects repositories after proving access to the installation. It then belongs to the organization until the
+organization has disconnected all of its repositories, or the same person connects a repository of it elsewhere.
+"""
+
+from contextlib import suppress
+
+from controlplane.core import ids
+from controlplane.core.errors import Conflict, Forbidden
+from controlplane.store import keys, repositories
+from controlplane.store.organizations import UnknownOrganization, role_check
+from controlplane.store.repositories import HostedRepository, RepositoryItem
+from controlplane.store.table import ConditionFailed, Delete, Leg, LegFailed, Put, table
+
+
+class InstallationTaken(Conflict):
+    message = (
+        "This installation of the GitHub app belongs to another organization. Disconnect its repositories there "
+        "first, or ask the person who connected them to connect this one."
+    )
+
+
+def connect_granted(organization_id: str, hosted: HostedRepository, user_id: str) -> RepositoryItem:
+    """Connects a repository for an admin who has proved access to its installation.
+
+    The transaction also makes the installation the organization's, if it is free, the organization's already, or was
+    connected by the same person. Raises InstallationTaken, Forbidden, UnknownOrganization, UnknownRepository.
+    """
+    number, version = hosted.installation_id, ids.new_local()
+    owned = {"organization": organization_id, "user": user_id}
+    claim = {"organizationId": organization_id, "connectedBy": user_id, "version": version}
+    legs: dict[str, Leg] = {
+        "caller": role_check(user_id, organization_id, "admin"),
+        "installation": Put(
+            {**keys.installation(number)._asdict(), **claim},
+            "attribute_not_exists(pk) OR #organizationId = :organization OR #connectedBy = :user",
+            owned,
+        ),
+        "own": Put(
+            {
+                **keys.organization_installation(organization_id, number)._asdict(),
+                "number": number,
+                "version": version,
+            }
+        ),
+    }
+    try:
+        return repositories.connect_repository(organization_id, hosted, legs)
+    except LegFailed as failure:
+        if failure.leg == "caller":
+            raise Forbidden from None
+        if failure.leg == "installation":
+            raise InstallationTaken from None
+        if failure.leg == "organization":
+            raise UnknownOrganization from None
+        raise
+
+
+def release(organization_id: str, installation_id: int, version: str) -> None:
+    """Makes the installation free, unless a repository was connected through it since `version` was read."""
+    unchanged, values = "#version = :version", {"version": version}
+    # The organization's own entry is deleted last: a retry finds the installation by it.
+    for key in (keys.installation(installation_id), keys.organization_installation(organization_id, installation_id)):
+        with suppress(ConditionFailed):
+            table.delete(Delete(key, unchanged, values))
+
+
+def use_state(digest: str, expires_at: int) -> bool:
+    """Marks the state of a GitHub callback as used. Returns False if it was used before."""
+    item = {**keys.used_github_state(digest)._asdict(), "expiresAt": expires_at}
+    try:
+        table.put(Put(item, "attribute_not_exists(pk)"))
+    except ConditionFailed:
+        return False
+    return True

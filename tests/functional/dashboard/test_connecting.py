@@ -1,0 +1,286 @@
+"""Connecting repositories: to GitHub's pages, back with proof of who the person is, and the choice of repositories."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+import urllib3
+
+from controlplane.core.settings import settings
+from controlplane.store import deletions, keys, repositories
+from controlplane.store.table import table
+from dashboard import connecting
+from local.github import setup
+from local.github.faults import Fault
+from local.github.setup import APP_SLUG, DEMO_FILES, DEMO_NAME, DEMO_OWNER, installation_id
+from sweeper.app import handler as sweeper
+from tests.functional.conftest import FakeClock
+from tests.support.browser import Browser, text_of
+from tests.support.cleanup import finish_deletions
+from tests.support.github import GitHub, github, request_violations, response_violations
+from tests.support.world import Company, Person, World, table_dump
+
+CALLBACK = "/github/callback"
+DEMO = f"{DEMO_OWNER}/{DEMO_NAME}"
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns a folder with the App's key and secret, the demo repository, and two repositories of another owner."""
+    root = tmp_path_factory.mktemp("github")
+    setup.prepare(root)
+    made = setup.Repositories(root / "repositories")
+    for name in ("blog", "wiki"):
+        made.create("other", name, DEMO_FILES)
+    return root
+
+
+@pytest.fixture
+def code_host(prepared: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GitHub]:
+    with github(prepared) as served:
+        served.configure(monkeypatch)
+        served.stand_in.accounts.callback_url = f"{settings.dashboard_base_url}{CALLBACK}"
+        yield served
+        for exchange in served.exchanges:
+            assert request_violations(exchange) == []
+            assert response_violations(exchange) == []
+
+
+@pytest.fixture
+def company(world: World, person: Person) -> Company:
+    return world.company(owner=person)
+
+
+def follow(url: str) -> str:
+    """Returns the address that a page of GitHub redirects to."""
+    reply = urllib3.request("GET", url, redirect=False)
+    assert reply.status == 302
+    return reply.headers["Location"]
+
+
+def begin(visitor: Browser, company: Company, query: str = "") -> str:
+    """Returns the page of GitHub that the visitor is sent to."""
+    reply = visitor.get(f"/organizations/{company.slug}/github{query}")
+    assert reply.status == 303
+    return reply.headers["location"]
+
+
+def install(visitor: Browser, company: Company, owner: str = DEMO_OWNER) -> str:
+    """Installs the App in the owner's account. Returns the callback that GitHub redirects to."""
+    address = urlsplit(begin(visitor, company))
+    page = address.path.replace("/new", f"/{installation_id(owner)}")
+    return own(follow(address._replace(path=page).geturl()))
+
+
+def own(url: str) -> str:
+    """Returns the path and query of one of our pages."""
+    parts = urlsplit(url)
+    assert f"{parts.scheme}://{parts.netloc}" == settings.dashboard_base_url
+    return f"{parts.path}?{parts.query}"
+
+
+def changed(callback: str, **changes: object) -> str:
+    path, _, query = callback.partition("?")
+    values = {**dict(parse_qsl(query)), **changes}
+    return f"{path}?{'&'.join(f'{name}={value}' for name, value in values.items() if value is not None)}"
+
+
+def connect(visitor: Browser, company: Company, name: str = DEMO):
+    """Submits the button of the repository on the last page."""
+    repository_id = str(setup.stable_id(name))
+    return visitor.submit(f"/organizations/{company.slug}/repositories", repository=repository_id)
+
+
+def connected(company: Company) -> list[str]:
+    found = repositories.list_all_repositories(company.organization_id, consistent=True)
+    return sorted(f"{it.owner}/{it.name}" for it in found)
+
+
+class TestConnecting:
+    def test_the_whole_path_from_the_organizations_page_to_a_connected_repository(
+        self, visitor: Browser, company: Company, code_host: GitHub
+    ):
+        repositories_page = f"/organizations/{company.slug}/repositories"
+        assert f'href="{repositories_page}"' in visitor.get(f"/organizations/{company.slug}").text
+        shown = visitor.get(repositories_page)
+        assert "Connect GitHub" in text_of(shown)
+        page = begin(visitor, company)
+        assert page.startswith(f"{code_host.url}/github-apps/{APP_SLUG}/installations/new?state=")
+        links = urllib3.request("GET", page).data.decode()
+        assert f"/installations/{installation_id(DEMO_OWNER)}?state=" in links
+        offered = visitor.get(install(visitor, company))
+        assert (offered.status, DEMO in text_of(offered), "other/" in text_of(offered)) == (200, True, False)
+        reply = connect(visitor, company)
+        assert f"{DEMO} is connected." in text_of(reply)
+        assert "Link to a project" in text_of(reply)
+        (repository,) = repositories.list_all_repositories(company.organization_id)
+        assert (repository.owner, repository.name, repository.default_branch) == (DEMO_OWNER, DEMO_NAME, "main")
+        assert (repository.hosted_id, repository.installation_id) == (
+            setup.stable_id(DEMO),
+            installation_id(DEMO_OWNER),
+        )
+        assert (repository.html_url, repository.visibility) == (f"{code_host.url}/{DEMO}", "private")
+        assert DEMO in text_of(visitor.get(repositories_page))
+
+    def test_connecting_again_keeps_the_repository(self, visitor: Browser, company: Company, code_host: GitHub):
+        visitor.get(install(visitor, company))
+        connect(visitor, company)
+        before = repositories.list_all_repositories(company.organization_id)
+        connect(visitor, company)
+        assert repositories.list_all_repositories(company.organization_id) == before
+
+    def test_an_app_that_is_installed_needs_only_the_persons_identity(
+        self, visitor: Browser, company: Company, code_host: GitHub
+    ):
+        page = begin(visitor, company, "?installed=yes")
+        assert page.startswith(f"{code_host.url}/login/oauth/authorize?")
+        offered = text_of(visitor.get(own(follow(page))))
+        assert all(name in offered for name in (DEMO, "other/blog", "other/wiki"))
+
+    def test_a_callback_without_a_code_asks_github_who_the_person_is(
+        self, visitor: Browser, company: Company, code_host: GitHub
+    ):
+        reply = visitor.get(changed(install(visitor, company, "other"), code=None))
+        assert reply.status == 303
+        assert reply.headers["location"].startswith(f"{code_host.url}/login/oauth/authorize?")
+        offered = text_of(visitor.get(own(follow(reply.headers["location"]))))
+        assert ("other/blog" in offered, DEMO in offered) == (True, False)
+
+    def test_only_repositories_that_the_person_can_write_to_are_offered(
+        self, visitor: Browser, company: Company, code_host: GitHub
+    ):
+        code_host.stand_in.accounts.read_only = {"other/wiki"}
+        offered = text_of(visitor.get(install(visitor, company, "other")))
+        assert ("other/blog" in offered, "other/wiki" in offered) == (True, False)
+        assert connect(visitor, company, "other/wiki").status == 400
+        assert connected(company) == []
+
+
+class TestRefused:
+    def test_another_persons_installation_cannot_be_connected(
+        self, visitor: Browser, company: Company, code_host: GitHub
+    ):
+        code_host.stand_in.accounts.strangers = {"other"}
+        callback = changed(install(visitor, company), installation_id=installation_id("other"))
+        before = len(table_dump())
+        reply = visitor.get(callback)
+        assert (reply.status, "other/" in reply.text) == (403, False)
+        assert len(table_dump()) == before + 1  # the used state
+
+    def test_an_installation_that_was_suspended_or_is_unknown_cannot_be_connected(
+        self, visitor: Browser, company: Company, code_host: GitHub
+    ):
+        assert visitor.get(changed(install(visitor, company), installation_id=4)).status == 403
+        code_host.stand_in.faults.suspended = {installation_id(DEMO_OWNER)}
+        assert visitor.get(install(visitor, company)).status == 403
+
+    def test_a_state_works_once_in_its_session_for_an_hour(
+        self, visitor: Browser, company: Company, code_host: GitHub, person: Person, now: FakeClock
+    ):
+        callback = install(visitor, company)
+        other = Browser(visitor.api).signed_in(person.user_id)
+        assert other.get(callback).status == 400
+        for state in ("", "x", "a.b.c.d.e", f"{dict(parse_qsl(urlsplit(callback).query))['state']}0"):
+            assert visitor.get(changed(callback, state=state)).status == 400
+        assert visitor.get(callback).status == 200
+        assert visitor.get(callback).status == 400
+        late = install(visitor, company)
+        now.advance(connecting.STATE_SECONDS)
+        assert visitor.get(late).status == 400
+        assert code_host.sent("GET /user/installations")
+        assert len(code_host.sent("GET /user/installations")) == 1
+
+    def test_a_code_that_github_rejects_connects_nothing(self, visitor: Browser, company: Company, code_host: GitHub):
+        reply = visitor.get(changed(install(visitor, company), code="x"))
+        assert (reply.status, "didn't confirm who you are" in text_of(reply)) == (400, True)
+
+    def test_members_and_strangers_cannot_connect(
+        self, visitor: Browser, world: World, person: Person, company: Company, code_host: GitHub
+    ):
+        member, stranger = world.company(), world.company()
+        world.member(member, "member", person)
+        assert visitor.get(f"/organizations/{member.slug}/github").status == 403
+        assert visitor.get(f"/organizations/{stranger.slug}/github").status == 404
+        assert "Connect GitHub" not in visitor.get(f"/organizations/{member.slug}/repositories").text
+        visitor.get(install(visitor, company))
+        form = visitor.forms()[f"/organizations/{company.slug}/repositories"][0]
+        chosen = {**form, "repository": str(setup.stable_id(DEMO))}
+        assert visitor.post(f"/organizations/{member.slug}/repositories", chosen).status == 403
+        second = world.company(owner=person)
+        assert visitor.post(f"/organizations/{second.slug}/repositories", chosen).status == 400
+        assert visitor.post(f"/organizations/{company.slug}/repositories", {**chosen, "offers": "x.y"}).status == 400
+        assert connected(company) == connected(second) == connected(member) == []
+
+    def test_a_person_who_was_demoted_connects_nothing(
+        self, visitor: Browser, world: World, person: Person, code_host: GitHub
+    ):
+        company = world.company()
+        world.member(company, "admin", person)
+        visitor.get(install(visitor, company))
+        world.leave(company, person)
+        world.member(company, "member", person)
+        assert connect(visitor, company).status == 403
+        assert connected(company) == []
+
+    def test_without_a_client_secret_only_the_operator_connects(self, visitor: Browser, company: Company):
+        assert visitor.get(f"/organizations/{company.slug}/github").status == 404
+        assert visitor.get(f"{CALLBACK}?state=x&code=x").status == 404
+        assert "ask the operator" in text_of(visitor.get(f"/organizations/{company.slug}/repositories"))
+
+    def test_github_that_is_down_is_reported(self, visitor: Browser, company: Company, code_host: GitHub):
+        callback = install(visitor, company)
+        code_host.stand_in.faults.add("GET /user/installations", Fault(502), Fault(502))
+        reply = visitor.get(callback)
+        assert (reply.status, "GitHub is unavailable" in text_of(reply)) == (503, True)
+
+
+class TestOwnership:
+    """An installation belongs to one organization, unless the person who connected it moves it."""
+
+    def test_another_person_cannot_connect_an_installation_that_is_in_use(
+        self, visitor: Browser, world: World, company: Company, code_host: GitHub
+    ):
+        visitor.get(install(visitor, company))
+        connect(visitor, company)
+        rival = world.company()
+        other = Browser(visitor.api).signed_in(rival.owner.user_id)
+        other.get(install(other, rival))
+        reply = connect(other, rival)
+        assert (reply.status, "belongs to another organization" in text_of(reply)) == (409, True)
+        assert connected(rival) == []
+
+    def test_the_same_person_can_use_it_in_another_organization(
+        self, visitor: Browser, world: World, person: Person, company: Company, code_host: GitHub
+    ):
+        second = world.company(owner=person)
+        for organization in (company, second):
+            visitor.get(install(visitor, organization))
+            assert connect(visitor, organization).status == 200
+        assert connected(company) == connected(second) == [DEMO]
+
+    def test_it_is_free_again_after_its_last_repository_is_disconnected(
+        self, visitor: Browser, world: World, company: Company, code_host: GitHub
+    ):
+        visitor.get(install(visitor, company, "other"))
+        for name in ("other/blog", "other/wiki"):
+            connect(visitor, company, name)
+        key = keys.installation(installation_id("other"))
+        for repository in repositories.list_all_repositories(company.organization_id):
+            assert table.get(key)
+            repositories.disconnect_repository(repository.repository_id)
+            sweeper({"detail-type": "Scheduled Event"}, None)
+        assert table.get(key) is None
+        rival = world.company()
+        other = Browser(visitor.api).signed_in(rival.owner.user_id)
+        other.get(install(other, rival, "other"))
+        assert connect(other, rival, "other/blog").status == 200
+
+    def test_it_is_free_again_after_the_organization_is_deleted(
+        self, visitor: Browser, company: Company, code_host: GitHub
+    ):
+        visitor.get(install(visitor, company))
+        connect(visitor, company)
+        deletions.delete_organization(company.organization_id)
+        finish_deletions()
+        assert table.get(keys.installation(installation_id(DEMO_OWNER))) is None

@@ -1,0 +1,138 @@
+"""The pages of connected repositories: what is linked, changing it, and disconnecting a repository."""
+
+import pytest
+
+from controlplane.core import clock
+from controlplane.core.ids import ProjectId
+from controlplane.core.schedules import next_run
+from controlplane.store import projects, repositories
+from controlplane.store.repositories import Link, RepositoryItem
+from tests.functional.projects.builders import make_project
+from tests.support.browser import Browser, text_of
+from tests.support.world import Company, Person, World
+
+SETTINGS = {
+    "production_branch": "release",
+    "root_directory": "apps/web",
+    "schedule": "daily",
+    "failure_threshold": "P2",
+    "scan_on_push": "yes",
+    "pull_request_scans_enabled": "yes",
+}
+
+
+@pytest.fixture
+def company(world: World, person: Person) -> Company:
+    return world.company(owner=person)
+
+
+@pytest.fixture
+def repository(world: World, company: Company) -> RepositoryItem:
+    return world.connected_repository(company, linked=False)
+
+
+def path(company: Company, repository: RepositoryItem, below: str = "") -> str:
+    return f"/organizations/{company.slug}/repositories/{repository.repository_id}{below}"
+
+
+def stored(repository: RepositoryItem) -> tuple[Link, ...]:
+    return repositories.get_repository(repository.repository_id).links
+
+
+def link(visitor: Browser, company: Company, repository: RepositoryItem, project: ProjectId, **changes: str):
+    fields = {"form_token": visitor.form_token, "project_id": project, **SETTINGS, **changes}
+    return visitor.post(path(company, repository, "/links"), fields)
+
+
+class TestLinks:
+    def test_an_admin_links_a_project_changes_the_link_and_removes_it(
+        self, visitor: Browser, company: Company, repository: RepositoryItem
+    ):
+        project_id = make_project(company, "Storefront").project_id
+        assert "No project is linked" in text_of(visitor.get(path(company, repository)))
+        reply = link(visitor, company, repository, project_id)
+        assert "The project is linked." in text_of(reply)
+        made = Link(project_id, "release", "apps/web", True, True, "daily", "P2")
+        assert stored(repository) == (made,)
+        day = clock.timestamp(next_run("daily", repository.repository_id, project_id, clock.now()))[8:10].lstrip("0")
+        assert f"The next scheduled scan starts on {day} March 2026" in text_of(reply)
+        (form, *_) = visitor.forms()[path(company, repository, "/links")]
+        assert (form["production_branch"], form["root_directory"]) == ("release", "apps/web")
+        sent = {name: form[name] for name in ("form_token", "project_id")}
+        reply = visitor.post(
+            path(company, repository, "/links"), {**sent, "production_branch": " ", "failure_threshold": "P1"}
+        )
+        assert "The link is changed." in text_of(reply)
+        assert stored(repository) == (Link(project_id, None, None, False),)
+        reply = visitor.post(path(company, repository, "/links"), {**sent, "action": "unlink"})
+        assert "The project is unlinked." in text_of(reply)
+        assert stored(repository) == ()
+
+    def test_a_form_with_an_unusable_value_changes_nothing_and_keeps_what_was_entered(
+        self, visitor: Browser, company: Company, repository: RepositoryItem
+    ):
+        project_id = make_project(company).project_id
+        for wrong in (
+            {"production_branch": "a b"},
+            {"root_directory": "../apps"},
+            {"schedule": "hourly"},
+            {"failure_threshold": ""},
+            {"project_id": "prj_x"},
+        ):
+            reply = link(visitor, company, repository, project_id, **wrong)
+            assert reply.status == 400
+            assert 'role="alert"' in reply.text
+            assert f'value="{wrong.get("root_directory", "apps/web")}"' in reply.text
+        assert link(visitor, company, repository, project_id, action="unlink").status == 400
+        assert stored(repository) == ()
+
+    def test_a_deleted_or_foreign_project_and_an_eleventh_one_are_rejected(
+        self, visitor: Browser, world: World, company: Company, repository: RepositoryItem
+    ):
+        deleted, foreign = make_project(company), make_project(world.company())
+        projects.delete_project(deleted)
+        for project in (deleted, foreign):
+            reply = link(visitor, company, repository, project.project_id)
+            assert (reply.status, "doesn't exist anymore" in text_of(reply)) == (400, True)
+        for _ in range(repositories.MAX_LINKS):
+            repositories.link_project(
+                repository.repository_id, Link(make_project(company).project_id, None, None, False)
+            )
+        reply = link(visitor, company, repository, make_project(company).project_id)
+        assert (reply.status, "Unlink one first" in text_of(reply)) == (400, True)
+
+
+class TestDisconnecting:
+    def test_an_admin_disconnects_a_repository_after_confirming(
+        self, visitor: Browser, company: Company, repository: RepositoryItem
+    ):
+        visitor.get(path(company, repository))
+        assert "This cannot be undone" in text_of(visitor.get(path(company, repository, "/disconnect")))
+        reply = visitor.submit(path(company, repository, "/disconnect"))
+        assert f"{repository.owner}/{repository.name} is disconnected." in text_of(reply)
+        assert repositories.find_repository(repository.repository_id) is None
+        assert visitor.get(path(company, repository)).status == 404
+
+
+class TestRoles:
+    def test_a_member_sees_links_but_cannot_change_anything(self, visitor: Browser, world: World, person: Person):
+        company = world.company()
+        world.member(company, "member", person)
+        repository = world.connected_repository(company)
+        project_id = repository.links[0].project_id
+        shown = visitor.get(path(company, repository))
+        assert "The default branch" in text_of(shown)
+        assert path(company, repository, "/links") not in shown.text
+        token = {"form_token": visitor.form_token}
+        assert link(visitor, company, repository, project_id).status == 403
+        assert link(visitor, company, repository, project_id, action="unlink").status == 403
+        assert visitor.get(path(company, repository, "/disconnect")).status == 403
+        assert visitor.post(path(company, repository, "/disconnect"), token).status == 403
+        assert stored(repository) == repository.links
+
+    def test_another_organizations_repository_is_not_found(self, visitor: Browser, world: World, company: Company):
+        other = world.company()
+        foreign = world.connected_repository(other)
+        for address in (path(other, foreign), path(company, foreign), f"/organizations/{company.slug}/repositories/x"):
+            assert visitor.get(address).status == 404
+        assert link(visitor, company, foreign, foreign.links[0].project_id).status == 404
