@@ -33,6 +33,7 @@ As a person, the owner of "{slug}":
 -H 'Content-Type: application/json' -d '{{"repositoryId": "{repository}"}}'
 
 The scanned repository, and the issues opened in it: {base_url}/github-stand-in/
+To connect it yourself: Organizations, Acme, Repositories, Connect GitHub.
 More people, tokens and keys: {credentials}
 Edit a file under functions/ or layers/, and the server restarts; the data stays. `make reset` deletes it.
 Ctrl-C stops everything.

@@ -137,7 +137,10 @@ def link_project(
     ] = None,
     pull_request_scans: Annotated[bool, typer.Option("--pull-request-scans", help="Also scan pull requests.")] = False,
 ) -> Result:
-    """Link a project of the same organization, or change its link. Scans require at least one link."""
+    """Link a project of the same organization, or change its link. Scans require at least one link.
+
+    A link that exists keeps its schedule, whether pushes are scanned, and the threshold for pull requests.
+    """
     from controlplane.core.ids import ProjectId
     from controlplane.store import repositories
 
@@ -145,7 +148,11 @@ def link_project(
     unknown_project = NotFound(f"The repository's organization has no project {project}.")
     if project_id is None:
         raise unknown_project
-    link = repositories.Link(project_id, branch, root_directory, pull_request_scans)
+    found = repositories.find_repository(repository_id)
+    kept = (found.find_link(project_id) if found else None) or repositories.Link(project_id, None, None, False)
+    link = kept._replace(
+        production_branch=branch, root_directory=root_directory, pull_request_scans_enabled=pull_request_scans
+    )
     try:
         return Result(_document(repositories.link_project(repository_id, link)))
     except repositories.UnknownRepository:
@@ -243,6 +250,9 @@ def _document(repository: "RepositoryItem") -> dict[str, Any]:
                 "productionBranch": link.production_branch,
                 "rootDirectory": link.root_directory,
                 "pullRequestScans": link.pull_request_scans_enabled,
+                "scanOnPush": link.scan_on_push,
+                "schedule": link.schedule,
+                "failureThreshold": link.failure_threshold,
             }
             for link in repository.links
         ],

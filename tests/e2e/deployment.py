@@ -200,10 +200,11 @@ def import_gateway_responses(stack: Stack) -> None:
 
 
 def connect(stack: Stack, external: ExternalServices) -> None:
-    """Passes on values that exist only after the deployment: the GitHub App's key, and the user pool's URL."""
+    """Passes on values that exist only after the deployment: the GitHub App's secrets, and the user pool's URL."""
     external.pool_url = f"{stack.endpoint_url}/{stack.physical_ids['UserPool']}"
-    secret = stack.physical_ids["GithubAppKey"]
-    stack.client("secretsmanager").put_secret_value(SecretId=secret, SecretString=external.app_key)
+    for name, value in (("GithubAppKey", external.app_key), ("GithubClientSecret", external.client_secret)):
+        secret = stack.physical_ids[name]
+        stack.client("secretsmanager").put_secret_value(SecretId=secret, SecretString=value)
 
 
 # Response fields that hold a credential: in JSON by their names on the wire, in pages as form fields.

@@ -44,6 +44,8 @@ class ExternalServices:
         return {
             "GithubApiUrl": f"{self.url}{API}",
             "GithubAppId": setup.APP_ID,
+            "GithubAppSlug": setup.APP_SLUG,
+            "GithubClientId": setup.CLIENT_ID,
             "SignInMetadataUrl": f"{self.url}{_METADATA}",
         }
 
@@ -53,11 +55,16 @@ class ExternalServices:
         return setup.key_file(self._root).read_text()
 
     @property
+    def client_secret(self) -> str:
+        """Returns the GitHub App's client secret."""
+        return setup.client_secret_file(self._root).read_text()
+
+    @property
     def secrets(self) -> set[str]:
-        """Returns the lines of the App's key, and every token that the code host issued."""
+        """Returns the lines of the App's key, its client secret, and every token that the code host issued."""
         lines = {line for line in self.app_key.splitlines() if not line.startswith("---")}
         shown = {request.headers.get("authorization", "") for request in self.github.requests}
-        return lines | {header.partition(" ")[2] for header in shown} - {""}
+        return lines | {self.client_secret} | {header.partition(" ")[2] for header in shown} - {""}
 
     @property
     def app(self) -> Starlette:

@@ -54,8 +54,12 @@ class TestConnect:
 
 
 class TestLink:
-    def test_repository_link_creates_and_updates_a_link(self, ops: Ops, company: Company, repository: RepositoryItem):
+    def test_repository_link_updates_a_link_and_keeps_its_other_settings(
+        self, ops: Ops, company: Company, repository: RepositoryItem
+    ):
         project_id = repository.links[0].project_id
+        scheduled = repository.links[0]._replace(schedule="daily", scan_on_push=True, failure_threshold="P0")
+        repositories.link_project(repository.repository_id, scheduled)
         options = ("--branch", "release", "--root-directory", "apps/web", "--pull-request-scans")
         linked = ops("repository", "link", repository.repository_id, project_id, *options).document
         assert linked["projects"] == [
@@ -64,6 +68,9 @@ class TestLink:
                 "productionBranch": "release",
                 "rootDirectory": "apps/web",
                 "pullRequestScans": True,
+                "scanOnPush": True,
+                "schedule": "daily",
+                "failureThreshold": "P0",
             }
         ]
 
