@@ -69,7 +69,7 @@ class GithubUnavailable(ServiceUnavailable):
 
 
 class _State(NamedTuple):
-    """What the state of a callback says: the organization, the expiry, and the installation, 0 if it isn't known."""
+    """The content of a callback's state: the organization, the expiry, and the installation, 0 if it isn't known."""
 
     organization_id: str
     until: int
