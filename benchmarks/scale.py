@@ -83,6 +83,8 @@ def partitions() -> list[Partition]:
         Partition("WAITSLOT", "slot of a waiting request", "a wait: take, release", 2, 1),
         Partition("TRIES", "person", "a user code", 2, 1),
         Partition("IDEMPOTENCY", "Idempotency-Key", "a creation: begin, take effect, keep the answer", 4, 1),
+        Partition("GITHUBSTATE", "way to GitHub and back", "coming back", 1, 1),
+        Partition("INSTALLATION", "installation of the GitHub App", "connecting a repository", 2, 1),
         Partition("SCAN", "scan", "storing a finding", 2, 1),
         Partition("REPO", "repository", "recording a new finding", 2, 1),
         Partition("FEEDBACKBY", "caller", "a report", 2, 1),

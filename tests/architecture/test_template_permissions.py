@@ -64,11 +64,13 @@ class TestEachFunction:
                 service = SERVICES[types[target.partition("/")[0]]]
                 assert all(re.fullmatch(rf"{service}:[A-Z][A-Za-z]+", action) for action in statement.actions)
 
-    def test_only_functions_that_sign_as_the_app_can_read_its_key(self, function: str):
+    def test_only_functions_that_use_the_apps_secrets_can_read_them(self, function: str):
         variables = FUNCTIONS[function]["Properties"]["Environment"]["Variables"]
         signs = any("controlplane.github" in path.read_text() for path in (ROOT / "functions" / function).glob("*.py"))
         assert ("GITHUB_APP_SECRET_ARN" in variables) is signs
-        expected = {"GithubAppKey": {"secretsmanager:GetSecretValue"}} if signs else {}
+        readable = {"GithubAppKey": signs, "GithubClientSecret": function == "dashboard"}
+        assert ("GITHUB_CLIENT_SECRET_ARN" in variables) is readable["GithubClientSecret"]
+        expected = {name: {"secretsmanager:GetSecretValue"} for name, is_readable in readable.items() if is_readable}
         assert granted(function, "secretsmanager") == expected
 
     def test_each_worker_can_receive_only_its_own_queues_messages(self, function: str):

@@ -6,7 +6,7 @@ from io import BytesIO
 
 import pytest
 
-from controlplane.github import client
+from controlplane.github import client, people
 from controlplane.github.errors import HostUnavailable, InvalidName, Refused, RepositoryGone
 from local.github.faults import Fault
 from local.github.setup import DEMO_BRANCH, DEMO_FILES, DEMO_NAME, DEMO_OWNER, installation_id
@@ -16,7 +16,12 @@ from tests.support.github import description, find_operation
 DEMO = (DEMO_OWNER, DEMO_NAME)
 TOKENS = "POST /app/installations/{installation_id}/access_tokens"
 ISSUES = "POST /repos/{owner}/{repo}/issues"
-SIGNED = {"GET /app", TOKENS, "GET /repos/{owner}/{repo}/installation"}
+SIGNED = {
+    "GET /app",
+    TOKENS,
+    "GET /repos/{owner}/{repo}/installation",
+    "GET /app/installations/{installation_id}",
+}
 
 
 class TestEveryRequest:
@@ -29,7 +34,11 @@ class TestEveryRequest:
         b"".join(host.stream_tarball(*DEMO, host.get_branch_head(*DEMO, DEMO_BRANCH)))
         host.create_issue(*DEMO, "Title", "Body", ["consent"])
         list(host.list_issues_since(*DEMO, 1_772_600_000))
+        person = people.identify(code_host.stand_in.accounts.issue_code())
+        for number in person.list_installations():
+            person.list_repositories(people.get_installation(number).installation_id)
         client._app.cache_clear()
+        people._app.cache_clear()
 
     def test_every_request_is_documented_and_every_documented_operation_is_used(self, code_host):
         asked = {find_operation(exchange) for exchange in code_host.exchanges}
