@@ -57,11 +57,19 @@ PAGES = {
     "/organizations/{organizationSlug}/projects/{projectSlug}",
     "/organizations/{organizationSlug}/projects/{projectSlug}/consent",
     "/organizations/{organizationSlug}/scans/{scanId}",
+    "/organizations/{organizationSlug}/repositories",
+    "/organizations/{organizationSlug}/repositories/{repositoryId}",
+    "/organizations/{organizationSlug}/repositories/{repositoryId}/links",
+    "/organizations/{organizationSlug}/repositories/{repositoryId}/disconnect",
 }
 # These call the sign-in service, which isn't part of the project.
 EXTERNAL = {
     ("GET", "/sign-in"),
     ("GET", "/sign-in/callback"),
+    # These lead to GitHub, and connect what it offers.
+    ("GET", "/organizations/{organizationSlug}/github"),
+    ("GET", "/github/callback"),
+    ("POST", "/organizations/{organizationSlug}/repositories"),
     # Runs once per organization, and reads all of its keys and members.
     ("POST", "/organizations/{organizationSlug}/delete"),
 }
@@ -301,6 +309,24 @@ def _scan_page(world: World) -> Request:
     return {**_shown(world), "path": {"organizationSlug": "benchmark", "scanId": scan.scan_id}}
 
 
+def _repository_page(world: World) -> Request:
+    return {**_shown(world), **_of_repository(world)}
+
+
+def _saved_link(world: World) -> Request:
+    fields = {"project_id": world.create_project()["id"], "failure_threshold": "P1"}
+    return {**_submitted(world, **fields), **_of_repository(world)}
+
+
+def _disconnected(world: World) -> Request:
+    return {**_submitted(world), **_of_repository(world)}
+
+
+def _of_repository(world: World) -> Request:
+    repository = entities.connect_repository(world)
+    return {"path": {"organizationSlug": "benchmark", "repositoryId": repository.repository_id}}
+
+
 REQUESTS: dict[tuple[str, str], Callable[[World], Request]] = {
     ("GET", "/health"): _empty,
     ("GET", "/openapi.json"): _empty,
@@ -387,6 +413,11 @@ REQUESTS: dict[tuple[str, str], Callable[[World], Request]] = {
     ("GET", "/organizations/{organizationSlug}/projects/{projectSlug}"): _project_page,
     ("GET", "/organizations/{organizationSlug}/projects/{projectSlug}/consent"): _project_page,
     ("GET", "/organizations/{organizationSlug}/scans/{scanId}"): _scan_page,
+    ("GET", "/organizations/{organizationSlug}/repositories"): _repository_page,
+    ("GET", "/organizations/{organizationSlug}/repositories/{repositoryId}"): _repository_page,
+    ("POST", "/organizations/{organizationSlug}/repositories/{repositoryId}/links"): _saved_link,
+    ("GET", "/organizations/{organizationSlug}/repositories/{repositoryId}/disconnect"): _repository_page,
+    ("POST", "/organizations/{organizationSlug}/repositories/{repositoryId}/disconnect"): _disconnected,
     ("GET", "/assets/{fileName}"): lambda world: _linked_file(world, "/", "/assets/"),
 }
 
