@@ -81,7 +81,7 @@ async def create_link(
     operation_id="updateLink",
     summary="Change a link",
 )
-@refuses(links.NoLink)
+@refuses(links.NoProject, links.NoLink)
 async def update_link(access: ChangesRepository, project_id: LinkedProjectId, body: LinkUpdate) -> LinkedProject:
     """Changes what is scanned for the project, and when. Omitted fields keep their values.
 

@@ -18,6 +18,7 @@ _NOT_SAID_BY_A_SCHEMA = {
     "invalid_cursor": "only a list gives out its cursors",
     "invalid_origin": "which names people can own is a list of its own (public suffixes), and changes",
     "contradiction": "the query and the body name different organizations",
+    "invalid_branch": "the name of a branch has a limit in bytes",
     "empty": "of a change at least one field is known",
     "invalid_client": "which clients there are is a setting",
     "invalid_scope": "which scopes there are changes with the service",

@@ -138,9 +138,9 @@ def identify(code: str) -> Person:
     if not settings.github_client_id:
         raise AppNotConfigured
     transport, _ = _app()
-    body = {"client_id": settings.github_client_id, "client_secret": read_client_secret(), "code": code}
-    request = Request("POST", _TOKENS, _web_url() + _TOKENS, "", body, accept="application/json")
     with deadline.spending():
+        body = {"client_id": settings.github_client_id, "client_secret": read_client_secret(), "code": code}
+        request = Request("POST", _TOKENS, _web_url() + _TOKENS, "", body, accept="application/json")
         response = transport.send_once(request, _deadline())
     # GitHub reports a rejected code with status 200.
     token = response.content.get("access_token") if isinstance(response.content, dict) else None
