@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from local.github import setup
 from local.github.issues import StoredIssue
 from local.github.repositories import Commit, GitRepository, stable_id
-from local.github.setup import APP_SLUG
+
+APP_SLUG = setup.APP_SLUG
 
 _REPOSITORY_LINKS = {
     "archive": "/{archive_format}{/ref}",

@@ -17,7 +17,8 @@ from starlette.responses import RedirectResponse
 from starlette.routing import Mount, Route
 
 from local.github import setup
-from local.github.app import API, create_app
+from local.github.app import create_app
+from local.github.call import API
 from local.github.stand_in import StandIn
 
 _METADATA = "/user-pool/openid-configuration"

@@ -25,7 +25,8 @@ from controlplane.github.app_auth import AppAuth
 from controlplane.github.client import CodeHost
 from controlplane.github.transport import RetryPolicy, Transport
 from local.github import setup
-from local.github.app import API, create_app
+from local.github.app import create_app
+from local.github.call import API
 from local.github.faults import Fault
 from local.github.setup import DEMO_OWNER, installation_id, key_file
 from local.github.stand_in import StandIn

@@ -13,6 +13,7 @@ from controlplane.store.table import table
 from dashboard import connecting
 from local.github import setup
 from local.github.faults import Fault
+from local.github.repositories import Repositories, stable_id
 from local.github.setup import APP_SLUG, DEMO_FILES, DEMO_NAME, DEMO_OWNER, installation_id
 from sweeper.app import handler as sweeper
 from tests.functional.conftest import FakeClock
@@ -30,7 +31,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a folder with the App's key and secret, the demo repository, and two repositories of another owner."""
     root = tmp_path_factory.mktemp("github")
     setup.prepare(root)
-    made = setup.Repositories(root / "repositories")
+    made = Repositories(root / "repositories")
     for name in ("blog", "wiki"):
         made.create("other", name, DEMO_FILES)
     return root
@@ -88,7 +89,7 @@ def changed(callback: str, **changes: object) -> str:
 
 def connect(visitor: Browser, company: Company, name: str = DEMO):
     """Submits the button of the repository on the last page."""
-    repository_id = str(setup.stable_id(name))
+    repository_id = str(stable_id(name))
     return visitor.submit(f"/organizations/{company.slug}/repositories", repository=repository_id)
 
 
@@ -117,7 +118,7 @@ class TestConnecting:
         (repository,) = repositories.list_all_repositories(company.organization_id)
         assert (repository.owner, repository.name, repository.default_branch) == (DEMO_OWNER, DEMO_NAME, "main")
         assert (repository.hosted_id, repository.installation_id) == (
-            setup.stable_id(DEMO),
+            stable_id(DEMO),
             installation_id(DEMO_OWNER),
         )
         assert (repository.html_url, repository.visibility) == (f"{code_host.url}/{DEMO}", "private")
@@ -205,7 +206,7 @@ class TestRefused:
         assert "Connect GitHub" not in visitor.get(f"/organizations/{member.slug}/repositories").text
         visitor.get(install(visitor, company))
         form = visitor.forms()[f"/organizations/{company.slug}/repositories"][0]
-        chosen = {**form, "repository": str(setup.stable_id(DEMO))}
+        chosen = {**form, "repository": str(stable_id(DEMO))}
         assert visitor.post(f"/organizations/{member.slug}/repositories", chosen).status == 403
         second = world.company(owner=person)
         assert visitor.post(f"/organizations/{second.slug}/repositories", chosen).status == 400

@@ -10,7 +10,7 @@ import urllib3
 
 from controlplane.github import app_auth
 from local.github import setup
-from local.github.app import API
+from local.github.call import API
 from local.github.faults import Fault
 from local.github.repositories import Repositories
 from local.github.setup import DEMO_NAME, DEMO_OWNER, installation_id, key_file

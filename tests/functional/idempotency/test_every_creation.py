@@ -12,7 +12,7 @@ from tests.support.operations import operations
 from tests.support.world import Company, World, table_dump
 
 KEY = {"Idempotency-Key": "8f14e45f-ceea-467f-a9b7-0d5b2c3a1e77"}
-BODIES = {
+BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "/v1/organizations": ({"name": "New Company"}, {"name": "Another Company"}),
     "/v1/invitations": (
         {"email": "grace@example.com", "role": "member"},
