@@ -56,7 +56,7 @@ def create_link(
     project = _get_project(repository, project_id)
     link = Link(**body.model_dump(exclude={"project_id"}), project_id=project_id)
     try:
-        updated = repositories.create_link(repository.repository_id, link, caller_id, extra_legs)
+        updated = repositories.create_link(repository, link, caller_id, extra_legs)
     except repositories.ProjectGone:
         raise NoProject from None
     except repositories.AlreadyLinked:
@@ -74,7 +74,7 @@ def update_link(repository: RepositoryItem, project_id: str, body: LinkUpdate, c
     parsed = _parse_project(project_id)
     project = _get_project(repository, parsed)
     try:
-        updated = repositories.update_link(repository.repository_id, parsed, settings, caller_id)
+        updated = repositories.update_link(repository, parsed, settings, caller_id)
     except repositories.ProjectGone:
         raise NoProject from None
     except repositories.NotLinked:

@@ -10,6 +10,7 @@ from controlplane.core.schedules import Schedule
 from controlplane.store import projects, repositories
 from controlplane.store.inbox_items import Priority
 from controlplane.store.organizations import Membership
+from controlplane.store.parallel import read_both
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.repositories import Link, LinkSettings, RepositoryItem
 from dashboard.organizations import get_organization, require_admin
@@ -57,14 +58,18 @@ def get_repository(organization_slug: str, repository_id: str, user_id: str) -> 
 
 def get_shown(organization: Membership, repository: RepositoryItem) -> ShownRepository:
     """Returns the repository with its links, and up to 100 other projects of the organization."""
-    linked = repositories.find_linked_projects([repository])
+    linked, own = read_both(
+        lambda: repositories.find_linked_projects([repository]),
+        lambda: projects.list_projects(organization.organization_id, _PROJECTS, None).projects,
+    )
     links = [(link, linked[link.project_id]) for link in repository.links if link.project_id in linked]
-    own = projects.list_projects(organization.organization_id, _PROJECTS, None).projects
     return ShownRepository(organization, repository, links, [it for it in own if it.project_id not in linked])
 
 
-def save_link(organization: Membership, repository: RepositoryItem, form: Mapping[str, str], user_id: str) -> str:
-    """Creates or changes the link that the form describes. Returns what was done.
+def save_link(
+    organization: Membership, repository: RepositoryItem, form: Mapping[str, str], user_id: str
+) -> tuple[RepositoryItem, str]:
+    """Creates or changes the link that the form describes. Returns the updated repository, and what was done.
 
     Raises NotAdmin, NotAcceptable, NoRepository, Forbidden.
     """
@@ -73,9 +78,8 @@ def save_link(organization: Membership, repository: RepositoryItem, form: Mappin
     try:
         if repository.find_link(project_id) is None:
             link = Link(project_id, None, None, False)._replace(**settings)
-            repositories.create_link(repository.repository_id, link, user_id, {})
-            return "The project is linked."
-        repositories.update_link(repository.repository_id, project_id, settings, user_id)
+            return repositories.create_link(repository, link, user_id, {}), "The project is linked."
+        return repositories.update_link(repository, project_id, settings, user_id), "The link is changed."
     except repositories.UnknownRepository:
         raise NoRepository from None
     except repositories.ProjectGone:
@@ -86,19 +90,23 @@ def save_link(organization: Membership, repository: RepositoryItem, form: Mappin
         raise NotAcceptable(
             f"A repository can have {repositories.MAX_LINKS} linked projects. Unlink one first."
         ) from None
-    return "The link is changed."
 
 
-def unlink(organization: Membership, repository: RepositoryItem, form: Mapping[str, str], user_id: str) -> str:
-    """Unlinks the project of the form. Returns what was done. Raises NotAdmin, NotAcceptable, NoRepository."""
+def unlink(
+    organization: Membership, repository: RepositoryItem, form: Mapping[str, str], user_id: str
+) -> tuple[RepositoryItem, str]:
+    """Unlinks the project of the form. Returns the updated repository, and what was done.
+
+    Raises NotAdmin, NotAcceptable, NoRepository, Forbidden.
+    """
     require_admin(organization)
     try:
-        repositories.unlink_project(repository.repository_id, _read_project(form), user_id)
+        updated = repositories.unlink_project(repository.repository_id, _read_project(form), user_id)
     except repositories.UnknownRepository:
         raise NoRepository from None
     except repositories.NotLinked:
         raise NotAcceptable("This project isn't linked.") from None
-    return "The project is unlinked."
+    return updated, "The project is unlinked."
 
 
 def disconnect(organization: Membership, repository: RepositoryItem, user_id: str) -> None:

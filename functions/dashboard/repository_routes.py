@@ -39,11 +39,10 @@ async def save_link(session: Submits, organization_slug: OrganizationSlug, repos
     organization, repository = repositories.get_repository(organization_slug, repository_id, session.user_id)
     change = repositories.unlink if session.form.get("action") == "unlink" else repositories.save_link
     try:
-        done = change(organization, repository, session.form, session.user_id)
+        updated, done = change(organization, repository, session.form, session.user_id)
     except repositories.NotAcceptable as failure:
         return _repository(session, organization, repository, failure=failure, entered=session.form)
-    found = repositories.get_repository(organization_slug, repository_id, session.user_id)
-    return _repository(session, *found, done=done)
+    return _repository(session, organization, updated, done=done)
 
 
 @router.get(

@@ -281,13 +281,15 @@ def _update_description(
 
 def link_project(repository_id: RepositoryId, link: Link) -> RepositoryItem:
     """Links the project or replaces its link. Raises UnknownRepository, ProjectGone, LinkLimitReached."""
-    return _change_links(repository_id, link.project_id, lambda repository: _with_link(repository, link))
+    return _change_links(
+        get_repository(repository_id), link.project_id, lambda repository: _with_link(repository, link)
+    )
 
 
 def create_link(
-    repository_id: RepositoryId, link: Link, caller_id: str, extra_legs: Mapping[str, Leg]
+    repository: RepositoryItem, link: Link, caller_id: str, extra_legs: Mapping[str, Leg]
 ) -> RepositoryItem:
-    """Links the project for an admin. `extra_legs` come first in the transaction.
+    """Links the project for an admin. `extra_legs` come first in the transaction. Returns the updated repository.
 
     Raises AlreadyLinked, UnknownRepository, ProjectGone, LinkLimitReached, Forbidden.
     """
@@ -297,13 +299,13 @@ def create_link(
             raise AlreadyLinked
         return _with_link(repository, link)
 
-    return _change_links(repository_id, link.project_id, add, caller_id, extra_legs)
+    return _change_links(repository, link.project_id, add, caller_id, extra_legs)
 
 
 def update_link(
-    repository_id: RepositoryId, project_id: ProjectId, settings: LinkSettings, caller_id: str
+    repository: RepositoryItem, project_id: ProjectId, settings: LinkSettings, caller_id: str
 ) -> RepositoryItem:
-    """Changes settings of the project's link for an admin; the others keep their values.
+    """Changes settings of the project's link for an admin; the others keep their values. Returns the repository.
 
     Raises NotLinked, UnknownRepository, ProjectGone, Forbidden.
     """
@@ -314,11 +316,11 @@ def update_link(
             raise NotLinked
         return _with_link(repository, link._replace(**settings))
 
-    return _change_links(repository_id, project_id, change, caller_id)
+    return _change_links(repository, project_id, change, caller_id)
 
 
 def _change_links(
-    repository_id: RepositoryId,
+    repository: RepositoryItem,
     project_id: ProjectId,
     change: Callable[[RepositoryItem], tuple[Link, ...]],
     caller_id: str | None = None,
@@ -326,13 +328,15 @@ def _change_links(
 ) -> RepositoryItem:
     """Replaces the links by those that `change` returns, if the project exists and the caller, if any, is an admin.
 
-    Raises UnknownRepository, ProjectGone, Forbidden, and the errors of `change`.
+    If the links have changed since the repository was read, it is read again. Raises UnknownRepository, ProjectGone,
+    Forbidden, and the errors of `change`.
     """
-    if project_id.organization_id != repository_id.organization_id:
+    if project_id.organization_id != repository.organization_id:
         raise ProjectGone
+    repository_id = repository.repository_id
 
     def write() -> RepositoryItem:
-        repository = get_repository(repository_id)
+        nonlocal repository
         links = change(repository)
         legs: dict[str, Leg] = {
             **(extra_legs or {}),
@@ -340,7 +344,11 @@ def _change_links(
             "project": Check(keys.project(*project_id.location), "attribute_exists(pk)"),
             "repository": _replace_links(repository, links),
         }
-        _transact(legs)
+        try:
+            _transact(legs)
+        except WriteConflict:
+            repository = get_repository(repository_id)
+            raise
         return replace(repository, links=links)
 
     return retry_on_conflict(write, "the repository")
