@@ -28,8 +28,9 @@ from controlplane.core.ids import MemberId
 from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
 from controlplane.queues.worker import create_worker
-from controlplane.store import api_keys, credential_index, default_organizations
+from controlplane.store import api_keys, credential_index, default_organizations, repositories
 from controlplane.store import keys as store_keys
+from controlplane.store.repositories import Link
 from controlplane.store.table import Delete, table
 from issue_creation.app import handler as create_issues
 from local.server import Gateway, load_apps
@@ -121,14 +122,20 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
     repository = world.connected_repository(company)
     # Has no linked project, so it can't be scanned.
     unlinked = world.connected_repository(company, linked=False)
+    spare_projects = [link.project_id for _ in range(_SPARE) for link in world.connected_repository(company).links]
+    # Many, because requests disconnect them. Each is linked to all spare projects, or to none.
+    spare_repositories = [world.connected_repository(company, linked=False) for _ in range(3 * _SPARE)]
+    for linked in spare_repositories[_SPARE:]:
+        for project_id in spare_projects:
+            repositories.link_project(linked.repository_id, Link(project_id, None, None, False))
     scan = make_scan(repository, issues=[make_issue(number) for number in range(1, 8)])
     items = [world.finding(company, repository), world.finding(company)]
     host = FakeHost({(repository.owner, repository.name, "main"): SHA}, {SHA: archive({"index.html": _PAGE})})
     ids = {
         "organizationId": [company.organization_id],
-        "repositoryId": [repository.repository_id, unlinked.repository_id],
+        "repositoryId": [it.repository_id for it in (repository, unlinked, *spare_repositories)],
         # Separate projects: requests delete them early, and a repository without a project can't be scanned.
-        "projectId": [link.project_id for _ in range(_SPARE) for link in world.connected_repository(company).links],
+        "projectId": spare_projects,
         "memberId": [MemberId.of_user(company.organization_id, member.user_id) for member in members],
         "keyId": [key.item.key_id for key in keys],
         "sessionId": [entry.session_id for entry in spare_sessions],
