@@ -21,9 +21,9 @@ run: .venv/.ready .tools/ministack/.ready $(REFERENCE) ## Run the whole stack on
 reset: ## Delete the local stack's data and credentials
 	@scripts/reset
 
-test: .venv/.ready .tools/ministack/.ready .tools/conformance/.ready node_modules/.ready .tools/supply/.ready $(REFERENCE) ## Run every test except those that need SAM or a browser (ENGINE=fast: not on moto)
+test: .venv/.ready .tools/ministack/.ready .tools/conformance/.ready node_modules/.ready .tools/supply/.ready $(REFERENCE) ## Run every test except those that need SAM or a browser (ENGINE=fast: not on moto; CLIENT=botocore: not with our own client)
 	@echo "Not run here: tests that deploy to a local AWS (make e2e) or need Chromium (make browser)."
-	@.venv/bin/python -m pytest -n 2 --dist worksteal --engine=$(or $(ENGINE),moto) -m "not e2e and not browser"
+	@.venv/bin/python -m pytest -n 2 --dist worksteal --engine=$(or $(ENGINE),moto) --client=$(or $(CLIENT),own) -m "not e2e and not browser"
 
 fuzz: .venv/.ready .tools/conformance/.ready node_modules/.ready $(REFERENCE) ## Test with requests generated from docs/openapi.json (EXAMPLES=300 SEED=7)
 	@FUZZ_EXAMPLES=$(or $(EXAMPLES),300) FUZZ_SEED=$(SEED) .venv/bin/python -m pytest -n 2 tests/conformance/test_document.py

@@ -1,11 +1,12 @@
-"""A DynamoDB stand-in without a socket: it replaces botocore's HTTP connection in the measured process.
+"""A DynamoDB stand-in without a socket: it replaces the HTTP connections of the measured process's client.
 
-Everything of botocore runs except its HTTP connection, which is the same for all peers and most of a call.
+Everything of botocore, or of our own client, runs except its connections, which cost the same for all peers and most of
+a call.
 """
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -16,14 +17,34 @@ VARIABLE = "BENCHMARK_SOCKETLESS"
 
 def install(recordings: Path) -> None:
     """Answers the calls of the recordings in that file, by the paths of their addresses."""
-    from botocore import httpsession  # noqa: PLC0415 (the measured process's own, once it may be imported)
-    from botocore.awsrequest import AWSResponse  # noqa: PLC0415
-    from botocore.compat import HTTPHeaders  # noqa: PLC0415
-
     wire = importlib.import_module("wire")  # no package in that process
     replay = wire.Replay()
     for name, calls in json.loads(recordings.read_text()).items():
         replay.add(name, [wire.Call(**call) for call in calls])
+    if importlib.util.find_spec("controlplane"):
+        _replace_own(replay)
+    if importlib.util.find_spec("botocore"):
+        _replace_botocores(replay)
+
+
+def _replace_own(replay: Any) -> None:
+    from controlplane.aws.connection import Connections, Response  # noqa: PLC0415 (the measured process's own)
+
+    wire = importlib.import_module("wire")
+
+    def exchange(_connections: Any, request: bytes) -> Any:
+        head, _, body = request.partition(b"\r\n\r\n")
+        path, headers = wire._head(head)
+        status, answer = replay.answer(path, headers["x-amz-target"].rpartition(".")[2], body)
+        return Response(status, {"content-length": str(len(answer))}, answer)
+
+    Connections.exchange = exchange  # type: ignore[method-assign]
+
+
+def _replace_botocores(replay: Any) -> None:
+    from botocore import httpsession  # noqa: PLC0415 (the measured process's own, once it may be imported)
+    from botocore.awsrequest import AWSResponse  # noqa: PLC0415
+    from botocore.compat import HTTPHeaders  # noqa: PLC0415
 
     def send(_session: Any, request: Any) -> Any:
         operation = request.headers["X-Amz-Target"].decode().rpartition(".")[2]

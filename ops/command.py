@@ -106,12 +106,14 @@ def _call(function: Callable[..., Result], values: dict[str, Any], options: Opti
     """Connects and calls the function. Converts errors from AWS to Refused."""
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 (slow to import)
 
+    from controlplane.aws.errors import AwsError, ServiceError  # noqa: PLC0415
+
     try:
         target.connect(options)
         return _call_connected(function, values)
-    except ClientError as error:
+    except (ClientError, ServiceError) as error:
         raise Refused(f"AWS rejected the call: {error}") from error
-    except BotoCoreError as error:  # didn't reach AWS: no credentials, region, or connection
+    except (BotoCoreError, AwsError) as error:  # didn't reach AWS: no credentials, region, or connection
         hint = " Is the local stack running? `make run` starts it." if options.local else ""
         raise Refused(f"{error}.{hint}") from error
 

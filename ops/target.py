@@ -74,6 +74,8 @@ def connect(options: Options) -> None:
     os.environ["TABLE_NAME"] = name
     os.environ.setdefault("PUBLIC_BASE_URL", "https://unused.invalid")
     os.environ.setdefault("DASHBOARD_BASE_URL", "https://unused.invalid")
+    # botocore finds an operator's credentials, such as those of a profile.
+    os.environ["AWS_CLIENT"] = "botocore"
     # The layer logs to stdout, which is only for the command's result.
     os.environ.setdefault("LOG_LEVEL", "CRITICAL")
 

@@ -36,13 +36,17 @@ if "CI" not in os.environ:  # Hypothesis has a profile for CI, which has no time
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--engine", choices=("moto", "fast"), default="moto", help="the functional tests' DynamoDB")
+    parser.addoption(
+        "--client", choices=("own", "botocore"), default="own", help="the client of engines; moto's is botocore"
+    )
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    return f"functional tests on: {config.getoption('engine')}"
+    return f"functional tests on: {config.getoption('engine')}; client of engines: {config.getoption('client')}"
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ["AWS_CLIENT"] = config.getoption("client")
     from tests.support import permissions  # only after the environment is set
 
     config.pluginmanager.register(permissions.Run())

@@ -2,8 +2,7 @@
 
 from typing import Any, get_args
 
-from botocore.exceptions import BotoCoreError, ClientError
-
+from controlplane.aws.errors import AwsError
 from controlplane.core import deadline
 from controlplane.core.errors import RouteNotFound, ServiceUnavailable
 from controlplane.core.scopes import SCOPES
@@ -27,7 +26,7 @@ def check_database() -> None:
     try:
         with deadline.budget(_HEALTH_SECONDS):
             table.ping()
-    except (ClientError, BotoCoreError, StoreError) as error:
+    except (AwsError, StoreError) as error:
         raise DatabaseUnreachable(reason=type(error).__name__) from error
 
 

@@ -11,9 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from botocore.loaders import Loader
 
-from controlplane.store import client
 from tests.support.each import each
 
 ROOT = Path(__file__).parents[2]
@@ -47,11 +45,10 @@ module = importlib.import_module(sys.argv[1] + ".app")
 from controlplane.queues import messages
 from controlplane.store.table import table
 held = [name for name, made in (("table", table._client), ("queues", messages.sender._client)) if made is not None]
-if "botocore.credentials" in sys.modules:
-    import gc
-    from botocore.credentials import Credentials
-    gc.unfreeze()
-    held += ["credentials" for it in gc.get_objects() if isinstance(it, Credentials)]
+import gc
+from controlplane.aws.credentials import CredentialSource
+gc.unfreeze()
+held += ["credentials" for it in gc.get_objects() if isinstance(it, CredentialSource)]
 print(json.dumps({"held": held, "handler": callable(module.handler)}))
 """
 
@@ -152,29 +149,3 @@ def test_random_values_come_from_the_system():
             for name in [getattr(node, "module", None), *(alias.name for alias in node.names)]
         ]
         assert "random" not in names, path
-
-
-class TestPreparedClient:
-    """The database client state in a snapshot, and how the first client after a restore uses it."""
-
-    def test_a_prepared_client_equals_any_other(self, monkeypatch: pytest.MonkeyPatch):
-        read: list[str] = []
-        inner = Loader.load_service_model
-
-        def load_service_model(self: Loader, service: str, *rest: str, **options: str) -> object:
-            # Its cache returns the same object each time.
-            model = inner(self, service, *rest, **options)
-            read.append(f"{service} {id(model)}")
-            return model
-
-        monkeypatch.setattr(Loader, "load_service_model", load_service_model)
-        client.prepare()
-        before, read[:] = {*read}, []
-        made = client.create_client()
-        assert {*read} <= before
-        assert read
-        assert made._request_signer._credentials.access_key == os.environ["AWS_ACCESS_KEY_ID"]
-        assert client._prepared == []
-        other = client.create_client()
-        assert type(other._endpoint._response_parser_factory) is type(made._endpoint._response_parser_factory)
-        assert made._endpoint._response_parser_factory is not other._endpoint._response_parser_factory

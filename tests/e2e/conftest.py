@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from controlplane.store.client import create_client
+from controlplane.aws.clients import create_client
 from controlplane.store.table import table
 from tests.e2e import deployment
 from tests.e2e.deployment import ROOT, Stack
@@ -114,7 +114,7 @@ def stack(sizes: str, external: ExternalServices) -> Iterator[Stack]:
 @pytest.fixture(scope="session")
 def world(stack: Stack) -> World:
     """Creates users, organizations, and keys in the deployed table through the store, as an operator does."""
-    table._client = create_client(stack.endpoint_url)
+    table._client = create_client("dynamodb", stack.endpoint_url)
     table.name = stack.outputs["TableName"]
     return World()
 

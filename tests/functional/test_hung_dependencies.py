@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from controlplane.aws.clients import create_client
 from controlplane.core import deadline, tokens
 from controlplane.core.settings import load, settings
 from controlplane.http import web_session
 from controlplane.queues import messages
 from controlplane.queues.messages import Queue
 from controlplane.store import keys
-from controlplane.store.client import create_client
 from controlplane.store.table import Check, TableUnavailable, table
 from tests.functional.device_auth.devices import code_body
 from tests.functional.test_every_route import ANONYMOUS, PAGES, PROTECTED, WITH_BODY, address, valid_body
@@ -54,7 +54,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 def broken_table(monkeypatch: pytest.MonkeyPatch, failure_mode: FailureMode = FailureMode.SILENT) -> Iterator[None]:
     """Points the table's client to a server that doesn't respond, while open."""
     with hung_server(failure_mode) as server, monkeypatch.context() as patch:
-        patch.setattr(table, "_client", create_client(server.url))
+        patch.setattr(table, "_client", create_client("dynamodb", server.url))
         yield
 
 
@@ -142,7 +142,7 @@ class TestTable:
         left: list[float | None] = []
         monkeypatch.setattr(deadline, "source", lambda: time.monotonic() + sum(passed))
         with hung_server() as server:
-            hung = create_client(server.url)
+            hung = create_client("dynamodb", server.url)
             calls: list[Call] = []
 
             def around(call: Call, proceed: Proceed) -> Any:
@@ -151,7 +151,7 @@ class TestTable:
                     passed.append(0.4)
                     return proceed()
                 left.append(deadline.remaining())
-                return hung._make_api_call(call.operation, call.parameters)
+                return hung.call(call.operation, call.parameters)
 
             with intercepted(table.client, around):
                 path = f"/v1/organizations/{company.organization_id}"
@@ -164,7 +164,7 @@ class TestTable:
 
     def test_the_table_is_not_called_after_the_deadline(self, monkeypatch: pytest.MonkeyPatch):
         with hung_server() as server, monkeypatch.context() as patch, deadline.budget(0.2):
-            patch.setattr(table, "_client", create_client(server.url))
+            patch.setattr(table, "_client", create_client("dynamodb", server.url))
             for _ in range(3):
                 with pytest.raises(TableUnavailable):
                     table.ping()
@@ -186,7 +186,7 @@ class TestCreationOfUnknownOutcome:
     ):
         company = world.company()
         with hung_server() as server:
-            hung = create_client(server.url)
+            hung = create_client("dynamodb", server.url)
             interrupted: list[Call] = []
 
             def around(call: Call, proceed: Proceed) -> Any:
@@ -194,7 +194,7 @@ class TestCreationOfUnknownOutcome:
                     if applied and not interrupted:
                         proceed()
                     interrupted.append(call)
-                    return hung._make_api_call(call.operation, call.parameters)
+                    return hung.call(call.operation, call.parameters)
                 return proceed()
 
             with intercepted(table.client, around):

@@ -1,4 +1,4 @@
-"""Intercepts the calls that a botocore client makes to DynamoDB.
+"""Intercepts the calls that a client makes to DynamoDB.
 
 Schedules and faults are built on it. It changes only the client, so the product's code runs unmodified.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Call:
-    """One client call, with botocore's name for it (`TransactWriteItems`), before the SDK's retries."""
+    """One client call, with the service's name for it (`TransactWriteItems`), before the client's retries."""
 
     operation: str
     parameters: dict[str, Any]
@@ -30,20 +30,20 @@ def intercepted(client: Any, around: Around) -> Iterator[None]:
 
     `around` makes the actual call with `proceed()`. Its return value or exception goes to the caller.
     """
-    inner = client._make_api_call
-    replaced = client.__dict__.get("_make_api_call")
+    inner = client.call
+    replaced = client.__dict__.get("call")
 
     def outer(operation: str, parameters: dict[str, Any]) -> Any:
         return around(Call(operation, parameters), lambda: inner(operation, parameters))
 
-    client._make_api_call = outer
+    client.call = outer
     try:
         yield
     finally:
         if replaced is None:
-            del client._make_api_call
+            del client.call
         else:
-            client._make_api_call = replaced
+            client.call = replaced
 
 
 @contextmanager

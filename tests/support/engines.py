@@ -24,7 +24,8 @@ from uuid import uuid4
 import pytest
 from moto import mock_aws
 
-from controlplane.store.client import create_client
+from controlplane.aws import botocore_client
+from controlplane.aws.clients import create_client
 from tests.support.quick_moto import quick_moto
 from tests.support.table import create_table
 
@@ -42,26 +43,7 @@ class Engine:
     @cached_property
     def client(self) -> Any:
         """Returns the product's own client, connected to the engine."""
-        client = create_client(self.endpoint_url)
-        _sign_once(client)
-        return client
-
-
-def _sign_once(client: Any) -> None:
-    """Signs only the client's first request, and sends the others with its signature, which no local engine checks."""
-    event, sign = "request-created.dynamodb", client._request_signer.handler
-    signed: dict[str, str] = {}
-
-    def repeat(operation_name: str, request: Any, **_: Any) -> None:
-        if not signed:
-            sign(operation_name=operation_name, request=request)
-            signed.update({name: request.headers[name] for name in ("X-Amz-Date", "Authorization")})
-        for name, value in signed.items():
-            del request.headers[name]
-            request.headers[name] = value
-
-    client.meta.events.unregister(event, sign)
-    client.meta.events.register(event, repeat)
+        return create_client("dynamodb", self.endpoint_url)
 
 
 def find_engine(root: Path = ROOT) -> tuple[str, Path] | None:
@@ -132,7 +114,7 @@ def sequential_engine(name: Literal["moto", "fast"]) -> Iterator[Callable[[], Ab
         with running_engine(*found) as running:
             yield lambda: nullcontext(running.client)
     else:
-        client = create_client()
+        client = botocore_client.create_client("dynamodb")  # the only one that moto can replace
         with quick_moto():
             yield lambda: _mocked(client)
 

@@ -14,8 +14,10 @@ from enum import StrEnum
 from typing import Any, Self
 from unittest import mock
 
-from botocore.exceptions import ClientError, ConnectionClosedError, ConnectTimeoutError, ReadTimeoutError
+from botocore.exceptions import ConnectionClosedError
 
+from controlplane.aws.client import OwnClient
+from controlplane.aws.errors import NoAnswer, ServiceError
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.outcomes import Aborted, Outcome
 
@@ -33,9 +35,9 @@ class Kind(StrEnum):
 
     NONE = "no fault"
     CRASH = "crash"
-    # The response was lost, and the SDK's retries are exhausted.
+    # The response was lost, and the client's retries are exhausted.
     LOST = "lost"
-    # The response was lost, and the SDK retries the request.
+    # The response was lost, and the client retries the request.
     LOST_ON_THE_WIRE = "lost on the wire"
     # The response was lost although the write was applied, and the retry gets a conflict.
     LOST_THEN_CONFLICT = "lost, then conflict"
@@ -73,7 +75,7 @@ ALL_KINDS = frozenset(Kind)
 class Case:
     """One run: the broken call, the fault, and the outcomes of the first attempt and of the client's retry.
 
-    `paused_seconds` are the pauses that the SDK and the product requested in the first attempt, without waiting.
+    `paused_seconds` are the pauses that the client and the product requested in the first attempt, without waiting.
     """
 
     fault: Fault
@@ -150,7 +152,7 @@ def _crash_before(client: Any, call: Call, proceed: Proceed) -> Any:
 
 def _apply_silently(proceed: Proceed) -> None:
     """Makes the call and discards its result or error."""
-    with suppress(ClientError):
+    with suppress(ServiceError):
         proceed()
 
 
@@ -160,51 +162,51 @@ def _crash_after(client: Any, call: Call, proceed: Proceed) -> Any:
 
 
 def _request_lost(client: Any, call: Call, proceed: Proceed) -> Any:
-    raise ConnectTimeoutError(endpoint_url=client.meta.endpoint_url)
+    raise NoAnswer("the request was lost")
 
 
 def _response_lost(client: Any, call: Call, proceed: Proceed) -> Any:
     _apply_silently(proceed)
-    raise ReadTimeoutError(endpoint_url=client.meta.endpoint_url)
+    raise NoAnswer("the response was lost")
 
 
 def _response_lost_on_the_wire(client: Any, call: Call, proceed: Proceed) -> Any:
-    session = client._endpoint.http_session
-    send = session.send
+    own = isinstance(client, OwnClient)
+    transport, name = (client, "_exchange") if own else (client._client._endpoint.http_session, "send")
+    send = getattr(transport, name)
     lost: list[Any] = []
 
     def send_and_lose_first(request: Any) -> Any:
         response = send(request)
         if not lost:
             lost.append(response)
-            raise ConnectionClosedError(endpoint_url=request.url)
+            raise NoAnswer("lost") if own else ConnectionClosedError(endpoint_url=request.url)
         return response
 
-    with mock.patch.object(session, "send", send_and_lose_first):
+    with mock.patch.object(transport, name, send_and_lose_first):
         answer = proceed()
-    assert lost, "the request did not go through the SDK's HTTP session"
+    assert lost, "the request did not go through the client's transport"
     return answer
 
 
 def _server_error_after(client: Any, call: Call, proceed: Proceed) -> Any:
     _apply_silently(proceed)
-    raise _error(client, call, "InternalServerError", status=500)
+    raise _error(call, "InternalServerError", status=500)
 
 
 def _refusal(code: str, *, status: int = 400) -> Strike:
     def strike(client: Any, call: Call, proceed: Proceed) -> Any:
-        raise _error(client, call, code, status=status)
+        raise _error(call, code, status=status)
 
     return strike
 
 
 def _cancellation(reason: str, leg: int, *, retries: int = 0) -> Strike:
-    """Returns a strike that cancels the transaction for this reason on this leg, after `retries` SDK retries."""
+    """Returns a strike that cancels the transaction for this reason on this leg, after that many retries."""
 
     def strike(client: Any, call: Call, proceed: Proceed) -> Any:
         legs = range(len(call.parameters["TransactItems"]))
         raise _error(
-            client,
             call,
             "TransactionCanceledException",
             retries=retries,
@@ -219,12 +221,9 @@ def _conflict_at_retry(client: Any, call: Call, proceed: Proceed) -> Any:
     return _cancellation("TransactionConflict", 0, retries=1)(client, call, proceed)
 
 
-def _error(client: Any, call: Call, code: str, *, status: int = 400, retries: int = 0, **members: Any) -> Exception:
-    """Returns the exception that botocore raises for this response."""
-    metadata = {"HTTPStatusCode": status, "RetryAttempts": retries}
-    response = {"Error": {"Code": code, "Message": code}, "ResponseMetadata": metadata, **members}
-    error: Exception = client.exceptions.from_code(code)(response, call.operation)
-    return error
+def _error(call: Call, code: str, *, status: int = 400, retries: int = 0, **members: Any) -> Exception:
+    """Returns the exception that the client raises for this response."""
+    return ServiceError(call.operation, code, code, status=status, fields=members, retries=retries)
 
 
 @dataclass

@@ -11,15 +11,17 @@ The signing secret counts as a permission: a function may use it if the template
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
+from unittest import mock
 
 import pytest
-from botocore.client import BaseClient
 
+from controlplane.aws.botocore_client import BotocoreClient
+from controlplane.aws.client import Client, OwnClient
 from controlplane.core import keyring
 from tests.support.template import policies, signing_functions
 
@@ -167,17 +169,21 @@ def _queue(url: str) -> str:
 
 @contextmanager
 def watched() -> Iterator[None]:
-    """While open, records every SDK call and every use of the signing secret.
+    """While open, records every call to the table and every use of the signing secret.
 
     The tests' in-memory queues record their own calls.
     """
-    inner, ring = BaseClient._make_api_call, keyring.ring
+    ring = keyring.ring
 
-    def outer(client: BaseClient, operation: str, parameters: dict[str, Any]) -> Any:
-        service = client.meta.service_model.service_name
-        if service == "dynamodb":
-            record_call(service, operation, parameters)
-        return inner(client, operation, parameters)
+    def watch(kind: type[Client]) -> AbstractContextManager[Any]:
+        inner = kind.call
+
+        def outer(client: Client, operation: str, parameters: dict[str, Any]) -> Any:
+            if client.service == "dynamodb":
+                record_call(client.service, operation, parameters)
+            return inner(client, operation, parameters)
+
+        return mock.patch.object(kind, "call", outer)
 
     def outer_ring() -> tuple[keyring.SigningKey, ...]:
         function = caller(sys._getframe(1))
@@ -185,11 +191,8 @@ def watched() -> Iterator[None]:
             used.add(Permission(function, *_SIGN))
         return ring()
 
-    BaseClient._make_api_call, keyring.ring = outer, outer_ring
-    try:
+    with watch(OwnClient), watch(BotocoreClient), mock.patch.object(keyring, "ring", outer_ring):
         yield
-    finally:
-        BaseClient._make_api_call, keyring.ring = inner, ring
 
 
 class Run:

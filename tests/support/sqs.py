@@ -10,8 +10,8 @@ from itertools import count
 from typing import Any
 
 import pytest
-from botocore.exceptions import ConnectionClosedError
 
+from controlplane.aws.errors import NoAnswer
 from controlplane.core import clock
 from controlplane.queues import messages
 from controlplane.queues.messages import MAX_RECEIVES
@@ -59,7 +59,7 @@ class FakeSqs:
 
     def send_message(self, **sent: Any) -> dict[str, Any]:
         if self.broken:
-            raise ConnectionClosedError(endpoint_url=sent["QueueUrl"])
+            raise NoAnswer("ConnectionResetError")
         permissions.record_call("sqs", "SendMessage", sent)
         attributes = sent.get("MessageAttributes") or {}
         self.letters.append(SqsMessage(sent["QueueUrl"], sent["MessageBody"], clock.now(), attributes))

@@ -1,5 +1,6 @@
 """Creates the table of template.yaml on any engine: one for races, or moto."""
 
+import time
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ _CREATED_WITH = (
     "LocalSecondaryIndexes",
 )
 
+_READY_SECONDS = 20
+
 
 @lru_cache
 def table_properties(template: Path = TEMPLATE) -> dict[str, Any]:
@@ -25,6 +28,9 @@ def table_properties(template: Path = TEMPLATE) -> dict[str, Any]:
 
 def create_table(client: Any, name: str) -> None:
     """Creates the template's table under this name, empty and ready."""
-    made = client.create_table(TableName=name, **table_properties())["TableDescription"]
-    if made["TableStatus"] != "ACTIVE":
-        client.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 20})
+    status = client.create_table(TableName=name, **table_properties())["TableDescription"]["TableStatus"]
+    until = time.monotonic() + _READY_SECONDS
+    while status != "ACTIVE":
+        assert time.monotonic() < until, f"the table is {status}"
+        time.sleep(0.1)
+        status = client.describe_table(TableName=name)["Table"]["TableStatus"]

@@ -56,21 +56,6 @@ sys.meta_path.insert(0, Changed())
 from controlplane.core import lazy_imports
 """
 
-# A botocore that can't be imported while its docstring generator is skipped.
-CHANGED_BOTOCORE = """
-import importlib.abc
-
-class Changed(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, path, target=None):
-        docstring = sys.modules.get("botocore.docs.docstring")
-        if name == "botocore.paginate" and docstring is not None and not getattr(docstring, "__file__", None):
-            raise RuntimeError("needs its documentation")
-
-sys.meta_path.insert(0, Changed())
-from controlplane.core import lazy_imports
-import botocore.client
-"""
-
 SCHEMES = """
 out["schemes"] = [HTTPBearer(bearerFormat="JWT").model.model_dump(mode="json", exclude_none=True),
                   APIKeyHeader(name="x-key").model.model_dump(mode="json", by_alias=True, exclude_none=True)]
@@ -109,36 +94,6 @@ class TestImport:
             if name in heavy or name.startswith("pydantic.v1") or name.partition(".")[0] == "opentelemetry"
         ]
 
-    def test_botocore_is_imported_without_its_docstring_generator(self):
-        out = run("""
-            from controlplane.core import lazy_imports
-            from botocore.session import Session
-            client = Session().create_client("dynamodb", region_name="eu-central-1")
-            out["slim"] = lazy_imports.SLIM_BOTOCORE
-            out["modules"] = [name for name in sys.modules if "botocore.docs" in name]
-            out["doc"], out["paginates"] = client.get_item.__doc__, client.can_paginate("query")
-        """)
-        assert out == {"slim": True, "modules": [], "doc": "", "paginates": True}
-
-    def test_botocore_registers_no_documentation_handlers(self):
-        out = run("""
-            import botocore.handlers
-            held, before = botocore.handlers.BUILTIN_HANDLERS, len(botocore.handlers.BUILTIN_HANDLERS)
-            for name in [name for name in sys.modules if name.partition(".")[0] == "botocore"]:
-                del sys.modules[name]
-            from controlplane.core import lazy_imports
-            from botocore.handlers import BUILTIN_HANDLERS
-            out["left"] = [entry[0] for entry in BUILTIN_HANDLERS if entry[0].startswith("docs.")]
-            out["others"] = len(BUILTIN_HANDLERS) == len([entry for entry in held if not entry[0].startswith("docs.")])
-        """)
-        assert out == {"left": [], "others": True}
-
-    def test_a_botocore_that_needs_more_is_imported_as_usual(self):
-        out = run(
-            CHANGED_BOTOCORE + "out['slim'], out['file'] = lazy_imports.SLIM_BOTOCORE, bool(botocore.client.__file__)"
-        )
-        assert out == {"slim": False, "file": True}
-
     def test_pydantic_searches_no_plugins(self):
         out = run("""
             import importlib.metadata
@@ -154,12 +109,9 @@ class TestImport:
     def test_other_importers_get_no_placeholder(self):
         out = run("""
             from controlplane.core import lazy_imports
-            import fastapi.openapi.models, opentelemetry.trace, importlib.metadata, annotated_doc, botocore.docs.utils
+            import fastapi.openapi.models, opentelemetry.trace, importlib.metadata, annotated_doc
             out["models"] = issubclass(fastapi.openapi.models.Schema, fastapi.openapi.models.BaseModel)
-            out["files"] = all(
-                module.__file__
-                for module in (opentelemetry.trace, importlib.metadata, botocore.docs.utils)
-            )
+            out["files"] = all(module.__file__ for module in (opentelemetry.trace, importlib.metadata))
             out["text"] = annotated_doc.Doc("text").documentation
         """)
         assert out == {"models": True, "files": True, "text": "text"}

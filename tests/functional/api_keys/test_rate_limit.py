@@ -6,6 +6,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 
+from controlplane.aws.errors import ServiceError
 from controlplane.core.settings import settings
 from controlplane.core.tokens import digest
 from controlplane.store import api_keys, billing, keys
@@ -42,12 +43,6 @@ def rate_headers(reply) -> tuple[str, str, str]:
     return tuple(reply.headers[f"x-ratelimit-{name}"] for name in ("limit", "remaining", "reset"))
 
 
-def refused(call, code: str) -> Exception:
-    """Returns the exception that botocore raises for this DynamoDB error."""
-    answer = {"Error": {"Code": code, "Message": code}, "ResponseMetadata": {"HTTPStatusCode": 400}}
-    return table.client.exceptions.from_code(code)(answer, call.operation)
-
-
 @contextmanager
 def counter_refused(code: str, times: int = 99):
     """Makes DynamoDB reject the first `times` counter updates."""
@@ -57,7 +52,7 @@ def counter_refused(code: str, times: int = 99):
         if call.operation != "UpdateItem" or len(calls) >= times:
             return proceed()
         calls.append(call)
-        raise refused(call, code)
+        raise ServiceError(call.operation, code)
 
     with intercepted(table.client, around):
         yield calls
@@ -158,7 +153,7 @@ class Test429:
 
         def around(call, proceed):
             if call.operation == "UpdateItem" and call.parameters["Key"]["sk"]["S"].startswith(keys.KEY_PREFIX):
-                raise refused(call, "ThrottlingException")
+                raise ServiceError(call.operation, "ThrottlingException")
             return proceed()
 
         with intercepted(table.client, around):

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from controlplane.aws.errors import ServiceError
 from controlplane.http import idempotency
 from controlplane.http.access import Access
 from controlplane.http.authentication import Principal
@@ -39,12 +40,6 @@ def listed(api: Api, company: Company) -> list[str]:
 
 def records() -> list[dict]:
     return [item for item in table_dump() if item["pk"]["S"].startswith("IDEMPOTENCY#")]
-
-
-def refusal(call, code: str) -> Exception:
-    """Returns the exception that botocore raises for this DynamoDB error."""
-    answer = {"Error": {"Code": code, "Message": code}, "ResponseMetadata": {"HTTPStatusCode": 400}}
-    return table.client.exceptions.from_code(code)(answer, call.operation)
 
 
 def die_during(operation: str, api: Api, company: Company, *, applied: bool) -> None:
@@ -203,7 +198,7 @@ class TestRefusalsAreNotKept:
 
         def around(call, proceed):
             if call.operation == "PutItem" and call.parameters["Item"]["pk"]["S"].startswith("IDEMPOTENCY#"):
-                raise refusal(call, "ThrottlingException")
+                raise ServiceError(call.operation, "ThrottlingException")
             return proceed()
 
         with intercepted(table.client, around):
@@ -216,7 +211,7 @@ class TestRefusalsAreNotKept:
 
         def around(call, proceed):
             if call.operation == "TransactWriteItems":
-                raise refusal(call, "ValidationException")
+                raise ServiceError(call.operation, "ValidationException")
             return proceed()
 
         with intercepted(table.client, around):
@@ -290,7 +285,7 @@ class Test409:
 
         def around(call, proceed):
             if call.operation == "UpdateItem" and call.parameters["Key"]["pk"]["S"].startswith("IDEMPOTENCY#"):
-                raise refusal(call, "ThrottlingException")
+                raise ServiceError(call.operation, "ThrottlingException")
             return proceed()
 
         with intercepted(table.client, around):

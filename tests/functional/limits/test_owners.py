@@ -2,6 +2,7 @@
 
 import pytest
 
+from controlplane.aws.errors import ServiceError
 from controlplane.core.plans import PLANS
 from controlplane.core.settings import settings
 from controlplane.core.tokens import digest
@@ -28,8 +29,7 @@ def throttled(prefix: str):
 
     def around(call, proceed):
         if call.operation == "UpdateItem" and call.parameters["Key"]["pk"]["S"].startswith(prefix):
-            answer = {"Error": {"Code": THROTTLED, "Message": THROTTLED}, "ResponseMetadata": {"HTTPStatusCode": 400}}
-            raise table.client.exceptions.from_code(THROTTLED)(answer, call.operation)
+            raise ServiceError(call.operation, THROTTLED)
         return proceed()
 
     return intercepted(table.client, around)
@@ -141,8 +141,7 @@ class TestPerson:
 
         def around(call, proceed):
             if "refusedFor" in str(call.parameters.get("ExpressionAttributeNames")):
-                answer = {"Error": {"Code": THROTTLED, "Message": ""}, "ResponseMetadata": {"HTTPStatusCode": 400}}
-                raise table.client.exceptions.from_code(THROTTLED)(answer, call.operation)
+                raise ServiceError(call.operation, THROTTLED)
             return proceed()
 
         with intercepted(table.client, around):

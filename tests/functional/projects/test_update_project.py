@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from botocore.exceptions import ConnectTimeoutError
 
+from controlplane.aws.errors import NoAnswer
 from controlplane.store import billing, projects
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.project_slugs import MAX_FORMER
@@ -332,7 +332,7 @@ class Test503:
 
         def unreachable(call, proceed):
             if call.operation == "PutItem":
-                raise ConnectTimeoutError(endpoint_url="table")
+                raise NoAnswer("ConnectTimeoutError")
             return proceed()
 
         with intercepted(table.client, unreachable):

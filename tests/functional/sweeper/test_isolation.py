@@ -6,8 +6,8 @@ from itertools import count
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
+from controlplane.aws.errors import ServiceError
 from controlplane.core import clock
 from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
@@ -106,7 +106,7 @@ class TestAQueue:
     def test_a_queue_that_refuses_doesnt_hold_back_other_queues(self, sweep, sqs: FakeSqs, monkeypatch):
         def send(**message: Any) -> dict[str, Any]:
             if message["QueueUrl"] == Queue.SCAN_PREPARATION.url:
-                raise ClientError({"Error": {"Code": "KMS.DisabledException"}}, "SendMessage")
+                raise ServiceError("SendMessage", "KMS.DisabledException")
             return FakeSqs.send_message(sqs, **message)
 
         monkeypatch.setattr(sqs, "send_message", send)
@@ -193,7 +193,7 @@ def test_an_unreadable_partition_hides_no_other(sweep, company: Company, sqs: Fa
     def throttled(call: Any, proceed: Callable[[], Any]) -> Any:
         values = call.parameters.get("ExpressionAttributeValues", {})
         if call.operation == "Query" and values[":pk"] == {"S": keys.outbox_pk(0)}:
-            raise ClientError({"Error": {"Code": "ThrottlingException"}}, "Query")
+            raise ServiceError("Query", "ThrottlingException")
         return proceed()
 
     with intercepted(table.client, throttled), pytest.raises(StepsFailed):

@@ -3,6 +3,8 @@
 from typing import Any
 from uuid import uuid4
 
+from controlplane.aws.errors import ServiceError
+
 CAP = 50
 
 
@@ -30,8 +32,8 @@ class Cap:
         ]
         try:
             self.client.transact_write_items(TransactItems=legs)
-        except self.client.exceptions.TransactionCanceledException as error:
-            if error.response["CancellationReasons"][0]["Code"] != "ConditionalCheckFailed":
+        except ServiceError as error:
+            if error.fields["CancellationReasons"][0]["Code"] != "ConditionalCheckFailed":
                 raise
             return False
         return True
@@ -47,7 +49,9 @@ class Cap:
         """Wrong under crashes: between the two writes, the counter includes a key that doesn't exist."""
         try:
             self.client.update_item(**self._count_one(), TableName=self.table)
-        except self.client.exceptions.ConditionalCheckFailedException:
+        except ServiceError as error:
+            if error.code != "ConditionalCheckFailedException":
+                raise
             return False
         self.client.put_item(TableName=self.table, Item=self._key())
         return True

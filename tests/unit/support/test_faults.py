@@ -1,12 +1,12 @@
-"""Fault injection reaches every call, raises the same errors as botocore, and detects non-atomic writes."""
+"""Fault injection reaches every call, raises the client's errors, and detects non-atomic writes."""
 
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
 
+from controlplane.aws.errors import NoAnswer, ServiceError
 from tests.support.faults import Case, Crashed, Kind, Trial, explore_faults
 from tests.unit.support.cap import Cap
 
@@ -71,8 +71,8 @@ class TestFaults:
         assert {name for name, keys in stored.items() if keys == 1} == applied
         assert {name for name, error in errors.items() if error is None} == {"no fault", "response lost on the wire"}
         assert errors["crash before"] is errors["crash after"] is Crashed
-        assert errors["request lost"] is ConnectTimeoutError
-        assert errors["response lost"] is ReadTimeoutError
+        assert errors["request lost"] is NoAnswer
+        assert errors["response lost"] is NoAnswer
 
     def test_a_refusal_is_lost_like_any_response(self, client: Any, engine_table: str) -> None:
         def act(cap: Cap) -> None:
@@ -83,7 +83,7 @@ class TestFaults:
             if case.fault.name == "crash after":
                 assert isinstance(case.first.error, Crashed)
             if case.fault.name == "response lost":
-                assert isinstance(case.first.error, ReadTimeoutError)
+                assert isinstance(case.first.error, NoAnswer)
 
         explore_faults(client, scenario_of(client, engine_table, act, check))
 
@@ -92,15 +92,15 @@ class TestFaults:
 
         def check(cap: Cap, case: Case) -> None:
             if case.fault.kind is Kind.CONFLICT:
-                assert isinstance(case.first.error, client.exceptions.TransactionCanceledException)
-                assert isinstance(case.first.error, ClientError)
-                reasons.append([reason["Code"] for reason in case.first.error.response["CancellationReasons"]])
+                assert isinstance(case.first.error, ServiceError)
+                assert case.first.error.code == "TransactionCanceledException"
+                reasons.append([reason["Code"] for reason in case.first.error.fields["CancellationReasons"]])
 
         explore_faults(client, scenario_of(client, engine_table, Cap.create, check))
         assert reasons == [["TransactionConflict", "None"], ["None", "TransactionConflict"]]
 
     def test_a_conditional_write_whose_response_is_lost_returns_refused(self, client: Any, engine_table: str) -> None:
-        """boto3 retries by itself, so a failed condition may be caused by our own write."""
+        """The client retries by itself, so a failed condition may be caused by our own write."""
 
         def act(cap: Cap) -> None:
             item = {"pk": {"S": cap.owner}, "sk": {"S": "ONCE"}}
@@ -108,7 +108,8 @@ class TestFaults:
 
         def check(cap: Cap, case: Case) -> None:
             if case.fault.kind is Kind.LOST_ON_THE_WIRE:
-                assert isinstance(case.first.error, client.exceptions.ConditionalCheckFailedException)
+                assert isinstance(case.first.error, ServiceError)
+                assert case.first.error.code == "ConditionalCheckFailedException"
                 assert len(case.paused_seconds) == 1
 
         explore_faults(client, scenario_of(client, engine_table, act, check))
@@ -133,8 +134,8 @@ class TestFaults:
             for _ in range(5):
                 try:
                     cap.create()
-                except client.exceptions.TransactionCanceledException:
-                    conflicts += 1
+                except ServiceError as error:
+                    conflicts += error.code == "TransactionCanceledException"
             return conflicts
 
         def check(cap: Cap, case: Case) -> None:

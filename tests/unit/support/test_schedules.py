@@ -104,7 +104,7 @@ class TestOrders:
 
     def test_the_client_is_restored_afterward(self, client: Any, engine_table: str) -> None:
         explore(client, lambda: Race([read(client, engine_table, 1)], lambda _: None))
-        assert "_make_api_call" not in client.__dict__
+        assert "call" not in client.__dict__
 
 
 class TestTwin:

@@ -1,9 +1,9 @@
-"""Imports FastAPI and botocore without the parts that no request needs. Import this before anything that imports them.
+"""Imports FastAPI without the parts that no request needs. Import this before anything that imports it.
 
 Every imported module slows down cold starts. FastAPI loads the pydantic models of the OpenAPI document, OpenTelemetry's
 API, and pydantic's version 1 (for a check at each route), which together take longer than our own code. Here they are
 replaced by placeholders that load the real module on first use, so the document can still be generated and telemetry
-still be enabled. botocore's generation of docstrings for a client's methods is disabled. pydantic's search for plugins
+still be enabled. pydantic's search for plugins
 in all installed distributions is disabled, because we use no plugins. Otherwise the libraries behave as usual. If a
 library has changed in an incompatible way, it is imported as usual, only slower, and
 `tests/unit/test_lazy_imports.py` fails.
@@ -27,7 +27,7 @@ from typing import Any  # noqa: E402
 TELEMETRY_OFF: Any = {"tracing": False, "metrics": False, "logs": False}
 
 _OPENAPI_MODELS = "fastapi.openapi.models"
-# Imports zipfile and csv. pydantic and urllib3 use it to find plugins and versions.
+# Imports zipfile and csv. pydantic uses it to find plugins.
 _METADATA = "importlib.metadata"
 _TELEMETRY = (
     "opentelemetry",
@@ -175,72 +175,6 @@ def finish() -> None:
     gc.enable()
 
 
-class _NoDocstring(str):
-    """An empty string that accepts the arguments of botocore's docstring classes."""
-
-    __slots__ = ()
-
-    def __new__(cls, *_: Any, **__: Any) -> "_NoDocstring":
-        return super().__new__(cls)
-
-
-class _NoDocumenter:
-    """Accepts the arguments of botocore's documentation handlers. Each method is a handler that does nothing."""
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        pass
-
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return _document_nothing
-
-
-def _document_nothing(**_: Any) -> None:
-    pass
-
-
-_DOCUMENTATION: dict[str, dict[str, Any]] = {
-    "botocore.docs.docstring": dict.fromkeys(
-        ("ClientMethodDocstring", "PaginatorDocstring", "WaiterDocstring"), _NoDocstring
-    ),
-    "botocore.docs.utils": dict.fromkeys(
-        ("AppendParamDocumentation", "AutoPopulatedParam", "DocumentModifiedShape", "HideParamFromOperations"),
-        _NoDocumenter,
-    ),
-}
-
-
-def _import_botocore() -> bool:
-    """Imports botocore's session without its documentation. Returns False if it was already imported or this failed."""
-    if any(name in sys.modules for name in ("botocore.client", "botocore.handlers", *_DOCUMENTATION)):
-        return False
-    modules = {name: ModuleType(name) for name in _DOCUMENTATION}
-    for name, module in modules.items():
-        module.__dict__.update(_DOCUMENTATION[name])
-    if _METADATA not in sys.modules:
-        modules[_METADATA] = _LazyModule(_METADATA)
-    sys.modules.update(modules)
-    try:
-        importlib.import_module("botocore.session")
-    except Exception:  # noqa: BLE001 (after any error, botocore is imported as usual)
-        _unload("botocore")
-        return False
-    finally:
-        _remove_placeholders(modules)
-    _drop_documentation_handlers()
-    return True
-
-
-def _drop_documentation_handlers() -> None:
-    """Removes botocore's handlers that only generate documentation: a quarter of those that each session registers."""
-    handlers = getattr(sys.modules.get("botocore.handlers"), "BUILTIN_HANDLERS", None)
-    if isinstance(handlers, list):
-        # In place: other code may hold a reference to the list, to add its own handlers.
-        handlers[:] = [entry for entry in handlers if not str(entry[0]).startswith("docs.")]
-
-
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 SLIM_FASTAPI = _import_fastapi()
-SLIM_BOTOCORE = _import_botocore()
 _skip_pydantic_1()

@@ -3,7 +3,7 @@
 import ipaddress
 import json
 import os
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -155,6 +155,8 @@ class Settings(BaseModel):
     # Total time that one request may spend on calls to the table, queues, and the sign-in issuer, including retries.
     # It makes a request end within 6 seconds even if they never respond.
     dependency_seconds: float = Field(4.5, gt=0, le=15)
+    # The client of DynamoDB and SQS: our own (controlplane.aws), or botocore as the fallback.
+    aws_client: Literal["own", "botocore"] = "own"
     # Days until data expires; 0 keeps it forever.
     finding_retention_days: int = Field(90, ge=0)
     resolved_item_retention_days: int = Field(365, ge=0)

@@ -16,9 +16,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
-
+from controlplane.aws.clients import create_client
+from controlplane.aws.errors import AwsError
 from controlplane.core import clock
 from controlplane.core.settings import settings
 from controlplane.github.errors import (
@@ -45,10 +44,6 @@ _APP_TOKEN_SECONDS = 540
 _TOKEN_MARGIN_SECONDS = 300
 _INSTALLATION_TOKENS = "/app/installations/{installation_id}/access_tokens"
 _REPOSITORY = "/repos/{owner}/{repo}"
-
-
-# A response takes about ten milliseconds. Callers that need the key have deadlines of their own.
-_SECRETS_CONFIG = Config(connect_timeout=1, read_timeout=3, retries={"mode": "standard", "total_max_attempts": 2})
 
 
 class Scope(NamedTuple):
@@ -222,10 +217,8 @@ def _read_secret(file: str | None, arn: str | None) -> str:
             raise AppKeyUnreadable(reason=type(failure).__name__) from failure
     if not arn:
         raise AppNotConfigured
-    from botocore.session import Session  # noqa: PLC0415 - loads the service's description
-
     try:
-        client = Session().create_client("secretsmanager", config=_SECRETS_CONFIG)
+        client = create_client("secretsmanager")
         return str(client.get_secret_value(SecretId=arn)["SecretString"])
-    except (BotoCoreError, ClientError, KeyError) as failure:
+    except (AwsError, KeyError) as failure:
         raise AppKeyUnreadable(reason=type(failure).__name__) from failure

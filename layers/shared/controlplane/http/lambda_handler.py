@@ -11,7 +11,6 @@ from mangum import Mangum
 
 from controlplane.core import lazy_imports
 from controlplane.core.observability import count_request
-from controlplane.store import client
 
 # A path that no function has.
 _UNKNOWN_PATH = "/-"
@@ -47,7 +46,6 @@ def create_handler(app: FastAPI) -> Callable[[dict[str, Any], Any], dict[str, An
         # Includes everything that a first request initializes in the snapshot. Restored copies have nothing to reset:
         # no connection, credential, or time is held yet.
         adapter(_FIRST_REQUEST, None)  # type: ignore[arg-type]
-        client.prepare()
     lazy_imports.finish()
     return handler
 

@@ -21,8 +21,8 @@ from aws_lambda_powertools.utilities.idempotency.exceptions import (
 from aws_lambda_powertools.utilities.idempotency.persistence.base import BasePersistenceLayer
 from aws_lambda_powertools.utilities.idempotency.persistence.datarecord import DataRecord
 from aws_lambda_powertools.utilities.idempotency.serialization.base import BaseIdempotencySerializer
-from botocore.exceptions import BotoCoreError, ClientError
 
+from controlplane.aws.errors import AwsError
 from controlplane.core import keyring, tokens
 from controlplane.core.keyring import SigningKey
 from controlplane.core.observability import describe, logger
@@ -36,7 +36,7 @@ from controlplane.store.table import Leg, LegFailed, StoreError
 
 # The name of the idempotency leg in the creation's transaction.
 LEG = "idempotency"
-_TABLE_FAILURES = (StoreError, ClientError, BotoCoreError)
+_TABLE_FAILURES = (StoreError, AwsError)
 
 
 class Secret(NamedTuple):

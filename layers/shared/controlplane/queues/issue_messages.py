@@ -4,8 +4,7 @@ An attempt stays in the table until its outcome is known, so it is its own outbo
 no result, the sweep sends it again. `store.issue_attempts` describes the life cycle.
 """
 
-from botocore.exceptions import BotoCoreError, ClientError
-
+from controlplane.aws.errors import AwsError
 from controlplane.core.ids import InboxItemId
 from controlplane.core.observability import describe, logger
 from controlplane.queues.messages import CreateIssue, Queue, Unreachable, send
@@ -24,7 +23,7 @@ def request_issue(item_id: InboxItemId, user_id: str) -> AttemptItem:
     if is_new or attempt.is_overdue:
         try:
             send_message(item_id)
-        except (Unreachable, ClientError, BotoCoreError) as error:
+        except (Unreachable, AwsError) as error:
             logger.warning("attempt left to the sweep", extra={"itemId": item_id, **describe(error)})
     return attempt
 

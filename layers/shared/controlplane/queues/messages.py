@@ -9,13 +9,12 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Literal
 
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
-from botocore.session import Session
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from controlplane.core import connections, deadline
+from controlplane.aws.clients import create_client
+from controlplane.aws.errors import AwsError, ServiceError
+from controlplane.core import deadline
 from controlplane.core.observability import describe, logger
 from controlplane.core.settings import settings
 from controlplane.store import outbox
@@ -23,8 +22,6 @@ from controlplane.store.outbox import Entry
 from controlplane.store.sweep_runs import SweepRun
 from controlplane.store.table import StoreError
 
-_ATTEMPTS = 3
-_CONFIG = Config(connect_timeout=1, read_timeout=3, retries={"mode": "standard", "total_max_attempts": _ATTEMPTS})
 # Time limit for sending one message, including retries. After that, the sweep sends it.
 _DISPATCH_SECONDS = 1.5
 # The queues' maxReceiveCount in the template: after that, SQS moves a message to the dead-letter queue.
@@ -107,8 +104,7 @@ class _Sender:
     @property
     def client(self) -> Any:
         if self._client is None:
-            self._client = Session().create_client("sqs", config=_CONFIG)
-            connections.bound(self._client, _ATTEMPTS)
+            self._client = create_client("sqs")
         return self._client
 
     @client.setter
@@ -129,7 +125,7 @@ def send(queue: str, message: Mapping[str, Any]) -> None:
     url = Queue(queue).url
     try:
         sender.client.send_message(QueueUrl=url, MessageBody=json.dumps(message))
-    except (ClientError, BotoCoreError) as error:
+    except AwsError as error:
         raise Unreachable(queue) from error
 
 
@@ -142,7 +138,7 @@ def dispatch(written: Entry) -> None:
         with deadline.budget(_DISPATCH_SECONDS), deadline.spending():
             send(written.queue, written.message)
         outbox.delete_entry(written)
-    except (Unreachable, StoreError, ClientError, BotoCoreError) as error:
+    except (Unreachable, StoreError, AwsError) as error:
         logger.warning("message left in the outbox", extra={"queue": written.queue, **describe(error)})
 
 
@@ -159,7 +155,7 @@ def resend(run: SweepRun) -> None:
         try:
             send(queue, message)
         except Unreachable as failure:
-            if isinstance(failure.__cause__, BotoCoreError):
+            if failure.__cause__ is not None and not isinstance(failure.__cause__, ServiceError):
                 unresponsive.add(queue)
             raise
 

@@ -14,9 +14,9 @@ from typing import Any
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
-from botocore.exceptions import BotoCoreError, ClientError
 from pydantic import TypeAdapter, ValidationError
 
+from controlplane.aws.errors import AwsError
 from controlplane.core.observability import describe, logger, metrics
 from controlplane.queues.messages import MAX_RECEIVES, Queue, Unreachable, sender
 
@@ -141,7 +141,7 @@ def _move_to_dead_letters(queue: Queue, record: SQSRecord, reason: str) -> None:
                 "messageId": {"DataType": "String", "StringValue": record.message_id},
             },
         )
-    except (ClientError, BotoCoreError) as error:
+    except AwsError as error:
         raise Unreachable(queue.value) from error
     metrics.add_metric(name="DeadLetters", unit=MetricUnit.Count, value=1)
     logger.error("message dead-lettered", extra={**_log_fields(record), "reason": reason})
@@ -156,5 +156,5 @@ def _set_backoff(queue: Queue, record: SQSRecord, failure: Exception) -> None:
         sender.client.change_message_visibility(
             QueueUrl=queue.url, ReceiptHandle=record.receipt_handle, VisibilityTimeout=seconds
         )
-    except (ClientError, BotoCoreError, Unreachable) as error:
+    except (AwsError, Unreachable) as error:
         logger.warning("backoff not set", extra={**_log_fields(record), **describe(error)})

@@ -10,13 +10,11 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-import botocore.exceptions
-from botocore.exceptions import ClientError, HTTPClientError
-
+from controlplane.aws.clients import create_client
+from controlplane.aws.errors import AwsError, NoAnswer, ServiceError
 from controlplane.core import deadline
 from controlplane.core.settings import settings
 from controlplane.store import codec
-from controlplane.store.client import create_client
 from controlplane.store.errors import ConditionFailed, LegFailed, StoreError, TableUnavailable, Throttled
 from controlplane.store.keys import Index, Key
 from controlplane.store.legs import Check, Delete, Leg, Put, Update
@@ -47,8 +45,6 @@ _THROTTLING = {
     "ProvisionedThroughputExceeded",
 }
 _CONTENDED = {"TransactionConflict", *_THROTTLING}
-# No response, or a timeout. A write may or may not have been applied.
-_NO_ANSWER = (HTTPClientError, botocore.exceptions.ConnectionError)
 _UNKNOWN_OUTCOME = {"InternalServerError", "ServiceUnavailable", "InternalFailure", "TransactionInProgressException"}
 _ATTEMPTS = 5
 _FIRST_PAUSE_SECONDS = 0.025
@@ -65,20 +61,19 @@ class QueryPage(NamedTuple):
     next_sk: str | None
 
 
-def _error_code(error: ClientError) -> str:
-    return str(error.response["Error"]["Code"])
+def _is_outcome_unknown(error: ServiceError) -> bool:
+    return error.status >= 500 or error.code in _UNKNOWN_OUTCOME
 
 
-def _contended(error: Exception, legs: Mapping[str, Leg]) -> bool:
+def _contended(error: ServiceError | NoAnswer, legs: Mapping[str, Leg]) -> bool:
     """Returns True if a failed transaction applied nothing and can be retried, False if its outcome is unknown.
 
     Raises LegFailed if a condition was false, and the error itself in all other cases.
     """
-    if not isinstance(error, ClientError):
+    if isinstance(error, NoAnswer):
         return False
-    code = _error_code(error)
-    if code == "TransactionCanceledException":
-        reasons: list[dict[str, Any]] = error.response.get("CancellationReasons") or []
+    if error.code == "TransactionCanceledException":
+        reasons: list[dict[str, Any]] = error.fields.get("CancellationReasons") or []
         failed = {
             name: codec.decode_item(reason["Item"]) if reason.get("Item") else None
             for name, reason in zip(legs, reasons, strict=True)
@@ -88,16 +83,16 @@ def _contended(error: Exception, legs: Mapping[str, Leg]) -> bool:
             raise LegFailed(failed) from None
         if {reason.get("Code") for reason in reasons} & _CONTENDED:
             return True
-    elif code in _THROTTLING or code == "TransactionConflictException":
+    elif error.code in _THROTTLING or error.code == "TransactionConflictException":
         return True
-    elif code in _UNKNOWN_OUTCOME:
+    elif _is_outcome_unknown(error):
         return False
     raise error
 
 
-def _sent_again(error: Exception) -> bool:
-    """Returns whether the SDK retried the request itself, which leaves the earlier attempt's outcome unknown."""
-    return isinstance(error, ClientError) and error.response.get("ResponseMetadata", {}).get("RetryAttempts", 0) > 0
+def _sent_again(error: AwsError) -> bool:
+    """Returns whether the client retried the request itself, which leaves the earlier attempt's outcome unknown."""
+    return isinstance(error, ServiceError) and error.retries > 0
 
 
 def _check_deadline() -> None:
@@ -106,8 +101,8 @@ def _check_deadline() -> None:
         raise TableUnavailable("out of time")
 
 
-def _unavailable(error: Exception) -> TableUnavailable:
-    return TableUnavailable(_error_code(error) if isinstance(error, ClientError) else type(error).__name__)
+def _unavailable(error: ServiceError | NoAnswer) -> TableUnavailable:
+    return TableUnavailable(error.code if isinstance(error, ServiceError) else str(error))
 
 
 def _pause(attempt: int) -> None:
@@ -125,12 +120,12 @@ class Table:
     @property
     def client(self) -> Any:
         if self._client is None:
-            self._client = create_client()
+            self._client = create_client("dynamodb")
         return self._client
 
     def connect(self, endpoint_url: str | None = None, name: str | None = None) -> None:
         """Connects to another endpoint or table, such as a local engine or a test's own table."""
-        self._client = create_client(endpoint_url)
+        self._client = create_client("dynamodb", endpoint_url)
         self.name = name or self.name
 
     def get(self, key: Key) -> dict[str, Any] | None:
@@ -272,7 +267,7 @@ class Table:
             _check_deadline()
             try:
                 self.client.transact_write_items(TransactItems=items, ClientRequestToken=token)
-            except (ClientError, *_NO_ANSWER) as error:
+            except (ServiceError, NoAnswer) as error:
                 contended = _contended(error, legs)
                 if attempt == _ATTEMPTS - 1 or deadline.is_over():
                     raise (Throttled("contention") if contended else _unavailable(error)) from error
@@ -300,16 +295,16 @@ class Table:
             _check_deadline()
             try:
                 return method(**parameters)
-            except _NO_ANSWER as error:
+            except NoAnswer as error:
                 raise _unavailable(error) from error
-            except ClientError as error:
-                code = _error_code(error)
+            except ServiceError as error:
+                code = error.code
                 if code == "ConditionalCheckFailedException":
-                    item = error.response.get("Item")
+                    item = error.fields.get("Item")
                     raise ConditionFailed(codec.decode_item(item) if item else None) from None
                 if code in _THROTTLING:
                     raise Throttled(code) from error
-                if code in _UNKNOWN_OUTCOME:
+                if _is_outcome_unknown(error):
                     raise _unavailable(error) from error
                 # A concurrent transaction holds the item: nothing was applied.
                 if code != "TransactionConflictException":

@@ -8,10 +8,11 @@ import botocore.endpoint
 import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.config import Config
-from botocore.exceptions import ClientError
 from botocore.session import Session
 
-from controlplane.store import client as shortened
+from controlplane.aws import botocore_client as shortened
+from controlplane.aws import connection
+from controlplane.aws.errors import ServiceError
 from tests.support.each import each
 
 KEY = {"pk": {"S": "ORG#1"}, "sk": {"S": "PROJECT#é"}}
@@ -44,7 +45,8 @@ class Wire:
     def __init__(self, client, *answers):
         self.sent = []
         self._answers = list(answers) or [(200, {})]
-        client.meta.events.register("before-send.dynamodb", self._answer)
+        inner = getattr(client, "_client", client)
+        inner.meta.events.register("before-send.dynamodb", self._answer)
 
     def _answer(self, request, **_):
         self.sent.append(request)
@@ -78,6 +80,10 @@ def _environment(monkeypatch):
     monkeypatch.setattr(botocore.endpoint.time, "sleep", lambda _: None)
 
 
+def create_client():
+    return shortened.create_client("dynamodb")
+
+
 def ordinary_client():
     session = Session()
     agent = Config(user_agent=session.user_agent())
@@ -87,7 +93,7 @@ def ordinary_client():
 class TestRequests:
     @each("operation", CALLS)
     def test_requests_equal_those_of_botocore(self, operation):
-        ours, theirs = shortened.create_client(), ordinary_client()
+        ours, theirs = create_client(), ordinary_client()
         our_wire, their_wire = Wire(ours), Wire(theirs)
         for _ in range(2):  # botocore serializes the first, the client reuses its result for the second
             getattr(ours, operation)(**CALLS[operation])
@@ -95,7 +101,7 @@ class TestRequests:
             assert our_wire.gist() == their_wire.gist()
 
     def test_each_request_is_signed_separately(self):
-        client = shortened.create_client()
+        client = create_client()
         wire = Wire(client)
         client.get_item(**CALLS["get_item"])
         client.get_item(**{**CALLS["get_item"], "ConsistentRead": False})
@@ -104,7 +110,7 @@ class TestRequests:
         assert first != second
 
     def test_requests_of_different_operations_dont_mix(self):
-        client = shortened.create_client()
+        client = create_client()
         wire = Wire(client)
         for operation, parameters in [*CALLS.items(), *CALLS.items()]:
             getattr(client, operation)(**parameters)
@@ -112,7 +118,7 @@ class TestRequests:
             assert json.loads(wire.sent[-1].body) == parameters
 
     def test_requests_carry_the_trace_of_their_own_invocation(self, monkeypatch):
-        client = shortened.create_client()
+        client = create_client()
         wire = Wire(client)
         for trace in ("Root=1-a", "Root=1-b"):
             monkeypatch.setenv("_X_AMZN_TRACE_ID", trace)
@@ -120,13 +126,13 @@ class TestRequests:
             assert wire.headers()["x-amzn-trace-id"] == trace.encode()
 
     def test_requests_with_binary_values_are_serialized_by_botocore(self):
-        client = shortened.create_client()
+        client = create_client()
         wire = Wire(client)
         client.put_item(TableName="t", Item={"pk": {"B": b"\x00\xff"}})
         assert json.loads(wire.sent[-1].body)["Item"] == {"pk": {"B": "AP8="}}
 
     def test_requests_name_the_software(self):
-        client = shortened.create_client()
+        client = create_client()
         wire = Wire(client)
         client.get_item(**CALLS["get_item"])
         assert b"Botocore/" in wire.headers()["user-agent"]
@@ -134,24 +140,24 @@ class TestRequests:
 
 class TestResponses:
     def test_responses_are_dynamodb_json(self):
-        client = shortened.create_client()
+        client = create_client()
         Wire(client, (200, {"Item": KEY}))
         answer = client.get_item(**CALLS["get_item"])
         assert answer["Item"] == KEY
         assert answer["ResponseMetadata"]["HTTPStatusCode"] == 200
 
-    def test_refusals_are_botocores_errors(self):
-        client = shortened.create_client()
+    def test_refusals_are_the_errors_of_both_clients(self):
+        client = create_client()
         kind = "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException"
         Wire(client, (400, {"__type": kind, "message": "no", "Item": KEY}))
-        with pytest.raises(ClientError) as raised:
+        with pytest.raises(ServiceError) as raised:
             client.put_item(**CALLS["put_item"])
-        assert isinstance(raised.value, client.exceptions.ConditionalCheckFailedException)
-        assert raised.value.response["Error"]["Code"] == "ConditionalCheckFailedException"
-        assert raised.value.response["Item"] == KEY
+        assert raised.value.code == "ConditionalCheckFailedException"
+        assert raised.value.fields["Item"] == KEY
+        assert (raised.value.status, raised.value.retries) == (400, 0)
 
     def test_a_broken_servers_responses_are_retried(self):
-        client = shortened.create_client()
+        client = create_client()
         wire = Wire(client, (500, {}), (200, {"Item": KEY}), (500, {}), (200, {"Item": KEY}))
         for _ in range(2):
             answer = client.get_item(**CALLS["get_item"])
@@ -165,24 +171,24 @@ class TestFallback:
     @pytest.mark.parametrize("moved", ["_serializer", "_ruleset_resolver", "_endpoint"])
     def test_an_incompatible_botocore_is_used_as_it_is(self, monkeypatch, moved):
         made = []
-        create_client = Session.create_client
+        made_by_botocore = Session.create_client
 
         def create_moved_client(session, *args, **options):
-            client = create_client(session, *args, **options)
+            client = made_by_botocore(session, *args, **options)
             made.append(client)
             if len(made) == 1:
                 delattr(client, moved)
             return client
 
         monkeypatch.setattr(Session, "create_client", create_moved_client)
-        client = shortened.create_client()
+        client = create_client()
         Wire(client, (200, {"Item": KEY}))
-        assert client is made[1]
-        assert not isinstance(client._serializer, shortened._DirectSerializer)
+        assert client._client is made[1]
+        assert not isinstance(client._client._serializer, shortened._DirectSerializer)
         assert client.get_item(**CALLS["get_item"])["Item"] == KEY
 
     def test_the_installed_botocore_is_shortened(self):
-        client = shortened.create_client()
+        client = create_client()._client
         assert isinstance(client._serializer, shortened._DirectSerializer)
         assert isinstance(client._ruleset_resolver, shortened._EndpointOnce)
         assert isinstance(client._endpoint._response_parser_factory.create_parser("json"), shortened._DirectParser)
@@ -192,11 +198,11 @@ class TestRoots:
     @pytest.fixture
     def bundle(self, tmp_path, monkeypatch) -> Path:
         path = tmp_path / "roots.pem"
-        monkeypatch.setattr(shortened, "ROOTS", path)
+        monkeypatch.setattr(connection, "ROOTS", path)
         return path
 
     def verify(self):
-        return shortened.create_client()._endpoint.http_session._verify
+        return create_client()._client._endpoint.http_session._verify
 
     def test_the_builds_root_certificates_are_used(self, bundle):
         bundle.write_text("")
