@@ -11,7 +11,6 @@ import secrets
 import time
 import zlib
 from dataclasses import dataclass
-from email.utils import mktime_tz, parsedate_tz
 from typing import Any
 
 from pydantic_core import from_json
@@ -128,8 +127,8 @@ class OwnClient(Client):
         # The trace of this invocation.
         if trace := os.environ.get("_X_AMZN_TRACE_ID"):
             headers["x-amzn-trace-id"] = trace
-        lines = [f"POST {self._path} HTTP/1.1", *[f"{name}: {value}" for name, value in headers.items()], "", ""]
-        return "\r\n".join(lines).encode() + body
+        lines = [f"{name}: {value}" for name, value in headers.items()]
+        return "\r\n".join([f"POST {self._endpoint.path} HTTP/1.1", *lines, "", ""]).encode() + body
 
     def _pause_after(self, failure: ServiceError | NoAnswer, attempts: Attempts) -> float | None:
         if isinstance(failure, ServiceError):
@@ -140,6 +139,8 @@ class OwnClient(Client):
 
     def _correct_clock(self, failure: ServiceError) -> bool:
         """Returns whether the signature was rejected for our clock's time. Later ones use the service's time."""
+        from email.utils import mktime_tz, parsedate_tz  # noqa: PLC0415 (slow to import, and rarely needed)
+
         date = parsedate_tz(failure.headers.get("date", "")) if failure.code in _SKEWED else None
         if date is None:
             return False
@@ -175,7 +176,7 @@ def _read_refusal(operation: str, response: Response) -> AwsError:
     fields = content if isinstance(content, dict) else {}
     code = str(fields.pop("__type", response.status)).partition(":")[0].rpartition("#")[2]
     earlier_code, mark, _ = response.headers.get("x-amzn-query-error", "").partition(";")
-    message = fields.pop("message", None) or fields.pop("Message", None) or ""
+    message = fields.get("message", fields.get("Message")) or ""
     return ServiceError(
         operation,
         earlier_code if mark and earlier_code else code,

@@ -18,6 +18,7 @@ _PARTITIONS = (
     ("", "amazonaws.com", "api.aws"),
 )
 _US_GOV = "us-gov-"
+_SECRETS = "secretsmanager"
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?", re.IGNORECASE)
 _PORTS = {"http": 80, "https": 443}
 # For what the client can't do itself. docs/operations.md describes the setting.
@@ -56,7 +57,7 @@ def region() -> str:
 
 
 def find_endpoint(service: str, url: str | None = None) -> Endpoint:
-    """Returns the endpoint of `dynamodb` or `sqs`, at the URL if one is given. Raises Misconfigured."""
+    """Returns the endpoint of a service, at the URL if one is given. Raises Misconfigured."""
     is_fips, is_dual_stack = _is_on("AWS_USE_FIPS_ENDPOINT"), _is_on("AWS_USE_DUALSTACK_ENDPOINT")
     url = url or _configured_url(service)
     if url is None:
@@ -93,13 +94,16 @@ def _is_on(variable: str) -> bool:
 def _configured_url(service: str) -> str | None:
     if _is_on("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"):
         return None
-    return os.environ.get(f"AWS_ENDPOINT_URL_{service.upper()}") or os.environ.get("AWS_ENDPOINT_URL") or None
+    name = "SECRETS_MANAGER" if service == _SECRETS else service.upper()
+    return os.environ.get(f"AWS_ENDPOINT_URL_{name}") or os.environ.get("AWS_ENDPOINT_URL") or None
 
 
 def _regional_host(service: str, name: str, *, is_fips: bool, is_dual_stack: bool) -> str:
     ordinary, dual_stack = next((one, two) for start, one, two in _PARTITIONS if name.startswith(start))
-    if is_fips and not is_dual_stack and name.startswith(_US_GOV):
-        is_fips = False  # all ordinary endpoints of this partition are FIPS endpoints
+    if service == _SECRETS:
+        is_dual_stack = False  # its ordinary endpoints are dual-stack
+    elif is_fips and not is_dual_stack and name.startswith(_US_GOV):
+        is_fips = False  # ordinary endpoints of this partition are FIPS endpoints
     return f"{service}{'-fips' if is_fips else ''}.{name}.{dual_stack if is_dual_stack else ordinary}"
 
 

@@ -9,15 +9,24 @@ import json
 import logging
 import os
 import re
+import sys
 import time
 import traceback
 from typing import Any
 
-from aws_lambda_powertools.logging import Logger
-from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
-from aws_lambda_powertools.metrics import Metrics
-
 from controlplane.core.settings import settings
+
+# Powertools imports botocore to add its name to botocore's user agent. Importing a module that is None fails.
+_hides_botocore = "botocore" not in sys.modules
+if _hides_botocore:
+    sys.modules["botocore"] = None  # type: ignore[assignment]
+try:
+    from aws_lambda_powertools.logging import Logger
+    from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
+    from aws_lambda_powertools.metrics import Metrics
+finally:
+    if _hides_botocore:
+        del sys.modules["botocore"]
 
 # Each expression can match only at the start of a run of the characters that it repeats, so no run is scanned twice.
 _EMAIL = re.compile(r"(?<![^\s\"'<>@:=,])[^\s\"'<>@:=,]++@[^\s\"'<>@,]+\.[A-Za-z]{2,}")

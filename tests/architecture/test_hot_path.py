@@ -1,0 +1,55 @@
+"""No function imports an AWS SDK, neither at its start nor while it serves a request: see docs/decisions/0059."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+FUNCTIONS = {path.parent.name for path in (ROOT / "functions").glob("*/app.py")}
+SDK = {"boto3", "botocore", "s3transfer"}
+# These call the code host, or the sign-in issuer, through libraries that use urllib3.
+WITH_URLLIB3 = {"dashboard", "issue_creation", "scan_execution", "scan_preparation"}
+
+# Imports functions as Lambda does, one after the other, and calls the table and the queues through the clients of a
+# deployment. Prints which packages are loaded after each function.
+PROGRAM = """
+import importlib, json, sys
+
+from controlplane.queues import messages
+from controlplane.store.table import StoreError, table
+
+for name in sys.argv[1:]:
+    importlib.import_module(name + ".app")
+    for call in (table.ping, lambda: messages.send("scan-execution", {})):
+        try:
+            call()
+        except (StoreError, messages.Unreachable):
+            pass
+    print(json.dumps({"function": name, "loaded": sorted({name.partition(".")[0] for name in sys.modules})}))
+"""
+
+
+def test_functions_call_aws_without_an_sdk():
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("COV", "AWS_CLIENT"))}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *sorted(FUNCTIONS - WITH_URLLIB3), *sorted(WITH_URLLIB3)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={
+            **kept,
+            "PYTHONPATH": f"{ROOT / 'functions'}:{ROOT / 'layers/shared'}",
+            "AWS_ENDPOINT_URL": "http://127.0.0.1:9",  # nothing listens there
+            "LOG_LEVEL": "CRITICAL",
+        },
+    )
+    assert done.returncode == 0, done.stderr
+    reports = {report["function"]: {*report["loaded"]} for report in map(json.loads, done.stdout.splitlines())}
+    assert reports.keys() == FUNCTIONS
+    for function, loaded in reports.items():
+        assert "controlplane" in loaded
+        assert not loaded & SDK, function
+        assert function in WITH_URLLIB3 or "urllib3" not in loaded, function
