@@ -85,6 +85,34 @@ def test_a_nested_budget_is_never_longer_and_is_charged_to_the_outer_one(now: Cl
             assert deadline.remaining() == 3.5
 
 
+class Context:
+    """The part of Lambda's context that says how long the invocation may still take."""
+
+    def __init__(self, milliseconds: int) -> None:
+        self.milliseconds = milliseconds
+
+    def get_remaining_time_in_millis(self) -> int:
+        return self.milliseconds
+
+
+def test_calls_end_before_lambda_ends_the_invocation(now: Clock):
+    with deadline.invocation(Context(3_250)):
+        assert deadline.remaining() == 3
+        now.seconds += 1  # all time counts, not only that inside calls
+        assert deadline.bounded(3) == 2
+        with deadline.budget(1), deadline.spending():
+            assert deadline.remaining() == 1
+            now.seconds += 0.5
+            assert deadline.remaining() == 0.5
+        with deadline.budget(5):
+            assert deadline.remaining() == 1.5
+            now.seconds += 2
+            assert deadline.is_over()
+    assert deadline.remaining() is None
+    with deadline.invocation(None):
+        assert deadline.remaining() is None
+
+
 def test_a_budget_ends_with_its_request(now: Clock):
     with pytest.raises(ValueError, match="x"), deadline.budget(5), deadline.spending():
         raise ValueError("x")

@@ -3,18 +3,23 @@
 A request has a budget in seconds for all of its calls and their retries together. Only time inside these calls counts,
 so an endpoint that polls the table while it waits for a worker isn't cut short. Transports use `bounded` for the
 timeout of every connect, send, and receive, which also ends a call whose response trickles in. Workers and the sweeper
-have no budget: their calls have their own timeouts, and Lambda ends the function.
+have no budget: their calls have their own timeouts.
+
+In all functions, calls end shortly before Lambda ends the invocation, so that the function can still say what failed.
 """
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 # Tests replace it. It must be monotonic, unlike the time of day.
 source: Callable[[], float] = time.monotonic
 # A socket timeout of 0 means "don't block", so this is the timeout if the budget is used up.
 _SHORTEST_SECONDS = 0.001
+# What a function needs after its last call, to log and to respond.
+_LAST_SECONDS = 0.25
 
 
 class _Budget:
@@ -27,6 +32,19 @@ class _Budget:
 
 
 _budget: ContextVar[_Budget | None] = ContextVar("budget", default=None)
+# When the calls of the invocation end.
+_end: ContextVar[float | None] = ContextVar("end", default=None)
+
+
+@contextmanager
+def invocation(context: Any) -> Iterator[None]:
+    """Ends the calls in this context before Lambda ends the invocation. context: Lambda's, or None elsewhere."""
+    left_ms = getattr(context, "get_remaining_time_in_millis", None)
+    token = _end.set(source() + left_ms() / 1000 - _LAST_SECONDS if left_ms else None)
+    try:
+        yield
+    finally:
+        _end.reset(token)
 
 
 @contextmanager
@@ -60,9 +78,12 @@ def spending() -> Iterator[None]:
 
 
 def remaining() -> float | None:
-    """Returns the seconds left, negative if overdrawn, or None without a budget."""
-    current = _budget.get()
-    return None if current is None else _left(current)
+    """Returns the seconds left, negative if overdrawn, or None without a limit."""
+    current, end = _budget.get(), _end.get()
+    left = None if current is None else _left(current)
+    if end is None:
+        return left
+    return end - source() if left is None else min(left, end - source())
 
 
 def is_over() -> bool:
@@ -71,7 +92,7 @@ def is_over() -> bool:
 
 
 def bounded(seconds: float | None) -> float | None:
-    """Returns the timeout in seconds (None: no timeout), capped at the seconds left in the budget."""
+    """Returns the timeout in seconds (None: no timeout), capped at the seconds left."""
     left = remaining()
     if left is None:
         return seconds

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from fastapi import FastAPI
 from mangum import Mangum
 
-from controlplane.core import lazy_imports
+from controlplane.core import deadline, lazy_imports
 from controlplane.core.observability import count_request
 
 # A path that no function has.
@@ -38,7 +38,8 @@ def create_handler(app: FastAPI) -> Callable[[dict[str, Any], Any], dict[str, An
     adapter = Mangum(app, lifespan="off")
 
     def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-        response = adapter(_normalized(event), context)
+        with deadline.invocation(context):
+            response = adapter(_normalized(event), context)
         count_request(failed=response["statusCode"] >= 500)
         return response
 

@@ -17,6 +17,7 @@ from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from pydantic import TypeAdapter, ValidationError
 
 from controlplane.aws.errors import AwsError
+from controlplane.core import deadline
 from controlplane.core.observability import describe, logger, metrics
 from controlplane.queues.messages import MAX_RECEIVES, Queue, Unreachable, sender
 
@@ -80,7 +81,8 @@ def create_worker[M](
 
     @metrics.log_metrics
     def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-        return dict(process_partial_response(event, process_record, processor, context))
+        with deadline.invocation(context):
+            return dict(process_partial_response(event, process_record, processor, context))
 
     return handler
 
