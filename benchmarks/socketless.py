@@ -38,7 +38,7 @@ def _replace_own(replay: Any) -> None:
         status, answer = replay.answer(path, headers["x-amz-target"].rpartition(".")[2], body)
         return Response(status, {"content-length": str(len(answer))}, answer)
 
-    Connections.exchange = exchange  # type: ignore[method-assign]
+    setattr(Connections, "exchange", exchange)  # noqa: B010 (mypy accepts no other way)
 
 
 def _replace_botocores(replay: Any) -> None:

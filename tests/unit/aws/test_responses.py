@@ -60,7 +60,7 @@ class Oracle:
         self.client = botocore_client.BotocoreClient(service, inner)
 
     def read(self, operation: str, status: int, body: bytes, headers: dict[str, str]) -> Any:
-        stream = io.BytesIO(body)
+        stream: Any = io.BytesIO(body)
         stream.stream = lambda **_: iter([stream.read()])
         self.response = AWSResponse("https://aws.example", status, headers, stream)
         return self.client.call(operation, PARAMETERS[operation])

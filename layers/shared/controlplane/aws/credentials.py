@@ -71,7 +71,7 @@ def _fetch() -> tuple[Credentials, float]:
     url = f"http://{_CONTAINER_HOST}{relative}" if relative else os.environ.get("AWS_CONTAINER_CREDENTIALS_FULL_URI")
     if not url:
         raise CredentialsUnavailable("the environment has no credentials")
-    # Of the path, only this part is sent: the address has no query on Lambda, but may have one elsewhere.
+    # On Lambda, the address has no query.
     address, mark, query = url.partition("?")
     endpoint = parse_url(address)
     if not endpoint.is_tls and not _is_trusted(endpoint.host):
@@ -84,10 +84,10 @@ def _fetch() -> tuple[Credentials, float]:
         try:
             return _read_credentials(_send(endpoint, request))
         except (OSError, ValueError, KeyError, TypeError) as error:
-            failure = error
-        if attempt < _ATTEMPTS - 1 and not deadline.is_over():
-            time.sleep(_PAUSE_SECONDS * 2**attempt)
-    raise CredentialsUnavailable(type(failure).__name__) from failure
+            if attempt == _ATTEMPTS - 1 or deadline.is_over():
+                raise CredentialsUnavailable(type(error).__name__) from error
+        time.sleep(_PAUSE_SECONDS * 2**attempt)
+    raise AssertionError("the last attempt raises")
 
 
 def _send(endpoint: Endpoint, request: bytes) -> Response:
