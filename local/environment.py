@@ -26,6 +26,7 @@ def function_environment(memory: Memory, base_url: str, endpoint: str, resources
         "AWS_EC2_METADATA_DISABLED": "true",
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_CLIENT": os.environ.get("AWS_CLIENT", "own"),
         "TABLE_NAME": resources["Table"],
         "SIGNING_SECRET": memory.signing_secret,
         "PUBLIC_BASE_URL": base_url,

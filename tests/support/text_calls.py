@@ -361,7 +361,7 @@ NEVER_CALLED: dict[str, str] = {
     "scan_execution.analysis.conditions:_pattern": "the rules' own expressions",
     "controlplane.core.observability:*count*": "names of ours",
     "controlplane.core.observability:_write": "lines that are scrubbed, which is tested itself",
-    "controlplane.store.client:create_client": "the operator's own address",
+    "controlplane.aws*": "the operator's own environment, and responses of AWS",
     "dashboard.provider:_fetch": "the operator's own address",
     "dashboard.pages:page": "the name of a template of ours",
     "*.routes:*": EXEMPT["*.routes:*"],

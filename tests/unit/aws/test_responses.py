@@ -51,7 +51,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 
 
 class Oracle:
-    """What botocore reports for a response, as the error of both clients."""
+    """Reads responses with botocore, and reports refusals as the error of both clients."""
 
     def __init__(self, service: str) -> None:
         config = Config(parameter_validation=False, retries={"mode": "standard", "total_max_attempts": 1})

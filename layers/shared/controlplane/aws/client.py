@@ -31,7 +31,7 @@ _SKEW_SECONDS = 240
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What differs between services. `scale_seconds`: the longest pause before the first retry."""
+    """A service that speaks JSON. `scale_seconds`: the longest pause before the first retry."""
 
     name: str
     target: str

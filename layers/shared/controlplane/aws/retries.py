@@ -55,7 +55,7 @@ def is_transient(failure: AwsError) -> bool:
 
 
 class Quota:
-    """What the retries of a client may cost together, so that they don't add to the load of a service that is down."""
+    """Limits the retries of a client, so that they don't add to the load of a service that is down."""
 
     def __init__(self) -> None:
         self._left = _CAPACITY
@@ -90,7 +90,7 @@ class Attempts:
         return self.made < ATTEMPTS and not deadline.is_over()
 
     def pause_after(self, failure: AwsError) -> float | None:
-        """Returns the seconds until the next attempt, or None if there is none.
+        """Returns the seconds until the next attempt, or None if that was the last one.
 
         A stale connection is replaced without a pause. No pause outlasts the request's deadline.
         """

@@ -18,7 +18,7 @@ class Credentials(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """What a signature is valid for, besides its day."""
+    """The region and service that a signature is valid for."""
 
     region: str
     service: str
