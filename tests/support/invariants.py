@@ -17,11 +17,15 @@ type Items = dict[Key, dict[str, Any]]
 def read_items(client: Any, table_name: str) -> Items:
     """Reads the whole table."""
     items: Items = {}
-    for page in client.get_paginator("scan").paginate(TableName=table_name, ConsistentRead=True):
+    position: dict[str, Any] = {}
+    while True:
+        page = client.scan(TableName=table_name, ConsistentRead=True, **position)
         for raw in page["Items"]:
             item = codec.decode_item(raw)
             items[Key(item["pk"], item["sk"])] = item
-    return items
+        if "LastEvaluatedKey" not in page:
+            return items
+        position = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
 
 
 def check_all(items: Items) -> None:
