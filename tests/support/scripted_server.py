@@ -54,11 +54,10 @@ class ScriptedServer:
         self.close_connections()
 
     def close_connections(self) -> None:
+        """Ends what is open. Its thread closes it: until then, no other connection can get its number."""
         while self._open:
-            connection = self._open.pop()
             with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-            connection.close()
+                self._open.pop().shutdown(socket.SHUT_RDWR)
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):

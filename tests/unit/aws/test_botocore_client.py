@@ -11,8 +11,10 @@ from botocore.config import Config
 from botocore.session import Session
 
 from controlplane.aws import botocore_client as shortened
-from controlplane.aws import connection
-from controlplane.aws.errors import ServiceError
+from controlplane.aws import clients, connection
+from controlplane.aws.client import OwnClient
+from controlplane.aws.errors import CredentialsUnavailable, NoAnswer, ServiceError
+from controlplane.core.settings import load, settings
 from tests.support.each import each
 
 KEY = {"pk": {"S": "ORG#1"}, "sk": {"S": "PROJECT#é"}}
@@ -165,6 +167,26 @@ class TestResponses:
             assert answer["ResponseMetadata"]["RetryAttempts"] == 1
         assert len(wire.sent) == 4
         assert len({wire.headers(n)["amz-sdk-invocation-id"] for n in range(4)}) == 2
+
+
+class TestSetting:
+    def test_the_setting_selects_the_client(self, monkeypatch):
+        for library, kind in (("own", OwnClient), ("botocore", shortened.BotocoreClient)):
+            monkeypatch.setitem(settings.__dict__, "aws_client", library)
+            assert type(clients.create_client("sqs")) is kind
+        assert load({"TABLE_NAME": "assent"}).aws_client == "own"
+        with pytest.raises(ValueError, match="aws_client"):
+            load({"TABLE_NAME": "assent", "AWS_CLIENT": "boto2"})
+
+    def test_failures_have_the_errors_of_our_own_client(self, monkeypatch):
+        client = shortened.create_client("dynamodb", "http://127.0.0.1:9")
+        with pytest.raises(NoAnswer, match="EndpointConnectionError"):
+            client.get_item(**CALLS["get_item"])
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+            monkeypatch.delenv(name)
+        monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        with pytest.raises(CredentialsUnavailable):
+            create_client().get_item(**CALLS["get_item"])
 
 
 class TestFallback:

@@ -139,9 +139,11 @@ class OwnClient(Client):
 
     def _correct_clock(self, failure: ServiceError) -> bool:
         """Returns whether the signature was rejected for our clock's time. Later ones use the service's time."""
+        if failure.code not in _SKEWED:
+            return False
         from email.utils import mktime_tz, parsedate_tz  # noqa: PLC0415 (slow to import, and rarely needed)
 
-        date = parsedate_tz(failure.headers.get("date", "")) if failure.code in _SKEWED else None
+        date = parsedate_tz(failure.headers.get("date", ""))
         if date is None:
             return False
         skew = mktime_tz(date) - time.time()
