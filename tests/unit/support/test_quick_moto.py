@@ -6,7 +6,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from controlplane.store.client import create_client
+from controlplane.aws import botocore_client
 from tests.support.quick_moto import quick_moto
 from tests.support.table import create_table
 
@@ -108,7 +108,7 @@ def _requests() -> Iterator[tuple[str, dict[str, Any]]]:
 def _history() -> list[Any]:
     """Returns all answers of a moto, and what each request leaves behind in a table with the same two items."""
     seen = []
-    client = create_client()
+    client = botocore_client.create_client("dynamodb")._client
     with mock_aws():
         for operation, request in _requests():
             create_table(client, _NAME)
