@@ -33,6 +33,16 @@ OPERATIONS = (
     "GET /app/installations/{installation_id}",
     "GET /user/installations",
     "GET /user/installations/{installation_id}/repositories",
+    "GET /repos/{owner}/{repo}/issues/{issue_number}",
+    "GET /installation/repositories",
+    "GET /repos/{owner}/{repo}/pulls/{pull_number}",
+    "POST /repos/{owner}/{repo}/check-runs",
+    "GET /repos/{owner}/{repo}/check-runs/{check_run_id}",
+    "PATCH /repos/{owner}/{repo}/check-runs/{check_run_id}",
+    "GET /repos/{owner}/{repo}/commits/{ref}/check-runs",
+    "GET /repos/{owner}/{repo}/issues/{issue_number}/comments",
+    "POST /repos/{owner}/{repo}/issues/{issue_number}/comments",
+    "PATCH /repos/{owner}/{repo}/issues/comments/{comment_id}",
 )
 
 # What a JSON Schema says about values. The rest is for readers.

@@ -23,7 +23,7 @@ os.environ.update(
     POWERTOOLS_SERVICE_NAME="test",
     POWERTOOLS_METRICS_NAMESPACE="assent",
 )
-for queue in ("scan-preparation", "scan-execution", "issue-creation", "finding-intake"):
+for queue in ("scan-preparation", "scan-execution", "issue-creation", "finding-intake", "github-events"):
     name = queue.replace("-", "_").upper()
     os.environ[f"{name}_QUEUE_URL"] = f"https://queues.assent.test/{queue}"
     os.environ[f"{name}_DEAD_LETTERS_URL"] = f"https://queues.assent.test/{queue}-dead-letters"

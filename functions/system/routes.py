@@ -10,8 +10,17 @@ from controlplane.core.regions import REGIONS
 from controlplane.http.access import Access, Requires
 from controlplane.http.app import ControlRouter
 from controlplane.http.responses import refuses
-from system import documents, service
-from system.schemas import CallingCredential, CallingPrincipal, Database, Health, ReachableOrganization, Region
+from controlplane.http.webhooks import Delivery, SignedByGithub
+from system import documents, service, webhooks
+from system.schemas import (
+    CallingCredential,
+    CallingPrincipal,
+    Database,
+    Health,
+    ReachableOrganization,
+    ReceivedWebhook,
+    Region,
+)
 
 router = ControlRouter(tags=["System"])
 
@@ -111,6 +120,12 @@ async def get_agent_feedback() -> Response:
     """Returns the feedback.now discovery document, which tells agents how to send feedback on this service."""
     described = service.describe_feedback()
     return Response(json.dumps(described), media_type="application/json", headers=_KEPT_A_WHILE)
+
+
+@router.post("/v1/github/webhooks", operation_id="receiveWebhook", status_code=202, include_in_schema=False)
+async def receive_webhook(delivery: Annotated[Delivery, SignedByGithub()]) -> ReceivedWebhook:
+    """Receives a webhook of the GitHub App. Events that nothing follows from are acknowledged and ignored."""
+    return ReceivedWebhook(accepted=webhooks.receive(delivery))
 
 
 @router.get("/docs", operation_id="showReference", include_in_schema=False)

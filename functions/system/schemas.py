@@ -91,3 +91,9 @@ class CallingCredential(Wire):
     organizations: list[ReachableOrganization] = Field(
         description="The organizations that the credential can access. Empty without the scope organizations.read."
     )
+
+
+class ReceivedWebhook(Wire):
+    """Whether the webhook was accepted now. If not, it was accepted before, or nothing follows from it."""
+
+    accepted: bool = Field(description="Whether the webhook was accepted now.", examples=[True])

@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 
 from controlplane.core import clock
-from local.github import installing, pages, shapes
+from local.github import installing, pages, reviews, shapes
 from local.github.call import API, Call, number
 from local.github.faults import Fault
 from local.github.repositories import stable_id
@@ -39,6 +39,16 @@ def create_app(stand_in: StandIn) -> Starlette:
         "GET /repos/{owner}/{repo}/issues": _list_issues,
         "POST /repos/{owner}/{repo}/issues": _create_issue,
         **installing.OPERATIONS,
+        "GET /installation/repositories": _list_granted,
+        "GET /repos/{owner}/{repo}/issues/{issue_number}": _get_issue,
+        "GET /repos/{owner}/{repo}/pulls/{pull_number}": reviews.get_pull_request,
+        "POST /repos/{owner}/{repo}/check-runs": reviews.create_check_run,
+        "GET /repos/{owner}/{repo}/check-runs/{check_run_id}": reviews.get_check_run,
+        "PATCH /repos/{owner}/{repo}/check-runs/{check_run_id}": reviews.update_check_run,
+        "GET /repos/{owner}/{repo}/commits/{ref}/check-runs": reviews.list_check_runs,
+        "GET /repos/{owner}/{repo}/issues/{issue_number}/comments": reviews.list_comments,
+        "POST /repos/{owner}/{repo}/issues/{issue_number}/comments": reviews.create_comment,
+        "PATCH /repos/{owner}/{repo}/issues/comments/{comment_id}": reviews.update_comment,
     }
     # A branch may hold slashes, which arrive decoded.
     routes = [_route(stand_in, API, name, endpoint) for name, endpoint in operations.items()]
@@ -147,6 +157,23 @@ def _get_installation(call: Call) -> Response:
     installation_id = stable_id(owner)
     permissions = call.stand_in.permissions(installation_id)
     return JSONResponse(shapes.installation(installation_id, int(APP_ID), owner, permissions, call.address))
+
+
+def _list_granted(call: Call) -> Response:
+    token = call.stand_in.check_token(call.authorization)
+    granted = [it for it in call.stand_in.repositories.list() if it.owner == token.owner]
+    found = [it for it in granted if it.full_name not in call.stand_in.faults.removed]
+    size, page = min(100, number(call.query.get("per_page", "30"))), number(call.query.get("page", "1"))
+    shown = [shapes.repository(it, call.address) for it in found[(page - 1) * size : page * size]]
+    return JSONResponse({"total_count": len(found), "repository_selection": "all", "repositories": shown})
+
+
+def _get_issue(call: Call) -> Response:
+    repository = call.repository("issues")
+    found = call.stand_in.issues.find(repository.owner, repository.name, number(call.parameters["issue_number"]))
+    if found is None:
+        raise Denied(404, "Not Found")
+    return JSONResponse(shapes.issue(repository, found, call.address))
 
 
 def _get_repository(call: Call) -> Response:

@@ -39,6 +39,9 @@ class Faults:
         self.without_issues: set[str] = set()
         """Repositories (owner/name) that have issues turned off."""
 
+        self.removed: set[str] = set()
+        """Repositories (owner/name) that the installation no longer includes."""
+
         self.renamed: dict[str, str] = {}
         """Repositories (owner/name) that are called something else now."""
 

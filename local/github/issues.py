@@ -3,7 +3,7 @@
 import json
 import threading
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from controlplane.core import clock
@@ -19,6 +19,7 @@ class StoredIssue:
     labels: tuple[str, ...]
     created_seconds: int
     updated_seconds: int
+    state: str = "open"
 
 
 class Issues:
@@ -39,6 +40,23 @@ class Issues:
             unfinished.write_text(json.dumps(asdict(issue), indent=1))
             unfinished.replace(folder / f"{number}.json")
         return issue
+
+    def next_number(self, owner: str, name: str, taken: Sequence[int]) -> int:
+        """Returns a number for a pull request, which shares the issues' numbers. `taken` are those of pull requests."""
+        return 1 + max([*(it.number for it in self.list(owner, name)), *taken], default=0)
+
+    def set_state(self, owner: str, name: str, number: int, state: str) -> StoredIssue | None:
+        """Closes or reopens the issue. Returns None if it doesn't exist."""
+        with self._lock:
+            found = self.find(owner, name, number)
+            if found is None:
+                return None
+            changed = replace(found, state=state, updated_seconds=int(clock.now()))
+            path = self._root / owner / name / f"{number}.json"
+            unfinished = path.with_suffix(".new")
+            unfinished.write_text(json.dumps(asdict(changed), indent=1))
+            unfinished.replace(path)
+        return changed
 
     def find(self, owner: str, name: str, number: int) -> StoredIssue | None:
         try:

@@ -5,9 +5,10 @@ import binascii
 import json
 import secrets
 from collections import deque
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
@@ -19,10 +20,17 @@ from controlplane.core import clock
 from local.github.accounts import Accounts
 from local.github.faults import Faults
 from local.github.issues import Issues
+from local.github.pull_requests import PullRequest, PullRequests
 from local.github.repositories import GitRepository, Repositories, stable_id
 from local.github.setup import APP_ID, client_secret_file, key_file
 
-PERMISSIONS = {"contents": "read", "issues": "write", "metadata": "read"}
+PERMISSIONS = {
+    "checks": "write",
+    "contents": "read",
+    "issues": "write",
+    "metadata": "read",
+    "pull_requests": "read",
+}
 _TOKEN_SECONDS = 3600
 # GitHub takes an App's token for ten minutes at most.
 _APP_TOKEN_LIMIT_SECONDS = 600
@@ -63,12 +71,20 @@ class Recorded:
     body: Any = field(repr=False)
 
 
+class PullRequestChange(NamedTuple):
+    """A pull request, and the commit that its branch is at."""
+
+    pull_request: PullRequest
+    head: str
+
+
 class StandIn:
     """One stand-in over one folder. Each owner of repositories has installed the App: see `setup.installation_id`."""
 
     def __init__(self, root: Path) -> None:
         self.repositories = Repositories(root / "repositories")
         self.issues = Issues(root / "issues")
+        self.reviews = PullRequests(root / "reviews")
         self.faults = Faults()
         self.accounts = Accounts()
         self.requests: deque[Recorded] = deque(maxlen=200)
@@ -155,12 +171,51 @@ class StandIn:
     def get_repository(self, token: Token, owner: str, name: str, permission: str, level: str) -> GitRepository:
         """Returns the repository if the token has access to it. Raises Denied."""
         found = self.repositories.find(owner, name)
-        if found is None or found.owner != token.owner:
+        if found is None or found.owner != token.owner or found.full_name in self.faults.removed:
             raise Denied(404, "Not Found")
         if token.repository_ids is not None and found.repository_id not in token.repository_ids:
             raise Denied(404, "Not Found")
         if _LEVELS.get(token.permissions.get(permission, ""), 0) < _LEVELS[level]:
             raise Denied(403, "Resource not accessible by integration")
+        return found
+
+    def open_pull_request(
+        self, owner: str, name: str, title: str, files: Mapping[str, str], *, fork: str | None = None
+    ) -> PullRequestChange:
+        """Opens a pull request to the default branch, from a branch of its own with these files changed."""
+        repository = self._existing(owner, name)
+        with self.reviews.change(owner, name) as reviews:
+            number = self.issues.next_number(owner, name, [it.number for it in reviews.pull_requests])
+            base = repository.default_branch()
+            opened = PullRequest(number, title, f"change-{number}", base, fork=fork)
+            head = repository.commit_files(_ref(number), files, title, start=f"refs/heads/{base}")
+            reviews.put_pull_request(opened)
+        return PullRequestChange(opened, head)
+
+    def push(self, owner: str, name: str, number: int, files: Mapping[str, str]) -> PullRequestChange:
+        """Adds a commit with these files to the pull request. Raises Denied if it doesn't exist."""
+        repository = self._existing(owner, name)
+        found = self.find_pull_request(owner, name, number)
+        return PullRequestChange(found, repository.commit_files(_ref(number), files, "Change it again"))
+
+    def set_pull_request_state(self, owner: str, name: str, number: int, state: str) -> PullRequest:
+        """Closes or reopens the pull request. Raises Denied if it doesn't exist."""
+        changed = replace(self.find_pull_request(owner, name, number), state=state)
+        with self.reviews.change(owner, name) as reviews:
+            reviews.put_pull_request(changed)
+        return changed
+
+    def find_pull_request(self, owner: str, name: str, number: int) -> PullRequest:
+        """Returns the pull request. Raises Denied."""
+        found = self.reviews.read(owner, name).find_pull_request(number)
+        if found is None:
+            raise Denied(404, "Not Found")
+        return found
+
+    def _existing(self, owner: str, name: str) -> GitRepository:
+        found = self.repositories.find(owner, name)
+        if found is None:
+            raise Denied(404, "Not Found")
         return found
 
     def offer_download(self, repository: GitRepository, sha: str) -> str:
@@ -189,6 +244,11 @@ class StandIn:
                 raise Denied(401, "Integration not found")
             self._public_key = public_key
         return self._public_key
+
+
+def _ref(number: int) -> str:
+    """Returns the name under which GitHub has the head of a pull request, also if it comes from a fork."""
+    return f"refs/pull/{number}/head"
 
 
 def _decode(segment: str) -> bytes:

@@ -137,7 +137,7 @@ class TestLeadingKeys:
 
     def test_api_functions_can_count_a_credentials_call_and_workers_cant(self):
         counting = {function for writers in self._writers(set(), "KH#*", "TH#*").values() for function in writers}
-        workers = {"scan_preparation", "scan_execution", "issue_creation", "finding_intake"}
+        workers = {"scan_preparation", "scan_execution", "issue_creation", "finding_intake", "github_events"}
         assert counting.isdisjoint(workers)
         assert {*POLICIES} == counting | workers | {"sweeper"}
 

@@ -27,7 +27,7 @@ from tests.e2e.people import Caller, Operator
 from tests.e2e.story import LIMITED, Organization, Scans, eventually
 from tests.support.world import World
 
-QUEUES = ("ScanPreparation", "ScanExecution", "IssueCreation", "FindingIntake")
+QUEUES = ("ScanPreparation", "ScanExecution", "IssueCreation", "FindingIntake", "GithubEvents")
 
 
 @contextmanager

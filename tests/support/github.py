@@ -139,6 +139,11 @@ class GitHub:
         return [request for request in self.stand_in.requests if request.operation == operation]
 
 
+def open_pull_request(stand_in: StandIn, **files: str) -> str:
+    """Opens a pull request of the demo repository, whose branch has these changed files. Returns its head commit."""
+    return stand_in.open_pull_request(setup.DEMO_OWNER, setup.DEMO_NAME, "A change", files or {"new.js": "1"}).head
+
+
 @cache
 def description() -> dict[str, Any]:
     content: dict[str, Any] = json.loads(_DESCRIPTION.read_text())

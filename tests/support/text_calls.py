@@ -314,7 +314,7 @@ EXEMPT: dict[str, str] = {
     "dashboard.devices:*": "rules: they hand a code and sealed text on to the store",
     "dashboard.sign_in:*": "rules: own_page's expressions are tested themselves, and state is signed",
     "controlplane.store.*": "the store copies validated text into requests to the table",
-    "controlplane.github.*": "requests to the code host: names are checked by _repository_names and _checked_branch",
+    "controlplane.github.*": "requests to the code host: names are checked by repository_names and _checked_branch",
     "controlplane.http.access:*": "ids that OwnedId.parse and ids.is_root check, which are tested themselves",
     "controlplane.http.authentication:*": "credentials, which tokens.prefix_of checks, and which are only hashed",
     "controlplane.http.callers:*": "an interface",

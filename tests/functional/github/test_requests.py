@@ -6,12 +6,14 @@ from io import BytesIO
 
 import pytest
 
-from controlplane.github import client, people
+from controlplane.github import client, installations, people, reviews
 from controlplane.github.errors import HostUnavailable, InvalidName, Refused, RepositoryGone
+from controlplane.github.reviews import Annotation, CheckState
 from local.github.faults import Fault
 from local.github.setup import DEMO_BRANCH, DEMO_FILES, DEMO_NAME, DEMO_OWNER, installation_id
+from local.github.stand_in import PERMISSIONS
 from tests.support.each import each
-from tests.support.github import description, find_operation
+from tests.support.github import description, find_operation, open_pull_request
 
 DEMO = (DEMO_OWNER, DEMO_NAME)
 TOKENS = "POST /app/installations/{installation_id}/access_tokens"
@@ -37,6 +39,20 @@ class TestEveryRequest:
         person = people.identify(code_host.stand_in.accounts.issue_code())
         for number in person.list_installations():
             person.list_repositories(people.get_installation(number).installation_id)
+        installations.list_granted(installation_id(DEMO_OWNER))
+        head = open_pull_request(code_host.stand_in)
+        reviewing = reviews.connect(installation_id(DEMO_OWNER))
+        reviewing.get_pull_request(*DEMO, 2)
+        reviewing.is_issue_open(*DEMO, 1)
+        state = CheckState("queued", "Title", "Summary")
+        run = reviewing.create_check_run(*DEMO, head, "assent", "external", state)
+        reviewing.find_check_run(*DEMO, head, "assent", "external")
+        reviewing.get_check_run(*DEMO, run.check_run_id)
+        place = Annotation("index.html", 1, 2, "warning", "Title", "Message")
+        reviewing.update_check_run(*DEMO, run.check_run_id, CheckState("completed", "T", "S", "failure"), [place])
+        comment_id = reviewing.create_comment(*DEMO, 2, "Text")
+        reviewing.find_comment(*DEMO, 2, "Text")
+        reviewing.update_comment(*DEMO, comment_id, "Other text")
         client._app.cache_clear()
         people._app.cache_clear()
 
@@ -198,7 +214,7 @@ class TestApp:
         code_host.configure(monkeypatch)
         app = client.get_app()
         assert (app.app_id, app.name) == (1, "assent-local")
-        assert app.permissions == {"contents": "read", "issues": "write", "metadata": "read"}
+        assert app.permissions == PERMISSIONS
 
     def test_an_app_whose_id_and_key_dont_match_is_refused(self, code_host, monkeypatch):
         code_host.configure(monkeypatch)

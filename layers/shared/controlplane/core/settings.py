@@ -127,6 +127,8 @@ class Settings(BaseModel):
     issue_creation_dead_letters_url: OptionalUrl = None
     finding_intake_queue_url: OptionalUrl = None
     finding_intake_dead_letters_url: OptionalUrl = None
+    github_events_queue_url: OptionalUrl = None
+    github_events_dead_letters_url: OptionalUrl = None
     # Limits on the part of a repository that a scan reads. A scan that exceeds one of the first four fails; a file that
     # exceeds the last is skipped.
     scan_archive_bytes: int = Field(256 * 1024**2, ge=1)
@@ -152,6 +154,10 @@ class Settings(BaseModel):
     github_client_id: OptionalText = None
     github_client_secret_arn: OptionalText = None
     github_client_secret_file: OptionalText = None
+    # What the App signs its webhooks with: a ring like the signing secret. None: webhooks aren't received.
+    github_webhook_secret: Annotated[SigningSecret | None, BeforeValidator(read_signing_secret)] = Field(
+        None, repr=False
+    )
     # Total time that one request may spend on calls to the table, queues, and the sign-in issuer, including retries.
     # It makes a request end within 6 seconds even if they never respond.
     dependency_seconds: float = Field(4.5, gt=0, le=15)

@@ -88,6 +88,13 @@ class AppAuth:
             self._tokens[scope] = self._create_repository_token(scope, deadline)
         return f"Bearer {self._tokens[scope].value}"
 
+    def metadata_authorization(self, installation_id: int, deadline: Deadline) -> str:
+        """Returns the Authorization header to read the metadata of all repositories of the installation. Not cached.
+
+        Raises as `authorization`.
+        """
+        return f"Bearer {self._create_token(installation_id, _FIND, {}, deadline).value}"
+
     def forget(self, scope: Scope) -> None:
         """Drops the scope's cached token, after the host rejected it."""
         self._tokens.pop(scope, None)

@@ -102,12 +102,12 @@ class CodeHost:
 
     def get_repository(self, owner: str, name: str) -> Repository:
         """Returns the repository. Raises RepositoryGone, AccessLost, and the errors common to all operations."""
-        response = self._get(READ_CODE, _REPOSITORY, _repository_names(owner, name), self._deadline())
+        response = self._get(READ_CODE, _REPOSITORY, repository_names(owner, name), self._deadline())
         return self._read(response, _REPOSITORY, _to_repository)
 
     def get_branch_head(self, owner: str, name: str, branch: str) -> str:
         """Returns the SHA of the branch's head commit. Raises BranchGone, RepositoryGone, AccessLost."""
-        names = _repository_names(owner, name) | {"branch": _checked_branch(branch)}
+        names = repository_names(owner, name) | {"branch": _checked_branch(branch)}
         response = self._get(READ_CODE, _BRANCH, names, self._deadline(), gone=BranchGone)
         return self._read(response, _BRANCH, _to_head)
 
@@ -119,10 +119,8 @@ class CodeHost:
         Raises CommitGone, RepositoryGone, AccessLost. While streaming, raises TarballTooLarge after `limit_bytes` of
         the compressed archive, and HostUnavailable if the stream is cut off: retry with a new stream.
         """
-        if not _COMMIT.fullmatch(sha):
-            raise InvalidName("commit")
         deadline = Deadline(_TARBALL_SECONDS)
-        names = _repository_names(owner, name) | {"ref": sha}
+        names = repository_names(owner, name) | {"ref": checked_commit(sha)}
         url = self._transport.url(_TARBALL.format(**names))
         opened: list[Iterator[bytes]] = []
 
@@ -147,7 +145,7 @@ class CodeHost:
         reached), and Refused, with 410 if the repository has issues disabled and 422 if the text was rejected.
         """
         deadline = Deadline(_TOKEN_SECONDS)
-        names = _repository_names(owner, name)
+        names = repository_names(owner, name)
         url = self._transport.url(_ISSUES.format(**names))
         content = {"title": title, "body": body, "labels": list(labels)}
 
@@ -169,7 +167,7 @@ class CodeHost:
         lag behind the latest writes. Raises RepositoryGone, AccessLost.
         """
         deadline = self._deadline()
-        names = _repository_names(owner, name)
+        names = repository_names(owner, name)
         moment = datetime.fromtimestamp(int(since) - _CLOCK_MARGIN_SECONDS, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         # Oldest first: an issue that enters the list during pagination only moves others back, so none is skipped.
         query = {"state": "all", "sort": "created", "direction": "asc", "since": moment, "per_page": str(_PAGE_SIZE)}
@@ -256,6 +254,11 @@ def connect(installation_id: int) -> CodeHost:
     return CodeHost(transport, auth, installation_id)
 
 
+def get_transport() -> tuple[Transport, AppAuth]:
+    """Returns what the operations of an installation are sent with, which are in a module of their own."""
+    return _app()
+
+
 def get_app() -> App:
     """Returns the App as registered at the code host. Raises Refused with 401 if its id and key don't match."""
     transport, auth = _app()
@@ -273,7 +276,7 @@ def get_app() -> App:
 def find_installation(owner: str, name: str) -> int:
     """Returns the id of the installation with access to the repository. Raises RepositoryGone if there isn't one."""
     transport, auth = _app()
-    url = transport.url(_INSTALLATION.format(**_repository_names(owner, name)))
+    url = transport.url(_INSTALLATION.format(**repository_names(owner, name)))
     response = auth.send_as_app("GET", _INSTALLATION, url, Deadline(transport.policy.total_timeout_seconds))
     context = {"operation": _INSTALLATION, "requestId": response.request_id}
     if response.status == 404:
@@ -293,12 +296,20 @@ def _app() -> tuple[Transport, AppAuth]:
     return transport, AppAuth(transport, settings.github_app_id)
 
 
-def _repository_names(owner: str, name: str) -> dict[str, str]:
+def repository_names(owner: str, name: str) -> dict[str, str]:
+    """Returns the names as parts of a path. Raises InvalidName."""
     if not _OWNER.fullmatch(owner):
         raise InvalidName("owner")
     if not _NAME.fullmatch(name):
         raise InvalidName("repository")
     return {"owner": owner, "repo": name}
+
+
+def checked_commit(sha: str) -> str:
+    """Returns the commit's SHA. Raises InvalidName."""
+    if not _COMMIT.fullmatch(sha):
+        raise InvalidName("commit")
+    return sha
 
 
 def _checked_branch(branch: str) -> str:

@@ -1,10 +1,11 @@
 """The interface between the route class and the kinds of caller.
 
-An endpoint declares its caller as one parameter, `Annotated[<Caller>, <CallerRequirements>]`. There are three kinds:
+An endpoint declares its caller as one parameter, `Annotated[<Caller>, <CallerRequirements>]`. There are four kinds:
 
     access        Access, Requires                  an API key or a user token
     anonymous     AnonymousCaller, Anonymous        no credential, rate limited by address
     web_session   WebSession, RequiresSession       a browser with a session cookie, which gets pages
+    webhooks      Delivery, SignedByGithub          GitHub, which signs what it sends
 
 The route class (`controlplane.http.route`) calls the requirements' methods in the order in which they are defined here.
 An endpoint without such a parameter, such as the health check, has the base classes, which check nothing.
@@ -13,7 +14,7 @@ An endpoint without such a parameter, such as the health check, has the base cla
 from typing import Any
 
 from controlplane.http.dialect import Dialect
-from controlplane.http.reader import RequestReader
+from controlplane.http.reader import MAX_BODY_BYTES, RequestReader
 
 
 class Caller:
@@ -45,6 +46,11 @@ class CallerRequirements[C: Caller]:
     def select_dialect(self, request: RequestReader) -> Dialect | None:  # noqa: ARG002
         """Returns the dialect of the response. Runs before the body is read. Raises RouteNotFound if disabled."""
         return None
+
+    @property
+    def body_limit_bytes(self) -> int:
+        """The largest body that is read."""
+        return MAX_BODY_BYTES
 
     def identify(self, request: RequestReader) -> C:  # noqa: ARG002
         """Returns the caller. Runs before the body is parsed."""

@@ -52,16 +52,16 @@ class RequestReader(Request):
         path: str = self.scope["path"]
         return f"{path}?{query}" if query else path
 
-    async def read_body(self) -> None:
+    async def read_body(self, limit_bytes: int = MAX_BODY_BYTES) -> None:
         """Reads the whole body. Raises PayloadTooLarge as soon as the size limit is known to be exceeded."""
         declared = self.headers.get("content-length", "")
         # A number too long to be a size isn't converted: int() raises ValueError for more than 4,300 digits.
-        if declared.isdecimal() and (len(declared) > 18 or int(declared) > MAX_BODY_BYTES):
+        if declared.isdecimal() and (len(declared) > 18 or int(declared) > limit_bytes):
             raise PayloadTooLarge
         chunks, size = [], 0
         async for chunk in self.stream():
             size += len(chunk)
-            if size > MAX_BODY_BYTES:
+            if size > limit_bytes:
                 raise PayloadTooLarge
             chunks.append(chunk)
         self.raw_body = b"".join(chunks)

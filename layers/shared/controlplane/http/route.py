@@ -73,7 +73,7 @@ class ControlRoute(APIRoute):
             state.operation = self.label
             state.deprecations += [self.deprecation] if self.deprecation else []
             state.dialect = requirements.select_dialect(request)
-            await request.read_body()
+            await request.read_body(requirements.body_limit_bytes)
             state.caller = caller = requirements.identify(request)
             requirements.check(caller)
             request.check_headers()

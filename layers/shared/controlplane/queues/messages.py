@@ -37,6 +37,7 @@ class Queue(StrEnum):
     SCAN_EXECUTION = "scan-execution"
     ISSUE_CREATION = "issue-creation"
     FINDING_INTAKE = "finding-intake"
+    GITHUB_EVENTS = "github-events"
 
     @property
     def url(self) -> str:
@@ -93,6 +94,25 @@ class CreateIssue(Message):
 
     kind: Literal["create-issue"] = "create-issue"
     item_id: str = Field(pattern=_OWNED_ID)
+
+
+type HostEventName = Literal["installation", "repository", "push", "pull_request", "issues", "check_run"]
+
+
+class HostEvent(Message):
+    """Something has changed on GitHub: read what it is now, and act on that.
+
+    Numbers are GitHub's. subject: the number of the pull request or issue, or the id of the check run.
+    ref: the digest of the name that was pushed to, so that other branches aren't read. until: when retries end.
+    """
+
+    kind: Literal["host-event"] = "host-event"
+    event: HostEventName
+    installation_id: int = Field(ge=1)
+    hosted_id: int | None = Field(None, ge=1)
+    subject: int | None = Field(None, ge=1)
+    ref: str | None = Field(None, pattern=r"^[0-9a-f]{16}$")
+    until: int
 
 
 class _Sender:

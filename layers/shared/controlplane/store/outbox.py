@@ -39,6 +39,11 @@ def new_entry(queue: str, message: Mapping[str, Any]) -> Entry:
     return Entry(keys.outbox_message(shard, clock.timestamp(), ids.new_local()), queue, dict(message))
 
 
+def write(entry: Entry) -> None:
+    """Writes an entry without a transaction. The sweep sends its message."""
+    table.put(entry.leg)
+
+
 def delete_entry(entry: Entry) -> None:
     """Deletes the entry of a message that was sent."""
     table.delete(Delete(entry.key))

@@ -135,12 +135,16 @@ class HostedRepository:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepositoryItem(HostedRepository):
-    """A connected repository, as the code host described it when it was last connected."""
+    """A connected repository, as the code host last described it.
+
+    access_lost_at: when the code host said that our App no longer has access. None: it has.
+    """
 
     repository_id: RepositoryId
     connected_at: str
     links: tuple[Link, ...]
     preview_used: bool
+    access_lost_at: str | None = None
 
     @property
     def organization_id(self) -> str:
@@ -162,6 +166,7 @@ class RepositoryItem(HostedRepository):
             "connectedAt": self.connected_at,
             "links": [link.to_item() for link in self.links],
             "previewUsed": self.preview_used,
+            **present(accessLostAt=self.access_lost_at),
         }
 
     @classmethod
@@ -178,6 +183,7 @@ class RepositoryItem(HostedRepository):
             links=tuple(Link.from_item(link) for link in item["links"]),
             preview_used=item["previewUsed"],
             hosted_id=item.get("hostedId"),
+            access_lost_at=item.get("accessLostAt"),
         )
 
 
@@ -269,7 +275,8 @@ def _update_description(
     repository_id: RepositoryId, hosted: HostedRepository, extra_legs: Mapping[str, Leg]
 ) -> RepositoryItem:
     values = hosted.to_item()
-    update = Update(keys.repository(*repository_id.location), set_expression(values), "attribute_exists(pk)", values)
+    change = f"{set_expression(values)} REMOVE #accessLostAt"
+    update = Update(keys.repository(*repository_id.location), change, "attribute_exists(pk)", values)
     try:
         table.transact({**extra_legs, "repository": update})
     except LegFailed as failure:

@@ -155,7 +155,7 @@ class Table:
 
     def query(
         self,
-        pk: str,
+        pk: str | int,
         *,
         prefix: str = "",
         after: str | None = None,
@@ -182,7 +182,7 @@ class Table:
         parameters: dict[str, Any] = {
             "KeyConditionExpression": "#pk = :pk AND #sk BETWEEN :low AND :high",
             "ExpressionAttributeNames": {"#pk": index.pk, "#sk": index.sk},
-            "ExpressionAttributeValues": {":pk": {"S": pk}, ":low": {"S": low or "\0"}, ":high": {"S": high}},
+            "ExpressionAttributeValues": {":pk": codec.encode(pk), ":low": {"S": low or "\0"}, ":high": {"S": high}},
             "ConsistentRead": consistent,
             "ScanIndexForward": not newest_first,
         }

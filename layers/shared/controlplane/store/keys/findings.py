@@ -10,6 +10,9 @@ SCANS_BY_STATUS = Index("scansByStatus", "scansByStatus", "sk")
 SCANS_BY_REPOSITORY = Index("scansByRepository", "scansByRepository", "sk")
 SCANS_BY_REPOSITORY_AND_STATUS = Index("scansByRepositoryAndStatus", "scansByRepositoryAndStatus", "sk")
 
+# Repositories by the code host's installation of our App. Its partition key is a number.
+REPOSITORIES_BY_INSTALLATION = Index("repositoriesByInstallation", "installationId", "sk")
+
 # Inbox items by time of the last change: all items of an organization, and those in one status.
 INBOX = Index("inbox", "pk", "inboxOrder")
 INBOX_BY_STATUS = Index("inboxByStatus", "inboxByStatus", "inboxOrder")
@@ -82,7 +85,7 @@ def issue_attempt(item_id: str) -> Key:
 # {pk: ORG#org_2f…, sk: REPO#01j…, repositoryId: rep_2f…, installationId: 4711, owner: acme, name: shop, htmlUrl: https://…,
 #  defaultBranch: main, visibility: private, connectedAt: 2026-…, links: [{projectId: prj_2f…, productionBranch: null,
 #  rootDirectory: apps/web, pullRequestScansEnabled: false}], previewUsed: true, activeRequestId: spr_2f…,
-#  activeScanId: scn_2f…, activeUntil: 1790014400}
+#  activeScanId: scn_2f…, activeUntil: 1790014400, hostedId: 1296269, accessLostAt: 2026-…}
 def repository(organization_id: str, local: str) -> Key:
     return Key(organization_pk(organization_id), f"{REPOSITORY_PREFIX}{local}")
 

@@ -36,6 +36,12 @@ def idempotent_answer(digest: str) -> Key:
     return Key(f"IDEMPOTENCY#{digest}", "IDEMPOTENCY")
 
 
+# A webhook of GitHub that was accepted.
+# {pk: DELIVERY#72d3162e-cc78-11e3-81ab-4c9367dc0958, sk: DELIVERY, expiresAt: 1773205567}
+def delivery(delivery_id: str) -> Key:
+    return Key(f"DELIVERY#{delivery_id}", "DELIVERY")
+
+
 def outbox_pk(shard: int) -> str:
     return f"OUTBOX#{shard}"
 

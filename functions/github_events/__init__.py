@@ -1,0 +1,1 @@
+"""Worker: acts on what has changed on GitHub, and reports scans there."""

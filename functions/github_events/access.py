@@ -1,0 +1,59 @@
+"""Installations and repositories: what they are called now, and whether our App still has access to them."""
+
+from controlplane.github import client, installations
+from controlplane.github.errors import AccessLost, InvalidName, RepositoryGone
+from controlplane.github.installations import GrantedRepository
+from controlplane.queues.messages import HostEvent
+from controlplane.store import hosted_repositories
+from controlplane.store.repositories import HostedRepository, RepositoryItem
+
+
+def refresh(event: HostEvent) -> None:
+    """Reads the installation's repositories from GitHub, and stores what has changed.
+
+    A repository that was transferred is no longer among them. Its new owner has another installation, whose consent we
+    don't have, so it has to be connected again. Raises the errors of `github`.
+    """
+    connected = hosted_repositories.list_by_installation(event.installation_id)
+    if not connected:
+        return
+    try:
+        granted = installations.list_granted(event.installation_id)
+    except AccessLost:
+        granted = []
+    by_id = {it.hosted_id: it for it in granted}
+    by_name = {f"{it.owner}/{it.name}".lower(): it for it in granted}
+    for repository in connected:
+        found = _find(repository, by_id, by_name)
+        if found is None:
+            hosted_repositories.lose_access(repository)
+        else:
+            hosted_repositories.describe(repository.repository_id, _hosted(repository, found))
+
+
+def _find(
+    repository: RepositoryItem, by_id: dict[int, GrantedRepository], by_name: dict[str, GrantedRepository]
+) -> GrantedRepository | None:
+    """Returns the repository at GitHub, by its id. One that was connected by name may have been renamed since."""
+    if repository.hosted_id is not None:
+        return by_id.get(repository.hosted_id)
+    found = by_name.get(f"{repository.owner}/{repository.name}".lower())
+    if found is not None or not by_id:
+        return found
+    try:
+        hosted = client.connect(repository.installation_id).get_repository(repository.owner, repository.name)
+    except (AccessLost, RepositoryGone, InvalidName):
+        return None
+    return by_id.get(hosted.repository_id)
+
+
+def _hosted(repository: RepositoryItem, found: GrantedRepository) -> HostedRepository:
+    return HostedRepository(
+        hosted_id=found.hosted_id,
+        installation_id=repository.installation_id,
+        owner=found.owner,
+        name=found.name,
+        html_url=found.html_url,
+        default_branch=found.default_branch,
+        visibility=found.visibility,
+    )

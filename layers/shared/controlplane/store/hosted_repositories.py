@@ -1,0 +1,74 @@
+"""What the code host says about connected repositories: their names, and whether our App still has access to them."""
+
+from controlplane.core import clock
+from controlplane.core.ids import RepositoryId
+from controlplane.store import keys
+from controlplane.store.keys import Key
+from controlplane.store.legs import set_expression
+from controlplane.store.repositories import HostedRepository, RepositoryItem
+from controlplane.store.retry import WriteConflict, retry_on_conflict
+from controlplane.store.table import ConditionFailed, Delete, Leg, LegFailed, Put, Update, table
+
+
+def list_by_installation(installation_id: int) -> list[RepositoryItem]:
+    """Returns the repositories of all organizations that are connected through the installation.
+
+    The index that finds them lags behind: it may miss a repository that was connected in the last seconds.
+    """
+    page = table.query(installation_id, prefix=keys.REPOSITORY_PREFIX, index=keys.REPOSITORIES_BY_INSTALLATION)
+    items = table.batch_get([Key(item["pk"], item["sk"]) for item in page.items])
+    repositories = [RepositoryItem.from_item(item) for item in items if item]
+    return [it for it in repositories if it.installation_id == installation_id]
+
+
+def describe(repository_id: RepositoryId, hosted: HostedRepository) -> None:
+    """Stores what the code host says about the repository. Its links and scans stay, also if it was renamed.
+
+    Does nothing if the repository was disconnected, or is connected through another installation now.
+    """
+    retry_on_conflict(lambda: _describe(repository_id, hosted), "the repository")
+
+
+def _describe(repository_id: RepositoryId, hosted: HostedRepository) -> None:
+    item = table.get(keys.repository(*repository_id.location))
+    stored = RepositoryItem.from_item(item) if item else None
+    if stored is None or stored.installation_id != hosted.installation_id:
+        return
+    values = hosted.to_item()
+    if stored.access_lost_at is None and values == HostedRepository.to_item(stored):
+        return
+    legs: dict[str, Leg] = {
+        "repository": Update(
+            keys.repository(*repository_id.location),
+            f"{set_expression(values)} REMOVE #accessLostAt",
+            "#installationId = :installationId AND #owner = :readOwner AND #name = :readName",
+            {**values, "readOwner": stored.owner, "readName": stored.name},
+        )
+    }
+    organization_id = repository_id.organization_id
+    before = keys.repository_name(organization_id, stored.owner, stored.name)
+    after = keys.repository_name(organization_id, hosted.owner, hosted.name)
+    if before != after:
+        # No two repositories have the same name at the code host, so another one that has it here was renamed, too.
+        legs["name"] = Put({**after._asdict(), "repositoryId": repository_id})
+        named = table.get(before)
+        if named is not None and named["repositoryId"] == repository_id:
+            legs["formerName"] = Delete(before, "#repositoryId = :id", {"id": repository_id})
+    try:
+        table.transact(legs)
+    except LegFailed:
+        raise WriteConflict from None
+
+
+def lose_access(repository: RepositoryItem) -> None:
+    """Records that our App no longer has access to the repository. Keeps the time at which it was first noticed."""
+    update = Update(
+        keys.repository(*repository.location),
+        "SET #accessLostAt = :now",
+        "#installationId = :installation AND attribute_not_exists(#accessLostAt)",
+        {"now": clock.timestamp(), "installation": repository.installation_id},
+    )
+    try:
+        table.update(update)
+    except ConditionFailed:
+        return

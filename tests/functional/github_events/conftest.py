@@ -1,0 +1,103 @@
+"""The worker of GitHub's events, with the stand-in that it asks, and a repository that is connected to it."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from controlplane.core import clock
+from controlplane.github import client
+from controlplane.queues import messages
+from controlplane.queues.messages import HostEvent, HostEventName, Queue
+from controlplane.store import repositories
+from controlplane.store.repositories import HostedRepository, Link, RepositoryItem
+from github_events.app import handler
+from local.github.repositories import stable_id
+from local.github.setup import DEMO_NAME, DEMO_OWNER, installation_id
+from tests.functional.github.conftest import code_host, prepared
+from tests.functional.projects.builders import make_project
+from tests.support.github import POLICY, GitHub
+from tests.support.sqs import FakeSqs
+from tests.support.world import Company, World
+
+__all__ = ["code_host", "prepared"]
+
+INSTALLATION = installation_id(DEMO_OWNER)
+DEMO = (DEMO_OWNER, DEMO_NAME)
+HOSTED_ID = stable_id(f"{DEMO_OWNER}/{DEMO_NAME}")
+
+
+@pytest.fixture
+def company(world: World) -> Company:
+    return world.company()
+
+
+@pytest.fixture(autouse=True)
+def _configured(code_host: GitHub, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    code_host.configure(monkeypatch)
+    monkeypatch.setattr(client, "RetryPolicy", lambda: POLICY)
+    yield
+    client._app.cache_clear()
+
+
+class Events:
+    """Sends events to the worker, and delivers its messages."""
+
+    def __init__(self, sqs: FakeSqs) -> None:
+        self.sqs = sqs
+
+    def send(self, event: HostEventName, subject: int | None = None, ref: str | None = None) -> None:
+        message = HostEvent(
+            event=event,
+            installation_id=INSTALLATION,
+            hosted_id=HOSTED_ID,
+            subject=subject,
+            ref=ref,
+            until=int(clock.now()) + 86_400,
+        )
+        messages.send(Queue.GITHUB_EVENTS.value, message.model_dump(by_alias=True))
+
+    def work(self) -> None:
+        """Delivers what is due, and what follows from it, until nothing is."""
+        while due := self.sqs.due(Queue.GITHUB_EVENTS.url):
+            for letter in due:
+                self.sqs.deliver(letter, handler, Queue.GITHUB_EVENTS.dead_letters_url)
+
+    def take(self, event: HostEventName, subject: int | None = None, ref: str | None = None) -> None:
+        self.send(event, subject, ref)
+        self.work()
+
+
+@pytest.fixture
+def events(sqs: FakeSqs) -> Events:
+    return Events(sqs)
+
+
+def connect(company: Company, **changes: object) -> RepositoryItem:
+    """Connects the stand-in's demo repository and links a project, as `Link` with these changes."""
+    hosted = HostedRepository(
+        hosted_id=HOSTED_ID,
+        installation_id=INSTALLATION,
+        owner=DEMO_OWNER,
+        name=DEMO_NAME,
+        html_url=f"https://github.com/{DEMO_OWNER}/{DEMO_NAME}",
+        default_branch="main",
+        visibility="private",
+    )
+    repository = repositories.connect_repository(company.organization_id, hosted)
+    link = Link(make_project(company).project_id, None, None, False)._replace(**changes)
+    return repositories.link_project(repository.repository_id, link)
+
+
+@pytest.fixture
+def repository(company: Company) -> RepositoryItem:
+    return connect(company)
+
+
+def read(repository: RepositoryItem) -> RepositoryItem:
+    return repositories.get_repository(repository.repository_id)
+
+
+def by_name(repository: RepositoryItem) -> RepositoryItem:
+    """Returns the repository as an earlier release connected it."""
+    return replace(repository, hosted_id=None)

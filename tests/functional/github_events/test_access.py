@@ -1,0 +1,124 @@
+"""Events of installations and repositories: names, and whether our App still has access."""
+
+from dataclasses import replace
+
+import pytest
+
+from controlplane.core import clock
+from controlplane.queues import messages
+from controlplane.queues.messages import Queue
+from controlplane.store import keys, repositories
+from controlplane.store.repositories import RepositoryItem
+from controlplane.store.table import Put, table
+from local.github.faults import Fault
+from tests.functional.github_events.conftest import DEMO, INSTALLATION, Events, by_name, connect, read
+from tests.support.github import GitHub
+from tests.support.sqs import FakeSqs
+from tests.support.sweeping import swept
+from tests.support.world import Company
+
+
+def stored_name(repository: RepositoryItem, name: str) -> str | None:
+    item = table.get(keys.repository_name(repository.organization_id, DEMO[0], name))
+    return item["repositoryId"] if item else None
+
+
+class TestAccess:
+    def test_is_lost_with_a_suspended_removed_or_smaller_installation_and_found_again(
+        self, events: Events, repository: RepositoryItem, code_host: GitHub, now
+    ):
+        faults = code_host.stand_in.faults
+        for lose, regain in (
+            (lambda: faults.suspended.add(INSTALLATION), faults.suspended.clear),
+            (lambda: faults.removed.add("/".join(DEMO)), faults.removed.clear),
+        ):
+            lose()
+            now.advance(1)
+            at = clock.timestamp()
+            events.take("installation")
+            assert read(repository).access_lost_at == at
+            now.advance(1)
+            events.take("installation")
+            assert read(repository).access_lost_at == at
+            regain()
+            events.take("installation")
+            assert replace(read(repository), html_url=repository.html_url) == repository
+
+    def test_repositories_of_other_installations_are_left_alone(self, events: Events, company: Company, code_host):
+        repository = connect(company)
+        table.put(Put({**table.get(keys.repository(*repository.location)), "installationId": 5}))
+        code_host.stand_in.faults.suspended.add(INSTALLATION)
+        events.take("installation")
+        assert read(repository).access_lost_at is None
+        assert code_host.exchanges == []
+
+
+class TestNames:
+    @pytest.mark.parametrize("stored", [lambda it: it, by_name])
+    def test_a_renamed_repository_keeps_its_links_under_its_new_name(
+        self, stored, events: Events, repository: RepositoryItem, code_host: GitHub, monkeypatch: pytest.MonkeyPatch
+    ):
+        before = stored(repository)
+        item = {**table.get(keys.repository(*repository.location)), "hostedId": before.hosted_id}
+        table.put(Put({name: value for name, value in item.items() if value is not None}))
+        old = code_host.stand_in.repositories.find(*DEMO).path
+        old.rename(old.with_name("renamed.git"))
+        code_host.stand_in.faults.renamed["/".join(DEMO)] = f"{DEMO[0]}/renamed"
+        monkeypatch.setattr("local.github.repositories.GitRepository.repository_id", repository.hosted_id)
+        events.take("repository")
+        after = read(repository)
+        assert (after.name, after.hosted_id, after.links) == ("renamed", repository.hosted_id, repository.links)
+        assert stored_name(repository, "renamed") == repository.repository_id
+        assert stored_name(repository, DEMO[1]) is None
+        repositories.disconnect_repository(repository.repository_id)
+        assert stored_name(repository, "renamed") is None
+
+    def test_another_repository_under_the_old_name_isnt_taken_for_it(
+        self, events: Events, repository: RepositoryItem, code_host: GitHub
+    ):
+        item = table.get(keys.repository(*repository.location))
+        table.put(Put({**item, "hostedId": 1}))
+        events.take("repository")
+        assert read(repository).access_lost_at is not None
+
+    def test_visibility_and_default_branch_are_what_github_says(self, events: Events, repository, code_host: GitHub):
+        item = table.get(keys.repository(*repository.location))
+        table.put(Put({**item, "visibility": "public", "defaultBranch": "master"}))
+        events.take("repository")
+        assert read(repository).visibility == "private"
+        assert read(repository).default_branch == "main"
+
+
+class TestRetries:
+    def test_an_event_is_processed_after_an_hour_without_github(
+        self, events: Events, repository: RepositoryItem, code_host: GitHub, sqs: FakeSqs, now
+    ):
+        code_host.stand_in.faults.removed.add("/".join(DEMO))
+        started = now()
+        down = "POST /app/installations/{installation_id}/access_tokens"
+        events.send("installation")
+        while now() < started + 3_600:
+            code_host.stand_in.faults.add(down, *[Fault(503)] * 3)
+            events.work()
+            code_host.stand_in.faults.take(down)
+            now.advance(600)
+            swept(messages.resend)
+        while code_host.stand_in.faults.take(down):
+            pass
+        events.work()
+        assert read(repository).access_lost_at is not None
+        assert sqs.at(Queue.GITHUB_EVENTS.dead_letters_url) == []
+
+    def test_a_rate_limit_postpones_the_event_and_after_a_day_it_is_a_dead_letter(
+        self, events: Events, repository: RepositoryItem, code_host: GitHub, sqs: FakeSqs, now
+    ):
+        limited = Fault(403, {"Retry-After": "700"})
+        operation = "POST /app/installations/{installation_id}/access_tokens"
+        code_host.stand_in.faults.add(operation, limited, limited)
+        events.take("installation")
+        (letter,) = sqs.at(Queue.GITHUB_EVENTS.url)
+        assert letter.visible_at == now() + 700
+        now.advance(86_400)
+        events.work()
+        (dead,) = sqs.at(Queue.GITHUB_EVENTS.dead_letters_url)
+        assert dead.attributes["reason"]["StringValue"] == "rate limited by the code host"
