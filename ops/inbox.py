@@ -84,14 +84,14 @@ def list_attempts() -> list[dict[str, Any]]:
     return [attempt_document(attempt) for attempt in attempts]
 
 
-def record_issue(item_id: InboxItemId, issue: GithubIssue) -> None:
+def record_issue(item: InboxItem, issue: GithubIssue) -> None:
     """Records that the issue exists. Raises Conflict if the item already has one, NotFound."""
     try:
-        issue_attempts.complete(item_id, None, issue)
+        issue_attempts.complete(item.item_id, None, issue, item.repository_id)
     except issue_attempts.IssueExists:
         raise Conflict("The item already has an issue: see `inbox show`.") from None
     except issue_attempts.AttemptChanged:
-        raise NotFound(f"There is no inbox item {item_id}.") from None
+        raise NotFound(f"There is no inbox item {item.item_id}.") from None
 
 
 def withdraw(attempt: AttemptItem) -> None:

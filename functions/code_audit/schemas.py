@@ -12,6 +12,7 @@ from controlplane.http.envelope import Wire
 from controlplane.store.inbox_items import Priority
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.repositories import Link, RepositoryItem
+from controlplane.store.scans.causes import Trigger
 from controlplane.store.scans.inventories import Inventory
 from controlplane.store.scans.items import STAGES, RequestItem, ScanItem, Stage
 
@@ -175,6 +176,15 @@ def expiry_of(scan: ScanItem) -> str | None:
     return None if scan.findings_expire_at is None else clock.timestamp(scan.findings_expire_at)
 
 
+# A push isn't a trigger of its own, because clients know only these three.
+_TRIGGERS: dict[Trigger, str] = {
+    "manual": "manual",
+    "push": "scheduled",
+    "scheduled": "scheduled",
+    "pull_request": "pull_request",
+}
+
+
 class Scan(Wire):
     """An analysis of a repository at a commit."""
 
@@ -190,7 +200,11 @@ class Scan(Wire):
         description="The scanned pull request, or null if the scan isn't of one.", ge=1, examples=[None]
     )
     scope: str = Field(description="The scope of the scan: `repository`.", examples=["repository"])
-    trigger: str = Field(description="What triggered the scan: `manual`.", examples=["manual"])
+    trigger: str = Field(
+        description="What triggered the scan: `manual`, `pull_request`, or `scheduled`, which is also a push to the "
+        "production branch.",
+        examples=["manual"],
+    )
     status: ScanStatus = Field(description="The status of the scan.", examples=["completed"])
     access: Literal["full", "free-preview", "locked"] = Field(
         description="Which findings are readable: all, the three most urgent, or none.", examples=["free-preview"]
@@ -227,9 +241,9 @@ class Scan(Wire):
             repository_name=scan.repository_name,
             branch=scan.branch,
             head_commit_sha=scan.head_commit_sha,
-            pull_request_number=None,
+            pull_request_number=scan.cause.pull_request_number,
             scope="repository",
-            trigger="manual",
+            trigger=_TRIGGERS[scan.cause.trigger],
             status=scan.status,
             access=scan.access,
             unlock_credits=None if scan.findings_expired else scan.unlock_credits,

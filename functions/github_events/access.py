@@ -8,6 +8,18 @@ from controlplane.store import hosted_repositories
 from controlplane.store.repositories import HostedRepository, RepositoryItem
 
 
+def find_connected(event: HostEvent) -> list[RepositoryItem]:
+    """Returns the repositories that the event is about, in all organizations that are connected to it.
+
+    One that was connected by name is looked up at GitHub first. Raises the errors of `github`.
+    """
+    connected = hosted_repositories.list_by_installation(event.installation_id)
+    if any(it.hosted_id is None for it in connected):
+        refresh(event)
+        connected = hosted_repositories.list_by_installation(event.installation_id)
+    return [it for it in connected if it.hosted_id == event.hosted_id and it.access_lost_at is None]
+
+
 def refresh(event: HostEvent) -> None:
     """Reads the installation's repositories from GitHub, and stores what has changed.
 

@@ -1,9 +1,15 @@
 """Wiring of `github_events`, the worker of its queue."""
 
-from pydantic import TypeAdapter
+from typing import Annotated
 
-from controlplane.queues.messages import HostEvent, Queue
+from pydantic import Field, TypeAdapter
+
+from controlplane.queues.messages import HostEvent, Queue, ReportPullRequest
 from controlplane.queues.worker import create_worker
-from github_events.service import process_event
+from github_events.service import process
 
-handler = create_worker(Queue.GITHUB_EVENTS, TypeAdapter(HostEvent), process_event)
+type Accepted = HostEvent | ReportPullRequest
+
+ACCEPTED: TypeAdapter[Accepted] = TypeAdapter(Annotated[HostEvent | ReportPullRequest, Field(discriminator="kind")])
+
+handler = create_worker(Queue.GITHUB_EVENTS, ACCEPTED, process)

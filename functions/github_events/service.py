@@ -6,18 +6,41 @@ of order, and the last one that is processed leaves the current state.
 
 from collections.abc import Callable
 
-from controlplane.queues.messages import HostEvent, HostEventName
-from github_events import access
+from controlplane.core.ids import RepositoryId
+from controlplane.core.observability import describe, logger
+from controlplane.github.errors import AccessLost, InvalidName, Refused, RepositoryGone
+from controlplane.queues.messages import HostEvent, HostEventName, ReportPullRequest
+from controlplane.store import repositories
+from github_events import access, issues, pull_requests, pushes, reports
 from github_events.persistence import persistently
 
 _RULES: dict[HostEventName, Callable[[HostEvent], None]] = {
     "installation": access.refresh,
     "repository": access.refresh,
+    "push": pushes.follow,
+    "pull_request": pull_requests.follow,
+    "check_run": pull_requests.run_again,
+    "issues": issues.follow,
 }
+# The App was uninstalled or lacks a permission, or what the event is about is gone: there is nothing left to do.
+_OUT_OF_REACH = (AccessLost, RepositoryGone, InvalidName, Refused)
 
 
-def process_event(event: HostEvent) -> None:
-    """Does what follows from the event. Raises Postponed, Rejected."""
-    rule = _RULES.get(event.event)
-    if rule is not None:
-        persistently(event, event.until, rule)
+def process(message: HostEvent | ReportPullRequest) -> None:
+    """Does what follows from the event, or reports on a pull request. Raises Postponed, LeftToSweep, Rejected."""
+    if isinstance(message, HostEvent):
+        event = message
+        persistently(event, event.installation_id, lambda: _within_reach(lambda: _RULES[event.event](event)))
+        return
+    report = message
+    repository = repositories.find_repository(RepositoryId.stored(report.repository_id))
+    if repository is None:
+        return
+    persistently(report, repository.installation_id, lambda: _within_reach(lambda: reports.report(report, repository)))
+
+
+def _within_reach(rule: Callable[[], None]) -> None:
+    try:
+        rule()
+    except _OUT_OF_REACH as error:
+        logger.info("out of reach", extra={**describe(error), **error.context})

@@ -1,6 +1,6 @@
 """Request and response models of `inbox`."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
@@ -45,6 +45,10 @@ class GithubIssue(Wire):
     )
     created_at: str = Field(
         description="The time the issue was opened.", json_schema_extra=_DATE_TIME, examples=["2026-03-04T05:06:07Z"]
+    )
+    state: Literal["open", "closed"] = Field(
+        description="Whether the issue is open. A closed issue doesn't resolve the item: the next scan decides.",
+        examples=["open"],
     )
 
 

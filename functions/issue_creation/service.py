@@ -6,7 +6,7 @@ or, without one, from the list of issues. The list lags: an issue may be missing
 """
 
 from controlplane.core import clock
-from controlplane.core.ids import InboxItemId
+from controlplane.core.ids import InboxItemId, RepositoryId
 from controlplane.core.observability import logger
 from controlplane.github import client as code_host
 from controlplane.github.client import CodeHost, Issue
@@ -51,7 +51,7 @@ def settle_attempt(item_id: InboxItemId) -> None:
         if attempt.state == "sending":
             issue = _find_issue(attempt, repository)
             if issue is not None:
-                _record(attempt, issue)
+                _record(attempt, issue, item.repository_id)
                 return
             attempt = _require_retryable(attempt)
         if repository is None:
@@ -119,7 +119,7 @@ def _create_issue(item: InboxItem, attempt: AttemptItem, repository: RepositoryI
         issue_attempts.retry_later(sending, _REDELIVERED_WITHIN_SECONDS)
         raise
     else:
-        _record(sending, issue)
+        _record(sending, issue, item.repository_id)
 
 
 def _connect(repository: RepositoryItem) -> CodeHost:
@@ -130,9 +130,10 @@ def _seconds_to_next_search(age_seconds: int) -> int:
     return next(moment for moment in _SEARCHES_AT_SECONDS if moment > age_seconds) - age_seconds
 
 
-def _record(attempt: AttemptItem, issue: Issue) -> None:
+def _record(attempt: AttemptItem, issue: Issue, repository_id: RepositoryId | None) -> None:
+    opened = GithubIssue(issue.number, issue.url, issue.created_at)
     try:
-        issue_attempts.complete(attempt.item_id, attempt.marker, GithubIssue(issue.number, issue.url, issue.created_at))
+        issue_attempts.complete(attempt.item_id, attempt.marker, opened, repository_id)
     except IssueExists:
         logger.info("issue already recorded", extra={"itemId": attempt.item_id})
     except AttemptChanged as failure:

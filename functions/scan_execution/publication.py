@@ -31,7 +31,7 @@ def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: fro
 
     unread: the files that weren't given to the analysis. project: decides which fixes fit.
     """
-    sight = _sight_of(scan, result, unread)
+    sight = sight_of(scan, result, unread)
     history = list_history(scan.repository_id)
     found = [*{finding.fingerprint: finding for finding in result.findings}.values()]
     fingerprints = identities.identify(found, history, sight.misses)
@@ -40,7 +40,7 @@ def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: fro
         fingerprint: identities.found_again(scan, finding, fingerprint, history.get(fingerprint), sight.linked)
         for finding, fingerprint in identified
     }
-    issues = [_issue(scan, finding, current[fingerprint], project) for finding, fingerprint in identified]
+    issues = [to_issue(scan, finding, current[fingerprint], project) for finding, fingerprint in identified]
     kept = issues[:MOST_ISSUES]
     recorded = history.keys() | {issue.fingerprint for issue in kept}
     put_history(
@@ -48,28 +48,31 @@ def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: fro
     )
     findings.put_findings(scan.scan_id, lease.attempt, kept)
     visible = replace(scan, issue_count=len(kept)).visible_count
-    decided = _decisions_of(scan)
+    decided = decisions_of(scan)
     for issue in kept[:visible]:
-        inbox.publish_finding(_discovery(scan, issue, decided, lease.attempt))
-    new = _refresh_hidden([(issue, _discovery(scan, issue, decided, lease.attempt)) for issue in issues[visible:]])
+        inbox.publish_finding(discovery_of(scan, issue, decided, lease.attempt))
+    new = _refresh_hidden([(issue, discovery_of(scan, issue, decided, lease.attempt)) for issue in issues[visible:]])
     _resolve_missing(scan, lease, sight, {**history, **current}, found=current)
     announce_locked(scan, len(new & {issue.fingerprint for issue in kept}), lease.attempt)
     findings.delete_attempts_before(scan.scan_id, lease.attempt)
     return len(kept)
 
 
-def _sight_of(scan: ScanItem, result: Analysis, unread: frozenset[str]) -> Sight:
+def sight_of(scan: ScanItem, result: Analysis, unread: frozenset[str]) -> Sight:
+    """Returns what the scan saw of the repository."""
     repository = repositories.find_repository(scan.repository_id)
     linked = {link.project_id for link in repository.links} if repository else set()
     uncertain = result.uncertain | {path for path in unread if is_analyzed(path)}
     return Sight(scan.project_id, scan.root_directory, uncertain, linked, result.asks_for_consent)
 
 
-def _decisions_of(scan: ScanItem) -> Decisions:
+def decisions_of(scan: ScanItem) -> Decisions:
+    """Returns the project's decisions on vendors."""
     return decisions.by_vendor(vendors.list_decisions(scan.project_id))
 
 
-def _discovery(scan: ScanItem, finding: FindingItem, decided: Decisions, attempt: int = 0) -> Discovery:
+def discovery_of(scan: ScanItem, finding: FindingItem, decided: Decisions, attempt: int = 0) -> Discovery:
+    """Returns the finding as an inbox discovery, with the decisions that concern it."""
     discovery = findings.as_discovery(scan, finding)._replace(attempt=attempt)
     return decisions.apply(decided, finding, discovery)
 
@@ -124,7 +127,8 @@ def _with_paths(items: Sequence[HistoryItem]) -> list[HistoryItem]:
     return [completed(it) for it in items]
 
 
-def _issue(scan: ScanItem, finding: Finding, known: HistoryItem, project: Project) -> FindingItem:
+def to_issue(scan: ScanItem, finding: Finding, known: HistoryItem, project: Project) -> FindingItem:
+    """Returns the finding as it is stored. known: its history, which has its fingerprint."""
     place = finding.location
     lines = f"#L{place.start_line}" + (f"-L{place.end_line}" if place.end_line > place.start_line else "")
     location = Location(
@@ -173,9 +177,9 @@ def announce_locked(scan: ScanItem, new_count: int, attempt: int) -> None:
 
 def publish_unlocked(scan: ScanItem) -> None:
     """Publishes all findings of the unlocked scan, and resolves the item that announced them."""
-    decided = _decisions_of(scan)
+    decided = decisions_of(scan)
     for finding in findings.list_findings(scan.scan_id, scan.findings_attempt, scan.visible_count):
-        publish_late(_discovery(scan, finding, decided), scan, finding.fingerprint)
+        publish_late(discovery_of(scan, finding, decided), scan, finding.fingerprint)
     reason = f"The findings of scan {scan.scan_id} were unlocked."
     inbox.withdraw(_notice(scan, 0).item_id, Resolution(scan.scan_id, scan.created_at, reason))
 

@@ -9,16 +9,19 @@ from pathlib import Path
 from controlplane.core.ids import ScanId
 from controlplane.core.settings import settings
 from controlplane.github.client import CodeHost, connect
+from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, PublishScan
 from controlplane.queues.scan_attempt import PermanentFailure, code_host_errors, run_attempt
 from controlplane.store import repositories
 from controlplane.store.leases import Lease
+from controlplane.store.pull_requests import report_entry
 from controlplane.store.repositories import UnknownRepository
 from controlplane.store.scans import execution, reads, reports
 from controlplane.store.scans.items import Coverage, CoveredKind, Failure, ScanItem, UnknownScan
 from scan_execution import analysis, folders, workspace
 from scan_execution.analysis.kinds import with_not_assessed
 from scan_execution.analysis.report import Examine
+from scan_execution.comparison import compare
 from scan_execution.fixes import Project
 from scan_execution.inventory.listing import NOT_ANALYZED, Listing
 from scan_execution.inventory.stocktaking import take_inventory, with_loads
@@ -67,7 +70,12 @@ def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int
     shutil.rmtree(folder, ignore_errors=True)
     with stages.run("publish"):
         scan = reports.with_paid_access(replace(scan, rules_version=analysis.rules_version()))
-        issue_count = publish_findings(scan, lease, result, unpacked.unread, Project.of(inventory))
+        project = Project.of(inventory)
+        if scan.cause.pull_request_number is None:
+            issue_count = publish_findings(scan, lease, result, unpacked.unread, project)
+        else:
+            issue_count, comparison = compare(scan, lease, result, unpacked.unread, project)
+            scan = replace(scan, comparison=comparison)
     coverage = Coverage(unpacked.files, result.files_analyzed, dict(skipped), _kinds(result, listing))
     _complete(scan, lease, len(result.findings), issue_count, coverage)
 
@@ -81,6 +89,12 @@ def _kinds(result: analysis.Analysis, listing: Listing) -> tuple[CoveredKind, ..
 
 def _complete(scan: ScanItem, lease: Lease, finding_count: int, issue_count: int, coverage: Coverage) -> None:
     """Completes the scan. Publishes its other findings first if its report was paid for in the meantime."""
+    number = scan.cause.pull_request_number
+    if number is not None:
+        report = report_entry(scan.repository_id, scan.project_id, number)
+        execution.complete_scan(scan, lease, finding_count, issue_count, coverage, report=report)
+        messages.dispatch(report)
+        return
     try:
         execution.complete_scan(scan, lease, finding_count, issue_count, coverage)
     except execution.ReportPaid:

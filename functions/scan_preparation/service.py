@@ -4,11 +4,12 @@ from collections.abc import Callable
 
 from controlplane.core.ids import ScanRequestId
 from controlplane.core.plans import PLANS
-from controlplane.github.client import CodeHost, connect
+from controlplane.github.reviews import ReviewHost, connect
 from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
 from controlplane.queues.scan_attempt import PermanentFailure, code_host_errors, run_attempt
 from controlplane.store.leases import Lease
+from controlplane.store.pull_requests import report_entry
 from controlplane.store.scans import requests
 from controlplane.store.scans.items import Access, Failure, RequestItem
 from controlplane.store.scans.requests import Subject, Target
@@ -17,11 +18,12 @@ from controlplane.store.scans.requests import Subject, Target
 LEASE_SECONDS = 30
 
 _NOT_LINKED = Failure("REPOSITORY_NOT_LINKED", "The repository is no longer linked to the project. Link it again.")
+_CLOSED = Failure("PULL_REQUEST_CLOSED", "The pull request is closed.")
 _NO_BRANCH = Failure("BRANCH_GONE", "The repository has no production branch: it has no commit yet.")
 
 
-def prepare_scan(message: PrepareScan, connect_host: Callable[[int], CodeHost] = connect) -> None:
-    """Creates a scan of the production branch's head and enqueues it, or fails the request with a reason.
+def prepare_scan(message: PrepareScan, connect_host: Callable[[int], ReviewHost] = connect) -> None:
+    """Creates a scan of the production branch's or pull request's head, or fails the request with a reason.
 
     Raises Postponed, Rejected.
     """
@@ -33,19 +35,31 @@ def prepare_scan(message: PrepareScan, connect_host: Callable[[int], CodeHost] =
         target = _find_target(subject, request, connect_host)
         scan_id = requests.new_scan_id(request.organization_id)
         execution = messages.entry(Queue.SCAN_EXECUTION, ExecuteScan(scan_id=scan_id))
-        access = _access(target, subject.plan if subject else "")
-        requests.start_scan(request, lease, scan_id, target, access=access, message=execution)
-        messages.dispatch(execution)
+        number = request.cause.pull_request_number
+        report = None if number is None else report_entry(request.repository_id, request.project_id, number)
+        access = _access(target, subject.plan if subject else "") if report is None else "full"
+        requests.start_scan(request, lease, scan_id, target, access=access, message=execution, report=report)
+        for entry in (execution, report):
+            if entry is not None:
+                messages.dispatch(entry)
 
     run_attempt(request_id, lambda: requests.acquire_request(request_id, LEASE_SECONDS), prepare)
 
 
-def _find_target(subject: Subject | None, request: RequestItem, connect_host: Callable[[int], CodeHost]) -> Target:
+def _find_target(subject: Subject | None, request: RequestItem, connect_host: Callable[[int], ReviewHost]) -> Target:
     """Returns the repository, branch, and commit to scan. Raises PermanentFailure, Postponed."""
     link = subject.repository.find_link(request.project_id) if subject and subject.project_exists else None
     if subject is None or link is None:
         raise PermanentFailure(_NOT_LINKED)
     repository = subject.repository
+    number = request.cause.pull_request_number
+    if number is not None:
+        with code_host_errors():
+            host = connect_host(repository.installation_id)
+            found = host.get_pull_request(repository.owner, repository.name, number)
+        if not found.is_open:
+            raise PermanentFailure(_CLOSED)
+        return Target(repository, link, found.head_branch, found.head_sha)
     branch = link.production_branch or repository.default_branch
     if branch is None:
         raise PermanentFailure(_NO_BRANCH)

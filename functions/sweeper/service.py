@@ -9,7 +9,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 
 from controlplane.core import clock
 from controlplane.core.observability import describe, logger, metrics
-from controlplane.queues import issue_messages, messages, scan_messages
+from controlplane.queues import issue_messages, messages, scan_messages, scan_starts
 from controlplane.store import cleanup
 from controlplane.store.sweep_runs import Step, SweepRun
 
@@ -20,6 +20,8 @@ STEPS: dict[str, Step] = {
     "ResentMessages": messages.resend,
     "ResumedIssueAttempts": issue_messages.resend_overdue,
     "RecoveredScans": scan_messages.recover_scans,
+    "ScheduledScans": scan_starts.queue_scheduled,
+    "StartedScans": scan_starts.start_queued,
     "FinishedDeletions": cleanup.finish_deletions,
 }
 

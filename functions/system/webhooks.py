@@ -4,7 +4,6 @@ An event only says where to look. `github_events` reads from GitHub what has cha
 what else they contain matters, and messages contain numbers only.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ from controlplane.core import clock
 from controlplane.core.errors import InvalidPayload
 from controlplane.http.webhooks import Delivery
 from controlplane.queues import messages
-from controlplane.queues.messages import HostEvent, HostEventName, Queue
+from controlplane.queues.messages import HostEvent, HostEventName, Queue, ref_digest
 from controlplane.store import deliveries
 
 _RETRIED_SECONDS = 86_400
@@ -80,8 +79,3 @@ def _read(kind: _Kind, content: Mapping[str, Any]) -> HostEvent | None:
         ref=ref_digest(content["ref"]) if kind.event == "push" else None,
         until=int(clock.now()) + _RETRIED_SECONDS,
     )
-
-
-def ref_digest(ref: str) -> str:
-    """Returns what a message contains instead of the name, which may be anything."""
-    return hashlib.sha256(ref.encode(errors="replace")).hexdigest()[:16]

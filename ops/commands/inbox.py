@@ -124,7 +124,7 @@ def reconcile(  # noqa: PLR0917 (Typer passes them by name)
     if number is not None and url is not None:
         confirm(f"Record {url} as the issue of {item}?", yes=yes)
         issue = GithubIssue(number, url, created_at or clock.timestamp())
-        inbox.record_issue(progress.item.item_id, issue)
+        inbox.record_issue(progress.item, issue)
         return Result({"itemId": item, "outcome": "recorded", "number": number, "url": url})
     if progress.attempt is None:
         raise Conflict("This item has no pending issue creation.")

@@ -14,6 +14,8 @@ from controlplane.store.repositories import HostedRepository, Link, RepositoryIt
 from github_events.app import handler
 from local.github.repositories import stable_id
 from local.github.setup import DEMO_NAME, DEMO_OWNER, installation_id
+from scan_execution.app import handler as execute
+from scan_preparation.app import handler as prepare
 from tests.functional.github.conftest import code_host, prepared
 from tests.functional.projects.builders import make_project
 from tests.support.github import POLICY, GitHub
@@ -40,6 +42,13 @@ def _configured(code_host: GitHub, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     client._app.cache_clear()
 
 
+HANDLERS = {
+    Queue.GITHUB_EVENTS: handler,
+    Queue.SCAN_PREPARATION: prepare,
+    Queue.SCAN_EXECUTION: execute,
+}
+
+
 class Events:
     """Sends events to the worker, and delivers its messages."""
 
@@ -57,11 +66,15 @@ class Events:
         )
         messages.send(Queue.GITHUB_EVENTS.value, message.model_dump(by_alias=True))
 
-    def work(self) -> None:
-        """Delivers what is due, and what follows from it, until nothing is."""
-        while due := self.sqs.due(Queue.GITHUB_EVENTS.url):
-            for letter in due:
-                self.sqs.deliver(letter, handler, Queue.GITHUB_EVENTS.dead_letters_url)
+    def work(self, *queues: Queue) -> None:
+        """Delivers what is due in these queues, and what follows from it, until nothing is. By default, in one."""
+        while due := [(queue, it) for queue in queues or (Queue.GITHUB_EVENTS,) for it in self.sqs.due(queue.url)]:
+            for queue, letter in due:
+                self.sqs.deliver(letter, HANDLERS[queue], queue.dead_letters_url)
+
+    def scan(self) -> None:
+        """Delivers what is due in all queues, until nothing is."""
+        self.work(*HANDLERS)
 
     def take(self, event: HostEventName, subject: int | None = None, ref: str | None = None) -> None:
         self.send(event, subject, ref)
@@ -92,6 +105,12 @@ def connect(company: Company, **changes: object) -> RepositoryItem:
 @pytest.fixture
 def repository(company: Company) -> RepositoryItem:
     return connect(company)
+
+
+@pytest.fixture
+def reviewed(company: Company) -> RepositoryItem:
+    """Returns a repository whose pull requests are scanned."""
+    return connect(company, pull_request_scans_enabled=True)
 
 
 def read(repository: RepositoryItem) -> RepositoryItem:

@@ -14,6 +14,8 @@ class Plan:
     requests_per_minute: the rate limit of one API key.
     organization_rate: base of the organization's rate limit, which is a multiple of it (`owner_limits`). Equals
         requests_per_minute, but is also set for plans without API access, because people use those organizations.
+    pull_request_scans: whether pull requests are scanned. Their findings are free to read on every plan that has them.
+    automatic_scans: how many scans of an organization may be running for another one to start by itself.
     """
 
     id: str
@@ -24,6 +26,8 @@ class Plan:
     projects: int
     remove_branding: bool
     full_scans: bool
+    pull_request_scans: bool
+    automatic_scans: int
 
     @property
     def api_keys(self) -> int:
@@ -43,6 +47,8 @@ PLANS: dict[str, Plan] = {
             projects=10,
             remove_branding=False,
             full_scans=False,
+            pull_request_scans=False,
+            automatic_scans=1,
         ),
         Plan(
             id="starter",
@@ -53,6 +59,8 @@ PLANS: dict[str, Plan] = {
             projects=50,
             remove_branding=False,
             full_scans=False,
+            pull_request_scans=True,
+            automatic_scans=2,
         ),
         Plan(
             id="pro",
@@ -63,6 +71,8 @@ PLANS: dict[str, Plan] = {
             projects=200,
             remove_branding=True,
             full_scans=True,
+            pull_request_scans=True,
+            automatic_scans=5,
         ),
         Plan(
             id="enterprise",
@@ -73,6 +83,8 @@ PLANS: dict[str, Plan] = {
             projects=1_000,
             remove_branding=True,
             full_scans=True,
+            pull_request_scans=True,
+            automatic_scans=20,
         ),
     )
 }

@@ -4,6 +4,7 @@ A message has a kind, a version, and ids. It contains no personal data, tokens, 
 and dead letters. The receiver reads everything else from the table.
 """
 
+import hashlib
 import json
 from collections.abc import Mapping
 from enum import StrEnum
@@ -112,6 +113,21 @@ class HostEvent(Message):
     hosted_id: int | None = Field(None, ge=1)
     subject: int | None = Field(None, ge=1)
     ref: str | None = Field(None, pattern=r"^[0-9a-f]{16}$")
+    until: int
+
+
+def ref_digest(ref: str) -> str:
+    """Returns what a message contains instead of the name of a branch, which may be anything."""
+    return hashlib.sha256(ref.encode(errors="replace")).hexdigest()[:16]
+
+
+class ReportPullRequest(Message):
+    """Report on GitHub what is known of the pull request for the project. `store.pull_requests` writes the message."""
+
+    kind: Literal["report-pull-request"] = "report-pull-request"
+    repository_id: str = Field(pattern=_OWNED_ID)
+    project_id: str = Field(pattern=_OWNED_ID)
+    number: int = Field(ge=1)
     until: int
 
 

@@ -12,13 +12,13 @@ from controlplane.github import errors as host
 from controlplane.queues.worker import LeftToSweep, Postponed, Rejected, is_last_delivery
 from controlplane.store import leases
 from controlplane.store.leases import Lease
-from controlplane.store.scans.failures import fail_attempted
+from controlplane.store.scans.failures import CODE_HOST_UNAVAILABLE, fail_attempted
 from controlplane.store.scans.items import Failure, WorkId
 
 _UNAVAILABLE_SECONDS = 30
 
 _INTERNAL_ERROR = Failure("INTERNAL_ERROR", "The scan failed on our side. Start another one.")
-_HOST_UNAVAILABLE = Failure("CODE_HOST_UNAVAILABLE", "The code host could not be reached. Start another scan later.")
+_HOST_UNAVAILABLE = Failure(CODE_HOST_UNAVAILABLE, "The code host could not be reached. Start another scan later.")
 _HOST_FAILURES: dict[type[host.CodeHostError], Failure] = {
     host.RepositoryGone: Failure(
         "REPOSITORY_GONE", "The repository is gone from the code host, or the app may no longer see it."

@@ -112,13 +112,15 @@ class GithubIssue(NamedTuple):
     number: int
     url: str
     created_at: str
+    state: Literal["open", "closed"] = "open"
 
     def to_item(self) -> dict[str, Any]:
-        return {"number": self.number, "url": self.url, "createdAt": self.created_at}
+        stored = {"number": self.number, "url": self.url, "createdAt": self.created_at}
+        return stored if self.state == "open" else {**stored, "state": self.state}
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["number"], item["url"], item["createdAt"])
+        return cls(item["number"], item["url"], item["createdAt"], item.get("state", "open"))
 
 
 class VendorDecision(NamedTuple):

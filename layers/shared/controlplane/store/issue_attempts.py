@@ -23,8 +23,8 @@ from typing import Any, Literal, NamedTuple, Self
 
 from controlplane.core import clock
 from controlplane.core.errors import Forbidden
-from controlplane.core.ids import InboxItemId
-from controlplane.store import inbox, keys
+from controlplane.core.ids import InboxItemId, RepositoryId
+from controlplane.store import inbox, keys, opened_issues
 from controlplane.store.codec import present
 from controlplane.store.inbox_items import GithubIssue, InboxItem
 from controlplane.store.organizations import role_check
@@ -220,10 +220,13 @@ def withdraw(attempt: AttemptItem) -> None:
     refuse(attempt, "withdrawn")
 
 
-def complete(item_id: InboxItemId, marker: str | None, issue: GithubIssue) -> None:
+def complete(
+    item_id: InboxItemId, marker: str | None, issue: GithubIssue, repository_id: RepositoryId | None = None
+) -> None:
     """Records the issue on the item and ends the attempt in any state, because the issue exists.
 
     marker: the marker of the attempt that created it; None if a person reports the issue, which ends any attempt.
+    repository_id: the issue's repository, so that the item follows if the issue is closed.
     Raises IssueExists if the item already has an issue, which it keeps, and AttemptChanged if another attempt is
     pending or the item doesn't exist.
     """
@@ -237,7 +240,7 @@ def complete(item_id: InboxItemId, marker: str | None, issue: GithubIssue) -> No
         when="attribute_exists(pk) AND attribute_not_exists(#githubIssue)",
     )
     try:
-        table.transact({"item": recorded, "attempt": ends})
+        table.transact({"item": recorded, "attempt": ends, **opened_issues.legs(repository_id, issue.number, item_id)})
     except LegFailed as failure:
         if failure.leg == "item" and failure.item is not None:
             raise IssueExists from None

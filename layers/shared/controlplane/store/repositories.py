@@ -18,6 +18,7 @@ from controlplane.store.legs import set_expression
 from controlplane.store.organizations import role_check
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.retry import WriteConflict, retry_on_conflict
+from controlplane.store.scans import schedule
 from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, StoreError, Update, table
 
 MAX_LINKS = 10
@@ -350,6 +351,7 @@ def _change_links(
             **_check_admin(repository_id, caller_id),
             "project": Check(keys.project(*project_id.location), "attribute_exists(pk)"),
             "repository": _replace_links(repository, links),
+            **_schedule_leg(repository_id, next(link for link in links if link.project_id == project_id)),
         }
         try:
             _transact(legs)
@@ -359,6 +361,13 @@ def _change_links(
         return replace(repository, links=links)
 
     return retry_on_conflict(write, "the repository")
+
+
+def _schedule_leg(repository_id: RepositoryId, link: Link) -> dict[str, Leg]:
+    """Returns the leg that makes the sweep start the link's next scheduled scan, if it has a schedule."""
+    if link.schedule is None:
+        return {}
+    return {"schedule": schedule.entry_leg(link.schedule, repository_id, link.project_id)}
 
 
 def _check_admin(repository_id: RepositoryId, caller_id: str | None) -> dict[str, Leg]:

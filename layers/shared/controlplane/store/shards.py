@@ -15,6 +15,10 @@ import zlib
 OUTBOX = 64
 # A watch is below 1 KB: its Put and its Delete are both in a transaction, 2 units each. 40,000 units, 625 a shard.
 SCAN_WATCH = 64
+# An entry is below 1 KB: its Put and its Delete are in transactions, 2 units each. 40,000 units, 625 a shard.
+SCAN_QUEUE = 64
+# The same: a scheduled scan replaces its entry by the next one.
+SCAN_SCHEDULE = 64
 # A note is below 1 KB: its Put in a transaction takes 2 units and its Delete 1. 30,000 units, 469 a shard.
 DELETIONS = 64
 # A report's item in the day's partition is below 1 KB, because a longer report has its texts in a separate partition:

@@ -189,6 +189,50 @@ def finding_history_pk(repository_id: str) -> str:
     return f"REPO#{repository_id}"
 
 
+# A pull request that is scanned for a project, with what we reported on it. `checks` are the check runs by commit, and
+# `creating` names what was last sent to be created, and when, until its id is known.
+# {pk: REPO#rep_2f…, sk: PULL#0000000012#01j…, number: 12, projectId: prj_2f…, headSha: 1f0c…, marker: 4f…,
+#  requestId: spr_2f…, scanId: scn_2f…, checks: {1f0c…: {id: 88, shown: completed}}, commentId: 99, comment: 77ab…,
+#  creating: {what: check, sentAt: 1790000000}, claim: 9b1c…, claimedUntil: 1790000120}
+def pull_request(repository_id: str, number: int, project_local: str) -> Key:
+    return Key(finding_history_pk(repository_id), f"{pull_request_prefix(number)}{project_local}")
+
+
+def pull_request_prefix(number: int) -> str:
+    return f"PULL#{number:010d}#"
+
+
+# The inbox item that an issue of the repository was opened for.
+# {pk: REPO#rep_2f…, sk: ISSUE#0000000007, itemId: inb_2f…}
+def opened_issue(repository_id: str, number: int) -> Key:
+    return Key(finding_history_pk(repository_id), f"ISSUE#{number:010d}")
+
+
+# A scan that is to start once the repository has no other: the newest of its kind. `subject` is PRODUCTION, or a pull
+# request.
+# {pk: SCANQUEUE#17, sk: rep_2f…#01j…#PRODUCTION, repositoryId: rep_2f…, projectId: prj_2f…, trigger: push,
+#  queuedAt: 2026-…, notBefore: 1790000000}
+def queued_scan(repository_id: str, project_local: str, subject: str) -> Key:
+    return Key(scan_queue_pk(repository_id), f"{repository_id}#{project_local}#{subject}")
+
+
+def scan_queue_pk(repository_id: str) -> str:
+    return f"SCANQUEUE#{shard_of(repository_id, shards.SCAN_QUEUE)}"
+
+
+SCAN_QUEUE_PKS = tuple(f"SCANQUEUE#{shard}" for shard in range(shards.SCAN_QUEUE))
+
+
+# The next scheduled scan of a link. One whose time isn't one of the link's schedule anymore has no effect.
+# {pk: SCANSCHEDULE#17, sk: 2026-03-04T05:16:00.000Z#rep_2f…#01j…, repositoryId: rep_2f…, projectId: prj_2f…}
+def scheduled_scan(at: str, repository_id: str, project_local: str) -> Key:
+    shard = shard_of(repository_id, shards.SCAN_SCHEDULE)
+    return Key(f"SCANSCHEDULE#{shard}", f"{at}#{repository_id}#{project_local}")
+
+
+SCAN_SCHEDULE_PKS = tuple(f"SCANSCHEDULE#{shard}" for shard in range(shards.SCAN_SCHEDULE))
+
+
 # Makes the sweep check on a request, then on its scan, from that time until either has ended.
 # {pk: SCANWATCH#17, sk: 2026-03-04T05:16:07.000Z#spr_2f…, requestId: spr_2f…, repositoryId: rep_2f…}
 def scan_watch(at: str, request_id: str) -> Key:

@@ -42,6 +42,12 @@ def delivery(delivery_id: str) -> Key:
     return Key(f"DELIVERY#{delivery_id}", "DELIVERY")
 
 
+# Until when the code host limits the requests of an installation.
+# {pk: HOSTLIMIT#4711, sk: HOSTLIMIT, until: 1790000060, expiresAt: 1790000060}
+def host_limit(installation_id: int) -> Key:
+    return Key(f"HOSTLIMIT#{installation_id}", "HOSTLIMIT")
+
+
 def outbox_pk(shard: int) -> str:
     return f"OUTBOX#{shard}"
 

@@ -9,6 +9,7 @@ from controlplane.core.settings import settings
 from controlplane.store import deletions, leases
 from controlplane.store.leases import Lease
 from controlplane.store.legs import set_expression
+from controlplane.store.outbox import Entry
 from controlplane.store.scans import reports
 from controlplane.store.scans.failures import free_repository
 from controlplane.store.scans.inventories import Inventory
@@ -70,10 +71,19 @@ def _progress(lease: Lease, stage: Stage, stage_status: str, reached: int, files
     return Update(lease.key, "SET #progress = :progress", f"{leases.HELD} AND #status = :running", values)
 
 
-def complete_scan(scan: ScanItem, lease: Lease, finding_count: int, issue_count: int, coverage: Coverage) -> ScanItem:
+def complete_scan(
+    scan: ScanItem,
+    lease: Lease,
+    finding_count: int,
+    issue_count: int,
+    coverage: Coverage,
+    *,
+    report: Entry | None = None,
+) -> ScanItem:
     """Completes the scan with the findings that the lease's attempt has stored, and frees the repository.
 
-    A background job then sets when the findings of the repository's earlier scans expire.
+    report: the message that reports a pull request's scan. Any other scan supersedes the earlier ones: a background job
+    then sets when their findings expire.
     If no issue is locked, unlocking costs nothing. Raises leases.LeaseLost, and ReportPaid without completing.
     """
     completed = replace(
@@ -99,7 +109,7 @@ def complete_scan(scan: ScanItem, lease: Lease, finding_count: int, issue_count:
         "repository": free_repository(scan.repository_id, scan.request_id),
         "watch": Delete(watch_key(scan.request_id)),
         **reports.completion_legs(completed),
-        **({"supersedes": deletions.work_item(scan.scan_id)} if settings.finding_retention_days else {}),
+        **_following_legs(scan, report),
     }
     try:
         table.transact(legs)
@@ -110,6 +120,12 @@ def complete_scan(scan: ScanItem, lease: Lease, finding_count: int, issue_count:
         if stored is None or stored.get("claim") != lease.claim or stored["status"] != "completed":
             raise leases.LeaseLost from None
     return completed
+
+
+def _following_legs(scan: ScanItem, report: Entry | None) -> dict[str, Leg]:
+    if report is not None:
+        return {"message": report.leg}
+    return {"supersedes": deletions.work_item(scan.scan_id)} if settings.finding_retention_days else {}
 
 
 def _completed_attributes(scan: ScanItem) -> dict[str, Any]:
@@ -124,5 +140,6 @@ def _completed_attributes(scan: ScanItem) -> dict[str, Any]:
         "unlockCredits",
         "access",
         "rulesVersion",
+        "comparison",
     )
     return {**scan.status_attributes("completed"), **{name: item[name] for name in names if name in item}}

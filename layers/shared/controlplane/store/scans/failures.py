@@ -13,12 +13,17 @@ from controlplane.core.ids import RepositoryId, ScanRequestId
 from controlplane.store import keys, leases
 from controlplane.store.leases import Lease
 from controlplane.store.legs import set_expression
+from controlplane.store.pull_requests import report_entry
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.scans.items import Failure, RequestItem, ScanItem, Work, WorkId, watch_key
+from controlplane.store.scans.queue import QueuedScan
 from controlplane.store.scans.reads import find_work
-from controlplane.store.table import ConditionFailed, Delete, Leg, LegFailed, Update, table
+from controlplane.store.table import ConditionFailed, Delete, Leg, LegFailed, Put, Update, table
 
 _ABANDONED = Failure("ABANDONED", "The scan did not come to an end. Start another one.")
+_SUPERSEDED = Failure("SUPERSEDED", "A newer commit was pushed, or the pull request was closed.")
+CODE_HOST_UNAVAILABLE = "CODE_HOST_UNAVAILABLE"
+_RETRY_SECONDS = 300
 _DELETED = Failure("DELETED", "The project, repository or organization was deleted.")
 
 
@@ -65,9 +70,25 @@ def fail_deleted[W: (RequestItem, ScanItem)](work: W) -> W:
     return retry_on_conflict(attempt, "the scan")
 
 
-def _fail(work: Work, failure: Failure, when: str, values: Mapping[str, Any]) -> None:
+def cancel_superseded(work: Work) -> bool:
+    """Ends the work of a pull request for a newer commit, or because it was closed. Returns False if it has ended.
+
+    Its worker, if there is one, loses its lease with that.
+    """
+    try:
+        _fail(work, _SUPERSEDED, "attribute_exists(pk)", {}, canceled=True)
+    except leases.LeaseLost:
+        return False
+    return True
+
+
+def _fail(work: Work, failure: Failure, when: str, values: Mapping[str, Any], *, canceled: bool = False) -> None:
     """Ends the work once, and only if it is unended and the condition `when` holds. Raises leases.LeaseLost."""
-    changed = {"failure": failure.to_item(), "completedAt": clock.timestamp(), **work.failed_attributes()}
+    changed = {
+        "failure": failure.to_item(),
+        "completedAt": clock.timestamp(),
+        **work.ended_attributes(canceled=canceled),
+    }
     legs: dict[str, Leg] = {
         "item": Update(
             work.key,
@@ -78,11 +99,24 @@ def _fail(work: Work, failure: Failure, when: str, values: Mapping[str, Any]) ->
         # A failed scan doesn't use up the free preview.
         "repository": free_repository(work.repository_id, work.request_id, restores_preview=work.is_preview),
         "watch": Delete(watch_key(work.request_id)),
+        **_automatic_legs(work, failure),
     }
     try:
         table.transact(legs)
     except LegFailed:
         raise leases.LeaseLost from None
+
+
+def _automatic_legs(work: Work, failure: Failure) -> dict[str, Leg]:
+    """Returns the legs for a scan that nobody waits for: start it again if the code host was down, and report it."""
+    legs: dict[str, Leg] = {}
+    cause = work.cause
+    if failure.code == CODE_HOST_UNAVAILABLE and (cause.retry_until or 0) > clock.now():
+        again = QueuedScan.of(work.repository_id, work.project_id, cause, wait_seconds=_RETRY_SECONDS)
+        legs["again"] = Put(again.to_item())
+    if cause.pull_request_number is not None:
+        legs["report"] = report_entry(work.repository_id, work.project_id, cause.pull_request_number).leg
+    return legs
 
 
 def _fail_without_repository[W: (RequestItem, ScanItem)](work: W) -> W:

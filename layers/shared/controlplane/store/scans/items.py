@@ -15,6 +15,7 @@ from controlplane.store import keys
 from controlplane.store.codec import present
 from controlplane.store.keys import Key
 from controlplane.store.leases import LeaseState
+from controlplane.store.scans.causes import MANUAL, Cause, Comparison
 
 RequestStatus = Literal["starting", "started", "failed"]
 Status = Literal["queued", "running", "completed", "failed", "canceled"]
@@ -137,6 +138,7 @@ class RequestItem:
     lease: LeaseState = field(default_factory=LeaseState)
     # When the sweep last enqueued it again.
     queued_at: str | None = None
+    cause: Cause = MANUAL
 
     @property
     def organization_id(self) -> str:
@@ -162,7 +164,7 @@ class RequestItem:
         """Returns the attributes that change with the status."""
         return {"status": status}
 
-    def failed_attributes(self) -> dict[str, Any]:
+    def ended_attributes(self, *, canceled: bool = False) -> dict[str, Any]:  # noqa: ARG002 (a request only fails)
         """Returns the attributes that change when the request fails, except the failure and its time."""
         return self.status_attributes("failed")
 
@@ -177,6 +179,7 @@ class RequestItem:
             "requestedBy": self.requested_by,
             "createdAt": self.created_at,
             **self.lease.to_item(),
+            **self.cause.to_item(),
             **present(
                 scanId=self.scan_id,
                 failure=self.failure and self.failure.to_item(),
@@ -197,6 +200,7 @@ class RequestItem:
             failure=Failure.from_item(item["failure"]) if item.get("failure") else None,
             lease=LeaseState.from_item(item),
             queued_at=item.get("queuedAt"),
+            cause=Cause.from_item(item),
         )
 
 
@@ -232,6 +236,9 @@ class ScanItem:
     queued_at: str | None = None
     # The version of the rules that produced the findings; None until completed, and in scans of earlier releases.
     rules_version: str | None = None
+    cause: Cause = MANUAL
+    # Of a pull request's completed scan.
+    comparison: Comparison | None = None
 
     @property
     def organization_id(self) -> str:
@@ -290,10 +297,10 @@ class ScanItem:
             keys.SCANS_BY_REPOSITORY_AND_STATUS.pk: f"{self.repository_id}#{status}",
         }
 
-    def failed_attributes(self) -> dict[str, Any]:
-        """Returns the attributes that change when the scan fails, except the failure and its time."""
+    def ended_attributes(self, *, canceled: bool = False) -> dict[str, Any]:
+        """Returns the attributes that change when the scan fails or is canceled, except the reason and its time."""
         progress = self.progress._replace(stage_status="failed", analyzed_files=None, files_to_analyze=None)
-        return {**self.status_attributes("failed"), "progress": progress.to_item()}
+        return {**self.status_attributes("canceled" if canceled else "failed"), "progress": progress.to_item()}
 
     def to_item(self) -> dict[str, Any]:
         return {
@@ -313,7 +320,9 @@ class ScanItem:
             "createdAt": self.created_at,
             **self.lease.to_item(),
             **self.status_attributes(self.status),
+            **self.cause.to_item(),
             **present(
+                comparison=self.comparison and self.comparison.to_item(),
                 unlockCredits=self.unlock_credits,
                 findingCount=self.finding_count,
                 issueCount=self.issue_count,
@@ -356,6 +365,8 @@ class ScanItem:
             lease=LeaseState.from_item(item),
             queued_at=item.get("queuedAt"),
             rules_version=item.get("rulesVersion"),
+            cause=Cause.from_item(item),
+            comparison=Comparison.from_item(item["comparison"]) if item.get("comparison") else None,
         )
 
 

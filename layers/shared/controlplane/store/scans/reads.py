@@ -17,6 +17,8 @@ from controlplane.store.scans.items import (
 )
 from controlplane.store.table import PRIMARY, table
 
+_PAGE = 100
+
 
 class ScanPage(NamedTuple):
     scans: list[ScanItem]
@@ -54,6 +56,25 @@ def get_active_work(repository: Mapping[str, Any]) -> Work:
     if work is None:
         raise LookupError("a repository names a scan that does not exist")
     return work
+
+
+def find_production_scan(repository_id: RepositoryId, project_id: str, *, completed: bool = False) -> ScanItem | None:
+    """Returns the project's newest scan that isn't of a pull request, or the newest completed one.
+
+    The index lags behind the latest writes.
+    """
+    index, pk = keys.SCANS_BY_REPOSITORY, str(repository_id)
+    if completed:
+        index, pk = keys.SCANS_BY_REPOSITORY_AND_STATUS, f"{repository_id}#completed"
+    after: str | None = None
+    while True:
+        page = table.query(pk, prefix=keys.SCAN_PREFIX, newest_first=True, after=after, limit=_PAGE, index=index)
+        for scan in map(ScanItem.from_item, page.items):
+            if scan.project_id == project_id and scan.cause.pull_request_number is None:
+                return scan
+        after = page.next_sk
+        if after is None:
+            return None
 
 
 def list_scans(

@@ -7,11 +7,12 @@ from controlplane.core import clock, ids
 from controlplane.core.errors import ApiError
 from controlplane.core.ids import ScanId, ScanRequestId
 from controlplane.core.plans import SCAN_UNLOCK_CREDITS
-from controlplane.store import keys, leases
+from controlplane.store import keys, leases, pull_requests
 from controlplane.store.leases import Lease
 from controlplane.store.outbox import Entry
 from controlplane.store.repositories import Link, ProjectGone, RepositoryItem, UnknownRepository
 from controlplane.store.retry import WriteConflict, retry_on_conflict
+from controlplane.store.scans.causes import MANUAL, Cause
 from controlplane.store.scans.failures import fail_abandoned
 from controlplane.store.scans.items import STAGES, Access, Progress, RequestItem, ScanItem, watch_key, work_key
 from controlplane.store.scans.reads import get_active_work
@@ -41,9 +42,11 @@ def create_request(
     message: Entry,
     requested_by: str,
     extra_legs: Mapping[str, Leg] | None = None,
+    cause: Cause = MANUAL,
 ) -> RequestItem:
     """Creates a request to scan the linked project, with its preparation message. `extra_legs` precede these.
 
+    requested_by: the person's ID; empty if no person did.
     Raises ScanInProgress, ProjectGone, UnknownRepository.
     """
     request = RequestItem(
@@ -53,6 +56,7 @@ def create_request(
         status="starting",
         requested_by=requested_by,
         created_at=clock.timestamp(),
+        cause=cause,
     )
     legs = {**(extra_legs or {}), **_request_legs(request), "message": message.leg}
 
@@ -146,13 +150,23 @@ def new_scan_id(organization_id: str) -> ScanId:
 
 
 def start_scan(
-    request: RequestItem, lease: Lease, scan_id: ScanId, target: Target, *, access: Access, message: Entry
+    request: RequestItem,
+    lease: Lease,
+    scan_id: ScanId,
+    target: Target,
+    *,
+    access: Access,
+    message: Entry,
+    report: Entry | None = None,
 ) -> ScanItem:
-    """Creates the request's scan, with its execution message. Raises leases.LeaseLost.
+    """Creates the request's scan, with its execution message, and the message that reports a pull request's scan.
 
-    `access` must be `free-preview` if and only if the repository hasn't used its free preview.
+    Raises leases.LeaseLost.
+    `access` must be `free-preview` if and only if the repository hasn't used its free preview. A pull
+    request's scan never uses it.
     """
     scan = _new_scan(request, scan_id, target, access)
+    number = request.cause.pull_request_number
     legs: dict[str, Leg] = {
         "request": Update(
             lease.key,
@@ -160,15 +174,15 @@ def start_scan(
             f"{leases.HELD} AND #status = :starting",
             {"started": "started", "starting": "starting", "scan": scan_id, "claim": lease.claim},
         ),
-        "repository": Update(
-            keys.repository(*request.repository_id.location),
-            "SET #activeScanId = :scan, #previewUsed = :true",
-            "#activeRequestId = :request AND #previewUsed = :used",
-            {"scan": scan_id, "request": request.request_id, "used": not scan.is_preview, "true": True},
-        ),
+        "repository": _activate(request, scan),
         "scan": Put(scan.to_item(), "attribute_not_exists(pk)"),
         "message": message.leg,
     }
+    if number is not None:
+        key = keys.pull_request(request.repository_id, number, request.project_id.local)
+        legs["pullRequest"] = pull_requests.started_leg(key, request.request_id, scan_id, scan.head_commit_sha)
+    if report is not None:
+        legs["report"] = report.leg
     try:
         table.transact(legs)
     except LegFailed as failure:
@@ -176,6 +190,17 @@ def start_scan(
         if stored is None or stored.get("scanId") != scan_id:
             raise leases.LeaseLost from None
     return scan
+
+
+def _activate(request: RequestItem, scan: ScanItem) -> Update:
+    """Returns the leg that makes the scan the repository's active one. A pull request's leaves the preview alone."""
+    key = keys.repository(*request.repository_id.location)
+    values = {"scan": scan.scan_id, "request": request.request_id}
+    change, when = "SET #activeScanId = :scan", "#activeRequestId = :request"
+    if request.cause.pull_request_number is not None:
+        return Update(key, change, when, values)
+    values |= {"used": not scan.is_preview, "true": True}
+    return Update(key, f"{change}, #previewUsed = :true", f"{when} AND #previewUsed = :used", values)
 
 
 def _new_scan(request: RequestItem, scan_id: ScanId, target: Target, access: Access) -> ScanItem:
@@ -193,5 +218,6 @@ def _new_scan(request: RequestItem, scan_id: ScanId, target: Target, access: Acc
         access=access,
         unlock_credits=None if access == "full" else SCAN_UNLOCK_CREDITS,
         progress=Progress(STAGES[0], "pending", 0),
+        cause=request.cause,
         created_at=clock.timestamp(),
     )

@@ -1,0 +1,124 @@
+"""What a pull request's report says: the state of its check run, annotations, and the comment."""
+
+from typing import NamedTuple
+
+from controlplane.core.ids import ScanId
+from controlplane.github.reviews import TEXT_LIMIT, Annotation, CheckState
+from controlplane.store.pull_requests import PullRequestItem
+from controlplane.store.repositories import RepositoryItem
+from controlplane.store.scans import findings, queue, reads
+from controlplane.store.scans.causes import Cause
+from controlplane.store.scans.findings import FindingItem
+from controlplane.store.scans.items import ScanItem, UnknownScan
+
+QUEUED = ("Waiting", "The scan of this commit starts when the repository has no other.")
+SUPERSEDED = CheckState(
+    "completed", "Canceled", "A newer commit was pushed, or the pull request was closed.", "cancelled"
+)
+_MOST_ANNOTATIONS = 200
+_MOST_LISTED = 50
+_LEVELS = {"P0": "failure", "P1": "failure", "P2": "warning", "P3": "notice"}
+
+
+class Outcome(NamedTuple):
+    """What is shown. comment: None until the scan is completed."""
+
+    state: CheckState
+    annotations: tuple[Annotation, ...] = ()
+    comment: str | None = None
+
+
+def outcome_of(item: PullRequestItem, repository: RepositoryItem) -> Outcome:
+    """Returns what is known of the pull request's head commit."""
+    if item.scan_id is not None:
+        try:
+            return _of_scan(reads.get_scan(item.scan_id), repository)
+        except UnknownScan:
+            return Outcome(SUPERSEDED)
+    if item.closed:
+        return Outcome(SUPERSEDED)
+    if item.request_id is not None:
+        request = reads.find_work(item.request_id)
+        if request is not None and request.failure is not None:
+            return Outcome(_not_scanned(request.failure.message))
+    elif not queue.is_queued(item.repository_id, item.project_id, Cause("pull_request", item.number)):
+        return Outcome(_not_scanned("Pull requests of this project aren't scanned anymore."))
+    return Outcome(CheckState("queued", *QUEUED))
+
+
+def _not_scanned(reason: str) -> CheckState:
+    return CheckState("completed", "Not scanned", reason, "neutral")
+
+
+def _of_scan(scan: ScanItem, repository: RepositoryItem) -> Outcome:
+    if scan.status == "canceled":
+        return Outcome(SUPERSEDED)
+    if scan.status == "failed":
+        return Outcome(_not_scanned(scan.failure.message if scan.failure else "The scan failed."))
+    if scan.is_open:
+        return Outcome(CheckState("in_progress", "Scanning", "The scan of this commit is running."))
+    new = findings.list_findings(scan.scan_id, scan.findings_attempt, scan.issue_count or 0)
+    link = repository.find_link(scan.project_id)
+    threshold = link.failure_threshold if link else "P0"
+    comparison = scan.comparison
+    if comparison is None or comparison.base_scan_id is None:
+        title = "Nothing to compare with"
+        summary = "The production branch has no completed scan yet, so it isn't known which findings are new."
+        return Outcome(CheckState("completed", title, summary, "neutral"), comment=f"### {title}\n\n{summary}")
+    failing = [finding for finding in new if finding.priority <= threshold]
+    title = _counted(len(new), "new finding")
+    if comparison.fixed_count:
+        title += f", {comparison.fixed_count} fixed"
+    text = _text(scan, new, _fixed(scan))
+    state = CheckState("completed", title, text, "failure" if failing else "success")
+    return Outcome(state, tuple(map(_annotation, new[:_MOST_ANNOTATIONS])), f"### {title}\n\n{text}")
+
+
+def _fixed(scan: ScanItem) -> list[FindingItem]:
+    """Returns the findings that the pull request fixes, except those that the organization can't read."""
+    comparison = scan.comparison
+    if comparison is None or not comparison.fixed:
+        return []
+    try:
+        base = reads.get_scan(ScanId.stored(comparison.base_scan_id or ""))
+    except UnknownScan:
+        return []
+    readable = findings.list_findings(base.scan_id, base.findings_attempt, base.visible_count)
+    return [finding for finding in readable if finding.fingerprint in comparison.fixed]
+
+
+def _text(scan: ScanItem, new: list[FindingItem], fixed: list[FindingItem]) -> str:
+    lines = []
+    if new:
+        lines += ["**New**", "", *map(_line, new[:_MOST_LISTED])]
+        if len(new) > _MOST_LISTED:
+            lines.append(f"- and {len(new) - _MOST_LISTED} more")
+        lines.append("")
+    count = scan.comparison.fixed_count if scan.comparison else 0
+    if count:
+        lines += ["**Fixed**", "", *map(_line, fixed)]
+        if count > len(fixed):
+            lines.append(f"- {'and ' if fixed else ''}{count - len(fixed)} more")
+        lines.append("")
+    if not lines:
+        lines = ["This change adds no findings.", ""]
+    lines.append(f"Scanned commit {scan.head_commit_sha[:7]}, compared with the last scan of the production branch.")
+    return "\n".join(lines)[:TEXT_LIMIT]
+
+
+def _line(finding: FindingItem) -> str:
+    place = finding.location
+    # A backtick would end the code, and the rest of the path would be read as Markdown.
+    path = place.path.replace("`", "'")
+    return f"- {finding.priority} {finding.title} (`{path}`, line {place.start_line})"
+
+
+def _annotation(finding: FindingItem) -> Annotation:
+    place = finding.location
+    message = f"{finding.description}\n\n{finding.remediation}"
+    level = _LEVELS.get(finding.priority, "notice")
+    return Annotation(place.path, place.start_line, place.end_line, level, finding.title, message)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count or 'No'} {noun}{'' if count == 1 else 's'}"

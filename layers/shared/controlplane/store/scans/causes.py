@@ -1,0 +1,58 @@
+"""What starts a scan: a person, a push, a schedule, or a pull request."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, Self
+
+from controlplane.store.codec import present
+
+Trigger = Literal["manual", "push", "scheduled", "pull_request"]
+
+
+class Cause(NamedTuple):
+    """What started a scan. retry_until: when a scan that nobody waits for isn't started again, in Unix seconds."""
+
+    trigger: Trigger = "manual"
+    pull_request_number: int | None = None
+    retry_until: int | None = None
+
+    @property
+    def is_manual(self) -> bool:
+        return self.trigger == "manual"
+
+    @property
+    def subject(self) -> str:
+        """What a newer scan replaces an older one of."""
+        number = self.pull_request_number
+        return "PRODUCTION" if number is None else f"PULL{number:010d}"
+
+    def to_item(self) -> dict[str, Any]:
+        return present(
+            trigger=None if self.is_manual else self.trigger,
+            pullRequestNumber=self.pull_request_number,
+            retryUntil=self.retry_until,
+        )
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(item.get("trigger", "manual"), item.get("pullRequestNumber"), item.get("retryUntil"))
+
+
+MANUAL = Cause()
+
+
+class Comparison(NamedTuple):
+    """A pull request's findings compared with those of the production branch.
+
+    base_scan_id: None if there is no scan to compare with. fixed: the fingerprints of the first fixed findings.
+    """
+
+    base_scan_id: str | None
+    fixed_count: int = 0
+    fixed: tuple[str, ...] = ()
+
+    def to_item(self) -> dict[str, Any]:
+        return {"fixedCount": self.fixed_count, "fixed": self.fixed, **present(baseScanId=self.base_scan_id)}
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(item.get("baseScanId"), item["fixedCount"], tuple(item["fixed"]))

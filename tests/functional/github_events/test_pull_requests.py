@@ -1,0 +1,279 @@
+"""Scans of pull requests: what is scanned, what is reported, and what is canceled."""
+
+import pytest
+
+from controlplane.queues import messages, scan_starts
+from controlplane.queues.messages import PrepareScan, Queue
+from controlplane.store import pull_requests, repositories
+from controlplane.store.pull_requests import PullRequestItem
+from controlplane.store.repositories import RepositoryItem
+from controlplane.store.scans import reads
+from controlplane.store.scans.items import ScanItem
+from local.github.faults import Fault
+from local.github.pull_requests import CheckRun, Comment
+from tests.functional.github_events.conftest import DEMO, INSTALLATION, Events, connect
+from tests.support.api import Api
+from tests.support.audits import make_request, make_scan, stored_repository
+from tests.support.github import GitHub
+from tests.support.sqs import FakeSqs
+from tests.support.sweeping import swept
+from tests.support.world import Company, World, table_dump
+
+TRACKER = '<script async src="https://www.googletagmanager.com/gtag/js?id=G-1"></script>'
+PAGE = f"<!doctype html><html><head>{TRACKER}</head><body></body></html>"
+CHECKS = "POST /repos/{owner}/{repo}/check-runs"
+COMMENTS = "POST /repos/{owner}/{repo}/issues/{issue_number}/comments"
+
+
+def scans_of(repository: RepositoryItem) -> list[ScanItem]:
+    """Returns the repository's scans, the newest first."""
+    page = reads.list_scans(repository.organization_id, 100, None, repository.repository_id)
+    return page.scans
+
+
+def scan_production(events: Events, repository: RepositoryItem) -> None:
+    request_id = make_request(repositories.get_repository(repository.repository_id))
+    messages.send(Queue.SCAN_PREPARATION.value, PrepareScan(request_id=request_id).model_dump(by_alias=True))
+    events.scan()
+    assert scans_of(repository)[0].status == "completed"
+
+
+def checks(code_host: GitHub) -> list[CheckRun]:
+    return code_host.stand_in.reviews.read(*DEMO).check_runs
+
+
+def comments(code_host: GitHub) -> list[Comment]:
+    return code_host.stand_in.reviews.read(*DEMO).comments
+
+
+def open_one(code_host: GitHub, **options: str) -> int:
+    opened = code_host.stand_in.open_pull_request(*DEMO, "A change", {"new.html": PAGE}, **options)
+    return opened.pull_request.number
+
+
+def item_of(repository: RepositoryItem, number: int) -> PullRequestItem:
+    found = pull_requests.find(repository.repository_id, repository.links[0].project_id, number)
+    assert found is not None
+    return found
+
+
+class TestScan:
+    def test_only_new_findings_count_and_the_report_says_what_was_fixed(  # noqa: PLR0917
+        self, events: Events, reviewed: RepositoryItem, code_host: GitHub, api: Api, company: Company, now
+    ):
+        scan_production(events, reviewed)
+        now.advance(1)
+        production = scans_of(reviewed)[0]
+        changed = {"new.html": PAGE, "index.html": "<!doctype html><title>Nothing is loaded</title>"}
+        opened = code_host.stand_in.open_pull_request(*DEMO, "A change", changed)
+        number = opened.pull_request.number
+        events.take("pull_request", number)
+        assert [(it.head_sha, it.status) for it in checks(code_host)] == [(opened.head, "queued")]
+        events.scan()
+        scan = scans_of(reviewed)[0]
+        assert (scan.head_commit_sha, scan.status, scan.access) == (opened.head, "completed", "full")
+        shown = api.get(f"/v1/code-audit/scans/{scan.scan_id}", company.owner.token).data
+        assert (shown["trigger"], shown["pullRequestNumber"]) == ("pull_request", number)
+        listed = api.get(f"/v1/code-audit/scans/{scan.scan_id}/issues", company.owner.token).data["issues"]
+        assert {it["location"]["path"] for it in listed} == {"new.html"}
+        (check,) = checks(code_host)
+        assert (check.status, check.conclusion) == ("completed", "failure")
+        assert {it["path"] for it in check.annotations} == {"new.html"}
+        assert scan.comparison is not None
+        assert scan.comparison.base_scan_id == production.scan_id
+        assert scan.comparison.fixed_count > 0
+        assert "**Fixed**" in check.output["summary"]
+        (comment,) = comments(code_host)
+        assert "**Fixed**" in comment.body
+        assert "new.html" in comment.body
+
+        # A newer commit changes the same comment, and gets a check run of its own.
+        code_host.stand_in.push(*DEMO, number, {"new.html": "<!doctype html>"})
+        events.take("pull_request", number)
+        events.scan()
+        assert [(it.status, it.conclusion) for it in checks(code_host)] == [
+            ("completed", "failure"),
+            ("completed", "success"),
+        ]
+        (edited,) = comments(code_host)
+        assert edited.comment_id == comment.comment_id
+        assert "new.html" not in edited.body
+
+    def test_neither_the_inbox_nor_the_history_nor_the_preview_nor_credits_change(
+        self, events: Events, reviewed: RepositoryItem, code_host: GitHub, api: Api, company: Company
+    ):
+        before = {it["pk"]["S"] + it["sk"]["S"] for it in table_dump()}
+        events.take("pull_request", open_one(code_host, fork="stranger"))
+        events.scan()
+        (check,) = checks(code_host)
+        assert check.conclusion == "neutral"
+        assert api.get("/v1/inbox", company.owner.token).data == []
+        assert not repositories.get_repository(reviewed.repository_id).preview_used
+        kinds = {it["sk"]["S"].partition("#")[0] for it in table_dump() if it["pk"]["S"] + it["sk"]["S"] not in before}
+        assert kinds.isdisjoint({"FP", "INBOX", "LEDGER"})
+
+    def test_nothing_runs_on_the_free_plan_or_if_the_link_does_not_want_it(
+        self, events: Events, code_host: GitHub, world: World
+    ):
+        connect(world.company("free"), pull_request_scans_enabled=True)
+        connect(world.company("pro"), pull_request_scans_enabled=False)
+        starter = connect(world.company("starter"), pull_request_scans_enabled=True)
+        events.take("pull_request", open_one(code_host))
+        assert len(checks(code_host)) == 1
+        assert [len(events.sqs.at(queue.url)) for queue in (Queue.SCAN_PREPARATION, Queue.GITHUB_EVENTS)] == [1, 0]
+        assert reads.get_active_work(stored_repository(starter)).cause.trigger == "pull_request"
+
+    def test_the_links_threshold_decides_which_findings_fail(self, events: Events, company: Company, code_host, now):
+        repository = connect(company, pull_request_scans_enabled=True, failure_threshold="P0")
+        scan_production(events, repository)
+        now.advance(1)
+        video = '<!doctype html><iframe src="https://www.youtube.com/embed/1"></iframe>'
+        opened = code_host.stand_in.open_pull_request(*DEMO, "A change", {"new.html": video})
+        events.take("pull_request", opened.pull_request.number)
+        events.scan()
+        (check,) = checks(code_host)
+        assert (check.conclusion, len(check.annotations) > 0) == ("success", True)
+
+
+class TestNewest:
+    def test_a_newer_push_cancels_the_scan_of_the_older_one(
+        self, events: Events, reviewed: RepositoryItem, code_host: GitHub, now
+    ):
+        number = open_one(code_host)
+        events.take("pull_request", number)
+        events.work(Queue.SCAN_PREPARATION, Queue.GITHUB_EVENTS)
+        assert scans_of(reviewed)[0].status == "queued"
+        now.advance(1)
+        pushed = code_host.stand_in.push(*DEMO, number, {"other.html": PAGE})
+        events.take("pull_request", number)
+        events.scan()
+        newer, older = scans_of(reviewed)
+        assert (older.status, newer.status) == ("canceled", "completed")
+        assert newer.head_commit_sha == pushed.head
+        assert [(it.status, it.conclusion) for it in checks(code_host)] == [
+            ("completed", "cancelled"),
+            ("completed", "neutral"),
+        ]
+
+    def test_duplicates_and_late_events_change_nothing(
+        self, events: Events, reviewed: RepositoryItem, code_host: GitHub
+    ):
+        number = open_one(code_host)
+        for _ in range(3):
+            events.take("pull_request", number)
+        events.scan()
+        for _ in range(2):
+            events.take("pull_request", number)
+        events.scan()
+        assert len(scans_of(reviewed)) == len(checks(code_host)) == len(comments(code_host)) == 1
+
+    def test_closing_cancels_and_reopening_scans_again(
+        self, events: Events, reviewed: RepositoryItem, code_host: GitHub, now
+    ):
+        number = open_one(code_host)
+        events.take("pull_request", number)
+        events.work(Queue.SCAN_PREPARATION)
+        code_host.stand_in.set_pull_request_state(*DEMO, number, "closed")
+        events.take("pull_request", number)
+        events.scan()
+        assert scans_of(reviewed)[0].status == "canceled"
+        assert [it.conclusion for it in checks(code_host)] == ["cancelled"]
+        now.advance(1)
+        code_host.stand_in.set_pull_request_state(*DEMO, number, "open")
+        events.take("pull_request", number)
+        events.scan()
+        assert [it.status for it in scans_of(reviewed)] == ["completed", "canceled"]
+        assert [it.conclusion for it in checks(code_host)] == ["neutral"]
+
+    def test_a_check_run_that_is_requested_again_is_the_same_one(
+        self, events: Events, reviewed: RepositoryItem, code_host: GitHub, now
+    ):
+        events.take("pull_request", open_one(code_host))
+        events.scan()
+        (check,) = checks(code_host)
+        events.take("check_run", check.check_run_id)
+        assert checks(code_host)[0].status == "queued"
+        events.take("check_run", check.check_run_id)
+        events.scan()
+        assert len(scans_of(reviewed)) == 2
+        (again,) = checks(code_host)
+        assert (again.status, again.annotations) == ("completed", check.annotations)
+
+    def test_others_wait_until_the_repository_is_free(self, events: Events, reviewed: RepositoryItem, code_host, now):
+        first, second = open_one(code_host), open_one(code_host)
+        events.take("pull_request", first)
+        now.advance(1)
+        events.take("pull_request", second)
+        assert [it.status for it in checks(code_host)] == ["queued", "queued"]
+        assert swept(scan_starts.start_queued) == 0
+        events.scan()
+        assert [it.cause.pull_request_number for it in scans_of(reviewed)] == [first]
+        assert swept(scan_starts.start_queued) == 1
+        events.scan()
+        assert [it.cause.pull_request_number for it in scans_of(reviewed)] == [second, first]
+
+    def test_an_organization_starts_no_more_than_its_plan_lets_run(self, events: Events, code_host, world: World):
+        company = world.company("starter")
+        for _ in range(2):
+            make_scan(world.connected_repository(company), status="running")
+        connect(company, pull_request_scans_enabled=True)
+        events.take("pull_request", open_one(code_host))
+        assert events.sqs.at(Queue.SCAN_PREPARATION.url) == []
+        assert swept(scan_starts.start_queued) == 0
+
+
+class TestFailures:
+    @pytest.mark.parametrize("takes_effect", [True, False])
+    def test_what_may_have_been_created_is_searched_for(
+        self, takes_effect: bool, events: Events, reviewed: RepositoryItem, code_host: GitHub, now
+    ):
+        lost = Fault(502, takes_effect=takes_effect)
+        code_host.stand_in.faults.add(CHECKS, lost)
+        code_host.stand_in.faults.add(COMMENTS, lost)
+        events.take("pull_request", open_one(code_host))
+        for _ in range(6):
+            events.scan()
+            now.advance(61)
+        assert len(checks(code_host)) == len(comments(code_host)) == 1
+        assert checks(code_host)[0].status == "completed"
+
+    def test_the_scan_is_started_again_after_an_hour_without_github(
+        self, events: Events, reviewed: RepositoryItem, code_host: GitHub, sqs: FakeSqs, now
+    ):
+        events.take("pull_request", open_one(code_host))
+        down = "GET /repos/{owner}/{repo}/pulls/{pull_number}"
+        code_host.stand_in.faults.add(down, *[Fault(503)] * 12)
+        for _ in range(4):
+            events.work(Queue.SCAN_PREPARATION)
+            now.advance(31)
+        assert reads.list_scans(reviewed.organization_id, 10, None).scans == []
+        now.advance(3_600)
+        assert swept(scan_starts.start_queued) == 1
+        events.scan()
+        assert checks(code_host)[0].status == "completed"
+        assert len(checks(code_host)) == 1
+
+    def test_an_app_that_is_uninstalled_ends_the_scan_and_the_report(
+        self, events: Events, reviewed: RepositoryItem, code_host: GitHub, sqs: FakeSqs
+    ):
+        events.take("pull_request", open_one(code_host))
+        events.work(Queue.SCAN_PREPARATION)
+        code_host.stand_in.faults.suspended.add(INSTALLATION)
+        code_host.stand_in.revoke_tokens()
+        events.take("installation")
+        events.scan()
+        assert scans_of(reviewed)[0].status == "failed"
+        assert sqs.letters == []
+
+    def test_a_rate_limit_makes_the_other_messages_of_the_installation_wait(
+        self, events: Events, reviewed: RepositoryItem, code_host: GitHub, sqs: FakeSqs, now
+    ):
+        code_host.stand_in.faults.add(CHECKS, Fault(403, {"Retry-After": "120"}))
+        events.take("pull_request", open_one(code_host))
+        sent = len(code_host.exchanges)
+        events.take("pull_request", open_one(code_host))
+        assert len(code_host.exchanges) == sent
+        now.advance(121)
+        events.work()
+        assert len(checks(code_host)) == 2
+        assert sqs.at(Queue.GITHUB_EVENTS.url) == []
