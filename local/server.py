@@ -26,6 +26,7 @@ from local.checkout import DIRECTORY, HOST, ROOT
 from local.github import setup
 from local.github.app import create_app
 from local.github.stand_in import StandIn
+from local.github.webhooks import Webhooks
 from local.queues import start_pollers
 from local.request_log import RequestLog
 from local.schedules import start_schedules
@@ -134,7 +135,16 @@ def _end_with_parent() -> None:
 
 threading.Thread(target=_end_with_parent, daemon=True).start()
 
-_github = Starlette(routes=[Mount(setup.PREFIX, create_app(StandIn(DIRECTORY / setup.FOLDER)))])
+
+def _create_github() -> Starlette:
+    """Returns the GitHub stand-in, which sends its webhooks to this server."""
+    root = DIRECTORY / setup.FOLDER
+    stand_in = StandIn(root)
+    webhooks = Webhooks(stand_in, f"{settings.public_base_url}/v1/github/webhooks", setup.webhook_secret(root))
+    return Starlette(routes=[Mount(setup.PREFIX, create_app(stand_in, webhooks))])
+
+
+_github = _create_github()
 
 
 def _start_background_work() -> None:

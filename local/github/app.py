@@ -14,12 +14,13 @@ from starlette.responses import JSONResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 
 from controlplane.core import clock
-from local.github import installing, pages, reviews, shapes
+from local.github import installing, pages, review_pages, reviews, shapes
 from local.github.call import API, Call, number
 from local.github.faults import Fault
 from local.github.repositories import stable_id
 from local.github.setup import APP_ID
 from local.github.stand_in import PERMISSIONS, Denied, Recorded, StandIn
+from local.github.webhooks import Webhooks
 
 _TITLE_LIMIT = 256
 _BODY_LIMIT = 65_536
@@ -27,8 +28,11 @@ _BODY_LIMIT = 65_536
 _Endpoint = Callable[[Call], Response]
 
 
-def create_app(stand_in: StandIn) -> Starlette:
-    """Returns the ASGI app. It can be mounted at any path: the URLs in its responses follow."""
+def create_app(stand_in: StandIn, webhooks: Webhooks | None = None) -> Starlette:
+    """Returns the ASGI app. It can be mounted at any path: the URLs in its responses follow.
+
+    webhooks: sends what changes on the pages. None: the pages change nothing.
+    """
     operations: dict[str, _Endpoint] = {
         "GET /app": _get_app,
         "POST /app/installations/{installation_id}/access_tokens": _create_token,
@@ -54,7 +58,8 @@ def create_app(stand_in: StandIn) -> Starlette:
     routes = [_route(stand_in, API, name, endpoint) for name, endpoint in operations.items()]
     routes.append(_route(stand_in, "", "GET /_codeload/{owner}/{repo}/legacy.tar.gz/{ref}", _download))
     routes.append(Route(API + "/{path:path}", _not_found, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]))
-    return Starlette(routes=[*routes, *installing.routes(stand_in), *pages.routes(stand_in)])
+    shown = [*installing.routes(stand_in), *review_pages.routes(stand_in, webhooks), *pages.routes(stand_in)]
+    return Starlette(routes=[*routes, *shown])
 
 
 def _route(stand_in: StandIn, prefix: str, operation: str, endpoint: _Endpoint) -> Route:

@@ -33,38 +33,42 @@ def routes(stand_in: StandIn) -> list[Route]:
     """Returns the routes. Plain `def`, because git and the disk are read in a thread."""
 
     def overview(request: Request) -> Response:
-        links = [_link(base_url(request), it) for it in stand_in.repositories.list()]
-        return _page("Repositories", _list(links))
+        links = [link(base_url(request), it) for it in stand_in.repositories.list()]
+        return page("Repositories", listed(links))
 
     def repository(request: Request) -> Response:
-        found = _find(stand_in, request)
+        found = find(stand_in, request)
         if found is None:
-            return _missing()
+            return missing()
         base = f"{base_url(request)}/{found.full_name}"
         issues = reversed(stand_in.issues.list(found.owner, found.name))
         links = [f'<a href="{base}/issues/{it.number}">#{it.number} {html.escape(it.title)}</a>' for it in issues]
-        return _page(found.full_name, "<h2>Issues</h2>" + (_list(links) or "<p class=quiet>None yet.</p>"))
+        reviews = f'<p><a href="{base}/pulls">Pull requests</a></p>'
+        return page(found.full_name, reviews + "<h2>Issues</h2>" + (listed(links) or "<p class=quiet>None yet.</p>"))
 
     def issue(request: Request) -> Response:
-        found = _find(stand_in, request)
+        found = find(stand_in, request)
         number = request.path_params["number"]
         stored = stand_in.issues.find(found.owner, found.name, number) if found else None
         if found is None or stored is None:
-            return _missing()
+            return missing()
         labels = " ".join(f"<span class=label>{html.escape(label)}</span>" for label in stored.labels)
         about = f"<p class=quiet>#{number} · opened {shapes.moment(stored.created_seconds)} by {shapes.APP_SLUG}</p>"
-        body = _MARKDOWN.render(_COMMENT.sub("", stored.body or ""))
-        return _page(stored.title, about + labels + body, _link(base_url(request), found))
+        body = markdown(stored.body or "")
+        other, button = ("closed", "Close") if stored.state == "open" else ("open", "Reopen")
+        action = f"{base_url(request)}/{found.full_name}/issues/{number}/state"
+        change = form(action, f"<input type=hidden name=state value={other}>", button)
+        return page(stored.title, about + labels + body + change, link(base_url(request), found))
 
     def file(request: Request) -> Response:
-        found = _find(stand_in, request)
+        found = find(stand_in, request)
         sha, path = request.path_params["sha"], request.path_params["path"]
         content = found.find_file(sha, path) if found and re.fullmatch(r"[0-9a-f]{40}", sha) else None
         if found is None or content is None:
-            return _missing()
+            return missing()
         lines = content.decode(errors="replace").splitlines()
         rows = [f'<tr id="L{n}"><td>{n}</td><td>{html.escape(line)}</td></tr>' for n, line in enumerate(lines, 1)]
-        return _page(path, f"<table class=file>{''.join(rows)}</table>", _link(base_url(request), found))
+        return page(path, f"<table class=file>{''.join(rows)}</table>", link(base_url(request), found))
 
     return [
         Route("/", overview),
@@ -75,24 +79,33 @@ def routes(stand_in: StandIn) -> list[Route]:
     ]
 
 
-def _find(stand_in: StandIn, request: Request) -> GitRepository | None:
+def markdown(text: str) -> str:
+    """Returns the text as GitHub shows it, without its comments."""
+    return _MARKDOWN.render(_COMMENT.sub("", text))
+
+
+def find(stand_in: StandIn, request: Request) -> GitRepository | None:
     return stand_in.repositories.find(request.path_params["owner"], request.path_params["repo"])
 
 
-def _link(base: str, repository: GitRepository) -> str:
+def form(action: str, content: str, button: str) -> str:
+    return f'<form method=post action="{html.escape(action)}">{content}<button>{button}</button></form>'
+
+
+def link(base: str, repository: GitRepository) -> str:
     name = repository.full_name
     return f'<a href="{html.escape(base)}/{quote(name)}">{html.escape(name)}</a>'
 
 
-def _list(items: list[str]) -> str:
+def listed(items: list[str]) -> str:
     return f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>" if items else ""
 
 
-def _missing() -> Response:
-    return _page("There is nothing here", "<p>No such repository, issue or file.</p>", status=404)
+def missing() -> Response:
+    return page("There is nothing here", "<p>No such repository, issue or file.</p>", status=404)
 
 
-def _page(title: str, content: str, above: str = "", status: int = 200) -> Response:
+def page(title: str, content: str, above: str = "", status: int = 200) -> Response:
     text = html.escape(title)
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{text}</title>'
     shown = f"<header><p class=quiet>GitHub stand-in {above}</p><h1>{text}</h1></header><main>{content}</main>"

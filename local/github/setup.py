@@ -48,6 +48,15 @@ def installation_id(owner: str) -> int:
     return stable_id(owner)
 
 
+def webhook_secret(root: Path) -> str:
+    """Returns what the App signs its webhooks with. Creates it on first use."""
+    path = root / "webhook-secret"
+    if not path.exists():
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _write_secret(path, secrets.token_hex(32).encode())
+    return path.read_text()
+
+
 def function_variables(root: Path, base_url: str) -> dict[str, str]:
     """Returns the functions' environment variables for the code host."""
     return {
@@ -57,6 +66,7 @@ def function_variables(root: Path, base_url: str) -> dict[str, str]:
         "GITHUB_APP_SLUG": APP_SLUG,
         "GITHUB_CLIENT_ID": CLIENT_ID,
         "GITHUB_CLIENT_SECRET_FILE": str(client_secret_file(root)),
+        "GITHUB_WEBHOOK_SECRET": webhook_secret(root),
     }
 
 
@@ -74,9 +84,9 @@ def _write_key(path: Path) -> None:
     _write_secret(path, text)
 
 
-def _write_secret(path: Path, text: bytes) -> None:
+def _write_secret(path: Path, content: bytes) -> None:
     unfinished = path.with_suffix(".new")
     unfinished.unlink(missing_ok=True)
     with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(text)
+        file.write(content)
     unfinished.replace(path)

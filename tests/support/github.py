@@ -30,6 +30,7 @@ from local.github.call import API
 from local.github.faults import Fault
 from local.github.setup import DEMO_OWNER, installation_id, key_file
 from local.github.stand_in import StandIn
+from local.github.webhooks import Webhooks
 
 _DESCRIPTION = Path(__file__).parents[1] / "data" / "github-openapi.json"
 # Long enough for the stand-in to respond on a busy machine.
@@ -88,15 +89,17 @@ class Exchange:
 
 
 @contextmanager
-def github(root: Path, prefix: str = "") -> Iterator["GitHub"]:
+def github(root: Path, prefix: str = "", webhooks_url: str = "") -> Iterator["GitHub"]:
     """Runs a stand-in with the demo repository, stored in a folder. Only one at a time per process.
 
-    If a prefix is given, the app is mounted there, as in the local server.
+    If a prefix is given, the app is mounted there, as in the local server. With a URL for webhooks, its pages can
+    change what it has.
     """
     setup.prepare(root)
     stand_in = StandIn(root)
     exchanges: list[Exchange] = []
-    app: Any = create_app(stand_in)
+    webhooks = Webhooks(stand_in, webhooks_url, setup.webhook_secret(root)) if webhooks_url else None
+    app: Any = create_app(stand_in, webhooks)
     if prefix:
         app = Starlette(routes=[Mount(prefix, app)])
     _switch.app = _recording(app, prefix + API, exchanges)

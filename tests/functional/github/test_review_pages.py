@@ -1,0 +1,95 @@
+"""The stand-in's pages for pull requests, which send webhooks that our endpoint accepts."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+import urllib3
+
+from controlplane.core.settings import settings
+from controlplane.http import webhooks as received
+from controlplane.queues.messages import Queue
+from local.github import setup
+from local.github.webhooks import Webhooks
+from tests.support.api import Api
+from tests.support.github import GitHub, github
+from tests.support.sqs import FakeSqs
+
+PAGE = "/demo-shop/storefront"
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+FILE = {"path": "new.html", "content": "<p>"}
+
+
+class Person:
+    """A person at the pages. `deliver` passes the webhooks that were sent to our endpoint."""
+
+    def __init__(self, served: GitHub, api: Api, sqs: FakeSqs, sent: list[tuple[bytes, dict[str, str]]]) -> None:
+        self.stand_in, self._url, self._api, self._sqs, self._sent = served.stand_in, served.url, api, sqs, sent
+
+    def read(self, path: str) -> tuple[int, str]:
+        reply = urllib3.request("GET", self._url + path)
+        return reply.status, reply.data.decode()
+
+    def submit(self, page: str, /, **fields: str) -> str:
+        """Submits a form and returns the page that follows."""
+        reply = urllib3.request("POST", self._url + page, body=urlencode(fields), headers=FORM)
+        assert reply.status == 200
+        return reply.data.decode()
+
+    def deliver(self) -> list[tuple[str, int | None]]:
+        """Returns the events that reached the worker, with what they are about. Each is delivered twice."""
+        for body, headers in self._sent:
+            accepted = [self._api.post("/v1/github/webhooks", raw_body=body, headers=headers).data for _ in range(2)]
+            assert accepted == [{"accepted": True}, {"accepted": False}]
+        sent = [json.loads(letter.body) for letter in self._sqs.at(Queue.GITHUB_EVENTS.url)]
+        return [(it["event"], it["subject"]) for it in sent]
+
+
+@pytest.fixture
+def person(prepared: Path, tmp_path: Path, api: Api, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch) -> Iterator[Person]:
+    root = tmp_path / "github"
+    shutil.copytree(prepared, root)
+    configured = type(settings)(table_name="any", github_webhook_secret=setup.webhook_secret(root))
+    monkeypatch.setattr(received, "settings", configured)
+    sent: list[tuple[bytes, dict[str, str]]] = []
+    monkeypatch.setattr(Webhooks, "_post", lambda _, body, headers: sent.append((body, headers)))
+    with github(root, webhooks_url="http://127.0.0.1:9") as served:
+        yield Person(served, api, sqs, sent)
+
+
+def test_a_pull_request_is_opened_pushed_to_closed_and_reopened(person: Person):
+    page = person.submit(f"{PAGE}/pulls", title="A <b>change</b>", **FILE)
+    assert "#1 A &lt;b&gt;change&lt;/b&gt;" in page
+    assert "None yet" in page
+    head = person.stand_in.repositories.find("demo-shop", "storefront").find_commit("refs/pull/1/head")
+    person.submit(f"{PAGE}/pull/1/push", **FILE | {"content": "<i>"})
+    assert person.stand_in.repositories.find("demo-shop", "storefront").find_commit("refs/pull/1/head") != head
+    assert "Reopen" in person.submit(f"{PAGE}/pull/1/state", state="closed")
+    assert "Close" in person.submit(f"{PAGE}/pull/1/state", state="open")
+    assert person.deliver() == [("pull_request", 1)] * 4
+    assert "#1 A &lt;b&gt;change&lt;/b&gt;" in person.read(f"{PAGE}/pulls")[1]
+
+
+def test_a_push_an_issue_and_a_check_run_are_sent_too(person: Person):
+    person.submit(f"{PAGE}/push", **FILE)
+    person.stand_in.issues.create("demo-shop", "storefront", "A finding", "Text", [])
+    assert "Reopen" in person.submit(f"{PAGE}/issues/1/state", state="closed")
+    person.submit(f"{PAGE}/pulls", title="A change", **FILE)
+    with person.stand_in.reviews.change("demo-shop", "storefront") as reviews:
+        reviews.put_check_run(None, {"name": "assent", "head_sha": "1"})
+        reviews.add_comment(2, "Seen <!-- marker --> text")
+    person.submit(f"{PAGE}/runs/1/rerequest")
+    assert person.deliver() == [("push", None), ("issues", 1), ("pull_request", 2), ("check_run", 1)]
+    assert "marker" not in person.read(f"{PAGE}/pull/2")[1]
+
+
+def test_pages_of_missing_things_return_404(person: Person):
+    for path in ("/a/b/pulls", f"{PAGE}/pull/9"):
+        assert person.read(path)[0] == 404
+    for path in (f"{PAGE}/pull/9/state", f"{PAGE}/pull/9/push", f"{PAGE}/issues/9/state", "/a/b/pulls"):
+        with pytest.raises(AssertionError):
+            person.submit(path, **FILE)
+    assert person.deliver() == []
