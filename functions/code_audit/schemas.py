@@ -87,6 +87,10 @@ class Repository(Wire):
         description="The visibility on the code host: `public`, `private`, or `internal`.", examples=["private"]
     )
     connected_at: str | None = Field(description="The time the repository was connected.", **_TIME)
+    access_lost_at: str | None = Field(
+        description="The time since which the GitHub App can no longer read the repository, or null if it can.",
+        **_TIME,
+    )
     projects: list[LinkedProject] = Field(description="The projects that the repository is linked to.")
 
     @classmethod
@@ -100,6 +104,7 @@ class Repository(Wire):
             default_branch=repository.default_branch,
             visibility=repository.visibility,
             connected_at=repository.connected_at,
+            access_lost_at=repository.access_lost_at,
             projects=[
                 LinkedProject.of(repository, link, projects[link.project_id])
                 for link in repository.links

@@ -1,4 +1,4 @@
-"""What a pull request's report says: the state of its check run, annotations, and the comment."""
+"""The content of a pull request's report: the state of its check run, annotations, and the comment."""
 
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ _LEVELS = {"P0": "failure", "P1": "failure", "P2": "warning", "P3": "notice"}
 
 
 class Outcome(NamedTuple):
-    """What is shown. comment: None until the scan is completed."""
+    """The content of a report. comment: None until the scan is completed."""
 
     state: CheckState
     annotations: tuple[Annotation, ...] = ()

@@ -94,6 +94,6 @@ class CallingCredential(Wire):
 
 
 class ReceivedWebhook(Wire):
-    """Whether the webhook was accepted now. If not, it was accepted before, or nothing follows from it."""
+    """The result of a webhook. If it isn't accepted, it was accepted before, or nothing follows from it."""
 
     accepted: bool = Field(description="Whether the webhook was accepted now.", examples=[True])

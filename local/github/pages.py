@@ -115,4 +115,4 @@ def page(title: str, content: str, above: str = "", status: int = 200) -> Respon
 
 def document(title: str, content: str) -> Response:
     """Returns a page with this HTML."""
-    return _page(title, content)
+    return page(title, content)

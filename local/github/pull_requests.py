@@ -74,7 +74,7 @@ class Reviews:
         return None
 
     def put_check_run(self, check_run_id: int | None, sent: dict[str, Any]) -> CheckRun | None:
-        """Creates a check run, or updates the one with that id. Returns None if there is none."""
+        """Creates a check run, or updates the one with that id. Returns None if it doesn't exist."""
         if check_run_id is None:
             run = CheckRun(1 + len(self.check_runs), sent["name"], sent["head_sha"], sent.get("external_id", ""))
             self.check_runs.append(run)

@@ -92,7 +92,7 @@ def _taking_form(stand_in: StandIn, change: _Change) -> Callable[[Request], Awai
 
 
 class _Changes:
-    """What the forms do. Each returns the path of the page that shows the result."""
+    """The changes that the forms make. Each returns the path of the page that shows the result."""
 
     def __init__(self, stand_in: StandIn, webhooks: Webhooks) -> None:
         self._stand_in, self._webhooks = stand_in, webhooks

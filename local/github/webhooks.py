@@ -23,7 +23,7 @@ _logger = logging.getLogger("local.github")
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A delivery. `status` is that of its response, or None if there was none."""
+    """A delivery. `status` is that of its response, or None without one."""
 
     delivery_id: str
     event: str

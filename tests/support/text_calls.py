@@ -25,6 +25,7 @@ from controlplane.store.inbox_items import Evidence, InboxItem
 from dashboard import sign_in
 from dashboard.provider import Provider
 from device_auth.dialect import OAuthForm
+from github_events import reports
 from issue_creation import text as issue_text
 from scan_execution import workspace
 from scan_execution.analysis import (
@@ -235,6 +236,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "dashboard.provider:Provider.is_named": lambda text: Provider("https://a.test").is_named(text),
     "dashboard.sign_in:_open_note": _open_note,
     "device_auth.dialect:OAuthForm.read": lambda text: OAuthForm().read(as_bytes(text)),
+    "github_events.reports:parse_external_id": reports.parse_external_id,
     "issue_creation.text:compose": lambda text: issue_text.compose(_item(text), "marker"),
     "issue_creation.text:_title": lambda text: issue_text._title(text, Evidence(text, None, text)),
     "scan_execution.analysis.calls:Calls.places_in": lambda text: [*vendor_calls().places_in(text)],
@@ -332,6 +334,13 @@ EXEMPT: dict[str, str] = {
     "controlplane.core.schedules:*": "ids of ours, which are only hashed",
     "controlplane.core.tokens:*": "only hashed",
     "controlplane.queues.scan_attempt:*": "reasons of ours",
+    "controlplane.queues.messages:ref_digest": "only hashed",
+    "controlplane.queues.scan_starts:is_wanted": "the name of a plan",
+    "controlplane.core.schedules:next_run": "ids of ours, which are only hashed",
+    "controlplane.http.webhooks:*": "only hashed and compared",
+    "github_events.outcomes:*": "texts of ours",
+    "github_events.persistence:*": "reasons of ours",
+    "github_events.reports:*": "texts of ours, which are only hashed and sent",
     "controlplane.queues.worker:_move_to_dead_letters": "a reason of ours",
     "dashboard.pages:PageLook.read": "never called",
     "dashboard.provider:Provider.*": "the sign-in service's own answers, read by authlib and joserfc",

@@ -70,7 +70,7 @@ class Annotation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CheckState:
-    """What a check run shows. A conclusion completes it."""
+    """The content of a check run. A conclusion completes it."""
 
     status: Literal["queued", "in_progress", "completed"]
     title: str

@@ -1,4 +1,4 @@
-"""Starts the scans that nobody asked for: after pushes, on a schedule, and of pull requests.
+"""Starts scans that no person asked for: after pushes, on a schedule, and of pull requests.
 
 They wait in `store.scans.queue`. The worker that queued one tries to start it, and so does every sweep, so it starts
 within a minute after its repository's last scan has ended.

@@ -1,4 +1,4 @@
-"""What the code host says about connected repositories: their names, and whether our App still has access to them."""
+"""Connected repositories as the code host has them: their names, and whether our App still has access to them."""
 
 from controlplane.core import clock
 from controlplane.core.ids import RepositoryId

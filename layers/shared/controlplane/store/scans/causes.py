@@ -1,4 +1,4 @@
-"""What starts a scan: a person, a push, a schedule, or a pull request."""
+"""Causes of a scan: a person, a push, a schedule, or a pull request."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, Self
@@ -9,7 +9,7 @@ Trigger = Literal["manual", "push", "scheduled", "pull_request"]
 
 
 class Cause(NamedTuple):
-    """What started a scan. retry_until: when a scan that nobody waits for isn't started again, in Unix seconds."""
+    """The cause of a scan. retry_until: until when an automatic scan is started again, in Unix seconds."""
 
     trigger: Trigger = "manual"
     pull_request_number: int | None = None
@@ -21,7 +21,7 @@ class Cause(NamedTuple):
 
     @property
     def subject(self) -> str:
-        """What a newer scan replaces an older one of."""
+        """Returns what a newer scan replaces an older one of."""
         number = self.pull_request_number
         return "PRODUCTION" if number is None else f"PULL{number:010d}"
 

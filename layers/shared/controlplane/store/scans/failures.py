@@ -108,7 +108,7 @@ def _fail(work: Work, failure: Failure, when: str, values: Mapping[str, Any], *,
 
 
 def _automatic_legs(work: Work, failure: Failure) -> dict[str, Leg]:
-    """Returns the legs for a scan that nobody waits for: start it again if the code host was down, and report it."""
+    """Returns the legs for an automatic scan: start it again if the code host was down, and report it."""
     legs: dict[str, Leg] = {}
     cause = work.cause
     if failure.code == CODE_HOST_UNAVAILABLE and (cause.retry_until or 0) > clock.now():
