@@ -178,7 +178,7 @@ def _run(
     variables: Mapping[str, str] | None = None,
     content: bytes = b"",
 ) -> bytes:
-    command, environment = [*_git(), *arguments], _ENVIRONMENT | _AUTHOR | (variables or {})
+    command, environment = [*_git(), *arguments], _ENVIRONMENT | _AUTHOR | dict(variables or {})
     try:
         result = subprocess.run(command, cwd=directory, env=environment, input=content, capture_output=True, check=True)
     except FileNotFoundError as failure:
