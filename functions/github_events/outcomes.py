@@ -1,6 +1,6 @@
 """The content of a pull request's report: the state of its check run, annotations, and the comment."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from controlplane.core.ids import ScanId
 from controlplane.github.reviews import TEXT_LIMIT, Annotation, CheckState
@@ -17,7 +17,12 @@ SUPERSEDED = CheckState(
 )
 _MOST_ANNOTATIONS = 200
 _MOST_LISTED = 50
-_LEVELS = {"P0": "failure", "P1": "failure", "P2": "warning", "P3": "notice"}
+_LEVELS: dict[str, Literal["notice", "warning", "failure"]] = {
+    "P0": "failure",
+    "P1": "failure",
+    "P2": "warning",
+    "P3": "notice",
+}
 
 
 class Outcome(NamedTuple):

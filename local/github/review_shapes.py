@@ -5,8 +5,8 @@ from typing import Any
 from local.github import shapes
 from local.github.pull_requests import CheckRun, Comment, PullRequest
 from local.github.repositories import GitRepository, stable_id
-from local.github.setup import APP_ID
-from local.github.shapes import APP_SLUG, Address
+from local.github.setup import APP_ID, APP_SLUG
+from local.github.shapes import Address
 
 _NOTHING = {
     "assignee": None,

@@ -195,7 +195,7 @@ def start_scan(
 def _activate(request: RequestItem, scan: ScanItem) -> Update:
     """Returns the leg that makes the scan the repository's active one. A pull request's leaves the preview alone."""
     key = keys.repository(*request.repository_id.location)
-    values = {"scan": scan.scan_id, "request": request.request_id}
+    values: dict[str, Any] = {"scan": scan.scan_id, "request": request.request_id}
     change, when = "SET #activeScanId = :scan", "#activeRequestId = :request"
     if request.cause.pull_request_number is not None:
         return Update(key, change, when, values)

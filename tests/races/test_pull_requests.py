@@ -1,0 +1,165 @@
+"""A pull request gets one check run and one comment, whichever write its workers die at."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from controlplane.core import clock
+from controlplane.github import reviews
+from controlplane.github.reviews import Annotation, CheckRun, CheckState, PullRequest
+from controlplane.queues import messages, scan_messages, scan_starts
+from controlplane.queues.messages import HostEvent, Queue
+from controlplane.store import keys, pull_requests, repositories
+from controlplane.store.scans import execution, reads
+from controlplane.store.scans.items import Coverage
+from controlplane.store.table import Put, table
+from github_events.app import handler
+from scan_preparation.app import handler as prepare
+from tests.races.stage import RACE_TIME, Stage
+from tests.races.test_issue_creation import shared_clock
+from tests.support.calls import Proceed, intercepted
+from tests.support.code_host import SHA
+from tests.support.outcomes import Aborted
+from tests.support.sqs import FakeSqs
+from tests.support.sweeping import swept
+
+pytestmark = pytest.mark.races
+__all__ = ["shared_clock"]
+
+HANDLERS = {Queue.GITHUB_EVENTS: handler, Queue.SCAN_PREPARATION: prepare}
+_READS = {"GetItem", "BatchGetItem", "Query"}
+_NUMBER = 12
+_HOSTED_ID = 9
+
+
+class Died(Aborted):
+    """The worker's process died here."""
+
+
+class Hosted:
+    """The code host, in memory. `around` is called with each write."""
+
+    def __init__(self) -> None:
+        self.checks: list[tuple[str, CheckState]] = []
+        self.comments: list[str] = []
+        self.around: Callable[[Proceed], Any] = lambda proceed: proceed()
+
+    def connect(self, _: int) -> "Hosted":
+        return self
+
+    def get_pull_request(self, *_: Any) -> PullRequest:
+        return PullRequest(_NUMBER, True, SHA, "change", "main")
+
+    def find_check_run(self, _: str, __: str, sha: str, ___: str, external_id: str) -> CheckRun | None:
+        found = [number for number, (of, _) in enumerate(self.checks) if of == sha]
+        return CheckRun(found[0], external_id) if found else None
+
+    def create_check_run(self, _: str, __: str, sha: str, ___: str, external_id: str, state: CheckState) -> CheckRun:
+        self.around(lambda: self.checks.append((sha, state)))
+        return CheckRun(len(self.checks) - 1, external_id)
+
+    def update_check_run(self, _: str, __: str, number: int, state: CheckState, ___: list[Annotation] = ()) -> None:
+        def change() -> None:
+            self.checks[number] = (self.checks[number][0], state)
+
+        self.around(change)
+
+    def find_comment(self, _: str, __: str, ___: int, marker: str) -> int | None:
+        return next((number for number, body in enumerate(self.comments) if marker in body), None)
+
+    def create_comment(self, _: str, __: str, ___: int, body: str) -> int:
+        self.around(lambda: self.comments.append(body))
+        return len(self.comments) - 1
+
+    def update_comment(self, _: str, __: str, number: int, body: str) -> None:
+        self.around(lambda: self.comments.__setitem__(number, body))
+
+
+class Review:
+    """A pull request that GitHub has announced, with everything that scans it and reports on it."""
+
+    def __init__(self, stage: Stage, sqs: FakeSqs, set_clock: Callable[[float], None], host: Hosted) -> None:
+        sqs.letters.clear()
+        set_clock(RACE_TIME)
+        world = stage.fresh()
+        self.repository = world.connected_repository(world.company())
+        self.project_id = self.repository.links[0].project_id
+        link = self.repository.links[0]._replace(pull_request_scans_enabled=True)
+        repositories.link_project(self.repository.repository_id, link)
+        key = keys.repository(*self.repository.location)
+        table.put(Put({**(table.get(key) or {}), "hostedId": _HOSTED_ID}))
+        self.client, self.sqs, self.host, self._set_clock = stage.client, sqs, host, set_clock
+        event = HostEvent(
+            event="pull_request", installation_id=4711, hosted_id=_HOSTED_ID, subject=_NUMBER, until=2**31
+        )
+        messages.send(Queue.GITHUB_EVENTS.value, event.model_dump(by_alias=True))
+
+    def run(self, last_write: int) -> bool:
+        """Runs everything until nothing is left. Returns whether a worker died: after that write, from 0."""
+        made = [0]
+
+        def around(proceed: Proceed) -> Any:
+            answer = proceed()
+            made[0] += 1
+            if made[0] == last_write + 1:
+                raise Died
+            return answer
+
+        self.host.around = around
+        is_read = lambda call: call.operation in _READS  # noqa: E731
+        with intercepted(self.client, lambda call, proceed: proceed() if is_read(call) else around(proceed)):
+            for _ in range(40):
+                with suppress(Died):
+                    self._step()
+                if not self.sqs.letters and self._is_reported():
+                    break
+                self._set_clock(clock.now() + 121)
+        return last_write < made[0]
+
+    def _step(self) -> None:
+        for queue, worker in HANDLERS.items():
+            for letter in self.sqs.due(queue.url):
+                self.sqs.deliver(letter, worker, queue.dead_letters_url)
+        self._execute()
+        for step in (messages.resend, scan_messages.recover_scans, scan_starts.start_queued):
+            swept(step)
+
+    def _execute(self) -> None:
+        """Completes the scan in place of its worker."""
+        for letter in self.sqs.at(Queue.SCAN_EXECUTION.url):
+            self.sqs.letters.remove(letter)
+        for scan in reads.list_scans(self.repository.organization_id, 10, None).scans:
+            if scan.is_open and scan.lease.until <= clock.now():
+                lease, running = execution.acquire_scan(scan.scan_id, 60)
+                report = pull_requests.report_entry(scan.repository_id, scan.project_id, _NUMBER)
+                execution.complete_scan(running, lease, 0, 0, Coverage(1, 1, {}), report=report)
+
+    def _is_reported(self) -> bool:
+        return bool(self.host.comments) and all(state.conclusion for _, state in self.host.checks)
+
+    def check(self) -> None:
+        scans = reads.list_scans(self.repository.organization_id, 10, None).scans
+        assert [scan.status for scan in scans] == ["completed"]
+        assert [sha for sha, _ in self.host.checks] == [SHA]
+        assert self.host.checks[0][1].conclusion == "neutral"
+        assert len(self.host.comments) == 1
+
+
+def test_a_crash_at_any_write_leaves_one_check_run_and_one_comment(
+    stage: Stage, sqs: FakeSqs, shared_clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = 0
+    while True:
+        host = Hosted()
+        monkeypatch.setattr(reviews, "connect", host.connect)
+        monkeypatch.setattr("scan_preparation.service.prepare_scan.__defaults__", (host.connect,))
+        review = Review(stage, sqs, shared_clock, host)
+        died = review.run(runs)
+        review.check()
+        stage.check_invariants()
+        if not died:
+            break
+        runs += 1
+    assert runs > 15
