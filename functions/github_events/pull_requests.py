@@ -63,7 +63,8 @@ def _wanting(repository: RepositoryItem, number: int) -> list[Link]:
 
 def _is_being_scanned(item: PullRequestItem) -> bool:
     """Returns whether the pull request's scan hasn't ended."""
-    work = reads.find_work(item.scan_id or item.request_id) if item.scan_id or item.request_id else None
+    work_id = item.scan_id or item.request_id
+    work = reads.find_work(work_id) if work_id else None
     return work is None or work.is_open
 
 

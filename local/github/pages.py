@@ -12,6 +12,7 @@ from starlette.routing import Route
 from local.github import shapes
 from local.github.call import base_url
 from local.github.repositories import GitRepository
+from local.github.setup import APP_SLUG
 from local.github.stand_in import StandIn
 
 # A hidden marker is a comment, which GitHub does not show either.
@@ -53,7 +54,7 @@ def routes(stand_in: StandIn) -> list[Route]:
         if found is None or stored is None:
             return missing()
         labels = " ".join(f"<span class=label>{html.escape(label)}</span>" for label in stored.labels)
-        about = f"<p class=quiet>#{number} · opened {shapes.moment(stored.created_seconds)} by {shapes.APP_SLUG}</p>"
+        about = f"<p class=quiet>#{number} · opened {shapes.moment(stored.created_seconds)} by {APP_SLUG}</p>"
         body = markdown(stored.body or "")
         other, button = ("closed", "Close") if stored.state == "open" else ("open", "Reopen")
         action = f"{base_url(request)}/{found.full_name}/issues/{number}/state"
@@ -81,7 +82,7 @@ def routes(stand_in: StandIn) -> list[Route]:
 
 def markdown(text: str) -> str:
     """Returns the text as GitHub shows it, without its comments."""
-    return _MARKDOWN.render(_COMMENT.sub("", text))
+    return str(_MARKDOWN.render(_COMMENT.sub("", text)))
 
 
 def find(stand_in: StandIn, request: Request) -> GitRepository | None:

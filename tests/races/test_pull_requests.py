@@ -1,6 +1,6 @@
 """A pull request gets one check run and one comment, whichever write its workers die at."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -60,7 +60,7 @@ class Hosted:
         self.around(lambda: self.checks.append((sha, state)))
         return CheckRun(len(self.checks) - 1, external_id)
 
-    def update_check_run(self, _: str, __: str, number: int, state: CheckState, ___: list[Annotation] = ()) -> None:
+    def update_check_run(self, _: str, __: str, number: int, state: CheckState, ___: Sequence[Annotation] = ()) -> None:
         def change() -> None:
             self.checks[number] = (self.checks[number][0], state)
 

@@ -60,13 +60,20 @@ def person(prepared: Path, tmp_path: Path, api: Api, sqs: FakeSqs, monkeypatch: 
         yield Person(served, api, sqs, sent)
 
 
+def head_of(person: Person) -> str:
+    found = person.stand_in.repositories.find("demo-shop", "storefront")
+    commit = found.find_commit("refs/pull/1/head") if found else None
+    assert commit is not None
+    return commit.sha
+
+
 def test_a_pull_request_is_opened_pushed_to_closed_and_reopened(person: Person):
     page = person.submit(f"{PAGE}/pulls", title="A <b>change</b>", **FILE)
     assert "#1 A &lt;b&gt;change&lt;/b&gt;" in page
     assert "None yet" in page
-    head = person.stand_in.repositories.find("demo-shop", "storefront").find_commit("refs/pull/1/head")
+    head = head_of(person)
     person.submit(f"{PAGE}/pull/1/push", **FILE | {"content": "<i>"})
-    assert person.stand_in.repositories.find("demo-shop", "storefront").find_commit("refs/pull/1/head") != head
+    assert head_of(person) != head
     assert "Reopen" in person.submit(f"{PAGE}/pull/1/state", state="closed")
     assert "Close" in person.submit(f"{PAGE}/pull/1/state", state="open")
     assert person.deliver() == [("pull_request", 1)] * 4

@@ -61,7 +61,9 @@ class TestNames:
         before = stored(repository)
         item = {**table.get(keys.repository(*repository.location)), "hostedId": before.hosted_id}
         table.put(Put({name: value for name, value in item.items() if value is not None}))
-        old = code_host.stand_in.repositories.find(*DEMO).path
+        found = code_host.stand_in.repositories.find(*DEMO)
+        assert found is not None
+        old = found.path
         old.rename(old.with_name("renamed.git"))
         code_host.stand_in.faults.renamed["/".join(DEMO)] = f"{DEMO[0]}/renamed"
         monkeypatch.setattr("local.github.repositories.GitRepository.repository_id", repository.hosted_id)

@@ -208,6 +208,7 @@ class TestNewest:
         assert swept(scan_starts.start_queued) == 0
         events.scan()
         assert [it.cause.pull_request_number for it in scans_of(reviewed)] == [first]
+        now.advance(1)
         assert swept(scan_starts.start_queued) == 1
         events.scan()
         assert [it.cause.pull_request_number for it in scans_of(reviewed)] == [second, first]
@@ -252,6 +253,22 @@ class TestFailures:
         events.scan()
         assert checks(code_host)[0].status == "completed"
         assert len(checks(code_host)) == 1
+
+    def test_a_scan_whose_source_cannot_be_read_is_started_again(
+        self, events: Events, reviewed: RepositoryItem, code_host: GitHub, now
+    ):
+        events.take("pull_request", open_one(code_host))
+        events.work(Queue.SCAN_PREPARATION)
+        code_host.stand_in.faults.add("GET /repos/{owner}/{repo}/tarball/{ref}", *[Fault(503)] * 12)
+        for _ in range(4):
+            events.work(Queue.SCAN_EXECUTION)
+            now.advance(31)
+        assert scans_of(reviewed)[0].status == "failed"
+        now.advance(300)
+        assert swept(scan_starts.start_queued) == 1
+        events.scan()
+        assert [it.status for it in scans_of(reviewed)] == ["completed", "failed"]
+        assert [it.conclusion for it in checks(code_host)] == ["neutral"]
 
     def test_an_app_that_is_uninstalled_ends_the_scan_and_the_report(
         self, events: Events, reviewed: RepositoryItem, code_host: GitHub, sqs: FakeSqs

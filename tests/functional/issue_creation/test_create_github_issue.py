@@ -22,6 +22,7 @@ class Test201:
             "number": 1,
             "url": f"https://github.com/acme/{opening.repository.name}/issues/1",
             "createdAt": "2026-03-04T05:06:07Z",
+            "state": "open",
         }
         assert len(opening.issues) == 1
         assert attempts() == []

@@ -90,7 +90,14 @@ class TestABadEntry:
         projects.delete_project(project)
         now.advance(SETTLED_AFTER_SECONDS)
         waiting(1)
-        for pk in ("OUTBOX#0", keys.ISSUE_ATTEMPTS_PK, keys.SCAN_WATCH_PKS[-1], keys.DELETIONS_PKS[-1]):
+        for pk in (
+            "OUTBOX#0",
+            keys.ISSUE_ATTEMPTS_PK,
+            keys.SCAN_WATCH_PKS[-1],
+            keys.SCAN_SCHEDULE_PKS[-1],
+            keys.SCAN_QUEUE_PKS[-1],
+            keys.DELETIONS_PKS[-1],
+        ):
             table.put(Put({"pk": pk, "sk": "!"}))
         with captured_logs() as log:
             assert sweep() == {**NOTHING, "ResentMessages": 1, "FinishedDeletions": 1}
@@ -142,13 +149,13 @@ class TestTime:
     def test_a_step_that_uses_up_its_time_doesnt_use_up_the_others(
         self, sweep, company: Company, ticking: Ticking, sqs: FakeSqs, now
     ):
-        for number in range(60):
+        for number in range(120):
             waiting(number)
         projects.delete_project(make_project(company))
         now.advance(SETTLED_AFTER_SECONDS)
-        ticking(0.2)
+        ticking(0.1)
         finished = sweep()
-        assert 0 < finished["ResentMessages"] < 60
+        assert 0 < finished["ResentMessages"] < 120
         assert finished["FinishedDeletions"] == 1
 
     def test_a_step_that_runs_out_of_time_is_continued_by_the_next_sweep(

@@ -18,7 +18,14 @@ OPERATIONS = 10_000
 # Hashes are spread unevenly: a partition may be at most this full on average.
 FULL = 2 / 3
 # The cost of one operation in units: a Put or Delete of an item below 1 KB costs 1, or 2 in a transaction.
-WRITES = {"OUTBOX": 2 + 1, "SCAN_WATCH": 2 + 2, "DELETIONS": 2 + 1, "FEEDBACK": 2}
+WRITES = {
+    "OUTBOX": 2 + 1,
+    "SCAN_WATCH": 2 + 2,
+    "SCAN_QUEUE": 2 + 2,
+    "SCAN_SCHEDULE": 2 + 2,
+    "DELETIONS": 2 + 1,
+    "FEEDBACK": 2,
+}
 READS = {"FEEDBACK_INTAKE": 1}
 
 

@@ -98,9 +98,9 @@ def start_queued(run: SweepRun) -> None:
     """Starts what is queued, at most one scan for each repository. Runs as a step of the sweep."""
     seen: set[str] = set()
     for entry in run.entries(keys.SCAN_QUEUE_PKS):
-        if entry["repositoryId"] not in seen:
-            seen.add(entry["repositoryId"])
-            with run.isolating(entry):
+        with run.isolating(entry):
+            if entry["repositoryId"] not in seen:
+                seen.add(entry["repositoryId"])
                 run.finished += start_next(RepositoryId.stored(entry["repositoryId"]))
 
 

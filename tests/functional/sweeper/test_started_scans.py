@@ -1,0 +1,53 @@
+"""The sweep starts scans that wait and those that are due, and resends the messages of GitHub's events."""
+
+from controlplane.queues.messages import Queue
+from controlplane.store import outbox, pull_requests, repositories
+from controlplane.store.pull_requests import PullRequestItem, report_entry
+from controlplane.store.repositories import RepositoryItem
+from controlplane.store.scans import queue, reads
+from controlplane.store.scans.causes import Cause
+from controlplane.store.scans.queue import QueuedScan
+from controlplane.store.table import Put
+from sweeper.service import sweep
+from tests.support.audits import stored_repository
+from tests.support.code_host import SHA
+from tests.support.sqs import FakeSqs
+from tests.support.world import World
+
+
+def linked(world: World, **changes: object) -> RepositoryItem:
+    repository = world.connected_repository(world.company())
+    link = repository.links[0]._replace(**changes)
+    return repositories.link_project(repository.repository_id, link)
+
+
+def test_a_scan_that_is_due_is_queued_and_started_in_one_sweep(world: World, sqs: FakeSqs, now):
+    repository = linked(world, schedule="daily")
+    now.advance(86_401)
+    counts = sweep()
+    assert (counts["ScheduledScans"], counts["StartedScans"]) == (1, 1)
+    assert len(sqs.at(Queue.SCAN_PREPARATION.url)) == 1
+    repositories.unlink_project(repository.repository_id, repository.links[0].project_id)
+    now.advance(86_401)
+    assert sweep()["ScheduledScans"] == 0
+
+
+def test_a_pull_request_that_waits_is_started_and_an_unwanted_one_dropped(world: World, sqs: FakeSqs):
+    wanted, unwanted = linked(world, pull_request_scans_enabled=True), linked(world)
+    for repository in (wanted, unwanted):
+        repository_id, project_id = repository.repository_id, repository.links[0].project_id
+        item = PullRequestItem(repository_id=repository_id, project_id=project_id, number=12, head_sha=SHA)
+        queued = QueuedScan.of(repository_id, project_id, Cause("pull_request", 12))
+        pull_requests.want_scan(item, Put(queued.to_item()), report_entry(repository_id, project_id, 12), again=False)
+    assert sweep()["StartedScans"] == 1
+    assert reads.get_active_work(stored_repository(wanted)).cause.pull_request_number == 12
+    assert queue.list_queued(unwanted.repository_id) == []
+    assert "activeRequestId" not in stored_repository(unwanted)
+
+
+def test_a_report_that_was_not_sent_is_sent(world: World, sqs: FakeSqs, now):
+    repository = linked(world)
+    outbox.write(report_entry(repository.repository_id, repository.links[0].project_id, 12))
+    now.advance(61)
+    assert sweep()["ResentMessages"] == 1
+    assert len(sqs.at(Queue.GITHUB_EVENTS.url)) == 1
