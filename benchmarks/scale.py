@@ -87,12 +87,16 @@ def partitions() -> list[Partition]:
         Partition("INSTALLATION", "installation of the GitHub App", "connecting a repository", 2, 1),
         Partition("SCAN", "scan", "storing a finding", 2, 1),
         Partition("REPO", "repository", "recording a new finding", 2, 1),
+        Partition("DELIVERY", "webhook of GitHub", "a webhook", 2, 1),
+        Partition("HOSTLIMIT", "installation of the GitHub App", "a rate limit of GitHub", 1, 1),
         Partition("FEEDBACKBY", "caller", "a report", 2, 1),
         Partition("FEEDBACKQUOTA", "caller", "a report", 2, 1),
         Partition("FEEDBACKTEXT", "long report", "storing its texts, 17 KB at most", 34, 5),
         Partition("SWEEP", "step of the sweep", "storing where it stopped", 1, 1),
         Partition("OUTBOX", "shard", "a message: put, delete", 3, 1, shards.OUTBOX, (("scan", 2), ("issue", 1))),
         Partition("SCANWATCH", "shard", "a scan: put, delete", 4, 1, shards.SCAN_WATCH, (("scan", 1),)),
+        Partition("SCANQUEUE", "shard", "a scan that waits: put, delete", 4, 1, shards.SCAN_QUEUE, (("scan", 1),)),
+        Partition("SCANSCHEDULE", "shard", "a scheduled scan: put, delete", 4, 1, shards.SCAN_SCHEDULE, (("scan", 1),)),
         Partition(
             "FEEDBACK", "shard of a day", "a report, without long texts", 2, 1, shards.FEEDBACK, (("report", 1),)
         ),

@@ -24,6 +24,7 @@ PUBLIC = {
     "POST /v1/auth/device/code",
     "POST /v1/auth/device/token",
     "POST /v1/auth/device/revoke",
+    "POST /v1/github/webhooks",
     "GET /assets/{fileName}",
     "GET /docs",
     "GET /docs/{fileName}",
