@@ -340,6 +340,7 @@ EXEMPT: dict[str, str] = {
     "controlplane.http.webhooks:*": "only hashed and compared",
     "github_events.outcomes:*": "texts of ours",
     "github_events.persistence:*": "reasons of ours",
+    "github_events.pushes:*": "the name of a branch, which client._checked_branch checks",
     "github_events.reports:*": "texts of ours, which are only hashed and sent",
     "controlplane.queues.worker:_move_to_dead_letters": "a reason of ours",
     "dashboard.pages:PageLook.read": "never called",
