@@ -33,6 +33,7 @@ class Test200:
             "defaultBranch": "main",
             "visibility": "private",
             "connectedAt": "2026-03-04T05:06:07.000Z",
+            "accessLostAt": None,
             "projects": [
                 {
                     "projectId": project_id,
