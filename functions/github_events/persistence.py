@@ -14,11 +14,12 @@ from controlplane.queues.worker import LeftToSweep, Postponed, Rejected, is_last
 from controlplane.store import host_limits, outbox
 
 _UNAVAILABLE_SECONDS = 60
+_KEY_SECONDS = 300
 _LIMITED = "rate limited by the code host"
 
 
 def persistently(message: HostEvent | ReportPullRequest, installation_id: int, process: Callable[[], None]) -> None:
-    """Processes the message, and postpones it if GitHub limits requests or doesn't respond.
+    """Processes the message, and postpones it if GitHub limits requests, doesn't respond, or rejects our key.
 
     Raises Postponed, LeftToSweep, and Rejected after the time until which the message is retried.
     """
@@ -30,6 +31,8 @@ def persistently(message: HostEvent | ReportPullRequest, installation_id: int, p
         _postpone(message, error.retry_after_seconds, _LIMITED, error)
     except host.HostUnavailable as error:
         _postpone(message, _UNAVAILABLE_SECONDS, "code host unavailable", error)
+    except (host.AppKeyUnreadable, host.AppNotConfigured, host.Refused) as error:
+        _postpone(message, _KEY_SECONDS, "the App's key isn't accepted", error)
     except Postponed as postponed:
         _postpone(message, postponed.seconds, postponed.reason, postponed)
 

@@ -43,4 +43,6 @@ def _within_reach(rule: Callable[[], None]) -> None:
     try:
         rule()
     except _OUT_OF_REACH as error:
+        if isinstance(error, Refused) and error.status == 401:
+            raise  # GitHub rejects the App's key, which an operator has to replace
         logger.info("out of reach", extra={**describe(error), **error.context})

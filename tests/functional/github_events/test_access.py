@@ -111,6 +111,18 @@ class TestRetries:
         assert read(repository).access_lost_at is not None
         assert sqs.at(Queue.GITHUB_EVENTS.dead_letters_url) == []
 
+    def test_an_event_waits_until_a_rejected_key_is_replaced(
+        self, events: Events, repository: RepositoryItem, code_host: GitHub, sqs: FakeSqs, now
+    ):
+        code_host.stand_in.faults.removed.add("/".join(DEMO))
+        operation = "POST /app/installations/{installation_id}/access_tokens"
+        code_host.stand_in.faults.add(operation, *[Fault(401)] * 2)
+        events.take("installation")
+        assert read(repository).access_lost_at is None
+        now.advance(301)
+        events.work()
+        assert read(repository).access_lost_at is not None
+
     def test_a_rate_limit_postpones_the_event_and_after_a_day_it_is_a_dead_letter(
         self, events: Events, repository: RepositoryItem, code_host: GitHub, sqs: FakeSqs, now
     ):
