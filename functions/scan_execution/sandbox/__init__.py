@@ -1,9 +1,11 @@
-"""Runs the analysis of a tenant's files in a child process that can do nothing but compute.
+"""Runs the analysis of a tenant's files in child processes that can do nothing but compute.
 
-`process` is the parent's side: it starts the child, sends it one file at a time, and kills it if it exceeds a limit.
-`child` is the child's program. `seccomp` is the filter that denies it files, the network, and other processes.
+`pool` is the parent's side: it spreads the files over one or two children, and kills those that exceed a limit.
+`process` is its connection to one of them. `child` is their program. `seccomp` is the filter that denies them files,
+the network, and other processes.
 """
 
-from scan_execution.sandbox.process import Bounds, Sandbox, SandboxUnavailable
+from scan_execution.sandbox.pool import Sandbox
+from scan_execution.sandbox.process import Bounds, SandboxUnavailable
 
 __all__ = ["Bounds", "Sandbox", "SandboxUnavailable"]

@@ -1,4 +1,4 @@
-"""The parent's side of the sandbox: one child process per scan, replaced whenever it is killed.
+"""The parent's side of one sandboxed child process: starts it, sends it files, reads its answers, and ends it.
 
 The child is never trusted. Its output is bounded and only ever parsed as a report; its wall time, CPU time, and memory
 are limited from outside, by the kernel and by this process's own clock.
@@ -6,9 +6,7 @@ are limited from outside, by the kernel and by this process's own clock.
 
 from __future__ import annotations
 
-import ctypes
 import json
-import logging
 import math
 import os
 import resource
@@ -20,29 +18,19 @@ import sys
 import sysconfig
 import time
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from importlib.util import find_spec
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
 from scan_execution.analysis.files import Skipped
-from scan_execution.analysis.limits import Limits
-from scan_execution.analysis.report import Answer, InvalidReport, Report, Request, read_report
+from scan_execution.analysis.report import InvalidReport, Report, Request, read_report
 from scan_execution.sandbox import child
 from scan_execution.sandbox.child import Configuration
 
-_logger = logging.getLogger(__name__)
-_ENTRY: Final = "scan_execution.sandbox.child:start_analysis"
-# Packages that the child imports, except for the standard library.
-_PACKAGES: Final = ("scan_execution", "ast_grep_py", "yaml")
 _ANSWER: Final = struct.Struct(">I")
 _REQUEST: Final = struct.Struct(">III")
 _PIECE: Final = 64 * 1024
-# Files sent ahead of the child's answers: enough that it never waits, and few enough to hold in memory.
-_AHEAD_FILES: Final = 16
-_AHEAD_BYTES: Final = 1024 * 1024
-_PR_SET_DUMPABLE: Final = 4
 
 CPU, WALL, MEMORY = "took too much CPU time", "took too long", "needed too much memory"
 CRASHED, FAILED = "crashed the analysis", "failed"
@@ -65,94 +53,34 @@ class SandboxUnavailable(Exception):
     """The sandbox can't be started, so nothing may be analyzed. The message says why."""
 
 
-class Sandbox:
-    """A context manager that owns the child. The child starts on entry, and `examine` waits until it is ready."""
-
-    def __init__(self, limits: Limits, bounds: Bounds | None = None, entry: str = _ENTRY) -> None:
-        self._limits = limits
-        self._bounds = bounds or Bounds()
-        self._entry = entry
-        self._child: _Child | None = None
-        _hide_this_process()
-
-    def __enter__(self) -> Self:
-        self._child = self._start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._child is not None:
-            self._child.end()
-            self._child = None
-
-    def examine(self, requests: Iterator[Request], deadline: float) -> Iterator[Answer]:
-        """Yields each file with its report or the reason why it was skipped. Raises SandboxUnavailable.
-
-        Sends a few files ahead, so that neither process waits for the other. If the child is killed, only the file
-        in progress is skipped: a new child gets the others again. deadline: of the whole scan (time.monotonic()).
-        """
-        pending: deque[Request] = deque()
-        while True:
-            while len(pending) < _AHEAD_FILES and sum(len(it.content) for it in pending) < _AHEAD_BYTES:
-                request = next(requests, None)
-                if request is None:
-                    break
-                pending.append(request)
-                if self._child is not None:
-                    self._child.send(request)
-            if not pending:
-                return
-            if time.monotonic() > deadline:
-                yield pending.popleft(), Skipped("out of time")
-                continue
-            if self._child is None:
-                self._child = self._start()
-                for request in pending:
-                    self._child.send(request)
-            try:
-                outcome: Report | Skipped = self._outcome(self._child, deadline)
-            except Skipped as skipped:
-                outcome = skipped
-            yield pending.popleft(), outcome
-
-    def _outcome(self, running: _Child, deadline: float) -> Report:
-        """Returns the report on the next file. Raises Skipped."""
-        try:
-            return read_report(running.receive(deadline), self._limits.max_snippet_length)
-        except _Ended as ended:
-            reason = ended.reason
-        except InvalidReport:
-            running.end()
-            reason = FAILED
-        self._child = None
-        # Never logs the path or anything that the child wrote.
-        _logger.warning("analysis process ended: %s (exit status %s)", reason, running.process.returncode)
-        raise Skipped(reason)
-
-    def _start(self) -> _Child:
-        configuration: Configuration = {
-            "import_path": _import_path(self._entry),
-            "entry": self._entry,
-            "limits": asdict(self._limits),
-            "cpu_seconds": math.ceil(self._bounds.start_seconds),
-            "memory_bytes": self._bounds.memory_bytes,
-        }
-        return _Child(configuration, self._bounds)
-
-
-class _Ended(Exception):
-    """The child has exited and was reaped. `reason` is why its file is skipped."""
+class Ended(Exception):
+    """The child has exited and was reaped. `reason` is why the file in progress is skipped."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
 
 
-class _Child:
+@dataclass(eq=False, slots=True)
+class Task:
+    """A file to analyze, and its outcome once there is one."""
+
+    request: Request
+    outcome: Report | Skipped | None = None
+
+
+class Child:
+    """One child process. It gets nothing until it is ready, so it holds no file before its sandbox is closed."""
+
     def __init__(self, configuration: Configuration, bounds: Bounds) -> None:
         self._bounds = bounds
-        self._ready = False
+        self._max_snippet_length = configuration["limits"]["max_snippet_length"]
+        self.ready = False
         self._started = time.monotonic()
         self._cpu_limit = 0
+        # Files without an answer, the one in progress first.
+        self.tasks: deque[Task] = deque()
+        self.pending_bytes = 0
         self._unsent: deque[memoryview] = deque()
         self._received = bytearray()
         self.process = subprocess.Popen(  # nosec B603  # noqa: S603 - this interpreter, and a file of this package
@@ -173,40 +101,91 @@ class _Child:
         for pipe in (self._input, self._output):
             os.set_blocking(pipe, False)
 
-    def send(self, request: Request) -> None:
-        """Queues the file, which is sent while waiting for answers."""
+    def send(self, task: Task) -> None:
+        """Queues the file. `advance` sends it."""
+        request = task.request
+        self.tasks.append(task)
+        self.pending_bytes += len(request.content)
         names = request.path.encode(errors="replace"), request.language.encode()
         self._unsent.append(memoryview(_REQUEST.pack(*map(len, names), len(request.content)) + b"".join(names)))
         self._unsent.append(memoryview(request.content))
 
-    def receive(self, deadline: float) -> bytes:
-        """Returns the next answer. Raises _Ended, after which the child is gone, and SandboxUnavailable."""
-        if not self._ready:
-            self._wait_until_ready()
-        self._allow_cpu_time()
-        try:
-            return self._read_answer(min(deadline, time.monotonic() + self._bounds.wall_seconds))
-        except TimeoutError:
-            self.end()
-            raise _Ended(WALL) from None
-        except (EOFError, BrokenPipeError):
-            raise _Ended(self._reason_of_death()) from None
-        except ValueError:
-            self.end()
-            raise _Ended(FAILED) from None
+    def register(self, poll: select.poll) -> None:
+        """Registers what the child waits for."""
+        poll.register(self._output, select.POLLIN)
+        if self.ready and self._unsent:
+            poll.register(self._input, select.POLLOUT)
 
-    def _wait_until_ready(self) -> None:
-        """Waits for the first answer, which the child sends once its sandbox is closed. Raises SandboxUnavailable."""
+    def advance(self, events: Mapping[int, int]) -> None:
+        """Reads and writes what can be without waiting, and sets the outcomes of answered files.
+
+        Raises Ended, after which the child is gone, and SandboxUnavailable if it can't start.
+        """
         try:
-            answer = self._read_answer(self._started + self._bounds.start_seconds)
-        except (TimeoutError, EOFError, ValueError) as failure:
+            if self._output in events:
+                self._read()
+            elif self._input in events:
+                self._write()
+        except (EOFError, BrokenPipeError) as failure:
+            reason = self._reason_of_death()
+            if not self.ready:
+                raise SandboxUnavailable(f"it ended with {self.process.returncode}") from failure
+            raise Ended(reason) from None
+        except (ValueError, InvalidReport):
             self.end()
-            reason = f"it ended with {self.process.returncode}" if isinstance(failure, EOFError) else "it hangs"
-            raise SandboxUnavailable(reason) from failure
+            raise Ended(FAILED) from None
+        if not self.ready and time.monotonic() > self._started + self._bounds.start_seconds:
+            self.end()
+            raise SandboxUnavailable("it hangs")
+
+    def _read(self) -> None:
+        piece = os.read(self._output, _PIECE)
+        if not piece:
+            raise EOFError
+        self._received += piece
+        while (answer := self._next_answer()) is not None:
+            if self.ready:
+                self._take(answer)
+            else:
+                self._take_first(answer)
+            self._allow_cpu_time()
+
+    def _next_answer(self) -> bytes | None:
+        """Returns one answer once it is complete. Raises ValueError if it is too long."""
+        received, size = self._received, _ANSWER.size
+        if len(received) < size:
+            return None
+        end = size + _ANSWER.unpack_from(received)[0]
+        if end > self._bounds.answer_bytes:
+            raise ValueError
+        if len(received) < end:
+            return None
+        answer = bytes(received[size:end])
+        del received[:end]
+        return answer
+
+    def _take_first(self, answer: bytes) -> None:
+        """Takes the first answer, which the child sends once its sandbox is closed. Raises SandboxUnavailable."""
         if answer != b"ready":
             self.end()
             raise SandboxUnavailable(answer.decode(errors="replace"))
-        self._ready = True
+        self.ready = True
+
+    def _take(self, answer: bytes) -> None:
+        """Sets the outcome of the file in progress. Raises InvalidReport, also if no file is in progress."""
+        if not self.tasks:
+            raise InvalidReport
+        try:
+            outcome: Report | Skipped = read_report(answer, self._max_snippet_length)
+        except Skipped as skipped:
+            outcome = skipped
+        self.settle(outcome)
+
+    def settle(self, outcome: Report | Skipped) -> None:
+        """Sets the outcome of the file in progress."""
+        task = self.tasks.popleft()
+        self.pending_bytes -= len(task.request.content)
+        task.outcome = outcome
 
     def _allow_cpu_time(self) -> None:
         """Raises the child's CPU time limit to its usage plus the allowance for one file. The kernel kills it there."""
@@ -217,40 +196,6 @@ class _Child:
             if limit != self._cpu_limit:
                 resource.prlimit(self.process.pid, resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
                 self._cpu_limit = limit
-
-    def _read_answer(self, deadline: float) -> bytes:
-        """Returns one answer. Raises TimeoutError, EOFError, BrokenPipeError, and ValueError if it is too long."""
-        received, size = self._received, _ANSWER.size
-        while True:
-            if len(received) >= size:
-                end = size + _ANSWER.unpack_from(received)[0]
-                if end > self._bounds.answer_bytes:
-                    raise ValueError
-                if len(received) >= end:
-                    answer = bytes(received[size:end])
-                    del received[:end]
-                    return answer
-            # A child gets nothing until it is ready, so it holds no file before its sandbox is closed.
-            sends = self._ready and bool(self._unsent)
-            writable = self._wait(deadline, sends=sends)
-            if writable:
-                self._write()
-            else:
-                piece = os.read(self._output, _PIECE)
-                if not piece:
-                    raise EOFError
-                received += piece
-
-    def _wait(self, deadline: float, *, sends: bool) -> bool:
-        """Waits for the child. Returns False if it can be read from, or True if it can only be written to."""
-        poll = select.poll()
-        poll.register(self._output, select.POLLIN)
-        if sends:
-            poll.register(self._input, select.POLLOUT)
-        ready = dict(poll.poll(max(0.0, deadline - time.monotonic()) * 1_000))
-        if not ready:
-            raise TimeoutError
-        return self._output not in ready
 
     def _write(self) -> None:
         while self._unsent:
@@ -276,17 +221,6 @@ class _Child:
                 pipe.close()
 
 
-def _import_path(entry: str) -> list[str]:
-    """Returns the folders of the child's packages, without importing them. Raises SandboxUnavailable."""
-    folders = []
-    for package in (*_PACKAGES, entry.partition(".")[0]):
-        spec = find_spec(package)
-        if spec is None or not spec.submodule_search_locations:
-            raise SandboxUnavailable(f"{package} is not installed")
-        folders.append(str(Path(next(iter(spec.submodule_search_locations))).parent))
-    return list(dict.fromkeys(folders))
-
-
 def _environment() -> dict[str, str]:
     """Returns the child's environment: empty unless the interpreter is a shared library, as on Lambda.
 
@@ -295,15 +229,3 @@ def _environment() -> dict[str, str]:
     if sysconfig.get_config_var("Py_ENABLE_SHARED"):
         return {"LD_LIBRARY_PATH": f"{sys.base_prefix}/lib"}
     return {}
-
-
-def _hide_this_process() -> None:
-    """Hides this process's memory and environment, which hold credentials, from the user's other processes.
-
-    See prctl(2). Raises SandboxUnavailable.
-    """
-    if sys.platform == "linux":
-        if ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
-            raise SandboxUnavailable("this process could not be hidden from others")
-    else:
-        _logger.warning("Without Linux, the analysis runs in a process of its own, but with access to this machine.")

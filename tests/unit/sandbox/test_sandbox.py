@@ -13,6 +13,7 @@ from scan_execution.analysis import Limits, analyze_files, analyze_folder
 from scan_execution.analysis.report import InvalidReport, Request, read_report
 from scan_execution.analysis.rules import rules
 from scan_execution.sandbox import Bounds, Sandbox, SandboxUnavailable
+from scan_execution.sandbox.pool import cores
 from scan_execution.sandbox.process import CPU, CRASHED, FAILED, MEMORY, WALL
 from tests.support import analysis, hostile
 
@@ -80,7 +81,7 @@ class TestConfinement:
     def test_no_child_outlives_its_scan(self):
         with Sandbox(Limits()) as sandbox:
             analyze_files([BEFORE], sandbox.examine, Limits())
-            child = sandbox._child.process
+            [child] = [it.process for it in sandbox._children]
             assert child.returncode is None
         assert child.returncode == -9
         with pytest.raises(ChildProcessError):
@@ -139,6 +140,47 @@ class TestSurvival:
         [rule] = [it for it in rules() if it.id == finding.rule_id]
         assert finding.location.path == BEFORE[0]
         assert (finding.title, finding.priority, finding.category) == (rule.title, "P1", rule.category)
+
+
+class TestProcesses:
+    def test_two_processes_share_the_files_and_a_crash_concerns_only_its_own_file(self, monkeypatch):
+        monkeypatch.setenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "3538")
+        processes: set[int] = set()
+        sent = []
+
+        def requests():
+            yield from (request("say-who") for _ in iter(lambda: len(processes) < 2, False))
+            for name in hostile.FATAL:
+                yield from map(request, [name, *["say-who"] * 20])
+
+        def request(name):
+            sent.append(name)
+            return Request(f"attack/{name}.js", "javascript", b"1")
+
+        with Sandbox(Limits(), entry="tests.support.hostile:start_attacks") as sandbox:
+            for number, (answered, outcome) in enumerate(sandbox.examine(requests(), math.inf)):
+                assert answered.path == f"attack/{sent[number]}.js"
+                if sent[number] == "say-who":
+                    processes.add(outcome.lines)
+                else:
+                    assert str(outcome) == CRASHED
+        assert number + 1 == len(sent)
+        assert len(processes) > 2  # two, and those that replaced them
+
+    def test_a_process_that_is_busy_with_an_earlier_examination_answers_nothing_in_a_later_one(self):
+        def requests(name):
+            return (Request(f"attack/{name}.js", "javascript", b"1") for _ in range(5))
+
+        with Sandbox(Limits(), entry="tests.support.hostile:start_attacks") as sandbox:
+            given_up = sandbox.examine(requests("environment"), math.inf)
+            next(given_up)
+            given_up.close()
+            assert 0 not in [outcome.lines for _, outcome in sandbox.examine(requests("say-who"), math.inf)]
+
+    def test_the_number_of_cores_follows_from_a_functions_memory(self, monkeypatch):
+        for memory, expected in {"128": 1, "2048": 1, "3538": 2, "10240": 5}.items():
+            monkeypatch.setenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", memory)
+            assert cores() == expected
 
 
 class TestAnalysis:
