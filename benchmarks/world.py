@@ -132,9 +132,13 @@ def populate_peer(engine: str) -> str:
     }
     client.put_item(TableName=PEER_TABLE, Item=encode_item(key))
     for n in range(PROJECTS):
-        project_id = f"prj_{n:034d}"
+        project_id = peer_project_id(n)
         origins = [origin.format(n=f"{n:04d}") for origin in ORIGINS]
         project = sample_project(PEER_ORGANIZATION, project_id, NAME.format(n=n), origins)
         item = {"pk": f"ORG#{PEER_ORGANIZATION}", "sk": f"PROJECT#{project_id}", **project}
         client.put_item(TableName=PEER_TABLE, Item=encode_item(item))
-    return f"prj_{0:034d}"
+    return peer_project_id(0)
+
+
+def peer_project_id(number: int) -> str:
+    return f"prj_{number:034d}"

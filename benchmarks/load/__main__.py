@@ -1,0 +1,105 @@
+"""Drives the local stack with a realistic mix of requests at rising concurrency, next to the naive peer.
+
+Prints throughput, latency percentiles, and errors of both sides, which run alternately. With --soak, drives only ours,
+at a constant concurrency, and shows whether memory, connections, or the table grow. Always exits with 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+from collections import Counter
+from typing import Any, NamedTuple
+
+from benchmarks.load import soak
+from benchmarks.load.stack import Side, stack
+from benchmarks.machine import ROOT
+from benchmarks.report import table
+
+LOCUST = ROOT / ".tools" / "load" / "bin" / "locust"
+USERS = ROOT / "benchmarks" / "load" / "users.py"
+CONCURRENCY = (1, 2, 4, 8, 16)
+SECONDS = 10
+PERCENTILES = (50, 90, 99)
+
+
+class Level(NamedTuple):
+    """The result of one level of concurrency. Latencies are in milliseconds."""
+
+    requests_per_second: float
+    latencies: tuple[float, ...]
+    errors: int
+
+
+def start(side: Side, users: int, seconds: int, **variables: str) -> subprocess.Popen[bytes]:
+    """Starts so many users, all at once, each with one request at a time."""
+    command = [str(LOCUST), "--locustfile", str(USERS), "--headless", "--json", "--host", side.url]
+    options = ["--users", str(users), "--spawn-rate", str(users), "--run-time", f"{seconds}s", "--loglevel", "ERROR"]
+    environment = {**os.environ, "LOAD_KEY": side.key, "LOAD_PROJECTS": ",".join(side.projects), **variables}
+    return subprocess.Popen([*command, *options], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+
+def read(process: subprocess.Popen[bytes]) -> Level:
+    """Waits for the users, and returns their result."""
+    output, _ = process.communicate()
+    entries: list[dict[str, Any]] = json.loads(output)
+    times: Counter[float] = Counter()
+    for entry in entries:
+        times.update({float(took): count for took, count in entry["response_times"].items()})
+    begun, ended = min(it["start_time"] for it in entries), max(it["last_request_timestamp"] for it in entries)
+    latencies = tuple(percentile(times, percent) for percent in PERCENTILES)
+    return Level(times.total() / (ended - begun), latencies, sum(it["num_failures"] for it in entries))
+
+
+def percentile(times: Counter[float], percent: float) -> float:
+    """Returns the latency that `percent` of the requests don't exceed."""
+    least = times.total() * percent / 100
+    counted = 0
+    for took in sorted(times):
+        counted += times[took]
+        if counted >= least:
+            return took
+    return 0.0
+
+
+def measure(levels: tuple[int, ...], seconds: int) -> str:
+    rows = []
+    with stack() as sides:
+        for users in levels:
+            found = {name: read(start(side, users, seconds)) for name, side in sides.items()}
+            ratio = found["ours"].requests_per_second / found["naive"].requests_per_second
+            rows += [
+                (
+                    users if name == "ours" else "",
+                    name,
+                    round(level.requests_per_second),
+                    *level.latencies,
+                    level.errors,
+                )
+                + ((f"{ratio:.2f} x naive",) if name == "ours" else ("",))
+                for name, level in found.items()
+            ]
+    return table(rows, ("callers", "", "requests/s", *(f"p{it} ms" for it in PERCENTILES), "errors", "throughput"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description=__doc__)
+    parser.add_argument("--callers", type=int, nargs="+", default=CONCURRENCY, help="levels of concurrency")
+    parser.add_argument("--seconds", type=int, default=SECONDS, help="of each level and side")
+    parser.add_argument("--soak", type=float, metavar="MINUTES", help="look for growth instead")
+    options = parser.parse_args()
+    if options.soak:
+        with stack() as sides:
+            side = sides["ours"]
+            process = start(side, soak.CALLERS, round(options.soak * 60), LOAD_DELETES="yes")
+            growth = soak.watch(side, process)
+            level = read(process)
+        print(f"{level.requests_per_second:.0f} requests/s, {level.errors} errors\n\n{growth}")
+    else:
+        print(measure(tuple(options.callers), options.seconds))
+
+
+if __name__ == "__main__":
+    main()
