@@ -10,7 +10,7 @@ export SAM_CLI_TELEMETRY := 0
 # What /docs serves, represented by one of its files.
 REFERENCE := functions/system/reference/index.html
 .DEFAULT_GOAL := help
-.PHONY: help run reset test fuzz lint template check build e2e browser bench accuracy cost scale deploy openapi lock format audit licenses sbom
+.PHONY: help run reset test fuzz lint template check build e2e browser bench load soak accuracy cost scale deploy openapi lock format audit licenses sbom
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,12 @@ browser: .venv/.ready .tools/ministack/.ready node_modules/.ready $(REFERENCE) #
 bench: .venv/.ready node_modules/.ready $(REFERENCE) ## Measure: ratios, round trips and capacity units per operation
 	@.venv/bin/python -m benchmarks
 
+load: .venv/.ready node_modules/.ready .tools/load/.ready $(REFERENCE) ## Drive the local stack at rising concurrency, next to the naive peer
+	@.venv/bin/python -m benchmarks.load
+
+soak: .venv/.ready node_modules/.ready .tools/load/.ready $(REFERENCE) ## Look for growth of memory, connections, and the table under load (MINUTES=10)
+	@.venv/bin/python -m benchmarks.load --soak $(or $(MINUTES),10)
+
 accuracy: .venv/.ready ## Compare the code analysis with verdicts on the repositories in FOLDER
 	@.venv/bin/python -m benchmarks.accuracy $(if $(LIST),--list) $(FOLDER) \
 		$(or $(VERDICTS),benchmarks/verdicts/development.tsv)
@@ -105,7 +111,7 @@ $(REFERENCE): docs/openapi.json docs/errors.md $(wildcard scripts/reference/*.py
 LOCK = .venv/bin/uv pip compile --quiet --universal --python-version 3.13 --generate-hashes \
 	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 
-TOOLS = uv ministack sam conformance checkov lambda supply
+TOOLS = uv ministack sam conformance checkov lambda load supply
 
 lock: .venv/.ready ## Update the hashed pins from pyproject.toml, requirements/*.in, and package.json (UPGRADE=1: newest)
 	@$(LOCK) pyproject.toml -o layers/shared/requirements.txt
@@ -119,7 +125,7 @@ lock: .venv/.ready ## Update the hashed pins from pyproject.toml, requirements/*
 	@scripts/npm-lock
 
 # bin/python is a link: if its interpreter is replaced or removed, the environment is rebuilt.
-.venv/bin/python $(addprefix .tools/,$(addsuffix /bin/python,ministack sam conformance checkov lambda supply)):
+.venv/bin/python $(addprefix .tools/,$(addsuffix /bin/python,ministack sam conformance checkov lambda load supply)):
 	@:
 
 .venv/.ready: requirements/dev.txt requirements/uv.txt .venv/bin/python
@@ -139,6 +145,9 @@ lock: .venv/.ready ## Update the hashed pins from pyproject.toml, requirements/*
 
 .tools/lambda/.ready: requirements/lambda.txt requirements/uv.txt .tools/lambda/bin/python
 	@scripts/environment .tools/lambda requirements/lambda.txt
+
+.tools/load/.ready: requirements/load.txt requirements/uv.txt .tools/load/bin/python
+	@scripts/environment .tools/load requirements/load.txt
 
 .tools/supply/.ready: requirements/supply.txt requirements/uv.txt .tools/supply/bin/python
 	@scripts/environment .tools/supply requirements/supply.txt

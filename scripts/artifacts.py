@@ -9,7 +9,6 @@ import argparse
 import gzip
 import hashlib
 import importlib.util
-import json
 import os
 import py_compile
 import re
@@ -17,17 +16,13 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 
 # The processors of Lambda. The first is the template's default.
 ARCHITECTURES = ("arm64", "x86_64")
-
-# The AWS services whose API descriptions the functions need. botocore carries those of more than 400.
-SERVICES = ("dynamodb", "secretsmanager", "sqs")
 
 # Roots that the endpoints of AWS chain to. Loading only these saves 15 ms of the first call.
 AMAZON_ROOTS = (
@@ -76,23 +71,11 @@ UNUSED = (
     "aws_lambda_powertools/utilities/parser/models/vpc_latticev2.py",
     "aws_lambda_powertools/utilities/streaming",
     "aws_lambda_powertools/utilities/validation",
-    "boto3/crt.py",
-    "boto3/examples",
-    "boto3/s3",
-    "botocore/crt/auth.py",
-    "botocore/stub.py",
-    "dateutil/easter.py",
-    "dateutil/rrule.py",
-    "dateutil/tz/win.py",
-    "dateutil/tzwin.py",
-    "dateutil/zoneinfo/dateutil-zoneinfo.tar.gz",
     "publicsuffixlist/test.py",
     "pydantic/experimental",
     "pydantic/mypy.py",
     # FastAPI asks for it and takes its absence for "no model of that version".
     "pydantic/v1",
-    "s3transfer/crt.py",
-    "s3transfer/processpool.py",
     "starlette/middleware/gzip.py",
     "starlette/middleware/opentelemetry.py",
     "starlette/middleware/sessions.py",
@@ -104,6 +87,9 @@ UNUSED = (
     "urllib3/contrib/socks.py",
     "urllib3/http2/connection.py",
 )
+
+# Packages that read their own source: anyio finds out from it what to import later.
+SOURCE_READERS = ("anyio",)
 
 # Files that a function serves unchanged, and unpacks on request.
 DOCUMENTS = ("system/reference",)
@@ -129,28 +115,26 @@ def prepare(build_dir: Path) -> None:
         packages = artifact / "python"
         if packages.is_dir():
             trim_packages(packages)
+            write_amazon_roots(botocore_bundle(), packages / ROOTS_FILE)
             compile_modules(packages, LAYER_ROOT / "python")
+            remove_sources_of_libraries(packages)
         else:
             trim_packages(artifact)
             for documents in DOCUMENTS:
                 pack(artifact / documents)
             compile_modules(artifact, FUNCTION_ROOT)
+            remove_sources_of_libraries(artifact)
         if missing := modules_without_bytecode(artifact):
             raise BuildFailed(f"{artifact.name}: no valid bytecode for {', '.join(map(str, missing))}")
 
 
 def trim_packages(packages: Path) -> None:
-    """Cut a folder of packages down to what runs. Where botocore is among them, write the roots it shall trust."""
+    """Cut a folder of packages down to what runs."""
     remove_clutter(packages)
     for unused in UNUSED:
         remove(packages / unused)
     for info in packages.glob("*.dist-info"):
         trim_distribution(info)
-    if (packages / "botocore").is_dir():
-        trim_service_descriptions(packages / "botocore" / "data", SERVICES)
-        write_amazon_roots(packages / "botocore" / "cacert.pem", packages / ROOTS_FILE)
-    if (packages / "boto3").is_dir():
-        keep_services(packages / "boto3" / "data", SERVICES)
 
 
 def pack(path: Path) -> None:
@@ -176,7 +160,8 @@ def remove_clutter(root: Path) -> None:
     for folder in sorted(path for path in root.rglob("*") if path.is_dir() and path.name in {"tests", "__pycache__"}):
         remove(folder)
     for file in root.rglob("*"):
-        if file.suffix in {".pyi", ".pyc"} or file.name in {"py.typed", "requirements.txt"}:
+        is_stale = file.suffix == ".pyc" and file.with_suffix(".py").exists()
+        if is_stale or file.suffix == ".pyi" or file.name in {"py.typed", "requirements.txt"}:
             file.unlink()
 
 
@@ -194,56 +179,12 @@ def trim_distribution(info: Path) -> None:
         metadata.write_text(headers.rstrip("\n") + "\n", encoding="utf-8")
 
 
-def keep_services(data: Path, services: Iterable[str]) -> None:
-    """Remove the folders of `data` that belong to other services."""
-    if not data.is_dir():
-        return
-    for folder in data.iterdir():
-        if folder.is_dir() and folder.name not in services:
-            remove(folder)
-
-
-def trim_service_descriptions(data: Path, services: Iterable[str]) -> None:
-    """Cut botocore's data to `services`, to their current version, and to what a client reads.
-
-    Prose is four fifths of a description and is parsed at every cold start; the rest is stored unpacked, which loads
-    faster and costs nothing in the zipped artifact.
-    """
-    keep_services(data, services)
-    for service in services:
-        if not (data / service).is_dir():
-            raise BuildFailed(f"botocore has no description of {service}")
-        *older, current = sorted(path for path in (data / service).iterdir() if path.is_dir())
-        for version in older:
-            remove(version)
-        for examples in current.glob("examples-*"):
-            remove(examples)
-        for packed in current.glob("*.json.gz"):
-            description = without_prose(json.loads(gzip.decompress(packed.read_bytes())))
-            packed.with_suffix("").write_text(compact_json(description), encoding="utf-8")
-            packed.unlink()
-    endpoints = data / "endpoints.json"
-    content = json.loads(endpoints.read_text(encoding="utf-8"))
-    for partition in content["partitions"]:
-        partition["services"] = {name: entry for name, entry in partition["services"].items() if name in services}
-    endpoints.write_text(compact_json(content), encoding="utf-8")
-
-
-def compact_json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"))
-
-
-def without_prose(node: Any) -> Any:
-    """The description without its `documentation` texts. A member of that name is no text and stays."""
-    if isinstance(node, dict):
-        return {
-            name: without_prose(value)
-            for name, value in node.items()
-            if not (name == "documentation" and isinstance(value, str))
-        }
-    if isinstance(node, list):
-        return [without_prose(value) for value in node]
-    return node
+def botocore_bundle() -> Path:
+    """Returns the root certificates that come with this environment's botocore."""
+    found = importlib.util.find_spec("botocore")
+    if found is None or found.origin is None:
+        raise BuildFailed("botocore, whose root certificates are used, is not installed")
+    return Path(found.origin).with_name("cacert.pem")
 
 
 def write_amazon_roots(bundle: Path, target: Path) -> None:
@@ -279,13 +220,30 @@ def compile_modules(root: Path, deployed_root: Path) -> None:
         )
 
 
+def remove_sources_of_libraries(root: Path) -> None:
+    """Leave only the bytecode of libraries, which Python imports without a source: half of their size.
+
+    Our own sources stay, for the lines that a traceback shows.
+    """
+    kept = {"controlplane", *SOURCE_READERS}
+    own = [path for path in root.iterdir() if path.name in kept or (path / "app.py").is_file()]
+    for source in root.rglob("*.py"):
+        if not any(source.is_relative_to(package) for package in own):
+            Path(importlib.util.cache_from_source(str(source))).replace(source.with_suffix(".pyc"))
+            source.unlink()
+    for folder in list(root.rglob("__pycache__")):
+        if not any(folder.iterdir()):
+            folder.rmdir()
+
+
 def modules_without_bytecode(root: Path) -> list[Path]:
-    """The modules below `root`, relative to it, that this Python would compile again once they are deployed."""
-    return [source.relative_to(root) for source in sorted(root.rglob("*.py")) if not has_lasting_bytecode(source)]
+    """The modules below `root`, relative to it, that this Python would compile again or couldn't import on Lambda."""
+    modules = [*root.rglob("*.py"), *(path for path in root.rglob("*.pyc") if path.parent.name != "__pycache__")]
+    return [module.relative_to(root) for module in sorted(modules) if not has_lasting_bytecode(module)]
 
 
-def has_lasting_bytecode(source: Path) -> bool:
-    compiled = Path(importlib.util.cache_from_source(str(source)))
+def has_lasting_bytecode(module: Path) -> bool:
+    compiled = module if module.suffix == ".pyc" else Path(importlib.util.cache_from_source(str(module)))
     if not compiled.is_file():
         return False
     header = compiled.read_bytes()[:8]

@@ -36,7 +36,18 @@ class Level(NamedTuple):
 def start(side: Side, users: int, seconds: int, **variables: str) -> subprocess.Popen[bytes]:
     """Starts so many users, all at once, each with one request at a time."""
     command = [str(LOCUST), "--locustfile", str(USERS), "--headless", "--json", "--host", side.url]
-    options = ["--users", str(users), "--spawn-rate", str(users), "--run-time", f"{seconds}s", "--loglevel", "ERROR"]
+    options = [
+        "--users",
+        str(users),
+        "--spawn-rate",
+        str(users),
+        "--run-time",
+        f"{seconds}s",
+        "--loglevel",
+        "ERROR",
+        "--stop-timeout",
+        "10",
+    ]
     environment = {**os.environ, "LOAD_KEY": side.key, "LOAD_PROJECTS": ",".join(side.projects), **variables}
     return subprocess.Popen([*command, *options], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 

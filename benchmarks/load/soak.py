@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 from benchmarks.load.stack import Side, stored_items
 from benchmarks.report import table
+from controlplane.core import clock
+from controlplane.store.cleanup import SETTLED_AFTER_SECONDS
 from sweeper.service import sweep
 
 CALLERS = 4
@@ -41,9 +43,10 @@ def watch(side: Side, callers: subprocess.Popen[bytes]) -> str:
 
 
 def _sweep() -> None:
-    """Finishes the deletions, as the scheduled function does."""
-    while sweep()["FinishedDeletions"]:
-        pass
+    """Finishes the deletions, as the scheduled function does, once late writes are no longer possible."""
+    sweep()
+    clock.source = lambda: time.time() + SETTLED_AFTER_SECONDS
+    sweep()
 
 
 def _sample(process: int) -> Sample:

@@ -3,10 +3,10 @@
 import ast
 import gzip
 import importlib.util
-import json
 import os
 import py_compile
-import re
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -36,20 +36,11 @@ def bundle(*labels: str) -> str:
 @pytest.fixture
 def layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Creates a small version of a layer as SAM builds it."""
-    monkeypatch.setattr(artifacts, "SERVICES", ("dynamodb",))
+    roots = write(tmp_path / "cacert.pem", bundle("Another Root", *artifacts.AMAZON_ROOTS))
+    monkeypatch.setattr(artifacts, "botocore_bundle", lambda: roots)
     packages = tmp_path / "build" / "SharedLayer" / "python"
     write(packages / "controlplane" / "__init__.py", '"""Ours."""\n')
     write(packages / "requirements.txt")
-    data = packages / "botocore" / "data"
-    write(packages / "botocore" / "__init__.py")
-    write(packages / "botocore" / "cacert.pem", bundle("Another Root", *artifacts.AMAZON_ROOTS))
-    write(data / "ec2" / "2016-11-15" / "waiters-2.json", "{}")
-    write(data / "dynamodb" / "2011-12-05" / "examples-1.json", "{}")
-    write(data / "dynamodb" / "2012-08-10" / "examples-1.json", "{}")
-    described = {"documentation": "prose", "shapes": {"A": {"members": {"documentation": {"shape": "B"}}}}}
-    (data / "dynamodb" / "2012-08-10" / "service-2.json.gz").write_bytes(gzip.compress(json.dumps(described).encode()))
-    endpoints = {"partitions": [{"partition": "aws", "regions": {"r": {}}, "services": {"dynamodb": {}, "ec2": {}}}]}
-    write(data / "endpoints.json", json.dumps(endpoints))
     write(packages / "lib-1.0.dist-info" / "METADATA", "Metadata-Version: 2.4\nName: lib\nVersion: 1.0\n\nLong text.\n")
     write(packages / "lib-1.0.dist-info" / "RECORD")
     write(packages / "lib-1.0.dist-info" / "entry_points.txt")
@@ -61,34 +52,7 @@ def layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return packages
 
 
-class TestServices:
-    def test_the_services_are_those_that_the_code_uses(self):
-        sources = [
-            path.read_text()
-            for root in ("functions", "layers/shared/controlplane")
-            for path in ROOT.glob(f"{root}/**/*.py")
-        ]
-        assert set(re.findall(r'create_client\(\s*"([a-z0-9-]+)"', "".join(sources))) == set(artifacts.SERVICES)
-
-
 class TestPrepare:
-    def test_preparing_keeps_only_botocores_current_models_of_services_in_use(self, layer: Path):
-        artifacts.prepare(layer.parents[1])
-        data = layer / "botocore" / "data"
-        assert [path.name for path in data.iterdir() if path.is_dir()] == ["dynamodb"]
-        assert [path.name for path in (data / "dynamodb").iterdir()] == ["2012-08-10"]
-        assert [path.name for path in (data / "dynamodb" / "2012-08-10").iterdir()] == ["service-2.json"]
-
-    def test_preparing_removes_prose_from_models_but_no_member_of_that_name(self, layer: Path):
-        artifacts.prepare(layer.parents[1])
-        description = layer / "botocore" / "data" / "dynamodb" / "2012-08-10" / "service-2.json"
-        assert json.loads(description.read_text()) == {"shapes": {"A": {"members": {"documentation": {"shape": "B"}}}}}
-
-    def test_preparing_keeps_every_partition_with_the_services_in_use(self, layer: Path):
-        artifacts.prepare(layer.parents[1])
-        (partition,) = json.loads((layer / "botocore" / "data" / "endpoints.json").read_text())["partitions"]
-        assert partition == {"partition": "aws", "regions": {"r": {}}, "services": {"dynamodb": {}}}
-
     def test_preparing_keeps_a_distributions_name_version_entry_points_and_license(self, layer: Path):
         artifacts.prepare(layer.parents[1])
         info = layer / "lib-1.0.dist-info"
@@ -97,7 +61,7 @@ class TestPrepare:
 
     def test_preparing_removes_everything_that_no_import_reads(self, layer: Path):
         artifacts.prepare(layer.parents[1])
-        assert {path.name for path in (layer / "lib").iterdir()} == {"__init__.py", "__pycache__"}
+        assert {path.name for path in (layer / "lib").iterdir()} == {"__init__.pyc"}
         assert not (layer / "requirements.txt").exists()
 
     def test_preparing_writes_the_amazon_roots_next_to_the_code_that_trusts_them(self, layer: Path):
@@ -105,16 +69,10 @@ class TestPrepare:
         roots = (layer / "controlplane" / "amazon-roots.pem").read_text()
         assert roots.count("BEGIN CERTIFICATE") == len(artifacts.AMAZON_ROOTS)
         assert "Another Root" not in roots
-        assert (layer / "botocore" / "cacert.pem").is_file()
 
     def test_preparing_refuses_a_bundle_without_one_of_the_roots(self, layer: Path):
-        write(layer / "botocore" / "cacert.pem", bundle(*artifacts.AMAZON_ROOTS[1:]))
+        write(layer.parents[2] / "cacert.pem", bundle(*artifacts.AMAZON_ROOTS[1:]))
         with pytest.raises(artifacts.BuildFailed, match="Amazon Root CA 1"):
-            artifacts.prepare(layer.parents[1])
-
-    def test_preparing_refuses_a_service_unknown_to_botocore(self, layer: Path, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr(artifacts, "SERVICES", ("dynamodb", "dynamodbb"))
-        with pytest.raises(artifacts.BuildFailed, match="dynamodbb"):
             artifacts.prepare(layer.parents[1])
 
     def test_preparing_again_changes_nothing(self, layer: Path):
@@ -176,6 +134,19 @@ class TestBytecode:
         compiled.write_bytes(b"\x00\x00" + compiled.read_bytes()[2:])
         assert artifacts.modules_without_bytecode(tmp_path) == [Path("app.py")]
 
+    def test_libraries_are_imported_from_bytecode_and_our_own_sources_stay(self, layer: Path):
+        write(layer / "lib" / "part.py", "VALUE = 7\n")
+        write(layer / "single.py", "from lib.part import VALUE\n")
+        artifacts.prepare(layer.parents[1])
+        assert [path.relative_to(layer).as_posix() for path in layer.rglob("*.py")] == ["controlplane/__init__.py"]
+        program = f"import sys; sys.path = [{str(layer)!r}]; import single; sys.exit(single.VALUE)"
+        assert subprocess.run([sys.executable, "-I", "-S", "-c", program], check=False).returncode == 7
+
+    def test_bytecode_of_another_python_without_a_source_is_reported(self, layer: Path):
+        artifacts.prepare(layer.parents[1])
+        (layer / "lib" / "__init__.pyc").write_bytes(bytes(16))
+        assert artifacts.modules_without_bytecode(layer) == [Path("lib/__init__.pyc")]
+
     def test_invalid_python_code_stops_the_build(self, tmp_path: Path):
         write(tmp_path / "build" / "ProjectsFunction" / "projects" / "app.py", "def\n")
         with pytest.raises(py_compile.PyCompileError):
@@ -184,10 +155,8 @@ class TestBytecode:
 
 class TestRoots:
     def test_the_roots_are_all_in_botocores_bundle(self, tmp_path: Path):
-        import botocore
-
         target = tmp_path / "controlplane" / "amazon-roots.pem"
-        artifacts.write_amazon_roots(Path(botocore.__file__).with_name("cacert.pem"), target)
+        artifacts.write_amazon_roots(artifacts.botocore_bundle(), target)
         assert target.read_text().count("BEGIN CERTIFICATE") == len(artifacts.AMAZON_ROOTS)
 
 

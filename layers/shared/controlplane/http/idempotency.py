@@ -2,7 +2,7 @@
 
 A key is bound to the caller, the organization, and the operation. A request that fails releases its key. `replays` has
 the implementation (Powertools' idempotency utility over our table). The first request with the header imports it,
-because importing it at startup would add 40 ms to every cold start.
+because importing it at startup would slow down every cold start.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from fastapi import Header
 
-from controlplane.core import tokens
+from controlplane.core import lazy_imports, tokens
 from controlplane.http.access import Access
 from controlplane.http.envelope import Answer, Wire
 from controlplane.store.table import Leg
@@ -52,7 +52,8 @@ def idempotent[T: Wire](
     """
     if idempotency_key is None:
         return _as_answer(create({}))
-    from controlplane.http import replays  # noqa: PLC0415 (40 ms, see the module docstring)
+    lazy_imports.import_idempotency()
+    from controlplane.http import replays  # noqa: PLC0415 (see the module docstring)
 
     record = replays.Record.of(access, operation, idempotency_key)
     return replays.run_once(record, payload, lambda legs: _as_answer(create(legs)))
@@ -79,7 +80,8 @@ def idempotent_secret[T: Wire](
     """
     if idempotency_key is None:
         return create({}, tokens.mint(prefix))
-    from controlplane.http import replays  # noqa: PLC0415 (40 ms, see the module docstring)
+    lazy_imports.import_idempotency()
+    from controlplane.http import replays  # noqa: PLC0415 (see the module docstring)
 
     record = replays.Record.of(access, operation, idempotency_key)
     secret = replays.Secret(field, prefix)
