@@ -33,6 +33,7 @@ AMAZON_ROOTS = (
     "Starfield Services Root Certificate Authority - G2",
 )
 ROOTS_FILE = Path("controlplane/amazon-roots.pem")
+DATACLASS_CODE = Path("controlplane/core/dataclass_code.bin")
 
 # Parts of packages that weigh and that nothing here imports: tools of other trades, back ends for other platforms, and
 # the tests and stubs of the packages themselves. The end-to-end tests import and run every artifact without them.
@@ -116,6 +117,7 @@ def prepare(build_dir: Path) -> None:
         if packages.is_dir():
             trim_packages(packages)
             write_amazon_roots(botocore_bundle(), packages / ROOTS_FILE)
+            write_dataclass_code(packages / DATACLASS_CODE)
             compile_modules(packages, LAYER_ROOT / "python")
             remove_sources_of_libraries(packages)
         else:
@@ -197,6 +199,11 @@ def write_amazon_roots(bundle: Path, target: Path) -> None:
         raise BuildFailed(f"{bundle} lacks {', '.join(absent)}")
     target.parent.mkdir(exist_ok=True)
     target.write_text("".join(f"# {label}\n{certificates[label]}\n" for label in AMAZON_ROOTS), encoding="utf-8")
+
+
+def write_dataclass_code(target: Path) -> None:
+    """Write the compiled methods of all dataclasses, which the application's own environment imports."""
+    run([str(ROOT / ".venv" / "bin" / "python"), "-m", "scripts.dataclass_code", str(target)])
 
 
 def labelled_certificates(bundle: str) -> Iterator[tuple[str, str]]:

@@ -95,5 +95,11 @@ def _serving(app: str, address: str, table_name: str) -> Iterator[tuple[str, sub
 
 def stored_items() -> list[dict[str, Any]]:
     """Returns every item of our table."""
-    pages = table.client.get_paginator("scan").paginate(TableName=TABLE, ConsistentRead=True)
-    return [item for page in pages for item in page["Items"]]
+    items: list[dict[str, Any]] = []
+    start: dict[str, Any] = {}
+    while True:
+        page = table.client.scan(TableName=TABLE, ConsistentRead=True, **start)
+        items += page["Items"]
+        if "LastEvaluatedKey" not in page:
+            return items
+        start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}

@@ -38,6 +38,7 @@ def layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Creates a small version of a layer as SAM builds it."""
     roots = write(tmp_path / "cacert.pem", bundle("Another Root", *artifacts.AMAZON_ROOTS))
     monkeypatch.setattr(artifacts, "botocore_bundle", lambda: roots)
+    monkeypatch.setattr(artifacts, "write_dataclass_code", lambda _: None)
     packages = tmp_path / "build" / "SharedLayer" / "python"
     write(packages / "controlplane" / "__init__.py", '"""Ours."""\n')
     write(packages / "requirements.txt")

@@ -3,8 +3,8 @@
 import json
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
+from textwrap import dedent
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -64,7 +64,7 @@ out["schemes"] = [HTTPBearer(bearerFormat="JWT").model.model_dump(mode="json", e
 
 def run(code: str) -> dict:
     """Returns the value of `out` after a new interpreter has run the code."""
-    script = "import sys\nout = {}\n" + textwrap.dedent(code) + "\nimport json\nprint(json.dumps(out))"
+    script = "import sys\nout = {}\n" + dedent(code) + "\nimport json\nprint(json.dumps(out))"
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", script],
         capture_output=True,
@@ -123,6 +123,120 @@ class TestImport:
     def test_an_incompatible_fastapi_is_imported_as_usual(self):
         out = run(CHANGED_FASTAPI + APP + "out['answer'], out['slim'] = ask(build()), lazy_imports.SLIM_FASTAPI\n")
         assert out == {"answer": [200, '{"name":"x","size":2}'], "slim": False}
+
+
+class TestPowertools:
+    def test_powertools_logs_without_jmespath_and_botocore(self):
+        out = run("""
+            import os
+            os.environ["POWERTOOLS_METRICS_NAMESPACE"] = "test"
+            from controlplane.core import lazy_imports
+            from aws_lambda_powertools.logging import Logger
+            from aws_lambda_powertools.metrics import Metrics
+            import io
+            written = io.StringIO()
+            Logger(service="test", stream=written).info("logged")
+            out["slim"], out["written"] = lazy_imports.SLIM_POWERTOOLS, "logged" in written.getvalue()
+            out["modules"] = sorted({"botocore", "jmespath"} & sys.modules.keys())
+            import botocore
+            from aws_lambda_powertools.utilities import jmespath_utils
+            out["later"] = [bool(botocore.__file__), jmespath_utils.query({"a": 1}, "a")]
+        """)
+        assert out["slim"], "Powertools has changed: the placeholders no longer fit it"
+        assert out == {"slim": True, "written": True, "modules": [], "later": [True, 1]}
+
+    def test_the_idempotency_utility_is_imported_without_boto3(self):
+        out = run("""
+            from controlplane.core import lazy_imports
+            lazy_imports.import_idempotency()
+            from aws_lambda_powertools.utilities.idempotency import idempotent_function
+            out["modules"] = sorted({"boto3", "botocore", "s3transfer", "urllib3"} & sys.modules.keys())
+            from aws_lambda_powertools.utilities.idempotency.persistence.dynamodb import DynamoDBPersistenceLayer
+            out["later"] = "boto3" in sys.modules
+        """)
+        assert out == {"modules": [], "later": True}
+
+
+class TestSchemas:
+    def test_models_are_validated_and_described_as_with_pydantics_own_descriptions(self):
+        model = """
+            from typing import Annotated, TypedDict
+            from pydantic import BaseModel, Field
+
+            class Part(TypedDict):
+                name: str
+
+            class Whole(BaseModel):
+                size: Annotated[int, Field(gt=0)]
+                parts: list[Part] = []
+
+            try:
+                Whole(size=0, parts=[{}])
+            except ValueError as error:
+                out["problems"] = error.errors(include_url=False)
+            out["schema"] = Whole.model_json_schema()
+        """
+        slim = run("from controlplane.core import lazy_imports\nassert lazy_imports.SLIM_CORE_SCHEMA\n" + dedent(model))
+        assert slim == run(model)
+
+
+class TestDataclasses:
+    """The build's file with the methods of dataclasses."""
+
+    PROGRAM = """
+        import builtins, dataclasses, pathlib
+        from controlplane.core import dataclass_code
+        sources, compiled = set(), []
+
+        def record(source, *namespaces):
+            sources.add(source)
+            builtins.exec(source, *namespaces)
+
+        def define():
+            @dataclasses.dataclass(frozen=True, slots=True)
+            class Point:
+                x: int
+                y: int = 0
+
+            return Point
+
+        dataclasses.exec = record
+        define()
+        del dataclasses.exec
+        file = pathlib.Path(FOLDER) / "code.bin"
+        file.write_bytes(dataclass_code.dump(sources))
+    """
+
+    def test_a_dataclass_takes_its_methods_from_the_file(self, tmp_path: Path):
+        out = run(f"FOLDER = {str(tmp_path)!r}\n{dedent(self.PROGRAM)}" + dedent("""
+            ordinary = builtins.exec
+            builtins.exec = lambda code, *given: compiled.append(type(code).__name__) or ordinary(code, *given)
+            dataclass_code.install(file)
+            Point = define()
+            point = Point(1)
+            out["point"] = [repr(point), point == Point(1, 0), hash(point) == hash(Point(1))]
+            try:
+                point.x = 2
+            except dataclasses.FrozenInstanceError:
+                out["frozen"] = True
+            dataclasses.make_dataclass("Other", ["name"])
+            out["compiled"] = compiled
+            dataclass_code.uninstall()
+            out["left"] = "exec" in vars(dataclasses)
+        """))  # fmt: skip
+        assert out["point"] == ["define.<locals>.Point(x=1, y=0)", True, True]
+        assert out["frozen"]
+        assert set(out["compiled"]) == {"code", "str"}  # the class that the file doesn't have is compiled
+        assert out["compiled"][0] == "code"
+        assert not out["left"]
+
+    def test_the_file_of_another_python_is_ignored(self, tmp_path: Path):
+        out = run(f"FOLDER = {str(tmp_path)!r}\n{dedent(self.PROGRAM)}" + dedent("""
+            file.write_bytes(b"\\0\\0" + file.read_bytes()[2:])
+            dataclass_code.install(file)
+            out["installed"] = "exec" in vars(dataclasses)
+        """))  # fmt: skip
+        assert out == {"installed": False}
 
 
 class TestUnchanged:

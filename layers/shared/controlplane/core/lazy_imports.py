@@ -7,16 +7,22 @@ still be enabled. Powertools loads boto3 and JMESPath for features that we don't
 all installed distributions is disabled, because we use no plugins. Otherwise the libraries behave as usual. If one has
 changed in an incompatible way, it is imported as usual, only slower, and `tests/unit/test_lazy_imports.py` fails.
 
-Garbage collection is disabled from here to `finish`: imported modules stay, and scanning them repeatedly is waste.
+Garbage collection is disabled from here to `finish`: imported modules stay, and scanning them repeatedly is waste. The
+methods of dataclasses aren't compiled again, see `dataclass_code`.
 """
 
 import gc
 
 gc.disable()
 
+from controlplane.core import dataclass_code  # noqa: E402
+
+dataclass_code.install()
+
 import importlib  # noqa: E402
 import os  # noqa: E402
 import sys  # noqa: E402
+import typing  # noqa: E402
 from collections.abc import Callable, Iterator, Mapping  # noqa: E402
 from contextlib import contextmanager  # noqa: E402
 from types import ModuleType  # noqa: E402
@@ -25,6 +31,7 @@ from typing import Any  # noqa: E402
 # Passed to FastAPI, which otherwise requests a telemetry provider in every request and thereby loads OpenTelemetry.
 TELEMETRY_OFF: Any = {"tracing": False, "metrics": False, "logs": False}
 
+_CORE_SCHEMA = "pydantic_core.core_schema"
 _OPENAPI_MODELS = "fastapi.openapi.models"
 # Imports zipfile and csv. pydantic uses it to find plugins.
 _METADATA = "importlib.metadata"
@@ -138,6 +145,29 @@ def _import_fastapi() -> bool:
     return True
 
 
+class _Described(dict[str, Any]):
+    """Stands in for TypedDict. Only type checkers read what it describes."""
+
+    def __init_subclass__(cls, *, total: bool = True) -> None:
+        pass
+
+
+def _import_core_schema() -> bool:
+    """Imports the descriptions of pydantic's schemas as plain classes. Returns False if they were already imported."""
+    if _CORE_SCHEMA in sys.modules:
+        return False
+    ordinary = typing.TypedDict
+    typing.TypedDict = _Described  # type: ignore[assignment]
+    try:
+        importlib.import_module(_CORE_SCHEMA)
+    except Exception:  # noqa: BLE001 (after any error, it is imported as usual)
+        sys.modules.pop(_CORE_SCHEMA, None)
+        return False
+    finally:
+        typing.TypedDict = ordinary
+    return True
+
+
 _POWERTOOLS = "aws_lambda_powertools"
 _JMESPATH = f"{_POWERTOOLS}.utilities.jmespath_utils"
 _IDEMPOTENCY = f"{_POWERTOOLS}.utilities.idempotency"
@@ -208,12 +238,14 @@ def _skip_pydantic_1() -> None:
 
 
 def finish() -> None:
-    """Enables garbage collection after the last import, and exempts all existing objects from it."""
+    """Ends what speeds up imports, after the last one. Garbage collection ignores all existing objects."""
+    dataclass_code.uninstall()
     gc.freeze()
     gc.enable()
 
 
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+SLIM_CORE_SCHEMA = _import_core_schema()
 SLIM_FASTAPI = _import_fastapi()
 SLIM_POWERTOOLS = _import_powertools()
 _skip_pydantic_1()

@@ -1,0 +1,59 @@
+"""Takes the compiled methods of dataclasses from a file of the build instead of compiling them at each cold start.
+
+A dataclass generates the source of its methods and compiles it, which is a fifth of the time of all imports: pydantic,
+FastAPI, and our own items have about a hundred. The file has the code by the digest of its source. A class that isn't
+in it, or that has changed, is compiled as usual; without the file, every class is.
+"""
+
+import builtins
+import dataclasses
+import hashlib
+import importlib.util
+import marshal  # nosec B403  # a file of the build, like the bytecode of the modules
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+# Written by scripts.dataclass_code.
+FILE = Path(__file__).with_name("dataclass_code.bin")
+
+
+def digest(source: str) -> bytes:
+    return hashlib.blake2b(source.encode(), digest_size=16).digest()
+
+
+def dump(sources: set[str]) -> bytes:
+    """Returns the content of the file for the methods with these sources."""
+    codes = {digest(source): compile(source, "<string>", "exec") for source in sorted(sources)}
+    return importlib.util.MAGIC_NUMBER + marshal.dumps(codes)
+
+
+def _load(file: Path) -> dict[bytes, CodeType]:
+    """Returns the code by digest: none if there is no file, or one of another Python."""
+    try:
+        content = file.read_bytes()
+    except FileNotFoundError:
+        return {}
+    magic = importlib.util.MAGIC_NUMBER
+    codes: dict[bytes, CodeType] = (
+        marshal.loads(content[len(magic) :]) if content.startswith(magic) else {}  # nosec B302  # noqa: S302
+    )
+    return codes
+
+
+def install(file: Path = FILE) -> None:
+    """Lets dataclasses take their methods from the file, until `uninstall`."""
+    codes = _load(file)
+    if not codes:
+        return
+
+    def execute(source: str, *namespaces: Any) -> None:
+        builtins.exec(codes.get(digest(source)) or source, *namespaces)  # nosec B102  # noqa: S102
+
+    # Shadows the builtin function in that module.
+    dataclasses.exec = execute  # type: ignore[attr-defined]
+
+
+def uninstall() -> None:
+    if getattr(vars(dataclasses).get("exec"), "__module__", None) == __name__:
+        del dataclasses.exec  # type: ignore[attr-defined]

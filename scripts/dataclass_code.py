@@ -1,0 +1,51 @@
+"""Writes the compiled methods of all functions' dataclasses: `python -m scripts.dataclass_code FILE`.
+
+Imports every function's app, so it needs the environment of the application (.venv), not SAM's.
+"""
+
+import builtins
+import dataclasses
+import importlib
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from scripts.artifacts import ROOT
+
+# Importing an app reads them.
+_SETTINGS = {
+    "TABLE_NAME": "assent",
+    "PUBLIC_BASE_URL": "https://api.example.com",
+    "DASHBOARD_BASE_URL": "https://dashboard.example.com",
+    "AWS_DEFAULT_REGION": "eu-central-1",
+    "POWERTOOLS_METRICS_NAMESPACE": "assent",
+}
+
+
+def collect() -> set[str]:
+    """Returns the sources of the methods of every dataclass that an app imports. Nothing may be imported before."""
+    sources = set()
+
+    def execute(source: str, *namespaces: Any) -> None:
+        sources.add(source)
+        builtins.exec(source, *namespaces)  # nosec B102  # noqa: S102
+
+    dataclasses.exec = execute  # type: ignore[attr-defined]
+    for app in sorted((ROOT / "functions").glob("*/app.py")):
+        importlib.import_module(f"{app.parent.name}.app")
+    del dataclasses.exec  # type: ignore[attr-defined]
+    return sources
+
+
+def main() -> None:
+    sys.path[:0] = [str(ROOT / "functions"), str(ROOT / "layers" / "shared")]
+    os.environ |= _SETTINGS
+    sources = collect()
+    from controlplane.core import dataclass_code  # noqa: PLC0415 (nothing may be imported before)
+
+    Path(sys.argv[1]).write_bytes(dataclass_code.dump(sources))
+
+
+if __name__ == "__main__":
+    main()
