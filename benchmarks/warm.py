@@ -139,8 +139,8 @@ def _figures(name: str, where: str, notes: dict[str, str], measured: Measured) -
         key = name, where, other
         if key in measured.elapsed:
             elapsed, cpu = (ratio(each[own], each[key]) for each in measured)
-            note = f"cpu {cpu:.2f}{notes[other]}"
-            found.append(Figure(goal, f"{name} ({notes['ours']}{where})", elapsed, f"x {other}", bound, note))
+            note = f"elapsed {elapsed:.2f}{notes[other]}"
+            found.append(Figure(goal, f"{name} ({notes['ours']}{where})", cpu, f"x {other}", bound, note))
     return found
 
 

@@ -14,6 +14,7 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 from benchmarks.load import soak
+from benchmarks.load.figures import percentile
 from benchmarks.load.stack import Side, stack
 from benchmarks.machine import ROOT
 from benchmarks.report import table
@@ -62,17 +63,6 @@ def read(process: subprocess.Popen[bytes]) -> Level:
     begun, ended = min(it["start_time"] for it in entries), max(it["last_request_timestamp"] for it in entries)
     latencies = tuple(percentile(times, percent) for percent in PERCENTILES)
     return Level(times.total() / (ended - begun), latencies, sum(it["num_failures"] for it in entries))
-
-
-def percentile(times: Counter[float], percent: float) -> float:
-    """Returns the latency that `percent` of the requests don't exceed."""
-    least = times.total() * percent / 100
-    counted = 0
-    for took in sorted(times):
-        counted += times[took]
-        if counted >= least:
-            return took
-    return 0.0
 
 
 def measure(levels: tuple[int, ...], seconds: int) -> str:

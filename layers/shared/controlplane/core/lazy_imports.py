@@ -1,11 +1,11 @@
-"""Imports FastAPI and Powertools without the parts that no request needs. Import this before anything that does.
+"""Imports FastAPI without the parts that no request needs. Import this before anything that imports it.
 
 Every imported module slows down cold starts. FastAPI loads the pydantic models of the OpenAPI document, OpenTelemetry's
 API, and pydantic's version 1 (for a check at each route), which together take longer than our own code. Here they are
 replaced by placeholders that load the real module on first use, so the document can still be generated and telemetry
-still be enabled. Powertools loads boto3 and JMESPath for features that we don't use. pydantic's search for plugins in
-all installed distributions is disabled, because we use no plugins. Otherwise the libraries behave as usual. If one has
-changed in an incompatible way, it is imported as usual, only slower, and `tests/unit/test_lazy_imports.py` fails.
+still be enabled. pydantic's search for plugins in all installed distributions is disabled, because we use no plugins.
+Otherwise the libraries behave as usual. If one has changed in an incompatible way, it is imported as usual, which is
+slower, and `tests/unit/test_lazy_imports.py` fails.
 
 Garbage collection is disabled from here to `finish`: imported modules stay, and scanning them repeatedly is waste. The
 methods of dataclasses aren't compiled again, see `dataclass_code`.
@@ -23,7 +23,7 @@ import importlib  # noqa: E402
 import os  # noqa: E402
 import sys  # noqa: E402
 import typing  # noqa: E402
-from collections.abc import Callable, Iterator, Mapping  # noqa: E402
+from collections.abc import Callable, Iterator  # noqa: E402
 from contextlib import contextmanager  # noqa: E402
 from types import ModuleType  # noqa: E402
 from typing import Any  # noqa: E402
@@ -168,31 +168,9 @@ def _import_core_schema() -> bool:
     return True
 
 
-_POWERTOOLS = "aws_lambda_powertools"
-_JMESPATH = f"{_POWERTOOLS}.utilities.jmespath_utils"
-_IDEMPOTENCY = f"{_POWERTOOLS}.utilities.idempotency"
+_IDEMPOTENCY = "aws_lambda_powertools.utilities.idempotency"
 # Powertools' own persistence layer: imports boto3.
 _PERSISTENCE = f"{_IDEMPOTENCY}.persistence.dynamodb"
-
-
-def _import_powertools() -> bool:
-    """Imports Powertools' logger and metrics. Returns False if they were already imported or this failed.
-
-    Powertools adds a header to botocore's requests if it finds botocore, which is on Lambda's import path.
-    """
-    if _POWERTOOLS in sys.modules:
-        return False
-    hidden: dict[str, Any] = {"botocore": None} if "botocore" not in sys.modules else {}
-    placeholders = {**hidden, _JMESPATH: _LazyModule(_JMESPATH)}
-    sys.modules.update(placeholders)
-    try:
-        importlib.import_module(_POWERTOOLS)
-    except Exception:  # noqa: BLE001 (after any error, Powertools is imported as usual)
-        _unload(_POWERTOOLS)
-        return False
-    finally:
-        _remove_placeholders(placeholders)
-    return True
 
 
 def import_idempotency() -> None:
@@ -213,10 +191,10 @@ def _unload(package: str) -> None:
         del sys.modules[name]
 
 
-def _remove_placeholders(modules: Mapping[str, ModuleType | None]) -> None:
+def _remove_placeholders(modules: dict[str, ModuleType]) -> None:
     """Removes placeholders from sys.modules. The library keeps those it bound; later imports get the real modules."""
     for name, module in modules.items():
-        if name in sys.modules and sys.modules[name] is module:
+        if sys.modules.get(name) is module:
             del sys.modules[name]
 
 
@@ -247,5 +225,4 @@ def finish() -> None:
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 SLIM_CORE_SCHEMA = _import_core_schema()
 SLIM_FASTAPI = _import_fastapi()
-SLIM_POWERTOOLS = _import_powertools()
 _skip_pydantic_1()
