@@ -1,4 +1,4 @@
-"""What the load test drives: a DynamoDB engine, and one server process of each side on it.
+"""Runs what the load test drives: a DynamoDB engine, and one server process of each side on it.
 
 Ours is what `make run` serves: every function's app behind the local gateway. The engine is faster than MiniStack,
 whose own time would hide the difference between the sides.

@@ -21,30 +21,30 @@ class Client(FastHttpUser):  # type: ignore[misc]
 
     wait_time = constant(0)
 
-    @task(60)
-    def get(self) -> None:
+    @task(60)  # type: ignore[untyped-decorator]
+    def get_project(self) -> None:
         self.client.get(f"/v1/projects/{_any()}", headers=_HEADERS, name="get")
 
-    @task(20)
-    def list(self) -> None:
+    @task(20)  # type: ignore[untyped-decorator]
+    def list_projects(self) -> None:
         self.client.get("/v1/projects?limit=50", headers=_HEADERS, name="list")
 
-    @task(10)
-    def patch(self) -> None:
+    @task(10)  # type: ignore[untyped-decorator]
+    def update_project(self) -> None:
         changed = {"description": f"Number {random.randrange(1_000)}"}  # nosec B311
-        # Two changes of one project at the same time: the second is refused, by either side, and repeated by nobody.
+        # Of two changes of one project at the same time, either side may refuse the second.
         with self.client.patch(
             f"/v1/projects/{_any()}", json=changed, headers=_HEADERS, name="patch", catch_response=True
         ) as response:
             if response.status_code == 409:
                 response.success()
 
-    @task(6)
-    def regions(self) -> None:
+    @task(6)  # type: ignore[untyped-decorator]
+    def list_regions(self) -> None:
         self.client.get("/v1/regions", name="regions")
 
-    @task(4)
-    def create(self) -> None:
+    @task(4)  # type: ignore[untyped-decorator]
+    def create_project(self) -> None:
         created = self.client.post("/v1/projects", json=_BODY, headers=_HEADERS, name="create")
         if _DELETES and created.status_code == 201:
             project_id = created.json()["data"]["id"]

@@ -146,7 +146,7 @@ def _import_fastapi() -> bool:
 
 
 class _Described(dict[str, Any]):
-    """Stands in for TypedDict. Only type checkers read what it describes."""
+    """Replaces TypedDict. Only type checkers read what its classes describe."""
 
     def __init_subclass__(cls, *, total: bool = True) -> None:
         pass
