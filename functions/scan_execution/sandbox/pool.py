@@ -16,12 +16,13 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import asdict
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Final, Self
 
 from scan_execution.analysis.files import Skipped
 from scan_execution.analysis.limits import Limits
-from scan_execution.analysis.report import Answer, Request
+from scan_execution.analysis.report import Answer, Report, Request
 from scan_execution.sandbox.child import Configuration
 from scan_execution.sandbox.process import WALL, Bounds, Child, Ended, SandboxUnavailable, Task
 
@@ -74,12 +75,14 @@ class Sandbox:
                 self._send_ahead(tasks, requests)
                 if not tasks:
                     return
-                if not self._wait_for(tasks[0], deadline):
-                    tasks[0].outcome = Skipped("out of time")
-                task = tasks.popleft()
-                yield task.request, task.outcome
+                outcome = self._wait_for(tasks[0], deadline)
+                if outcome is None:
+                    break
+                yield tasks.popleft().request, outcome
         finally:
             self._end_busy()
+        for task in chain(tasks, map(Task, requests)):
+            yield task.request, task.outcome or Skipped("out of time")
 
     def _send_ahead(self, tasks: deque[Task], requests: Iterator[Request]) -> None:
         while len(tasks) < _AHEAD_FILES * self._most and (child := self._next_child()):
@@ -99,13 +102,14 @@ class Sandbox:
             self._start()
         return None
 
-    def _wait_for(self, task: Task, deadline: float) -> bool:
-        """Waits for the outcome of a file that is next in its child. Returns False if the deadline passes first."""
+    def _wait_for(self, task: Task, deadline: float) -> Report | Skipped | None:
+        """Returns the outcome of a file that is next in its child, or None if the deadline passes first."""
         since = time.monotonic()
         while task.outcome is None:
-            child, now = next(it for it in self._children if it.tasks and it.tasks[0] is task), time.monotonic()
+            now = time.monotonic()
             if now > deadline:
-                return False
+                return None
+            child = next(it for it in self._children if it.tasks and it.tasks[0] is task)
             since = since if child.ready else now
             expires = since + self._bounds.wall_seconds
             if now > expires:
@@ -113,7 +117,7 @@ class Sandbox:
                 self._replace(child, WALL)
             else:
                 self._advance(min(deadline - now, expires - now, _TURN_SECONDS))
-        return True
+        return task.outcome
 
     def _advance(self, seconds: float) -> None:
         """Waits until one of the children can be read from or written to, and lets all of them continue."""

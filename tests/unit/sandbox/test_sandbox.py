@@ -177,6 +177,12 @@ class TestProcesses:
             given_up.close()
             assert 0 not in [outcome.lines for _, outcome in sandbox.examine(requests("say-who"), math.inf)]
 
+    def test_every_file_that_has_no_outcome_by_the_deadline_is_out_of_time(self):
+        requests = (Request(f"attack/{name}.js", "javascript", b"1") for name in ["say-who", *["hang"] * 40])
+        with Sandbox(Limits(), entry="tests.support.hostile:start_attacks") as sandbox:
+            outcomes = [outcome for _, outcome in sandbox.examine(requests, time.monotonic() + 1)]
+        assert [str(outcome) for outcome in outcomes[1:]] == ["out of time"] * 40
+
     def test_the_number_of_cores_follows_from_a_functions_memory(self, monkeypatch):
         for memory, expected in {"128": 1, "2048": 1, "3538": 2, "10240": 5}.items():
             monkeypatch.setenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", memory)
