@@ -89,7 +89,7 @@ UNUSED = (
     "urllib3/http2/connection.py",
 )
 
-# Packages that read their own source: anyio finds out from it what to import later.
+# Libraries whose packages read the source of their `__init__`: anyio finds out from it what to import later.
 SOURCE_READERS = ("anyio",)
 
 # Files that a function serves unchanged, and unpacks on request.
@@ -232,10 +232,10 @@ def remove_sources_of_libraries(root: Path) -> None:
 
     Our own sources stay, for the lines that a traceback shows.
     """
-    kept = {"controlplane", *SOURCE_READERS}
-    own = [path for path in root.iterdir() if path.name in kept or (path / "app.py").is_file()]
+    own = [path for path in root.iterdir() if path.name == "controlplane" or (path / "app.py").is_file()]
     for source in root.rglob("*.py"):
-        if not any(source.is_relative_to(package) for package in own):
+        is_read = source.name == "__init__.py" and source.relative_to(root).parts[0] in SOURCE_READERS
+        if not is_read and not any(source.is_relative_to(package) for package in own):
             Path(importlib.util.cache_from_source(str(source))).replace(source.with_suffix(".pyc"))
             source.unlink()
     for folder in list(root.rglob("__pycache__")):
