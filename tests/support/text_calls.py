@@ -366,6 +366,7 @@ EXEMPT: dict[str, str] = {
 
 # Functions that could be called directly, but must not be.
 NEVER_CALLED: dict[str, str] = {
+    "controlplane.core.dataclass_code:*": "sources that dataclasses generate",
     "controlplane.core.lazy_imports:*": "names of our own modules, which it would unload",
     "controlplane.github.app_auth:sign": "the operator's own key",
     "scan_execution.analysis.conditions:_pattern": "the rules' own expressions",
