@@ -179,6 +179,8 @@ class _Folding:
     def _named(self, node: SgNode, depth: int) -> tuple[str, ...]:
         if node.kind() == "identifier" and (array := _looped(node)) is not None:
             return self._either(*self._listed(array), depth=depth)
+        if node.kind() == "identifier" and (array := _looped(node, in_pattern=True)) is not None:
+            return self._either(*members_of(self._listed(array), node.text()), depth=depth)
         if node.kind() == "identifier" and (given := _argument(node)) is not None:
             return self.fold(given, depth + 1) if given != node else (UNKNOWN,)
         constants = self._block.constants
@@ -276,8 +278,8 @@ def _elements(function: SgNode) -> SgNode | None:
     return callee.field("object") if callee is not None and method is not None and method.text() in _LOOPS else None
 
 
-def _looped(name: SgNode) -> SgNode | None:
-    """Returns the array whose elements a name takes in a loop, or None."""
+def _looped(name: SgNode, *, in_pattern: bool = False) -> SgNode | None:
+    """Returns the array whose elements a name takes in a loop, or members of them by a pattern. None otherwise."""
     written = name.text()
     for around in name.ancestors()[:_MAX_ANCESTORS]:
         if around.kind() == "for_in_statement":
@@ -288,7 +290,14 @@ def _looped(name: SgNode) -> SgNode | None:
             first = around.field("parameter")  # src => ...
             if first is None and (parameters := around.field("parameters")) is not None:
                 first = next(iter(arguments_of(parameters)), None)
-            if first is not None and (first.field("pattern") or first).text() == written:
+            pattern = (first.field("pattern") or first) if first is not None else None
+            if pattern is None:
+                continue
+            if in_pattern and pattern.kind() == "object_pattern":
+                named = any(part.text() == written for part in pattern.children()[:80])
+            else:
+                named = not in_pattern and pattern.text() == written
+            if named:
                 return _elements(around)
     return None
 

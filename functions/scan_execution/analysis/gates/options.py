@@ -102,8 +102,10 @@ _NAME: Final = re.compile(r"[A-Za-z_$][\w$]*")
 
 def blocked_by_script(source: Source, offset: int) -> bool:
     """Returns whether an earlier script on the page blocks what is at an offset."""
-    found = source.first(_AUTO_BLOCKER)
-    return found is not None and found.start() < offset and not in_comment(source.text, found.start())
+    if source.first(_AUTO_BLOCKER) is None:
+        return False
+    found = islice(_AUTO_BLOCKER.finditer(source.text, 0, offset), _MAX_STARTS)
+    return any(not in_comment(source.text, blocker.start()) for blocker in found)
 
 
 def blocks(source: Source) -> bool:
@@ -125,12 +127,15 @@ def marked_by_code(block: Block, node: SgNode) -> bool:
 
 
 def in_comment(text: str, offset: int) -> bool:
-    """Returns whether a place is in a comment of HTML, or in a line that starts with a comment."""
+    """Returns whether a place is in a comment of HTML or of a script, or in a line that starts with a comment."""
     line = text[text.rfind("\n", max(0, offset - 500), offset) + 1 : offset].lstrip()
     if _COMMENT.match(line) or " //" in line[-200:]:
         return True
-    opened = text.rfind("<!--", max(0, offset - 5000), offset)
-    return opened >= 0 and text.find("-->", opened, offset) < 0
+    for opening, closing in (("<!--", "-->"), ("/*", "*/")):
+        opened = text.rfind(opening, max(0, offset - 5000), offset)
+        if opened >= 0 and text.find(closing, opened, offset) < 0:
+            return True
+    return False
 
 
 def waits_by_itself(source: Source, node: SgNode, vendor: str, offset: int) -> bool:
