@@ -135,10 +135,10 @@ def _by_host(verdicts: Iterable[Place], finding: Finding) -> Place | None:
     )  # fmt: skip
 
 
-def analyze(folder: Path) -> list[Finding]:
+def analyze(folder: Path, repository: str) -> list[Finding]:
     limits = Limits(max_seconds=600)
     with Sandbox(limits) as sandbox:
-        return analyze_folder(folder, sandbox.examine, limits).findings
+        return analyze_folder(folder, sandbox.examine, limits, repository).findings
 
 
 def checkouts(folder: Path, repositories: Iterable[str]) -> Iterator[tuple[str, Path]]:
@@ -166,7 +166,7 @@ def main() -> int:
     totals = {level: Result() for level in LEVELS}
     analyzed, with_loads = 0, 0
     for repository, folder in checkouts(options.folder, verdicts):
-        findings = analyze(folder)
+        findings = analyze(folder, repository)
         analyzed += 1
         with_loads += UNGATED in verdicts[repository].values()
         for level, confidence in LEVELS.items():

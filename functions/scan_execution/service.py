@@ -15,7 +15,7 @@ from controlplane.queues.scan_attempt import PermanentFailure, code_host_errors,
 from controlplane.store import repositories
 from controlplane.store.leases import Lease
 from controlplane.store.pull_requests import report_entry
-from controlplane.store.repositories import UnknownRepository
+from controlplane.store.repositories import RepositoryItem, UnknownRepository
 from controlplane.store.scans import execution, reads, reports
 from controlplane.store.scans.items import Coverage, CoveredKind, Failure, ScanItem, UnknownScan
 from scan_execution import analysis, folders, workspace
@@ -55,14 +55,16 @@ def execute_scan(message: ExecuteScan, connect_host: Callable[[int], CodeHost] =
 def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int], CodeHost], examine: Examine) -> None:
     stages, listing = Stages(lease, scan), Listing()
     with stages.run("fetch"):
-        unpacked = _fetch(scan, folder, connect_host, listing)
+        repository = _find_repository(scan)
+        unpacked = _fetch(scan, repository, folder, connect_host, listing)
         skipped = unpacked.skipped + Counter({NOT_ANALYZED: listing.only_manifests})
     with stages.run("inventory"):
         inventory = take_inventory(listing, unpacked.files, folder, examine)
         stages.keep(inventory)
     with stages.run("analyze"):
         to_analyze = unpacked.files - skipped.total()
-        result = analysis.analyze_folder(folder, stages.counting(examine, to_analyze), _LIMITS)
+        name = f"{repository.owner}/{repository.name}"
+        result = analysis.analyze_folder(folder, stages.counting(examine, to_analyze), _LIMITS, name)
         skipped.update(result.skipped)
         inventory = with_loads(inventory, result.loads)
         stages.keep(inventory)
@@ -103,12 +105,22 @@ def _complete(scan: ScanItem, lease: Lease, finding_count: int, issue_count: int
         execution.complete_scan(scan, lease, finding_count, issue_count, coverage)
 
 
-def _fetch(scan: ScanItem, folder: Path, connect_host: Callable[[int], CodeHost], listing: Listing) -> Unpacked:
-    """Downloads the commit, lists its files, and unpacks those that are read. Raises PermanentFailure, Postponed."""
+def _find_repository(scan: ScanItem) -> RepositoryItem:
+    """Returns the scan's repository. Raises PermanentFailure if it was disconnected."""
     try:
-        repository = repositories.get_repository(scan.repository_id)
+        return repositories.get_repository(scan.repository_id)
     except UnknownRepository:
         raise PermanentFailure(_GONE) from None
+
+
+def _fetch(
+    scan: ScanItem,
+    repository: RepositoryItem,
+    folder: Path,
+    connect_host: Callable[[int], CodeHost],
+    listing: Listing,
+) -> Unpacked:
+    """Downloads the commit, lists its files, and unpacks those that are read. Raises PermanentFailure, Postponed."""
     limits = Limits(
         unpacked_bytes=settings.scan_unpacked_bytes,
         stored_bytes=settings.scan_stored_bytes,

@@ -28,6 +28,6 @@ def analyze_files(contents: Iterable[tuple[str, bytes]], limits: Limits | None =
     return analysis.analyze_files(contents, in_process(limits), limits)
 
 
-def analyze_folder(root: Path, limits: Limits | None = None) -> Analysis:
+def analyze_folder(root: Path, limits: Limits | None = None, repository: str = "") -> Analysis:
     limits = limits or Limits()
-    return analysis.analyze_folder(root, in_process(limits), limits)
+    return analysis.analyze_folder(root, in_process(limits), limits, repository)

@@ -60,6 +60,12 @@ def kind_of(path: str, language: str | None) -> str | None:
     return None if known in _LOADS_NOTHING else known
 
 
+def is_read_in_part(path: str) -> bool:
+    """Returns whether only the markup in the file's strings is read. Such a file counts as not assessed."""
+    dialect = dialect_of(path)
+    return dialect is not None and dialect.in_strings
+
+
 def count(kinds: dict[str, Kind], kind: str | None, *, analyzed: bool) -> None:
     if kind is not None:
         counted = kinds.setdefault(kind, Kind())

@@ -22,14 +22,14 @@ from scan_execution.analysis.findings import Finding, Location, priority_of, urg
 from scan_execution.analysis.following import Following
 from scan_execution.analysis.gating import Gating
 from scan_execution.analysis.judgment import MISSING, missing_consent_manager, with_confidence
-from scan_execution.analysis.kinds import NOT_ASSESSED, Kind, count, kind_of
+from scan_execution.analysis.kinds import NOT_ASSESSED, Kind, count, is_read_in_part, kind_of
 from scan_execution.analysis.libraries import families, libraries
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.links import Links, Verdict
 from scan_execution.analysis.manifests import LOCKED, OUTDATED, UNMAINTAINED
 from scan_execution.analysis.report import Entry, Examine, InvalidReport, Load, Match, Report, Request, has_loader
 from scan_execution.analysis.rules import Rule, rules
-from scan_execution.analysis.unknown import registrable
+from scan_execution.analysis.unknown import is_named_after, registrable
 
 # The best place to show that a library is outdated, by rule. Code is between manifests and lock files.
 _PLACES: Final = {OUTDATED: 0, UNMAINTAINED: 0, LOCKED: 2}
@@ -83,9 +83,12 @@ class Analysis:
         return not _ENDS.isdisjoint(self.skipped)
 
 
-def analyze_folder(root: Path, examine: Examine, limits: Limits) -> Analysis:
-    """Analyzes the files of a folder. Doesn't follow links or read anything outside of the folder."""
-    scan = _Scan(limits)
+def analyze_folder(root: Path, examine: Examine, limits: Limits, repository: str = "") -> Analysis:
+    """Analyzes the files of a folder. Doesn't follow links or read anything outside of the folder.
+
+    repository: OWNER/NAME, if it is known.
+    """
+    scan = _Scan(limits, repository)
 
     def entries(skip: Callable[[str, str], None] | None = scan.skip) -> Iterator[Entry]:
         for path, entry, reason in files.walk(root):
@@ -128,8 +131,9 @@ class _Found:
 
 
 class _Scan:
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, repository: str = "") -> None:
         self._limits = limits
+        self._repository = repository
         self._deadline = time.monotonic() + limits.max_seconds
         self._result = Analysis()
         self._found_so_far: list[_Found] = []
@@ -228,7 +232,7 @@ class _Scan:
         result.truncated |= report.truncated
         result.lines += report.lines
         result.files_analyzed += 1
-        count(result.kinds, kind_of(path, request.language), analyzed=True)
+        count(result.kinds, kind_of(path, request.language), analyzed=not is_read_in_part(path))
         if not report.truncated:
             result.uncertain.discard(path)
         self._keep(found)
@@ -321,7 +325,7 @@ class _Scan:
 
         None, too, if an unknown third party is the project's own host.
         """
-        if found.host and registrable(found.host) in self._own_names:
+        if found.host and self._is_own(found.host):
             return None
         if found.gating is None:
             return found.finding
@@ -331,6 +335,10 @@ class _Scan:
             return None
         elsewhere = found.depends_on_consent_mode and self._consent_mode
         return with_confidence(finding, verdict, defaults_elsewhere=elsewhere)
+
+    def _is_own(self, host: str) -> bool:
+        name = registrable(host)
+        return name in self._own_names or is_named_after(name, self._repository)
 
     @staticmethod
     def _has_loader(found: _Found, loaded: AbstractSet[str]) -> bool:

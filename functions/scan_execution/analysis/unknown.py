@@ -56,6 +56,8 @@ _STATES: Final = re.compile(r"<(?:link|meta|base|img)\b[^<>]{0,600}", re.IGNOREC
 _OWN: Final = ("canonical", "og:url", "<base", "icon", "<img")
 _PICTURE: Final = re.compile(r"\.(?:svg|png|jpe?g|webp|avif|ico)\b", re.IGNORECASE)
 _MAX_OWN: Final = 20
+# Shorter labels are part of too many names.
+_SHORTEST_LABEL: Final = 3
 # Settings that name the site's own address: Hugo, Jekyll, MkDocs, Astro, Gatsby, Docusaurus, package.json, and others.
 _SITE: Final = re.compile(
     r"""(?:\b(?:base_?url|site_?url|site|homepage|hostname|canonical_?url|domain)|^[ \t]{0,2}url)["']?[ \t]{0,8}[:=][ \t]{0,8}["']?(?=https?://)""",
@@ -131,3 +133,13 @@ def registrable(host: str) -> str:
     labels = host.lower().split(".")
     shared = len(labels) > 2 and len(labels[-1]) == 2 and labels[-2] in _SHARED
     return ".".join(labels[-3 if shared else -2 :])
+
+
+def is_named_after(name: str, repository: str) -> bool:
+    """Returns whether a registrable name is the owner's or the project's of a repository (OWNER/NAME)."""
+    label = _plain(name.partition(".")[0])
+    return len(label) >= _SHORTEST_LABEL and label in _plain(repository)
+
+
+def _plain(text: str) -> str:
+    return "".join(filter(str.isalnum, text.lower()))

@@ -10,7 +10,7 @@ import pytest
 from scan_execution.analysis import Limits
 from scan_execution.analysis.libraries import newest_allowed, outdated_address, parse
 from scan_execution.analysis.secrecy import masked
-from tests.support.analysis import analyze_files
+from tests.support.analysis import analyze_files, analyze_folder
 from tests.support.each import each
 
 KEY = "sk_" + "live_4eC39HqLyjWDarjtT1zdp7dc"
@@ -186,3 +186,13 @@ class TestMissingConsentManager:
     def test_is_reported_if_code_only_speaks_of_cookies_or_consent(self, path, code):
         found = analyze_files([self.TRACKER, (path, code.encode())]).findings
         assert [it.rule_id for it in found] == ["session-replay-loaded", "consent-manager-missing"]
+
+
+@each(("repository", "found"), [
+    ("dyte-io/docs", []), ("someone/dyte-site", []), ("", ["unknown-script-loaded"]),
+    ("acme/docs", ["unknown-script-loaded"]),
+])  # fmt: skip
+def test_a_host_with_the_name_of_the_owner_or_the_project_is_its_own(tmp_path, repository, found):
+    page = '<script src="https://cdn.dyte.in/core.js"></script>'
+    (tmp_path / "index.html").write_text(page)
+    assert [it.rule_id for it in analyze_folder(tmp_path, repository=repository).findings] == found

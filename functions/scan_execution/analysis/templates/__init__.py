@@ -6,7 +6,7 @@ templates it contains. Everything is linear in the length of the text.
 
 from __future__ import annotations
 
-from scan_execution.analysis.templates import attributes, delimited, indented
+from scan_execution.analysis.templates import attributes, delimited, indented, strings
 from scan_execution.analysis.templates.dialects import Dialect, dialect_of
 from scan_execution.analysis.templates.markup import Markup, Template
 
@@ -19,7 +19,9 @@ def read_template(path: str, text: str) -> Template | None:
     if dialect is None:
         return None
     markup = Markup(text)
-    if dialect.indented:
+    if dialect.in_strings:
+        strings.read(markup)
+    elif dialect.indented:
         indented.read(markup, dialect.indented)
     else:
         delimited.read(markup, dialect)

@@ -16,10 +16,16 @@ class Dialect:
     syntaxes: frozenset[str] = frozenset()
     # The reader in `indented`, for languages that nest by indentation.
     indented: str = ""
+    # True for code of which only the markup in strings is read.
+    in_strings: bool = False
 
 
 def _dialect(kind: str, syntaxes: str = "", indented: str = "") -> Dialect:
     return Dialect(kind, frozenset(syntaxes.split()), indented)
+
+
+def _code(language: str) -> Dialect:
+    return Dialect(language, in_strings=True)
 
 
 _HTML: Final = _dialect("HTML", "braces scriptlets php controls")
@@ -56,6 +62,8 @@ DIALECTS: Final = {
     **dict.fromkeys(("pug", "jade"), _dialect("Pug", indented="pug")),
     "haml": _dialect("Haml", indented="haml"),
     "slim": _dialect("Slim", indented="slim"),
+    **dict.fromkeys(("rb", "rake"), _code("Ruby")),
+    **dict.fromkeys(("ex", "exs"), _code("Elixir")),
 }
 # What a template writes, by the extension before the template's own. Others write pages.
 _NO_PAGE: Final = re.compile(
