@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 FUNCTIONS = {path.parent.name for path in (ROOT / "functions").glob("*/app.py")}
 SDK = {"boto3", "botocore", "s3transfer"}
 # These call the code host, or the sign-in issuer, through libraries that use urllib3.
-WITH_URLLIB3 = {"dashboard", "issue_creation", "scan_execution", "scan_preparation"}
+WITH_URLLIB3 = {"dashboard", "github_events", "issue_creation", "scan_execution", "scan_preparation"}
 
 # Imports functions as Lambda does, one after the other, and calls the table and the queues through the clients of a
 # deployment. Prints which packages are loaded after each function.

@@ -129,7 +129,8 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
         for project_id in spare_projects:
             repositories.link_project(linked.repository_id, Link(project_id, None, None, False))
     scan = make_scan(repository, issues=[make_issue(number) for number in range(1, 8)])
-    items = [world.finding(company, repository), world.finding(company)]
+    # Of several repositories, because an issue needs one that is still connected.
+    items = [*(world.finding(company, it) for it in (repository, *spare_repositories[:_SPARE])), world.finding(company)]
     host = FakeHost({(repository.owner, repository.name, "main"): SHA}, {SHA: archive({"index.html": _PAGE})})
     ids = {
         "organizationId": [company.organization_id],

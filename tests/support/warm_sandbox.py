@@ -6,38 +6,30 @@ interrupted one leaves answers behind. tests/unit/sandbox/ and the deployed test
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Self
 from unittest.mock import patch
 
-from scan_execution.analysis.report import Answer, Request
 from scan_execution.sandbox import Sandbox
+from scan_execution.sandbox.process import Child
 
 
 @contextmanager
 def warm_sandboxes() -> Iterator[None]:
-    """While open, scans take a child that an earlier scan has left, if there is one."""
-    idle: list[Any] = []
+    """While open, scans take the children that an earlier scan has left, if there are any."""
+    idle: list[Child] = []
 
     class Warm(Sandbox):
-        _is_between = True
-
         def __enter__(self) -> Self:
             if not idle:
                 return super().__enter__()
-            self._child = idle.pop()
+            self._children, idle[:] = idle[:], []
             return self
 
         def __exit__(self, *details: object) -> None:
-            if self._child is not None and self._child._ready and self._is_between:
-                idle.append(self._child)
-            else:
-                super().__exit__(*details)
-            self._child = None
-
-        def examine(self, requests: Iterator[Request], deadline: float) -> Iterator[Answer]:
-            self._is_between = False
-            yield from super().examine(requests, deadline)
-            self._is_between = True
+            # One that isn't ready, or has files left, is of no use to another scan.
+            idle.extend(child for child in self._children if child.ready and not child.tasks)
+            self._children = [child for child in self._children if child not in idle]
+            super().__exit__(*details)
 
     try:
         with patch("scan_execution.service.Sandbox", Warm):

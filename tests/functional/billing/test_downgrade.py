@@ -7,9 +7,13 @@ import pytest
 from controlplane.core import clock
 from controlplane.core.plans import Plan
 from controlplane.http.owner_limits import limit_of_plan
+from controlplane.queues.scan_starts import is_wanted, start_next
 from controlplane.store import billing, keys
-from controlplane.store.scans import reads
+from controlplane.store.scans import queue, reads
+from controlplane.store.scans.causes import Cause
+from controlplane.store.scans.queue import QueuedScan
 from controlplane.store.table import Update, table
+from tests.functional.github_events.conftest import connect
 from tests.functional.projects.builders import make_project
 from tests.functional.projects.test_create_project import fill
 from tests.functional.scan_preparation.test_prepare_scan import prepare
@@ -35,6 +39,20 @@ class TestEveryLimit:
         tested = {name.removeprefix("test_").partition("__")[0] for name in dir(TestEveryLimit)}
         limits = {field.name for field in fields(Plan)} - {"id", "name"}
         assert limits <= tested
+
+    def test_pull_request_scans__end(self, company: Company):
+        [link] = connect(company, pull_request_scans_enabled=True).links
+        cause = Cause("pull_request", 7)
+        assert [is_wanted(cause, link, plan) for plan in ("pro", "free")] == [True, False]
+
+    def test_automatic_scans__wait_for_fewer_that_run(self, world: World, company: Company, sqs: FakeSqs):
+        repository = connect(company, scan_on_push=True)
+        make_scan(world.connected_repository(company), status="running")
+        queue.enqueue(QueuedScan.of(repository.repository_id, repository.links[0].project_id, Cause("push")))
+        downgrade(company)
+        assert not start_next(repository.repository_id)
+        billing.change_plan(company.organization_id, "pro")
+        assert start_next(repository.repository_id)
 
     def test_projects__stay_usable_and_none_can_be_added(self, company: Company, api: Api):
         project = make_project(company)

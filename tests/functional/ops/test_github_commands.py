@@ -38,7 +38,7 @@ class TestCheck:
             "appId": 1,
             "name": "assent-local",
             "url": f"{code_host.url}/apps/assent-local",
-            "permissions": ["contents read", "issues write", "metadata read"],
+            "permissions": ["checks write", "contents read", "issues write", "metadata read", "pull_requests read"],
         }
 
     def test_github_check_shows_the_installation_that_sees_a_repository(self, ops: Ops, code_host: GitHub):

@@ -140,7 +140,7 @@ class TestIssueReconcile:
         outcome = ops("issue", "reconcile", item.item_id, *words, "--created-at", "2026-03-04T05:00:00Z").document
         assert outcome["outcome"] == "recorded"
         issue = inbox.get_item(item.item_id).github_issue
-        assert issue == (42, "https://github.com/acme/shop/issues/42", "2026-03-04T05:00:00Z")
+        assert issue == (42, "https://github.com/acme/shop/issues/42", "2026-03-04T05:00:00Z", "open")
         assert ops("issue", "list").document == []
         assert ops("issue", "reconcile", item.item_id, *words).exit_code == 4
 

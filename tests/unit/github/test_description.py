@@ -25,7 +25,7 @@ class TestDescription:
         source = Path("layers/shared/controlplane/github")
         root = Path(__file__).resolve().parents[3]
         text = "".join(path.read_text() for path in (root / source).glob("*.py"))
-        named = set(re.findall(r'"(/(?:repos|app)(?:/[^"]*)?)"', text))
+        named = set(re.findall(r'"(/(?:repos|app|user|installation)(?:/[^"]*)?)"', text))
         assert named == {operation.split()[1] for operation in CONTENT["operations"]}
 
     def test_the_description_has_no_broken_references(self):
