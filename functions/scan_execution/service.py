@@ -19,11 +19,12 @@ from controlplane.store.repositories import RepositoryItem, UnknownRepository
 from controlplane.store.scans import execution, reads, reports
 from controlplane.store.scans.items import Coverage, CoveredKind, Failure, ScanItem, UnknownScan
 from scan_execution import analysis, folders, workspace
+from scan_execution.analysis.files import NOT_ANALYZED
 from scan_execution.analysis.kinds import with_not_assessed
 from scan_execution.analysis.report import Examine
 from scan_execution.comparison import compare
 from scan_execution.fixes import Project
-from scan_execution.inventory.listing import NOT_ANALYZED, Listing
+from scan_execution.inventory.listing import Listing
 from scan_execution.inventory.stocktaking import take_inventory, with_loads
 from scan_execution.publication import publish_findings, publish_unlocked
 from scan_execution.sandbox import Sandbox

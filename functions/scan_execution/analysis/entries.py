@@ -43,8 +43,8 @@ _PARTIAL: Final = re.compile(
     re.IGNORECASE,
 )
 _ENTRY: Final = re.compile(r"(?:^|/)(?:src|assets/js|resources/js|javascript)/(?:app|main|index|application)\.[jt]sx?$")
-# Scripts that a page loads as they are, by their own addresses.
-_SERVED: Final = re.compile(r"^(?:(?:.*/)?(?:public|static|www|wwwroot|webroot|htdocs)/.*)?[^/]+\.js$")
+# Folders that are served as they are.
+_SERVED: Final = frozenset({"public", "static", "www", "wwwroot", "webroot", "htdocs"})
 # Pages name their layout in their front matter.
 _LAYOUT: Final = re.compile(r"(?:^|/)_?layouts?/[^/_][^/]*$")
 # Components of React, which a page can't load as they are.
@@ -73,4 +73,5 @@ def is_entry(path: str) -> bool:
 
 def is_served(path: str) -> bool:
     """Returns whether a script is in a folder that is served as it is, so that some page has to contain its address."""
-    return _SERVED.search(path) is not None
+    *folders, name = path.split("/")
+    return name.endswith(".js") and (not folders or not _SERVED.isdisjoint(folders))

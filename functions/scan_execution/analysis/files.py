@@ -26,6 +26,8 @@ LANGUAGES: Final = {
 MANIFESTS: Final = frozenset({"package.json"})
 LOCK_FILES: Final = frozenset({"package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml"})
 
+# A file that no rule reads, or of which only a part is read.
+NOT_ANALYZED: Final = "other kind of file"
 _FOLDERS: Final = {
     "vendored": """
         node_modules bower_components jspm_packages vendor vendors third_party third-party site-packages .yarn .pnpm

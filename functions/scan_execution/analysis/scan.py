@@ -231,8 +231,12 @@ class _Scan:
             self._own_names.update(report.own_names)
         result.truncated |= report.truncated
         result.lines += report.lines
-        result.files_analyzed += 1
-        count(result.kinds, kind_of(path, request.language), analyzed=not is_read_in_part(path))
+        whole = not is_read_in_part(path)
+        count(result.kinds, kind_of(path, request.language), analyzed=whole)
+        if whole:
+            result.files_analyzed += 1
+        else:
+            self.skip(path, files.NOT_ANALYZED)
         if not report.truncated:
             result.uncertain.discard(path)
         self._keep(found)

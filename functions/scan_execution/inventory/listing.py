@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
-from scan_execution.analysis.files import language_of, reason_to_skip
+from scan_execution.analysis.files import NOT_ANALYZED, language_of, reason_to_skip
 from scan_execution.analysis.kinds import kind_of
 from scan_execution.inventory import manifests
 from scan_execution.inventory.technologies import Sign, technologies
@@ -17,7 +17,6 @@ MAX_MANIFEST_BYTES: Final = 512 * 1024
 MAX_PATH: Final = 200
 # Files that the project's people didn't write.
 _FOREIGN: Final = frozenset({"vendored", "build output", "repository data", "minified", "generated"})
-NOT_ANALYZED: Final = "other kind of file"
 
 
 @dataclass(slots=True)
