@@ -24,7 +24,7 @@ LANGUAGE: Final = "inventory"
 _VERSION: Final = re.compile(r"[\w.^~<>=!|*+, -]{1,60}")
 _DIGIT: Final = re.compile(r"[0-9]")
 # The registries whose packages the vendor catalogue lists.
-_VENDOR_REGISTRIES: Final = frozenset({"npm", "pypi"})
+_VENDOR_REGISTRIES: Final = frozenset({"npm", "packagist", "pypi", "rubygems"})
 _LONGEST_LINE: Final = 500
 # tomllib reads a dotted key in time that grows with the square of its parts.
 _MOST_DOTS: Final = 60

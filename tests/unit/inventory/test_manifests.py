@@ -78,6 +78,16 @@ class TestDependencies:
             "mixpanel": [("mixpanel-browser", "2", "apps/a/package.json")],
         }
 
+    def test_packages_of_ruby_and_php_are_found(self):
+        files = {
+            "Gemfile": 'gem "rails"\ngem "intercom-rails", "~> 0.4"\n',
+            "composer.json": json.dumps({"require": {"spatie/laravel-googletagmanager": "^2.6"}}),
+        }
+        assert vendors(files) == {
+            "intercom": [("intercom-rails", "~> 0.4", "Gemfile")],
+            "google-tag-manager": [("spatie/laravel-googletagmanager", "^2.6", "composer.json")],
+        }
+
     def test_every_package_of_the_vendor_catalogue_is_found_in_a_manifest(self):
         for vendor in catalogue().vendors.values():
             for package in vendor.packages:
