@@ -7,7 +7,8 @@ here don't parse: they walk the tree and combine the reports.
 
 from scan_execution.analysis.findings import Finding, Location
 from scan_execution.analysis.limits import Limits
-from scan_execution.analysis.scan import Analysis, analyze_files, analyze_folder
+from scan_execution.analysis.result import Analysis
+from scan_execution.analysis.scan import analyze_files, analyze_folder
 from scan_execution.analysis.version import rules_version
 
 __all__ = ["Analysis", "Finding", "Limits", "Location", "analyze_files", "analyze_folder", "rules_version"]

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from ast_grep_py import Config, Rule, SgNode, SgRoot
+from ast_grep_py import Config, Relation, Rule, SgNode, SgRoot
 
 from scan_execution.analysis.catalogue import Vendor
 from scan_execution.analysis.files import without_open_comments
+from scan_execution.analysis.functions import FUNCTIONS
 from scan_execution.analysis.inserting import inserters_of
 
 SCRIPTS: Final = frozenset({"javascript", "typescript", "tsx"})
@@ -27,8 +28,11 @@ _RUNS: Final = re.compile(
     r"(?:text|application)/(?:javascript|ecmascript|x-javascript|babel|partytown)|module|text/plain"
 )
 _HOLDS_SCRIPT: Final = re.compile(
-    r"<[Ss]cript|__html|innerHTML|\.text(?:Content)?\s*=|createTextNode|\[\s*[\"']script[\"']"
+    r"<[Ss]cript|__html|innerHTML|\.text(?:Content)?\s*=|createTextNode|\[\s*[\"']script[\"']|\btag[\"']?\s*:\s*[\"']script"
 )
+# A name whose value becomes the text of an element.
+_SHOWN: Final = re.compile(r"(?:__html|innerHTML)[\"']?\s{0,4}[:=]\s{0,4}\{?\s{0,4}(\w{1,60})\b(?![.(])")
+_STRINGS: Final = frozenset({"string", "template_string"})
 # The beginning of a string that is a page or the head of one, which a server writes.
 _PAGE: Final = re.compile(r"<(?i:!doctype|html|head)\b")
 _LOADS_IN_PAGE: Final = re.compile(r"<(?i:script|iframe)\b")
@@ -39,6 +43,9 @@ _CONSTANTS: Final[Config] = {
         "any": [
             {"kind": "variable_declarator", "has": {"field": "value", "regex": r"['\"`]"}},
             {"kind": "assignment_expression", "has": {"field": "right", "regex": r"['\"`]"}},
+            # What they return.
+            {"kind": "function_declaration", "has": {"field": "body", "regex": r"return[^;]{0,200}['\"`]"}},
+            {"kind": "method_definition", "has": {"field": "body", "regex": r"return[^;]{0,200}['\"`]"}},
         ]
     }
 }
@@ -63,37 +70,61 @@ _WRITTEN_SCRIPTS: Final[list[Rule]] = [
             "inside": {"kind": "call_expression", "has": {"field": "function", "regex": r"\.createTextNode$"}},
         },
     },
-    # ["script", {}, "…"], as VitePress configures a page's head.
+    # {innerHTML: "…"}, as frameworks configure a page's head.
+    {
+        "any": [{"kind": "template_string"}, {"kind": "string"}],
+        "inside": {"kind": "pair", "has": {"field": "key", "regex": "^['\"]?(__html|innerHTML)"}},
+    },
+    # {tag: "script", content: "…"}, as Starlight does.
+    {
+        "any": [{"kind": "template_string"}, {"kind": "string"}],
+        "inside": {
+            "kind": "pair",
+            "has": {"field": "key", "regex": "^['\"]?content['\"]?$"},
+            "inside": {"kind": "object", "has": {"kind": "pair", "regex": r"^['\"]?tag['\"]?\s*:\s*['\"]script['\"]$"}},
+        },
+    },
+    # ["script", {}, "…"], as VitePress does.
     {
         "any": [{"kind": "template_string"}, {"kind": "string"}],
         "inside": {"kind": "array", "has": {"kind": "string", "regex": "^.script.$"}},
+    },
+    # Markup that a site generator's plugin adds to every page.
+    {
+        "any": [{"kind": "template_string"}, {"kind": "string"}],
+        "regex": r"^.\s*<script\b",
+        "inside": {
+            "kind": "arguments",
+            "inside": {
+                "kind": "call_expression",
+                "has": {"field": "function", "regex": r"\.(?:register|inject\w{0,20})$"},
+            },
+        },
     },
 ]
 _PAGES_IN_STRINGS: Final[Rule] = {
     "any": [{"kind": "template_string"}, {"kind": "string"}],
     "regex": r"^.\s*(?:<!--[^>]*>\s*)?<(?i:!doctype|html|head)\b",
 }
-# Markup with a script element, which a function returns, or which a name or a property gets.
+# Where code has markup: what a function returns, or what a name or a property gets.
+PLACE_OF_MARKUP: Final[Relation] = {
+    "any": [
+        {"kind": "return_statement"}, {"kind": "arrow_function"}, {"kind": "variable_declarator"},
+        {"kind": "assignment_expression"}, {"kind": "pair"}, {"kind": "call_expression"},
+    ],
+}  # fmt: skip
+# Markup with a script element.
 _MARKUP_WITH_SCRIPTS: Final[Rule] = {
     "any": [{"kind": "template_string"}, {"kind": "string"}],
     "regex": r"^.\s*<(?:[^`]*<)?[Ss]cript\b",
-    "inside": {
-        "any": [
-            {"kind": "return_statement"}, {"kind": "arrow_function"}, {"kind": "variable_declarator"},
-            {"kind": "assignment_expression"}, {"kind": "pair"},
-        ],
-    },
-}  # fmt: skip
+    "inside": PLACE_OF_MARKUP,
+}
 _SCRIPTS_IN_JSX: Final[Config] = {
     "rule": {
         "any": [
             {
                 "kind": "template_string",
                 "inside": {"kind": "jsx_expression", "inside": {"kind": "jsx_element", "regex": "^<[Ss]cript"}},
-            },
-            {
-                "any": [{"kind": "template_string"}, {"kind": "string"}],
-                "inside": {"kind": "pair", "has": {"field": "key", "regex": "^['\"]?(__html|innerHTML)"}},
             },
             *_WRITTEN_SCRIPTS,
             _PAGES_IN_STRINGS,
@@ -141,12 +172,25 @@ class Block:
 
     @cached_property
     def constants(self) -> dict[str, list[SgNode]]:
-        """The first values that are assigned to each name or property, if they contain a string."""
+        """The first values that are assigned to each name or property, and functions, if they contain a string."""
         found: dict[str, list[SgNode]] = {}
         for node in self.root.find_all(_CONSTANTS):
             name, value = node.field("name") or node.field("left"), node.field("value") or node.field("right")
+            value = node if node.kind() in FUNCTIONS else value
             if name is not None and value is not None:
                 known = found.setdefault(plain_name(name), [])
+                if len(known) < _MAX_VALUES:
+                    known.append(value)
+        return found
+
+    @cached_property
+    def properties(self) -> dict[str, list[SgNode]]:
+        """The first values of the properties of object literals, by name."""
+        found: dict[str, list[SgNode]] = {}
+        for pair in self.root.find_all({"rule": {"kind": "pair"}}):
+            key, value = pair.field("key"), pair.field("value")
+            if key is not None and value is not None:
+                known = found.setdefault(key.text()[:_LONGEST_NAME], [])
                 if len(known) < _MAX_VALUES:
                     known.append(value)
         return found
@@ -219,7 +263,14 @@ def scripts_in_strings(block: Block) -> Iterator[Block]:
     if not (_HOLDS_SCRIPT.search(block.text) or _PAGE.search(block.text)):
         return
     # TypeScript's own grammar has no JSX.
-    for string in block.root.find_all(_SCRIPTS_IN_STRINGS if block.language == "typescript" else _SCRIPTS_IN_JSX):
+    strings = block.root.find_all(_SCRIPTS_IN_STRINGS if block.language == "typescript" else _SCRIPTS_IN_JSX)
+    for name in dict.fromkeys(_SHOWN.findall(block.text)):
+        strings += [
+            it
+            for it in block.constants.get(name, ())
+            if it.kind() in _STRINGS and not it.text()[1:].lstrip().startswith("<")
+        ]
+    for string in strings:
         # Replaces substitutions with names of the same length, so that the rest parses and keeps its offsets.
         text = _SUBSTITUTION.sub(lambda match: "_" * len(match[0]), string.text()[1:-1])
         start = block.start + string.range().start.index + 1

@@ -49,6 +49,8 @@ class _Place:
     vendor: Vendor
     pattern: re.Pattern[str]
     words: tuple[str, ...]
+    # The beginning of an element.
+    tag: str = ""
 
 
 class Calls:
@@ -59,7 +61,7 @@ class Calls:
             _Place(_vendor(entry), re.compile(entry["path"]), tuple(entry["words"])) for entry in document["paths"]
         )
         self._elements: Final = tuple(
-            _Place(_vendor(entry), re.compile(entry["attributes"]), (f"<{entry['tag']}",))
+            _Place(_vendor(entry), re.compile(entry["attributes"]), _words_of(entry), f"<{entry['tag']}")
             for entry in document["elements"]
         )
         self._words_of_places: Final = tuple(
@@ -102,12 +104,12 @@ class Calls:
         return next((place.vendor for place in self._paths if place.pattern.search(address)), None)
 
     def of_element(self, opening: str) -> Vendor | None:
-        """Returns the vendor that an element of an AMP page starts, by its opening tag."""
+        """Returns the vendor that an element starts, by its opening tag."""
         return next(
             (
                 place.vendor
                 for place in self._elements
-                if opening.startswith(place.words) and place.pattern.search(opening)
+                if opening.startswith(place.tag) and place.pattern.search(opening)
             ),
             None,
         )
@@ -126,6 +128,10 @@ class Calls:
             ),
             None,
         )
+
+
+def _words_of(element: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(element.get("words", (f"<{element['tag']}",)))
 
 
 def candidates(shapes: Iterable[Shape]) -> Config:

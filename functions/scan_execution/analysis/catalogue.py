@@ -22,9 +22,11 @@ from scan_execution.reading import load_yaml
 VENDORS: Final = Path(__file__).parents[1] / "vendors.yaml"
 # Generated from third-party-web by scripts/vendors.py.
 THIRD_PARTIES: Final = Path(__file__).parents[1] / "third-parties.json"
-_NO_TRACKERS: Final = frozenset({"other", "cdn"})
+NO_TRACKERS: Final = frozenset({"other", "cdn"})
 CALLS: Final = Path(__file__).parents[1] / "vendor-calls.yaml"
 
+# Facebook serves its scripts in each language.
+_LOCALE: Final = re.compile(r"^/[a-z]{2}_[A-Z]{2}/(?=(?:fbevents|sdk)\b)")
 # A delimiter must follow the host. A later `@` means that this was a user name, and the host comes after it.
 _ADDRESS: Final = re.compile(
     r"//((?:[a-z0-9_-]+\.)+[a-z]{2,24})\.?(?=[/?#:\"'`\s<>\\),;&${]|$)(?!:[^/\s\"'`]*@)(?::\d{1,5})?(/[^\s\"'`<>\\)$]{0,200})?",
@@ -35,6 +37,11 @@ _MAX_HOST: Final = 254
 # A host name, or the end of one, at the beginning of a string or of its part after a placeholder.
 _NAMED_HOST: Final = re.compile(
     r"""["'`}>/]\.?((?:[a-z0-9_-]++\.)++[a-z]{2,24})(?![\w.-])(/[^\s"'`<>\\)$]{0,200})?""", re.IGNORECASE
+)
+# The package in an address that a module is imported from: https://esm.sh/posthog-js@1
+_MIRRORED: Final = re.compile(
+    r"https?://(?:(?:esm\.sh|esm\.run|cdn\.skypack\.dev|unpkg\.com|jspm\.dev)/|cdn\.jsdelivr\.net/npm/|ga\.jspm\.io/npm:)"
+    r"(?:v\d+/)?((?:@[\w.-]{1,60}/)?[\w.-]{1,60})"
 )
 _IMPORT: Final = re.compile(r"""\b(?:from|import|require\s*\(|import\s*\()\s*["'`]([^"'`\n]{2,80})["'`]""")
 
@@ -57,8 +64,12 @@ class Catalogue:
         general: Iterable[str] = (),
         packages: Mapping[str, Iterable[str]] | None = None,
         exports: Mapping[str, Mapping[str, str | None]] | None = None,
+        modules: Mapping[str, Iterable[str]] | None = None,
     ) -> None:
-        """`packages` are further ones by vendor id; `exports` the vendors of single exports, None if it loads none."""
+        """`packages` are further ones by vendor id; `exports` the vendors of single exports, None if it loads none.
+
+        modules: the last words of addresses that vendors' code is imported from, by vendor id.
+        """
         self.vendors: Final = {vendor.id: vendor for vendor in vendors}
         self.general: Final = frozenset(general)
         self.exports: Final = {
@@ -76,16 +87,25 @@ class Catalogue:
         for vendor_id, names in (packages or {}).items():
             for package in names:
                 self._by_package.setdefault(package, self.vendors[vendor_id])
+        self._by_module: Final = {
+            name: self.vendors[vendor_id] for vendor_id, names in (modules or {}).items() for name in names
+        }
         for paths in self._by_host.values():
             paths.sort(key=lambda entry: -len(entry[0]))
 
     def vendor_of(self, host: str, path: str = "") -> Vendor | None:
         """Returns the vendor of an address, or None if the catalogue doesn't contain it."""
+        path = _LOCALE.sub("/en_US/", path, count=1)
         for suffix in suffixes(host.lower().rstrip(".")):
             for prefix, vendor in self._by_host.get(suffix, ()):
                 if path.startswith(prefix):
                     return vendor
         return None
+
+    def vendors_at(self, host: str) -> Iterator[Vendor]:
+        """Yields the vendors that a host serves on any path."""
+        for suffix in suffixes(host.lower()):
+            yield from (vendor for _, vendor in self._by_host.get(suffix, ()))
 
     def knows(self, host: str) -> bool:
         """Returns whether the catalogue says anything about a host, also that it serves no tracker."""
@@ -118,8 +138,12 @@ class Catalogue:
         found = {}
         for match in _IMPORT.finditer(text):
             name = match[1]
-            if "://" in name and (vendor := self._by_package.get(name.rpartition("/")[2])):
-                found[name] = vendor
+            if "://" in name:
+                mirrored = _MIRRORED.match(name)
+                if vendor := self._by_module.get(name.rpartition("/")[2]) or (
+                    self._by_package.get(mirrored[1]) if mirrored else None
+                ):
+                    found[name] = vendor
             while name:
                 if vendor := self._by_package.get(name):
                     found[name] = vendor
@@ -172,7 +196,7 @@ def merged(ours: Iterable[Vendor], entities: Iterable[Vendor], general: Iterable
     for entity in entities:
         owners = [next((whole[name] for name in suffixes(host) if name in whole), None) for host in entity.domains]
         same = entity.id if entity.id in vendors else named.get(entity.name)
-        if same is None and entity.category not in _NO_TRACKERS:
+        if same is None and entity.category not in NO_TRACKERS:
             below = (above.get(host) for host in entity.domains if host not in hidden)
             same = next(filter(None, (*owners, *below)), None)
         rest = tuple(
@@ -201,4 +225,4 @@ def catalogue() -> Catalogue:
         for entry in json.loads(THIRD_PARTIES.read_bytes())
     )
     vendors = merged(read_vendors(document), entities, general)
-    return Catalogue(vendors, general, more["packages"], more["exports"])
+    return Catalogue(vendors, general, more["packages"], more["exports"], more["modules"])

@@ -88,6 +88,8 @@ def _package(candidate: Candidate, wanted: Mapping[str, Any]) -> bool:
     vendor = source.imported.get(names[0]) if names else None
     if vendor is None and ("require(" in code or "import(" in code):
         vendor = source.inline_package(code)
+    elif code.startswith(("'", '"')):
+        vendor = source.packages.get(code.strip("'\""))
     if vendor is None or vendor.category not in wanted["categories"]:
         return False
     candidate.vendor = vendor

@@ -42,11 +42,19 @@ _PARTIAL: Final = re.compile(
     r"|elements|template-parts|modules|mixins|macros)/)",
     re.IGNORECASE,
 )
+# Folders from which templates include text, also that of scripts. They aren't served.
+_INCLUDED: Final = re.compile(r"(?:^|/)_(?:includes|partials)/")
 _ENTRY: Final = re.compile(r"(?:^|/)(?:src|assets/js|resources/js|javascript)/(?:app|main|index|application)\.[jt]sx?$")
 # Folders that are served as they are.
 _SERVED: Final = frozenset({"public", "static", "www", "wwwroot", "webroot", "htdocs"})
 # Pages name their layout in their front matter.
 _LAYOUT: Final = re.compile(r"(?:^|/)_?layouts?/[^/_][^/]*$")
+# Settings of a server or a site.
+_SETTINGS: Final = (".py", ".yml", ".yaml", ".toml", ".json")
+# Layouts that a newer one has replaced.
+_REPLACED: Final = re.compile(
+    r"(?:^|/)(?:_?layouts?|base)[-_.](?:legacy|old|deprecated|backup|bak|unused)\.[^/]*$", re.IGNORECASE
+)
 # Components of React, which a page can't load as they are.
 _JSX: Final = (".tsx", ".jsx")
 
@@ -56,14 +64,17 @@ def runs(path: str) -> Runs:
     """Returns whether a file runs by itself, as far as its path shows."""
     script = _SCRIPT.search(path) is not None
     if script or path.endswith(COMPONENT_FILES):
+        if _INCLUDED.search(path):
+            return Runs.NEVER
         if _FRAMEWORK.search(path):
             return Runs.ALL
         if script and _MAIN.search(path) and not _PACKAGE.search(path):
             return Runs.WHOLE
         return Runs.PERHAPS if script and not path.endswith(_JSX) else Runs.NEVER
-    if path.endswith(".py"):
+    if path.endswith(_SETTINGS):
         return Runs.ALL
-    return Runs.NEVER if _PARTIAL.search(path) and not _LAYOUT.search(path) else Runs.ALL
+    partial = _PARTIAL.search(path) and not _LAYOUT.search(path)
+    return Runs.NEVER if partial or _REPLACED.search(path) else Runs.ALL
 
 
 def is_entry(path: str) -> bool:

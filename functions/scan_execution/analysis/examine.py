@@ -5,18 +5,20 @@ It reads no files and keeps no state between files.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from itertools import islice
 
-from scan_execution.analysis import files, manifests, site_configuration
+from scan_execution.analysis import addresses, files, manifests, site_configuration
+from scan_execution.analysis.choices import choices_in
 from scan_execution.analysis.engine import analyze_source, locate, source_of
 from scan_execution.analysis.fingerprints import Fingerprints
 from scan_execution.analysis.gates import providers
 from scan_execution.analysis.gating import OPEN, Gate, Gating, Unclear
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.mechanisms import asks_for_consent, consent_managers, sets_consent_mode
-from scan_execution.analysis.report import MAX_LOADS, USES, Load, Match, Report
+from scan_execution.analysis.report import ADDRESSES, GIVEN, MAX_LOADS, USES, Load, Match, Report
 from scan_execution.analysis.sources import Source
 from scan_execution.analysis.unknown import configured_names
 from scan_execution.analysis.uses import may_use, uses_of
@@ -83,20 +85,31 @@ def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
         return _examine_manifest(path, text, limits, locked=language == "lock file")
     if language.startswith(USES):
         return _examine_uses(path, text, language, limits, deadline)
+    if language.startswith(ADDRESSES):
+        return _examine_addresses(path, text, language, limits)
+    given = ""
+    if language.startswith(GIVEN):
+        _, language, given = language.split(" ", 2)
     source = source_of(path, text, language)
     source.deadline = deadline
     if language == "configuration":
         report = Report(text.count("\n") + 1, asks_for_consent(source), own_names=sorted(configured_names(text)))
         _add_settings(report, source, limits)
+        _add_markup(report, source, limits)
         return report
     lines = files.check_lines(text, limits, language)
-    if language == "javascript":
-        files.check_copy(text)
+    files.check_author(path, text, language)
     report = Report(lines, asks_for_consent(source), sets_consent_mode(source))
+    if given:
+        files.check_depth(text, language, limits)
+        addresses.give(source, json.loads(given))
+    else:
+        report.addresses = addresses.wanted(source)
     report.matches, report.truncated, loads = analyze_source(source, limits)
     report.loads = sorted(loads | consent_managers(source))[:MAX_LOADS]
+    report.choices = choices_in(path, text, language)
     report.own_names = sorted(configured_names(text) if site_configuration.names_site(path) else source.own_names)
-    if site_configuration.configures(path):
+    if site_configuration.configures(path, text):
         _add_settings(report, source, limits)
     return report
 
@@ -110,6 +123,12 @@ def _examine_uses(path: str, text: str, asked: str, limits: Limits, deadline: fl
     source = source_of(path, text, language)
     source.deadline = deadline
     return Report(lines, uses=uses_of(source, wanted, limits, names), providers=providers(source) if own else [])
+
+
+def _examine_addresses(path: str, text: str, asked: str, limits: Limits) -> Report:
+    _, language, names = asked.split(" ")
+    lines = files.check_lines(text, limits, language)
+    return Report(lines, addresses=addresses.given_by(source_of(path, text, language), names.split(","), limits))
 
 
 def _add_settings(report: Report, source: Source, limits: Limits) -> None:
@@ -129,6 +148,18 @@ def _add_settings(report: Report, source: Source, limits: Limits) -> None:
                 Gating(Gate.OPEN, unclear=Unclear.CONDITION) if found.may_wait else OPEN,
             )
         )
+
+
+def _add_markup(report: Report, source: Source, limits: Limits) -> None:
+    """Adds what the markup in the values of a configuration loads: themes write it into every page."""
+    if "<script" not in source.text:
+        return
+    page = Source(source.path, site_configuration.without_comments(source.text), "html", source.catalogue)
+    matches, report.truncated, loads = analyze_source(page, limits)
+    known = {match.vendor_id for match in report.matches}
+    report.matches += [match for match in matches if match.vendor_id is None or match.vendor_id not in known]
+    report.matches = report.matches[: limits.max_findings_per_file]
+    report.loads = sorted({*report.loads, *loads})[:MAX_LOADS]
 
 
 def _examine_manifest(path: str, text: str, limits: Limits, *, locked: bool) -> Report:

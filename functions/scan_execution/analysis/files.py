@@ -50,6 +50,25 @@ _VENDORED: Final = re.compile(
     r"(?:^|/)(?:wp-content/plugins|(?:js|javascripts?|scripts|static|assets|public)/(?:libs|bower|3rd-?party))/",
     re.IGNORECASE,
 )
+# Published libraries that projects keep copies of, each in a folder of its own.
+_LIBRARY: Final = (
+    r"jquery(?:[.-]?ui)?|bootstrap|font-?awesome|lightbox2?|fancybox|colorbox|prettyphoto|magnific-?popup|photoswipe|slick"
+    r"|owl-?carousel2?|flexslider|nivo-?slider|bxslider|flickity|isotope|masonry|select2|chosen|datatables|jqgrid|fullcalendar"
+    r"|datepicker|bootstrap-[a-z-]{2,30}|jquery[.-][a-z.-]{2,30}|codemirror|ace-builds|summernote|froala\w{0,20}|redactor|quill|medium-editor"
+    r"|markitup|highlight\.?js|prettify|syntaxhighlighter|mathjax|katex|modernizr|html5shiv|requirejs|dropzone|plupload"
+    r"|uploadify|video-?js|mediaelement|jplayer|flowplayer|leaflet|openlayers|highcharts|chart\.?js|d3|three(?:\.?js)?"
+    r"|angular(?:js)?|backbone|underscore|lodash|moment|handlebars|mustache|ionicons|foundation|semantic-ui|materialize|uikit"
+    r"|sweetalert2?|toastr|swfobject|phpmailer|swagger-ui|reveal\.?js|impress\.?js|pdf\.?js"
+)
+_KEPT_IN: Final = r"(?:^|/)(?:libs?|library|libraries|plugins?|(?:static|assets|public)/components)/"
+# Pages, scripts, and documentation of a copy. A project's own code has other languages, or other names.
+_COPY: Final = re.compile(
+    rf"{_KEPT_IN}(?:{_LIBRARY})(?:[-_.@]?v?\d[\w.-]{{0,30}})?/(?:[^/]+/){{0,12}}[^/]+\.(?:js|html?|php)$"
+    r"|(?:^|/)(?:libs?|library|libraries|plugins|js|javascripts?|scripts)/(?:[\w-]{1,60}/\d{1,3}\.\d{1,3}[\w.-]{0,30}|[a-z][\w.]{0,40}[a-z][-_@]v?\d{1,3}\.\d{1,3}[\w.-]{0,30})/"
+    r"|(?:^|/)(?:libs?|library|libraries)/[^/]+/(?:[^/]+/){0,4}(?:docs?|documentation)/(?:[^/]+/){0,12}[^/]+\.html?$"
+    rf"|{_KEPT_IN}(?:[^/]+/){{0,4}}jquery[.-][\w.-]{{1,60}}\.js$",
+    re.IGNORECASE,
+)
 _REASON_OF_NAME: Final = (
     (re.compile(r"[.-](?:min|bundle|chunk|prod|umd)\.[cm]?js$|\.[0-9a-f]{8,}\.js$"), "minified"),
     (re.compile(r"\.d\.[cm]?ts$|\.generated\.|[._]pb2?\.(?:py|js|ts)$|\.g\.ts$"), "generated"),
@@ -85,7 +104,7 @@ def reason_to_skip(path: str) -> str | None:
     for folder in folders:
         if reason := _REASON_OF_FOLDER.get(folder.lower()):
             return reason
-    if _VENDORED.search(path):
+    if _VENDORED.search(path) or _COPY.search(path):
         return "vendored"
     lower = name.lower()
     return next((reason for pattern, reason in _REASON_OF_NAME if pattern.search(lower)), None)
@@ -195,20 +214,48 @@ def check_lines(text: str, limits: Limits, language: str = "") -> int:
     return len(lines)
 
 
+# A page of a bundler, which loads bundles by names with a digest of their content.
+_BUNDLE: Final = re.compile(
+    r"""<script\b[^<>]{0,200}?\ssrc=["']?[^"'\s<>]{0,200}?(?<![\w-])(?:app|main|index|runtime|polyfills|bundle|vendors?|chunk-[\w-]{1,40})"""
+    r"""(?:-es\d{1,4})?[.-](?=[\w-]{0,20}\d)[\w-]{8,20}\.(?:bundle\.|chunk\.)?js\b""",
+    re.IGNORECASE,
+)
+
+
+def check_author(path: str, text: str, language: str) -> None:
+    """Raises Skipped if a bundler has written a page, or if a script begins like a published library."""
+    if language == "javascript":
+        check_copy(path, text)
+    elif path.endswith(".html") and _BUNDLE.search(text):
+        raise Skipped("build output")
+
+
 # The comment that a published library begins with: its version and its license.
 _BANNER: Final = re.compile(r"\A/\*(?P<text>(?:[^*]|\*(?!/)){20,1500}+)\*/")
 _VERSION: Final = re.compile(r"(?:\bv|\bversion[:\s]\s?|@version\s|[a-z]\s)\d{1,3}\.\d{1,3}(?:\.\d|\b)", re.IGNORECASE)
 _LICENSE: Final = re.compile(r"licen[sc]e|copyright|\(c\)|©", re.IGNORECASE)
 _SMALLEST_LIBRARY: Final = 8_000
+# A plugin of jQuery, whose name its authors choose together with the banner.
+_JQUERY: Final = re.compile(r"(?:^|/)jquery[.-][\w.-]{1,60}\.js$", re.IGNORECASE)
+_AUTHOR: Final = re.compile(r"\bauthor\b|https?://", re.IGNORECASE)
 
 
-def check_copy(text: str) -> None:
+def check_copy(path: str, text: str) -> None:
     """Raises Skipped if a script begins like a published library."""
-    if len(text) < _SMALLEST_LIBRARY or not (banner := _BANNER.match(text[:3_000].lstrip())):
+    of_jquery = _JQUERY.search(path) is not None
+    if len(text) < _SMALLEST_LIBRARY and not of_jquery:
+        return
+    banner = _BANNER.match(text[:3_000].lstrip())
+    if banner is None:
         return
     said = banner["text"]
-    is_banner = said.startswith("!") or "@license" in said or "@version" in said
-    if is_banner and _VERSION.search(said) and _LICENSE.search(said):
+    is_licensed, has_version = _LICENSE.search(said) is not None, _VERSION.search(said) is not None
+    if of_jquery:
+        is_copy = is_licensed or (has_version and _AUTHOR.search(said) is not None)
+    else:
+        is_banner = said.startswith("!") or "@license" in said or "@version" in said
+        is_copy = is_banner and is_licensed and has_version
+    if is_copy:
         raise Skipped("vendored")
 
 

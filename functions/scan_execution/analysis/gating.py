@@ -9,6 +9,8 @@ from typing import Final, NamedTuple
 # The name of a module's code outside of functions, which runs when the module is imported or the template is included.
 WHOLE: Final = "*"
 DEFAULT: Final = "default"
+# The module of names that server code gives to every template.
+SERVER: Final = "server"
 # The module of functions that a classic script shares with all scripts of a page.
 PAGE: Final = "window"
 # The name of a use that may be of any export.

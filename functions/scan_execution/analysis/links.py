@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from enum import IntEnum
 from typing import Final, NamedTuple
 
 from scan_execution.analysis import modules
 from scan_execution.analysis.entries import Runs, is_entry, is_served, runs
-from scan_execution.analysis.gating import ANY, DEFAULT, ITSELF, PAGE, WHOLE, Export, Gate, Gating, Unclear, Use
+from scan_execution.analysis.gating import ANY, DEFAULT, ITSELF, PAGE, SERVER, WHOLE, Export, Gate, Gating, Unclear, Use
 from scan_execution.analysis.report import Report
 
 _MAX_USES: Final = 50_000
@@ -69,7 +70,9 @@ class Frontier(NamedTuple):
 
 
 class Links:
-    def __init__(self, paths: Iterable[str]) -> None:
+    def __init__(self, paths: Iterable[str], choices: AbstractSet[str] = frozenset()) -> None:
+        """choices: the names that server code gives the visitor's choice."""
+        self._choices = choices
         self._paths: dict[str, list[str]] = {}
         # By path without extensions.
         self._exact: dict[str, list[str]] = {}
@@ -260,6 +263,8 @@ class Links:
 
     def _provides(self, walk: _Walk, importer: str, export: Export) -> bool:
         """Returns whether an export gives the visitor's choice, itself or through others."""
+        if export.module == SERVER:
+            return export.name in self._choices
         pending = [(importer, export)]
         seen: set[tuple[str, Export]] = set()
         while pending and len(seen) < _MAX_PROVIDERS:

@@ -31,13 +31,15 @@ _ADDS_MEMBER: Final = re.compile(r"^(?:load|inject|insert|append|embed|add|use)\
 _IN_WORKER: Final = "importScripts"
 _LONGEST_NAME: Final = 100
 _LONGEST_ARGUMENTS: Final = 600
+_LONGEST_TAG: Final = 2_000
 _MARKUP: Final = re.compile(r"(?:<|%3C)(?:script|iframe|img)\b", re.IGNORECASE)
 _ADDRESS_OF_MARKUP: Final = re.compile(r"""(?<![\w-])src\s*=\s*\\?["']?([^\s"'<>\\]{4,500})""", re.IGNORECASE)
 _ASSEMBLED: Final = frozenset({"binary_expression", "template_string"})
-# :src="name", :src="name.value", and :src="object.name" of Vue, src={name} and src={object.name} of Svelte and Astro.
+# :src="name", :src="name.value", :src="name(id)", and :src="object.name" of Vue, [src]="name" of Angular,
+# src={name} and src={object.name} of Svelte and Astro.
 _BOUND: Final = re.compile(
-    r"""(?::|v-bind:)src\s*=\s*["'](?:this\.)?([\w$]{1,60}(?:\.[\w$]{1,60})?)["']"""
-    r"""|src\s*=\s*["']?\{([\w$]{1,60}(?:\.[\w$]{1,60})?)\}["']?"""
+    r"""(?::|v-bind:|\[(?:attr\.)?)src\]?\s*=\s*["'](?:this\.)?([\w$]{1,60}(?:\.[\w$]{1,60})?)(?:\([\w$.,\s]{0,60}\))?["']"""
+    r"""|src\s*=\s*["']?\{([\w$]{1,60}(?:\.[\w$]{1,60})?)(?:\([\w$.,\s]{0,60}\))?\}["']?"""
 )
 # v-for="video in videos" of Vue, {#each videos as video} of Svelte.
 _LOOP: Final = re.compile(
@@ -45,6 +47,7 @@ _LOOP: Final = re.compile(
     r"""|\{#each\s+(?P<list>\w{1,60})\s+as\s+(?P<item>\w{1,60})"""
 )
 _MAX_SCRIPTS: Final = 8
+_UNKNOWN_HOST: Final = re.compile(r"//_{3,}")
 _CONTAINERS: Final = frozenset({"arrow_function", "function_expression", "object", "array"})
 _CALLS: Final = frozenset({"call_expression", "new_expression"})
 
@@ -65,13 +68,32 @@ def _loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> 
     if place is None and capture == "URL":
         place = _inserted(block, node)
     if place is None:
-        if element := calls().of_element(node.text()[:1_000]):
+        if element := calls().of_element(node.text()[:_LONGEST_TAG]):
             yield Loaded(element, "")
         return
-    bound = _bound(source, place) if block.language not in SCRIPTS and place.kind() == "attribute" else ()
+    known = False
+    in_markup = block.language not in SCRIPTS and place.kind() == "attribute"
+    bound = (*_bound(source, place), *_of_template(source, block, place)) if in_markup else ()
     for address in (*bound, *_addresses(block, place)):
         if found := _at(source, address):
+            known = True
             yield found
+    # An address that is written out says more.
+    written_out = "//" in place.text() and "___" not in place.text()
+    if in_markup and not known and not written_out and (element := calls().of_element(node.text()[:_LONGEST_TAG])):
+        yield Loaded(element, "")
+
+
+def _of_template(source: Source, block: Block, attribute: SgNode) -> Iterator[str]:
+    """Yields the address of a variable of the template that an attribute has as its value."""
+    if source.template is None or "___" not in attribute.text() or not source.template.addresses:
+        return
+    span = attribute.range()
+    start, end = (source.template.origin(block.start + it.index) for it in (span.start, span.end))
+    for name in _WORD.findall(source.original[start : min(end, start + _LONGEST_ARGUMENTS)]):
+        for address in source.template.addresses.get(name.strip("$"), ()):
+            # A host is a part of the address.
+            yield address if "//" in address else _UNKNOWN_HOST.sub(f"//{address}", attribute.text())
 
 
 def _bound(source: Source, attribute: SgNode) -> Iterator[str]:
@@ -79,7 +101,10 @@ def _bound(source: Source, attribute: SgNode) -> Iterator[str]:
     name = _BOUND.fullmatch(attribute.text()[:_LONGEST_NAME])
     if not name:
         return
-    holder, dot, member = (name[1] or name[2]).partition(".")
+    written = name[1] or name[2]
+    if written in source.given:
+        yield source.given[written]
+    holder, dot, member = written.partition(".")
     listed = _list_of(source, holder) if dot and member != "value" else ""
     for script in source.blocks[:_MAX_SCRIPTS]:
         if script.language in SCRIPTS:
@@ -136,7 +161,11 @@ def scripts_of(block: Block, node: SgNode) -> Iterator[str]:
 
 def _adds_script(block: Block, node: SgNode) -> bool:
     """Returns whether the candidate sets the address of a script element, or calls a function that says so."""
-    if node.kind() == "pair" or node.kind().startswith("jsx_"):
+    if node.kind() == "pair":
+        # An object that a call is given: the call says what it is for.
+        given, call = node.ancestors()[1:3]
+        return given.kind() != "arguments" or "script" in call.text()[:_LONGEST_NAME].lower()
+    if node.kind().startswith("jsx_"):
         tag = node.field("name")
         return tag is None or tag.text().lower() == "script"
     changed = node.field("left") or node.field("function")
@@ -177,6 +206,8 @@ def _addresses(block: Block, place: SgNode) -> Iterator[str]:
 def _at(source: Source, address: str) -> Loaded | None:
     vendor = source.catalogue.first_in(address)
     if vendor is not None and vendor.id == "facebook-sdk":  # the same host serves the pixel, per language
+        vendor = calls().of_path(address.strip("\"'`")) or vendor
+    if vendor is not None and vendor.category == "cdn":  # the path says which package it serves
         vendor = calls().of_path(address.strip("\"'`")) or vendor
     if vendor is not None:
         if vendor.id == "google-analytics" and any(mark in address for mark in TAGS_OF_ADS):

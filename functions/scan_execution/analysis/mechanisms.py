@@ -31,7 +31,7 @@ _STORAGE: Final = re.compile(
 _WORDS: Final = (
     "onsent", "ookie", "gdpr", "GDPR", "arteaucitron", "klaro", "Klaro", "idomi", "ptanon", "neTrust", "c15t", "rejime",
     "__tcfapi", "_iub", "axeptio", "UC_UI", "sercentrics", "cmplz", "airgap", "Osano", "termly", "ilktide", "dsgvo",
-    "privacy", "racking", "nalytics",
+    "privacy", "racking", "nalytics", "onetrust", "osano",
 )  # fmt: skip
 # The project's own banner: an element, a component, or the module or partial that contains it.
 _NAME: Final = (
@@ -43,6 +43,13 @@ _BANNER: Final = re.compile(
     r"""|<(?:[\w-]{0,30}[-.])?|["'][\w@./:-]{0,80}[/:]|["'])"""
     rf"{_NAME}"
 )
+# Elements that consent managers add.
+_ELEMENTS: Final = (
+    "onetrust-consent", "onetrust-banner", "onetrust-pc-", "CybotCookiebot", "usercentrics-root", "didomi-host",
+    "iubenda-cs-", "osano-cm-",
+)  # fmt: skip
+# Plugins whose names end with a consent manager's.
+_PLUGIN: Final = re.compile(r"-plugin-[\w-]{0,40}(?:onetrust|cookiebot|usercentrics|osano|cookie-?consent|gdpr)[\"']")
 _BANNER_NAME: Final = re.compile(_NAME)
 _MAX_MATCHES: Final = 500
 
@@ -68,6 +75,8 @@ def asks_for_consent(source: Source) -> bool:
     return (
         _has(words.LIBRARY, text)
         or _has(_BANNER, text)
+        or any(name in source.vocabulary for name in _ELEMENTS)
+        or ("-plugin-" in source.vocabulary and _has(_PLUGIN, text))
         or any(words.PACKAGE.fullmatch(match[1]) for match in _IMPORT.finditer(text))
         or any(words.KEY.search(match[1]) and not in_comment(text, match.start()) for match in _ACCESS.finditer(text))
         or (

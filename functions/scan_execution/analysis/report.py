@@ -19,7 +19,7 @@ from scan_execution.analysis.gating import OPEN, Export, Gate, Gating, Provider,
 # Reasons for which the sandboxed process may skip a file.
 REASONS: Final = frozenset({
     "not text", "empty", "line too long", "minified", "nested too deep", "too slow", "needed too much memory", "failed",
-    "vendored",
+    "vendored", "build output",
 })  # fmt: skip
 
 # For every file: exceeds the highest line number and column that an 8 MB file can have.
@@ -39,8 +39,14 @@ MAX_PROVIDERS: Final = 50
 MAX_GATING_NAMES: Final = 20
 # Names of hosts that one file says the project is served from.
 MAX_OWN_NAMES: Final = 20
+# Addresses that one file takes from others, or gives to them.
+MAX_ADDRESSES: Final = 20
+# Names under which one file of server code hands on the visitor's choice.
+MAX_CHOICES: Final = 50
 # By list of a report.
-_MAX_LENGTHS: Final = (_MAX_MATCHES, MAX_PARTS, MAX_LOADS, MAX_USES, MAX_PROVIDERS, MAX_OWN_NAMES)
+_MAX_LENGTHS: Final = (
+    _MAX_MATCHES, MAX_PARTS, MAX_LOADS, MAX_USES, MAX_PROVIDERS, MAX_OWN_NAMES, MAX_ADDRESSES, MAX_CHOICES,
+)  # fmt: skip
 _MAX_VERSION: Final = 60
 _MAX_HOST: Final = 253
 
@@ -91,6 +97,17 @@ class Load(NamedTuple):
     host: str
 
 
+class Address(NamedTuple):
+    """The address of a script that a file takes from another: its module, its name there, and the local name.
+
+    In an answer about the other file: no module, the name, and the address.
+    """
+
+    module: str
+    name: str
+    text: str
+
+
 # Vendors whose tags all start with `gtag`, which each of their scripts defines.
 _GOOGLE_TAGS: Final = frozenset({"google-analytics", "google-ads", "google-tag-manager"})
 
@@ -115,6 +132,9 @@ class Report:
     uses: list[Use] = field(default_factory=list)
     providers: list[Provider] = field(default_factory=list)
     own_names: list[str] = field(default_factory=list)
+    addresses: list[Address] = field(default_factory=list)
+    # Names that server code gives the visitor's choice.
+    choices: list[str] = field(default_factory=list)
 
 
 # A request for what a file uses of others, instead of its matches: the language is `uses <language> <stem>,<stem>
@@ -122,6 +142,12 @@ class Report:
 # at the end, the file's own exports and providers are wanted, too.
 USES: Final = "uses "
 OWN: Final = " own"
+# A request for addresses that a file exports: `addresses <language> <name>,<name>`. And one for a file's matches, with
+# addresses from other files by local name: `given <language> <JSON>`.
+ADDRESSES: Final = "addresses "
+GIVEN: Final = "given "
+# Requests for another look at a file.
+ANOTHER_LOOK: Final = (USES, ADDRESSES, GIVEN)
 
 
 class Request(NamedTuple):
@@ -156,6 +182,7 @@ def write_report(report: Report | Skipped) -> bytes:
     flags = [report.asks_for_consent, report.sets_consent_mode, report.truncated]
     matches = [[getattr(match, name) for name in _MATCH_FIELDS] for match in report.matches]
     found = [report.lines, flags, matches, report.parts, report.loads, report.uses, report.providers, report.own_names]
+    found += [report.addresses, report.choices]
     return _write(found).encode(errors="replace")
 
 
@@ -175,7 +202,7 @@ def read_report(content: bytes, max_snippet_length: int) -> Report:
             isinstance(it, list) and len(it) <= most for it, most in zip(lists, _MAX_LENGTHS, strict=True)
         ):
             _position(lines, 0)
-            matches, parts, loads, uses, providers, own_names = lists
+            matches, parts, loads, uses, providers, own_names, addresses, choices = lists
             return Report(
                 lines,
                 asks,
@@ -190,6 +217,8 @@ def read_report(content: bytes, max_snippet_length: int) -> Report:
                 [_read_use(it) for it in uses],
                 [_read_provider(it) for it in providers],
                 [_text(it, _MAX_HOST) for it in own_names],
+                [Address(*_texts(it, (_MAX_NAME_LENGTH,) * 3)) for it in addresses],
+                [_text(it, _MAX_NAME_LENGTH) for it in choices],
             )
     raise InvalidReport
 

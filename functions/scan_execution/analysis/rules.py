@@ -13,9 +13,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from scan_execution.analysis.blocks import PLACE_OF_MARKUP
 from scan_execution.analysis.findings import CATEGORIES, SEVERITIES
 from scan_execution.reading import load_yaml
 
+# What rules call the places of `blocks`.
+_PLACE: Final = "place-of-markup"
 RULES: Final = Path(__file__).parents[1] / "rules"
 # The tree languages of each group of `match`.
 GROUPS: Final = {
@@ -109,6 +112,8 @@ def _per_language(match: Mapping[str, Any], shared: Mapping[str, Mapping[str, An
 def _per_group(candidates: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the candidates by language. TypeScript's own grammar has no JSX and rejects rules that mention it."""
     config = dict(candidates) if "rule" in candidates else {"rule": candidates}
+    if _PLACE in str(config):
+        config["utils"] = {_PLACE: PLACE_OF_MARKUP}
     plain = _without_jsx(config["rule"])
     configs: dict[str, Any] = {language: config for languages in GROUPS.values() for language in languages}
     return configs | {"typescript": {**config, "rule": plain} if plain else None}

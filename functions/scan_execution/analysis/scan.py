@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -21,13 +21,25 @@ from scan_execution.analysis.files import Skipped
 from scan_execution.analysis.findings import Finding, Location, priority_of, urgency
 from scan_execution.analysis.following import Following
 from scan_execution.analysis.gating import Gating
+from scan_execution.analysis.importing import Importing
 from scan_execution.analysis.judgment import MISSING, missing_consent_manager, with_confidence
-from scan_execution.analysis.kinds import NOT_ASSESSED, Kind, count, is_read_in_part, kind_of
+from scan_execution.analysis.kinds import NOT_ASSESSED, count, is_read_in_part, kind_of
 from scan_execution.analysis.libraries import families, libraries
 from scan_execution.analysis.limits import Limits
 from scan_execution.analysis.links import Links, Verdict
 from scan_execution.analysis.manifests import LOCKED, OUTDATED, UNMAINTAINED
-from scan_execution.analysis.report import Entry, Examine, InvalidReport, Load, Match, Report, Request, has_loader
+from scan_execution.analysis.report import (
+    Address,
+    Entry,
+    Examine,
+    InvalidReport,
+    Load,
+    Match,
+    Report,
+    Request,
+    has_loader,
+)
+from scan_execution.analysis.result import Analysis, Loads
 from scan_execution.analysis.rules import Rule, rules
 from scan_execution.analysis.unknown import is_named_after, registrable
 
@@ -35,52 +47,16 @@ from scan_execution.analysis.unknown import is_named_after, registrable
 _PLACES: Final = {OUTDATED: 0, UNMAINTAINED: 0, LOCKED: 2}
 # Conditions of rules about code that may wait for consent.
 _ASKS: Final = frozenset({"ungated", "unchecked"})
-# Limits of the whole scan, after which no more files are read.
-_ENDS: Final = frozenset({"too many files", "too many bytes", "out of time"})
 
 
 _HOST: Final = re.compile(r"[a-z0-9_.-]*")
 _MAX_OWN_NAMES: Final = 1_000
+_MAX_CHOICES: Final = 1_000
 _MAX_HOSTS: Final = 3
-
-
-@dataclass
-class Loads:
-    """The number of files that load a vendor, how many of them surely don't wait for consent, and some hosts."""
-
-    files: int = 0
-    hosts: list[str] = field(default_factory=list)
-    ungated: int = 0
-
-
-@dataclass
-class Analysis:
-    """The result of a scan."""
-
-    # Most urgent first.
-    findings: list[Finding] = field(default_factory=list)
-    files_seen: int = 0
-    files_analyzed: int = 0
-    bytes_read: int = 0
-    lines: int = 0
-    # Skipped files by reason; a skipped folder counts as one. Files without a known language aren't counted.
-    skipped: Counter[str] = field(default_factory=Counter)
-    skipped_examples: dict[str, list[str]] = field(default_factory=dict)
-    # By kind of code, except files that the project's people didn't write.
-    kinds: dict[str, Kind] = field(default_factory=dict)
-    # By vendor id.
-    loads: dict[str, Loads] = field(default_factory=dict)
-    # True if findings were dropped at a limit.
-    truncated: bool = False
-    # Paths of existing files that weren't analyzed, or whose findings were dropped: they may have more findings.
-    uncertain: set[str] = field(default_factory=set)
-    # True if a file takes part in asking for consent.
-    asks_for_consent: bool = False
-
-    @property
-    def incomplete(self) -> bool:
-        """True if a limit of the whole scan ended it before the last file."""
-        return not _ENDS.isdisjoint(self.skipped)
+# Files that may have the addresses of scripts, and files that may take addresses from others.
+_DATA: Final = ".json"
+_MAX_DATA: Final = 2_000
+_MAX_WANTED: Final = 200
 
 
 def analyze_folder(root: Path, examine: Examine, limits: Limits, repository: str = "") -> Analysis:
@@ -143,7 +119,12 @@ class _Scan:
         self._rules: dict[str, Rule] = {rule.id: rule for rule in rules()}
         self._consent_mode = False
         self._own_names: set[str] = set()
+        # Names that server code gives the visitor's choice.
+        self._choices: set[str] = set()
         self._paths: list[str] = []
+        # Files of data, and the addresses that files take from others.
+        self._data: set[str] = set()
+        self._wanted: dict[str, list[Address]] = {}
 
     def skip(self, path: str, reason: str) -> None:
         self._result.skipped[reason] += 1
@@ -174,7 +155,12 @@ class _Scan:
         return self._finish(self._linked(again, examine))
 
     def _linked(self, again: Callable[[], Iterable[Entry]], examine: Examine) -> Links:
-        links = Links(self._paths)
+        links = Links(self._paths, self._choices)
+        if self._wanted:
+            importing = Importing(links, frozenset(self._data), again, examine, self._limits, self._deadline)
+            for request, outcome in importing.read_again(self._wanted):
+                if isinstance(outcome, Report):
+                    self._take_again(request.path, outcome)
         undecided = ((found.finding.location.path, found.gating) for found in self._found_so_far if found.gating)
         Following(links, again, examine, self._limits, self._deadline).follow(undecided)
         return links
@@ -193,6 +179,8 @@ class _Scan:
             reason = files.reason_to_skip(path)
             if language is None:
                 if reason is None:
+                    if path.endswith(_DATA) and len(self._data) < _MAX_DATA:
+                        self._data.add(path)
                     count(result.kinds, kind_of(path, None), analyzed=False)
                 continue
             if reason is not None:
@@ -220,15 +208,14 @@ class _Scan:
     def _take(self, request: Request, report: Report) -> None:
         """Adds a report to the result. Raises InvalidReport if it refers to something that doesn't exist."""
         result, path = self._result, request.path
-        try:
-            found = [(match, self._found(path, match)) for match in report.matches]
-        except (KeyError, ValueError, IndexError) as failure:
-            raise InvalidReport from failure
+        found = self._all_found(path, report.matches)
         self._count_loads(report.loads)
         result.asks_for_consent |= report.asks_for_consent
         self._consent_mode = self._consent_mode or report.sets_consent_mode
         if len(self._own_names) < _MAX_OWN_NAMES:
             self._own_names.update(report.own_names)
+        if len(self._choices) < _MAX_CHOICES:
+            self._choices.update(report.choices)
         result.truncated |= report.truncated
         result.lines += report.lines
         whole = not is_read_in_part(path)
@@ -239,7 +226,30 @@ class _Scan:
             self.skip(path, files.NOT_ANALYZED)
         if not report.truncated:
             result.uncertain.discard(path)
+        if report.addresses and len(self._wanted) < _MAX_WANTED:
+            self._wanted[path] = report.addresses
         self._keep(found)
+
+    def _take_again(self, path: str, report: Report) -> None:
+        """Adds what a report on a file shows with the addresses of other files, besides what the first one did."""
+        known = {
+            (found.finding.rule_id, found.finding.location.start_line)
+            for found in self._found_so_far
+            if found.finding.location.path == path
+        }
+        new = [match for match in report.matches if (match.rule_id, match.start_line) not in known]
+        vendors = {match.vendor_id for match in new}
+        with suppress(InvalidReport):
+            found = self._all_found(path, new)
+            self._count_loads([load for load in report.loads if load.vendor_id in vendors])
+            self._keep(found)
+
+    def _all_found(self, path: str, matches: list[Match]) -> list[tuple[Match, _Found]]:
+        """Returns what each match found. Raises InvalidReport if one refers to something that doesn't exist."""
+        try:
+            return [(match, self._found(path, match)) for match in matches]
+        except (KeyError, ValueError, IndexError) as failure:
+            raise InvalidReport from failure
 
     def _count_loads(self, loads: list[Load]) -> None:
         """Counts the file once for each vendor that it loads. Raises InvalidReport for an unknown vendor."""

@@ -11,19 +11,24 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from scan_execution.analysis.calls import calls
-from scan_execution.analysis.catalogue import Vendor
+from scan_execution.analysis.catalogue import NO_TRACKERS, Vendor, catalogue
 
 _LONGEST_LINE: Final = 500
 _MAX_SETTINGS: Final = 5_000
 _NAMES: Final = frozenset({
     "mkdocs.yml", "mkdocs.yaml", "hugo.toml", "hugo.yaml", "hugo.yml", "hugo.json", "config.toml", "config.yaml",
     "config.yml", "params.toml", "params.yaml", "params.yml", "antora-playbook.yml", "book.toml", "book.json",
-    "_quarto.yml", "app.json", "angular.json", "services.toml", "CNAME",
+    "_quarto.yml", "app.json", "angular.json", "docs.json", "mint.json", "services.toml", "CNAME",
 })  # fmt: skip
 # Not those that only a developer's machine uses.
+_DRUPAL: Final = ".libraries.yml"
 _JEKYLL: Final = re.compile(r"_config(?:[._-](?!dev|local|test|staging)[\w-]{1,40})?\.ya?ml$")
 # Read as code, too.
 _IN_CODE: Final = ("conf.py", "pelicanconf.py", "publishconf.py", "config/environment.js")
+# Apps of Django that write the tags of the services whose settings have a value.
+_WRITES_TAGS: Final = re.compile(
+    r"""["'](?:analytical|wagtail_?analytics|google_analytics|django_google_analytics)["']"""
+)
 _NAMES_SITE: Final = re.compile(
     r"(?:^|/)(?:(?:astro|docusaurus|nuxt|gatsby|next-sitemap|site|config)[.-]?config\.[cm]?[jt]s|conf\.py|pelicanconf\.py|siteMetadata\.js)$"
 )
@@ -32,6 +37,12 @@ _SETTING: Final = re.compile(r"""([\s,{-]*+)["']?([\w.-]{1,80}+)["']?\s*+[:=]\s*
 _ITEM: Final = re.compile(r"""(\s*+)(?:-\s++)?\[?(["'].*|-?\s*+[\w/@.-]++,?\s*)$""")
 _INLINE: Final = re.compile(r"""(?<![\w.-])["']?([\w.-]{1,80}+)["']?\s*+[:=]\s*+["']([^"']{1,200})["']""")
 _COMMENT: Final = re.compile(r"(?:^|\s)(?:#|//).*$")
+_COMMENTED: Final = re.compile(r"^[ \t]{0,200}#[^\n]*", re.MULTILINE)
+# Settings that list scripts. An address is a name in Drupal's libraries: `js.https://host/path: {}`.
+_SCRIPTS: Final = re.compile(
+    r"(?:^|[._-])(?:java)?(?:scripts?|js)(?:[._-]?(?:files?|urls?|src))?(?:\.https?)?$", re.IGNORECASE
+)
+_ADDRESS: Final = re.compile(r"(?:https?:)?//([\w.-]{4,200})(/[^\s\"':]{0,300})?")
 _CONSENT: Final = re.compile(r"consent|cookie[_-]?(?:banner|law|notice|bot)|gdpr|klaro", re.IGNORECASE)
 _SWITCH: Final = re.compile(r"(?:enabled?|disabled?|active)$", re.IGNORECASE)
 
@@ -58,12 +69,14 @@ class Found(NamedTuple):
 
 def is_configuration(name: str) -> bool:
     """Returns whether a file of this name configures a site, and isn't code."""
-    return name in _NAMES or _JEKYLL.match(name) is not None
+    return name in _NAMES or name.endswith(_DRUPAL) or _JEKYLL.match(name) is not None
 
 
-def configures(path: str) -> bool:
+def configures(path: str, text: str) -> bool:
     """Returns whether a file is code that turns on trackers by its settings."""
-    return f"/{path}".endswith(tuple(f"/{name}" for name in _IN_CODE))
+    if f"/{path}".endswith(tuple(f"/{name}" for name in _IN_CODE)):
+        return True
+    return path.endswith(".py") and "settings" in path and _WRITES_TAGS.search(text) is not None
 
 
 def names_site(path: str) -> bool:
@@ -87,10 +100,17 @@ def trackers_of(text: str) -> list[Found]:
         if setting.path[:-1] in off or setting.path in off:
             continue
         name = ".".join(setting.path)
-        vendor = calls().of_setting(name, setting.value)
+        vendor = calls().of_setting(name, setting.value) or _of_script(name, setting.value)
         if vendor is not None and vendor.id not in found:
             found[vendor.id] = Found(vendor, name, setting.start, setting.end, may_wait)
     return list(found.values())
+
+
+def _of_script(name: str, value: str) -> Vendor | None:
+    """Returns the vendor of a script that the site's pages load, by its address: `extra_javascript` of MkDocs."""
+    address = _ADDRESS.match(value) if _SCRIPTS.search(name) else None
+    vendor = catalogue().vendor_of(address[1], address[2] or "") if address else None
+    return vendor if vendor and vendor.category not in NO_TRACKERS else None
 
 
 def _is_off(setting: Setting) -> bool:
@@ -131,8 +151,14 @@ def settings_of(text: str) -> Iterator[Setting]:
             yield Setting(names[-12:], value, begin + len(line) - len(line.lstrip()), begin + len(line.rstrip()))
 
 
+def without_comments(text: str) -> str:
+    """Blanks the lines of a configuration that are comments."""
+    return _COMMENTED.sub(lambda match: " " * len(match[0]), text)
+
+
 def _value(written: str) -> str:
-    value = _COMMENT.sub("", written).strip().rstrip(",").strip()
+    value = written if _ADDRESS.match(written) else _COMMENT.sub("", written)
+    value = value.strip().rstrip(",").strip()
     if value[:1] in {"[", "{"} and len(value) > 1:  # the first value of a list
         value = value[1:].split(",")[0].rstrip("]}").strip()
     return value.strip("\"'`{[").strip()

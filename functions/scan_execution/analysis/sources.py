@@ -6,8 +6,9 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any, Final
 
 from ast_grep_py import Config
@@ -17,14 +18,14 @@ from scan_execution.analysis.calls import Shape, calls
 from scan_execution.analysis.catalogue import Catalogue, Vendor
 from scan_execution.analysis.templates import Template
 from scan_execution.analysis.templates.markup import Include, Test
-from scan_execution.analysis.unknown import may_load_unknown, own_names
+from scan_execution.analysis.unknown import may_load_unknown, own_names, unknown_host
 
 # Google's tag script also serves Google Ads and its Floodlight tags.
 TAGS_OF_ADS: Final = ("id=AW-", "id=DC-")
 
 # The import clause and the imported path. Each run of blanks is read once: repetitions of blanks are possessive, and
 # the clause ends at a blank instead of before a run of them.
-_IMPORTS: Final = (
+IMPORTS: Final = (
     re.compile(r"""import\s++(?:type\s++)?(?P<names>[^;"'`]{1,500}?)(?<=\s)from\s++["'](?P<path>[^"'\n]{1,200})["']"""),
     re.compile(
         r"""(?:const|let|var)\s++(?P<names>[^=;]{1,300}?)=\s*+\(?(?:await\s++)?(?:require|import)\s*+\(\s*+["'`](?P<path>[^"'`\n]{1,200})["'`]"""
@@ -38,7 +39,7 @@ _LAZY_IMPORT: Final = re.compile(
     r"""(?:const|let|var)\s++(?P<names>\w{1,100}+)\s*+=\s*+[\w.]{1,60}+\(\s*+(?:async\s++)?(?:\(\)\s*+=>|function\s*+\(\))\s*+"""
     r"""(?:\{\s*+return\s++)?(?:await\s++)?import\s*+\(\s*+["'`](?P<path>[^"'`\n]{1,200})["'`]"""
 )
-_NAME_AND_ALIAS: Final = re.compile(r"([A-Za-z_$][\w$]*)(?:\s+as\s+|\s*:\s*)?([A-Za-z_$][\w$]*)?")
+NAME_AND_ALIAS: Final = re.compile(r"([A-Za-z_$][\w$]*)(?:\s+as\s+|\s*:\s*)?([A-Za-z_$][\w$]*)?")
 _IMPORTED_PATH: Final = re.compile(r"[\w/-]+")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_$][\w$]*")
 _COMPONENT: Final = re.compile(r"<([A-Z]\w*+)")
@@ -70,6 +71,8 @@ class Source:
     deadline: float = math.inf
     # What `gates` has found out about the file.
     consent: Any = None
+    # Addresses of other files of the project, by the names that this one uses for them.
+    given: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def vocabulary(self) -> str:
@@ -82,7 +85,8 @@ class Source:
 
     @cached_property
     def may_load_unknown(self) -> bool:
-        return may_load_unknown(self.catalogue, self.text)
+        given = any(unknown_host(self.catalogue, address) for address in self.given.values())
+        return given or may_load_unknown(self.catalogue, self.text)
 
     @cached_property
     def own_names(self) -> set[str]:
@@ -97,6 +101,11 @@ class Source:
     def named(self) -> list[Vendor]:
         """The vendors that the file may load: by known addresses, by parts of them, or by calls."""
         found = [vendor for _, vendor in self.addresses]
+        variables = self.template.addresses.values() if self.template else ()
+        for address in (*self.given.values(), *chain.from_iterable(variables)):
+            found.extend(vendor for _, vendor in self.catalogue.addresses_in(address))
+            if "//" not in address:
+                found.extend(self.catalogue.vendors_at(address.partition("/")[0]))
         found.extend(self.catalogue.named_in(self.text))
         found.extend(calls().places_in(self.vocabulary))
         found.extend(shape.vendor for shape in self.calls)
@@ -119,7 +128,7 @@ class Source:
         found: dict[str, Vendor] = {}
         if not self.packages:
             return found
-        for pattern in (*_IMPORTS, _LAZY_IMPORT):
+        for pattern in (*IMPORTS, _LAZY_IMPORT):
             for match in pattern.finditer(self._code):
                 vendor = self._vendor_of_package(match["path"])
                 if vendor is None:
@@ -128,7 +137,7 @@ class Source:
                 if exports is None:
                     found |= dict.fromkeys(_IDENTIFIER.findall(match["names"]), vendor)
                     continue
-                for name, alias in _NAME_AND_ALIAS.findall(match["names"]):
+                for name, alias in NAME_AND_ALIAS.findall(match["names"]):
                     if (exported := exports.get(name, vendor)) is not None:
                         found[alias or name] = exported
         return found

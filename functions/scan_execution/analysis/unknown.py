@@ -38,7 +38,11 @@ _LIBRARY: Final = re.compile(
 )
 # Mirrors of packages, and services that a page can't work without: payment, maps, captchas, and fonts.
 _SERVICE: Final = re.compile(
-    r"^[^/]+/(?:ajax/libs|npm|gh|pypi)/|(?:^|[./-])(?:maps?|checkout|payments?|pay|captcha|fonts?|webfonts?)(?=[./?-]|$)",
+    r"^[^/]+/(?:ajax/libs|npm|gh|pypi)/|^[^/]+/(?:@[\w.-]{1,60}/)?[\w.-]{1,60}@v?\d[^/]{0,30}/|(?:^|[./-])(?:maps?|checkout|payments?|pay|captcha|fonts?|webfonts?)(?=[./?-]|$)"
+    r"|^(?:[\w-]+\.)*(?:[\w-]*pay|pay[\w-]*|2checkout|adyen|affirm|authorize|bitpay|braintree(?:gateway)?|cashfree|coinbase|cybersource"
+    r"|dibspayment|flutterwave|fondy|gocardless|instamojo|iyzico|klarna|lemonsqueezy|mercadolibre|midtrans|mollie|monnify"
+    r"|moyasar|nexi|omise|opennode|paddle|plaid|razorpay|redsys|sezzle|squareup|squarecdn|stripe|sumup|swish|tap|trustly"
+    r"|wayforpay|worldline|worldpay|xendit|yookassa)\.[a-z.]{2,12}(?:/|$)",
     re.IGNORECASE,
 )
 # An address at the beginning of a string or an attribute in code.
@@ -56,8 +60,15 @@ _STATES: Final = re.compile(r"<(?:link|meta|base|img)\b[^<>]{0,600}", re.IGNOREC
 _OWN: Final = ("canonical", "og:url", "<base", "icon", "<img")
 _PICTURE: Final = re.compile(r"\.(?:svg|png|jpe?g|webp|avif|ico)\b", re.IGNORECASE)
 _MAX_OWN: Final = 20
-# Shorter labels are part of too many names.
+# Shorter labels are in too many names: as a word, and as a part of a word.
 _SHORTEST_LABEL: Final = 3
+_SHORTEST_PART: Final = 5
+_WORD: Final = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+(?![a-z])")
+# Words of many projects' names, whose hosts are of others.
+_GENERAL: Final = frozenset({
+    "api", "app", "apps", "blog", "cdn", "client", "cloud", "data", "dev", "docs", "frontend", "media", "mobile",
+    "page", "pages", "server", "shop", "site", "static", "store", "studio", "theme", "ui", "web", "website", "widget",
+})  # fmt: skip
 # Settings that name the site's own address: Hugo, Jekyll, MkDocs, Astro, Gatsby, Docusaurus, package.json, and others.
 _SITE: Final = re.compile(
     r"""(?:\b(?:base_?url|site_?url|site|homepage|hostname|canonical_?url|domain)|^[ \t]{0,2}url)["']?[ \t]{0,8}[:=][ \t]{0,8}["']?(?=https?://)""",
@@ -138,7 +149,14 @@ def registrable(host: str) -> str:
 def is_named_after(name: str, repository: str) -> bool:
     """Returns whether a registrable name is the owner's or the project's of a repository (OWNER/NAME)."""
     label = _plain(name.partition(".")[0])
-    return len(label) >= _SHORTEST_LABEL and label in _plain(repository)
+    if len(label) < _SHORTEST_LABEL or label in _GENERAL:
+        return False
+    return any(
+        label == _plain(part)
+        or label in map(str.lower, _WORD.findall(part))
+        or (len(label) >= _SHORTEST_PART and label in _plain(part))
+        for part in repository.split("/")
+    )
 
 
 def _plain(text: str) -> str:

@@ -43,6 +43,18 @@ _OPENING: Final = frozenset({"start_tag", "self_closing_tag"})
 _CALLS: Final[Config] = {
     "rule": {"kind": "call_expression", "has": {"field": "function", "regex": "^(?:import|require)$"}}
 }
+# loadScript('/js/tag.js'), script.src = '/js/tag.js'
+_SCRIPTS: Final[Config] = {
+    "rule": {
+        "any": [
+            {"kind": "call_expression", "has": {"field": "function", "regex": r"(?i:script|loadjs)\w{0,10}$"}},
+            {"kind": "assignment_expression", "has": {"field": "left", "regex": r"\.src$"}},
+        ]
+    }
+}
+_OWN_FILE: Final = re.compile(
+    r"""["'`](/{0,1}[\w@.~-]{1,100}(?:/[\w@.~-]{1,100}){0,12}\.js)(?:\?[^"'`]{0,100})?["'`]"""
+)
 _STATEMENTS: Final[Config] = {"rule": {"any": [{"kind": "import_statement"}, {"kind": "export_statement"}]}}
 _EXPORTS: Final[Config] = {
     "rule": {"kind": "assignment_expression", "has": {"field": "left", "regex": r"^(?:module\.)?exports\b"}}
@@ -90,6 +102,7 @@ class _Reader:
             if block.language in SCRIPTS:
                 yield from self._statements(block)
                 yield from self._loads(block)
+                yield from self._own_scripts(block)
         in_markup = set()
         for block in self._source.blocks:
             if block.language == "html":
@@ -124,9 +137,17 @@ class _Reader:
         written = template_gating(self._source, offset)
         if written.gate is Gate.CLOSED:
             return written
-        main = self._source.main
-        found = self._gating(main, _element_at(main.root, offset))
+        block = self._block_at(offset)
+        found = self._gating(block, _element_at(block.root, offset - block.start))
         return found if found != OPEN else written
+
+    def _block_at(self, offset: int) -> Block:
+        """Returns the script around an offset, or else the page."""
+        around = (
+            block for block in self._source.blocks
+            if block.language in SCRIPTS and block.start <= offset < block.start + len(block.text)
+        )  # fmt: skip
+        return next(around, self._source.main)
 
     # Imports and exports
 
@@ -186,6 +207,14 @@ class _Reader:
                 # What `import()` loads runs only when the component is first used.
                 whole = WHOLE if required else ANY
                 self._imported[local] = Export(module, whole if name == DEFAULT else name)
+
+    def _own_scripts(self, block: Block) -> Iterator[Use]:
+        """Yields the places where code adds a script of the project to the page."""
+        for node in block.root.find_all(_SCRIPTS) if ".js" in block.text else ():
+            given = node.field("arguments") or node.field("right")
+            for module in _OWN_FILE.findall(given.text()[:MAX_LENGTH]) if given is not None else ():
+                if self._wanted(module):
+                    yield Use(Export(module.lstrip("/"), WHOLE), self._gating(block, node))
 
     # Places that name what was imported
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import product
-from typing import Final
+from typing import Final, NamedTuple
 
 from ast_grep_py import Config, SgNode
 
@@ -32,7 +32,17 @@ _ESCAPE: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|(.))", re.DOTALL)
 _PERCENT: Final = re.compile(r"%([2-7][0-9a-fA-F])")
 # Functions and methods whose result is their argument or receiver, as far as a host is concerned.
 _RETURNS_ARGUMENT: Final = frozenset(
-    {"unescape", "decodeURIComponent", "decodeURI", "encodeURI", "String", "toValue", "ref"}
+    {
+        "unescape",
+        "decodeURIComponent",
+        "decodeURI",
+        "encodeURI",
+        "String",
+        "toValue",
+        "ref",
+        "bypassSecurityTrustResourceUrl",
+        "bypassSecurityTrustUrl",
+    }
 )
 # Functions whose result has the members of their argument: of Vue, Svelte, React, and JavaScript itself.
 _HOLDS_ARGUMENT: Final = frozenset({"ref", "reactive", "shallowRef", "$state", "Object.freeze", "useState", "readonly"})
@@ -40,6 +50,10 @@ _HOLDS_ARGUMENT: Final = frozenset({"ref", "reactive", "shallowRef", "$state", "
 _COMPUTES: Final = frozenset({"computed", "useMemo", "createMemo", "by"})
 _RETURNS: Final[Config] = {"rule": {"kind": "return_statement"}}
 _LOOPS: Final = frozenset({"forEach", "map", "each"})
+# The attribute of an element that a loop sets along with others.
+_ADDRESS: Final = "src"
+_PAIR: Final = 2
+_LONGEST_CALLEE: Final = 100
 _RETURNS_RECEIVER: Final = frozenset({"replace", "trim", "toString", "toLowerCase", "href", "valueOf"})
 
 
@@ -51,7 +65,7 @@ def named_values(block: Block, name: str, member: str = "") -> tuple[str, ...]:
     key = f"{name}.{member}"
     if key not in block.named:
         folding = _Folding(block)
-        nodes = block.constants.get(name, ())
+        nodes = block.constants.get(name) or block.properties.get(name, [])
         block.named[key] = tuple(
             value for node in (members_of(nodes, member) if member else nodes) for value in folding.fold(node, 0)
         )
@@ -84,6 +98,8 @@ class _Folding:
         kind = node.kind()
         if kind == "string":
             return (_unescaped(node.text()[1:-1]),)
+        if kind in FUNCTIONS:
+            return self._computed(node, depth)
         if kind in {"template_string", "binary_expression"}:
             return self._concatenated(node, depth)
         if kind in _WRAPPERS:
@@ -156,9 +172,12 @@ class _Folding:
             return tuple(_PERCENT.sub(_character, value) for value in self.fold(arguments[0], depth + 1))
         if name in _COMPUTES and arguments:
             return self._computed(arguments[0], depth)
+        if known := self._block.constants.get(callee.text()[-_LONGEST_CALLEE:].removeprefix("this.")):
+            return self._either(*known, depth=depth)
         receiver = callee.field("object")
-        if receiver is None:
-            return (UNKNOWN,)
+        return self._by_method(name, receiver, arguments, depth) if receiver is not None else (UNKNOWN,)
+
+    def _by_method(self, name: str, receiver: SgNode, arguments: list[SgNode], depth: int) -> tuple[str, ...]:
         if name in _RETURNS_RECEIVER:
             return self.fold(receiver, depth + 1)
         if name == "concat":
@@ -169,7 +188,7 @@ class _Folding:
         return (UNKNOWN,)
 
     def _computed(self, function: SgNode, depth: int) -> tuple[str, ...]:
-        """Folds what a function without parameters returns."""
+        """Folds what a function returns."""
         body = function.field("body") if function.kind() in FUNCTIONS else None
         if body is None or body.kind() != "statement_block":
             return self._either(body, depth=depth)
@@ -177,20 +196,35 @@ class _Folding:
         return self._either(*(found[0] for found in returned if found), depth=depth)
 
     def _named(self, node: SgNode, depth: int) -> tuple[str, ...]:
-        if node.kind() == "identifier" and (array := _looped(node)) is not None:
-            return self._either(*self._listed(array), depth=depth)
-        if node.kind() == "identifier" and (array := _looped(node, in_pattern=True)) is not None:
-            return self._either(*members_of(self._listed(array), node.text()), depth=depth)
+        if node.kind() == "identifier" and (loop := _looped(node)) is not None:
+            taken = self._taken(loop, node.text()) or self._block.constants.get(node.text(), [])
+            return self._either(*taken, depth=depth)
         if node.kind() == "identifier" and (given := _argument(node)) is not None:
             return self.fold(given, depth + 1) if given != node else (UNKNOWN,)
         constants = self._block.constants
         if known := constants.get(plain_name(node)):
             return self._either(*known, depth=depth)
-        holder, name = node.field("object"), node.field("property")
+        holder, name = node.field("object"), node.field("property") or node.field("index")
         if holder is None or name is None:
             return (UNKNOWN,)
-        known = constants.get(holder.text()[:200]) or self._listed(_looped(holder))
-        return self._either(*members_of(known, name.text()), depth=depth)
+        known = constants.get(holder.text()[:200])
+        if not known:
+            loop = _looped(holder)
+            known = self._listed(loop.array if loop else None)
+        # for (const name in attributes) script.setAttribute(name, attributes[name])
+        all_members = node.kind() == "subscript_expression" and name.kind() == "identifier" and _looped(name)
+        member = _ADDRESS if all_members else name.text().strip("\"'")
+        return self._either(*members_of(known, member), depth=depth)
+
+    def _taken(self, loop: _Loop, name: str) -> list[SgNode]:
+        """Returns what a name takes in a loop."""
+        if loop.pattern == "array_pattern":  # Object.entries(attributes).forEach(([name, value]) => ...)
+            given = loop.array.field("arguments")
+            of = next(iter(arguments_of(given)), None) if given is not None else None
+            known = self._block.constants.get(of.text()[:200], [of]) if of is not None else []
+            return list(members_of(known, _ADDRESS))
+        listed = self._listed(loop.array)
+        return list(members_of(listed, name)) if loop.pattern == "object_pattern" else listed
 
     def _listed(self, array: SgNode | None) -> list[SgNode]:
         """Returns the elements of an array literal, or of a constant that is one."""
@@ -278,28 +312,42 @@ def _elements(function: SgNode) -> SgNode | None:
     return callee.field("object") if callee is not None and method is not None and method.text() in _LOOPS else None
 
 
-def _looped(name: SgNode, *, in_pattern: bool = False) -> SgNode | None:
-    """Returns the array whose elements a name takes in a loop, or members of them by a pattern. None otherwise."""
+class _Loop(NamedTuple):
+    """A loop: what it goes through, and the kind of the pattern that its variable is in, or else an empty string."""
+
+    array: SgNode
+    pattern: str
+
+
+def _looped(name: SgNode) -> _Loop | None:
+    """Returns the loop that gives a name its values, or None."""
     written = name.text()
     for around in name.ancestors()[:_MAX_ANCESTORS]:
         if around.kind() == "for_in_statement":
-            left = around.field("left")
-            if left is not None and left.text().rpartition(" ")[2] == written:
-                return around.field("right")
+            left, array = around.field("left"), around.field("right")
         elif around.kind() in FUNCTIONS:
-            first = around.field("parameter")  # src => ...
-            if first is None and (parameters := around.field("parameters")) is not None:
-                first = next(iter(arguments_of(parameters)), None)
-            pattern = (first.field("pattern") or first) if first is not None else None
-            if pattern is None:
-                continue
-            if in_pattern and pattern.kind() == "object_pattern":
-                named = any(part.text() == written for part in pattern.children()[:80])
-            else:
-                named = not in_pattern and pattern.text() == written
-            if named:
-                return _elements(around)
+            left, array = around.field("parameter"), None  # src => ...
+            if left is None and (parameters := around.field("parameters")) is not None:
+                left = next(iter(arguments_of(parameters)), None)
+            left = (left.field("pattern") or left) if left is not None else None
+        else:
+            continue
+        pattern = _pattern_with(left, written) if left is not None else None
+        if pattern is not None:
+            array = array if array is not None else _elements(around)
+            return _Loop(array, pattern) if array is not None else None
     return None
+
+
+def _pattern_with(left: SgNode, name: str) -> str | None:
+    """Returns the kind of the pattern that has a name, an empty string if it is the name itself, or None."""
+    kind = left.kind()
+    if kind == "object_pattern":
+        return kind if any(part.text() == name for part in left.children()[:80]) else None
+    if kind == "array_pattern":
+        parts = arguments_of(left)
+        return kind if len(parts) == _PAIR and parts[1].text() == name else None
+    return "" if left.text().rpartition(" ")[2] == name else None
 
 
 def _given_in_place(function: SgNode, place: int) -> SgNode | None:

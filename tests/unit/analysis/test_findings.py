@@ -10,6 +10,7 @@ import pytest
 from scan_execution.analysis import Limits
 from scan_execution.analysis.libraries import newest_allowed, outdated_address, parse
 from scan_execution.analysis.secrecy import masked
+from scan_execution.analysis.unknown import is_named_after
 from tests.support.analysis import analyze_files, analyze_folder
 from tests.support.each import each
 
@@ -173,6 +174,9 @@ class TestMissingConsentManager:
         ("a.svelte", "<script>import Ask from './cookie-consent.svelte'</script>"),
         ("a.blade.php", "@include('cookie-consent::index')"),
         ("a.js", "import '@canonical/cookie-policy';"),
+        ("a.css.js", "export default css`\n  #onetrust-consent-sdk { position: fixed; }`;"),
+        ("gatsby-config.js", "module.exports = { plugins: [{ resolve: 'gatsby-plugin-acme-onetrust' }] };"),
+        ("a.html", "<script>window.cookieconsent_options = {};</script><script src='/js/bar.js'></script>"),
     ])  # fmt: skip
     def test_isnt_reported_if_the_project_has_a_banner(self, path, code):
         found = analyze_files([self.TRACKER, (path, code.encode())]).findings
@@ -190,9 +194,18 @@ class TestMissingConsentManager:
 
 @each(("repository", "found"), [
     ("dyte-io/docs", []), ("someone/dyte-site", []), ("", ["unknown-script-loaded"]),
-    ("acme/docs", ["unknown-script-loaded"]),
+    ("acme/docs", ["unknown-script-loaded"]), ("body/texts", ["unknown-script-loaded"]),
 ])  # fmt: skip
 def test_a_host_with_the_name_of_the_owner_or_the_project_is_its_own(tmp_path, repository, found):
     page = '<script src="https://cdn.dyte.in/core.js"></script>'
     (tmp_path / "index.html").write_text(page)
     assert [it.rule_id for it in analyze_folder(tmp_path, repository=repository).findings] == found
+
+
+@each(("repository", "host", "own"), [
+    ("acme/my-app", "app.io", False), ("acme/web", "web.com", False), ("acme/scrapers", "rap.io", False),
+    ("INN/largo", "inn.org", True), ("afup/web", "afup.org", True), ("acme/openGift", "gift.io", True),
+    ("dark-matter-labs/x", "darkmatterlabs.org", True), ("acmewidgets/x", "widgets.io", True),
+])  # fmt: skip
+def test_a_short_part_of_a_name_and_a_general_word_are_not_the_projects_own(repository, host, own):
+    assert is_named_after(host, repository) is own

@@ -25,7 +25,7 @@ from scan_execution.analysis.gates.page import calls_of
 from scan_execution.analysis.gates.reading import reading_of
 from scan_execution.analysis.gates.running import runs_on_load
 from scan_execution.analysis.gates.texts import implied_by_text
-from scan_execution.analysis.gating import CLOSED, DEFAULT, LAYOUT, Export, Gate, Gating, Provider
+from scan_execution.analysis.gating import CLOSED, DEFAULT, LAYOUT, SERVER, Export, Gate, Gating, Provider
 from scan_execution.analysis.report import MAX_PROVIDERS
 from scan_execution.analysis.sources import Source
 
@@ -130,4 +130,5 @@ def template_gates(text: str, *, holds: bool) -> Gating:
 def checked(source: Source, block: Block, node: SgNode) -> bool:
     """Returns whether a condition, earlier return, or callback in its own tree keeps code from running by itself."""
     found = reading_of(source).found(block, node)
-    return found.closed or found.implied.unclear or bool(found.implied.providers)
+    asked = any(it.module != SERVER for it in found.implied.providers)
+    return found.closed or found.implied.unclear or asked

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from ast_grep_py import Config, SgNode
 
 from scan_execution.analysis.blocks import Block
 from scan_execution.analysis.gates.context import Reader
+from scan_execution.analysis.gates.markup import meaning_of_script
 
 _OPTIONS: Final[Config] = {
     "rule": {
@@ -16,10 +18,15 @@ _OPTIONS: Final[Config] = {
     }
 }
 _MAX_OPTIONS: Final = 10
+# <GoogleAnalytics enabled={allowed} /> of Svelte, <google-analytics :enabled="allowed" /> of Vue
+_ENABLED: Final = re.compile(r"""\s:?enabled=(?:\{|["'])([^{}"'<>]{1,200})""")
+_LONGEST_TAG: Final = 2_000
 
 
 def enabled_with_consent(reader: Reader, block: Block, call: SgNode) -> bool:
-    """Returns whether an option of a call is true only if the visitor has consented."""
+    """Returns whether an option of a call, or of a component, is true only if the visitor has consented."""
+    if block.host is not None and (written := _ENABLED.search(block.host.text()[:_LONGEST_TAG])):
+        return meaning_of_script(reader, written[1]).true.given
     if call.kind() not in {"call_expression", "new_expression"}:
         return False
     for pair in call.find_all(_OPTIONS)[:_MAX_OPTIONS]:

@@ -18,7 +18,9 @@ from scan_execution.analysis.gating import Export
 
 # Events by which a visitor asks for something on one element.
 _ASKS_FOR: Final = re.compile(
-    r"(?:on)?(?:double|dbl|long|key)?(?:click|press|tap|submit|pointerup|pointerdown|touchend|mousedown|mouseup|change|toggle|checked_?change|value_?change|select|play|activate)(?:capture)?",
+    r"(?:on)?(?:double|dbl|long|key)?(?:click|press|tap|submit|pointerup|pointerdown|touchend|mousedown|mouseup|change|toggle|checked_?change|value_?change|select|play|activate)(?:capture)?"
+    # Of the project's own components, for example onPositiveClick.
+    r"|on_?\w{1,40}(?:click|press|tap|submit)(?:ed)?",
     re.IGNORECASE,
 )
 # The whole page, whose events say nothing about one element.

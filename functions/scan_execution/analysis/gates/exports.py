@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -15,12 +16,15 @@ from scan_execution.analysis.gates.implied import NEVER, NOTHING, Implied, eithe
 from scan_execution.analysis.gates.index import Declared, Place
 from scan_execution.analysis.gates.origins import declared_as
 from scan_execution.analysis.gates.syntax import arguments_of, returns_of
-from scan_execution.analysis.gating import DEFAULT, Provider
+from scan_execution.analysis.gating import DEFAULT, Export, Provider
 
 _STORES: Final = frozenset(
     {"create", "createStore", "defineStore", "persist", "persisted", "persistentAtom", "atomWithStorage", "createSlice"}
 )
 _MAX_PROPERTIES: Final = 50
+_MAX_FUNCTION: Final = 2_000
+_READS: Final = re.compile(r"document\.cookie(?!\s{0,9}=[^=])|getItem\(|[cC]ookies?\.get\(")
+_CONSTANT: Final = re.compile(r"(?<![\w$.\"'`])[A-Z][A-Z0-9_]{2,60}(?![\w$])")
 _DEFAULTS: Final = {"rule": {"kind": "export_statement", "regex": r"^export\s+default\b"}}
 _ASSIGNED: Final = {
     "rule": {"kind": "assignment_expression", "has": {"field": "left", "regex": r"^(?:module\.)?exports\b"}}
@@ -29,6 +33,8 @@ _ASSIGNED: Final = {
 
 def providers_in(reader: Reader) -> Iterator[Provider]:
     for name, place in _exported(reader):
+        for method, choice in _methods_of(reader, place):
+            yield Provider(f"{name}.{method}", choice)
         implied = _implied_by_value(reader, place, 0)
         if implied == NOTHING and place.node.kind() in {"call_expression", "new_expression"}:
             implied = _implied_by_state(reader, place)
@@ -36,6 +42,19 @@ def providers_in(reader: Reader) -> Iterator[Provider]:
             yield Provider(name, None)
         for source in sorted(implied.providers) if not implied.given else ():
             yield Provider(name, source)
+
+
+def _methods_of(reader: Reader, place: Place) -> Iterator[tuple[str, Export | None]]:
+    """Yields the methods of a class that give the visitor's choice, and what they take it from in another file."""
+    body = place.node.field("body") if place.node.kind() == "class_declaration" else None
+    for method in body.children()[:_MAX_PROPERTIES] if body is not None else ():
+        name = method.field("name") if method.kind() == "method_definition" else None
+        if name is not None:
+            implied = _choice(reader, place.block, method)
+            if implied.given:
+                yield name.text(), None
+            for source in sorted(implied.providers) if not implied.given else ():
+                yield name.text(), source
 
 
 def _implied_by_state(reader: Reader, place: Place) -> Implied:
@@ -118,12 +137,23 @@ def _implied_by_function(reader: Reader, place: Place, depth: int) -> Implied:
     implied = _choice(reader, block, function)
     if implied.given or implied.providers:
         return implied
+    if _looks_for_key(reader, function):
+        return Implied(given=True)
     shown = markup.children_of(reader, block, function)
     if shown.given or shown.providers:
         return shown
     objects = [value for value in returns_of(function) if value.kind() in {"object", "array"}]
     found = _first(_implied_by_value(reader, Place(block, value), depth + 1) for value in objects)
     return found if found != NOTHING else _implied_by_parameters(reader, place)
+
+
+def _looks_for_key(reader: Reader, function: SgNode) -> bool:
+    """Returns whether a function returns a state by what is stored under a key of consent, whatever it compares."""
+    text = function.text()[:_MAX_FUNCTION]
+    if "return" not in text or _READS.search(text) is None or words.asks(text[:100]) or words.refuses(text[:100]):
+        return False
+    names = dict.fromkeys(_CONSTANT.findall(text))
+    return any(words.is_key(reader.index.strings.get(name, "")) for name in list(names)[:_MAX_PROPERTIES])
 
 
 def _implied_by_parameters(reader: Reader, place: Place) -> Implied:

@@ -68,6 +68,13 @@ class Declared(NamedTuple):
     part: str = ""
 
 
+# private consent: ConsentService, and consent = inject(ConsentService)
+_SERVICE: Final = re.compile(
+    r"\b(?:private|public|protected|readonly)\s{1,9}(?:readonly\s{1,9})?(\w{1,60})\s{0,9}:\s{0,9}([A-Z]\w{1,80})"
+    r"|\b(\w{1,60})\s{0,9}=\s{0,9}inject\(\s{0,9}([A-Z]\w{1,80})"
+)
+
+
 class Index:
     def __init__(self, blocks: list[Block], text: str) -> None:
         self._text: Final = text
@@ -89,6 +96,14 @@ class Index:
         found: dict[str, str] = {}
         for match in _STRING.finditer(self._text):
             found.setdefault(match[1], match[2])
+        return found
+
+    @cached_property
+    def services(self) -> dict[str, str]:
+        """The classes of the services that Angular gives to the file's classes, by the properties that hold them."""
+        found: dict[str, str] = {}
+        for match in _SERVICE.finditer(self._text):
+            found.setdefault(match[1] or match[3], match[2] or match[4])
         return found
 
     @cached_property

@@ -30,6 +30,7 @@ GOOGLE_STARTS: Final = re.compile(
     r"""["']config["']\s{0,9},|["']?gtm\.start["']?\s{0,9}:|(?<![\w.])ga\(\s{0,9}["']create"""
 )
 _STORAGE: Final = re.compile(r"""["']?(\w{1,40}_storage)["']?\s{0,9}:\s{0,9}([^,}]{1,200})""")
+_ASSIGNED: Final = re.compile(r"(?<![\w$.])([\w$.]{1,60})\s{0,9}[:=]")
 _COMMENT: Final = re.compile(r"//|\*|#|<!--")
 _WANTED: Final = {"google-ads": ("ad_storage",), "google-analytics": ("analytics_storage",)}
 # A setting is on, or on unless the visitor has consented.
@@ -176,7 +177,7 @@ def _before_start(source: Source, node: SgNode, offset: int) -> str:
     """Returns the text before a tag of Google's starts: an asynchronous tag starts with its first command."""
     start = source.first(GOOGLE_STARTS)
     text = node.text()[:_MAX_CALL]
-    asynchronous = "async" in text and "gtag/js" in text
+    asynchronous = "gtag/js" in text and ("async" in text or "defer" in text or text.startswith("<Script"))
     end = start.start() if start else offset
     return source.text[: end if asynchronous else min(end, offset)]
 
@@ -220,7 +221,7 @@ def balanced(text: str, start: int) -> str:
 
 def denied_by_default(text: str, vendor: str = "") -> bool:
     """Returns whether a text sets Google's consent defaults so that a vendor's tag waits, or all of them do."""
-    for match in _DEFAULT.finditer(text):
+    for match in islice(_DEFAULT.finditer(text), _MAX_STARTS):
         if in_comment(text, match.start()):
             continue
         settings = dict(_STORAGE.findall(match[1]))
@@ -229,6 +230,11 @@ def denied_by_default(text: str, vendor: str = "") -> bool:
             denied = ["denied" in settings[name] for name in wanted if name in settings]
             if any(denied) and (vendor or all(denied)):
                 return True
-        elif "denied" in match[1] or (_NAME.match(match[1]) and "denied" in text):
+        elif "denied" in match[1] or ((name := _NAME.match(match[1])) and _may_deny(text, name[0])):
             return True
     return False
+
+
+def _may_deny(text: str, name: str) -> bool:
+    """Returns whether defaults deny that have a name. A name of another file does: granting needs no defaults."""
+    return "denied" in text or all(match[1] != name for match in _ASSIGNED.finditer(text))

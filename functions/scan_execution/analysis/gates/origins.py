@@ -31,12 +31,14 @@ from scan_execution.analysis.gates.texts import by_name
 from scan_execution.analysis.gating import WHOLE, Export
 
 _STORAGE: Final = re.compile(
-    r"(?:local|session)Storage|AsyncStorage|SecureStore|MMKV|(?<![a-z])[cC]ookies?(?:Store|Storage)?\b"
+    r"(?:local|session)Storage|AsyncStorage|SecureStore|MMKV|(?<![a-z])[cC]ookies?(?:Store|Storage|JS|Js|Service|Lib|Util)?\b"
     r"|(?:get|read|use|load|fetch)_?Cookies?|use\w{0,20}Storage\w{0,20}|[sS]torage\b|getItem\b|\$\.cookie|usePersist|get_?cookie"
 )
 _STORAGE_OBJECT: Final = re.compile(
     r"[\w$.]{0,60}?(?:(?:local|session)Storage|[cC]ookies?|COOKIES|cookieStore)(?:\(\))?"
 )
+# Functions that return all cookies, by their names.
+_ALL_COOKIES: Final = re.compile(r"[cC]ookies?\.(?:getAll|get|all)$|(?:^|\.)parseCookies$")
 # Functions that return what they are given, or a part of it.
 _PASSES_ON: Final = re.compile(
     r"(?:JSON\.parse|Boolean|String|Number|parseInt|decodeURIComponent|unescape|atob|structuredClone|new Set"
@@ -51,6 +53,10 @@ _PACKAGE: Final = re.compile(
     r"[\w.-]+|(?:node|next|react|vue|nuxt|svelte|firebase|gatsby|lodash|rxjs|expo|@angular|@nuxt|@sveltejs|@vueuse|@remix-run"
     r"|@tanstack|@ionic|@reduxjs|@mui|@chakra-ui|@headlessui|@apollo|@sentry|@types)/.*"
 )
+_THIS: Final = "this."
+_COOKIE_KEY: Final = re.compile(r"""["'`/](?:\^|;|\s)*([\w-]{1,60})=""")
+_WATCHES: Final = frozenset({"watch", "this.$watch"})
+_MAX_MEMBERS: Final = 200
 _QUESTION: Final = re.compile(r"(?:is|has|can|should|may)[A-Z_]")
 # What Nuxt imports by itself.
 _COMPOSABLES: Final = "composables/"
@@ -119,11 +125,22 @@ def _parameter(reader: Reader, block: Block, function: SgNode, name: str) -> Mea
     given = function.parent()
     call = given.parent() if given is not None and given.kind() == "arguments" else None
     callee = call.field("function") if call is not None else None
-    if callee is not None and callee.kind() == "member_expression" and (on := callee.field("object")):
+    on = callee.field("object") if callee is not None and callee.kind() == "member_expression" else None
+    if call is not None and callee is not None and callee.text() in _WATCHES:
+        on = _watched(call, function)
+    if on is not None:
         found = reader.meaning(block, on)
         if found.kind in {Kind.CHOICE, Kind.FLAG, Kind.STORED}:
             return found
     return by_name(name)
+
+
+def _watched(call: SgNode, callback: SgNode) -> SgNode | None:
+    """Returns what a call watches for a callback: `watch(() => store.choice, callback)`."""
+    watched = next(iter(arguments_of(call)), None)
+    if watched is None or watched == callback:
+        return None
+    return next(iter(returns_of(watched)), None) if watched.kind() in FUNCTIONS else watched
 
 
 def declared_as(reader: Reader, declared: Declared, name: str) -> Meaning:
@@ -206,6 +223,24 @@ def _property(reader: Reader, block: Block, properties: SgNode, name: str) -> Me
     return None
 
 
+def _of_instance(reader: Reader, block: Block, node: SgNode, path: str) -> Meaning | None:
+    """Returns the meaning of `this.name`, a method of the class, or of `this.service.name`. None if it is OTHER."""
+    first, _, rest = path.partition(".")
+    if rest:
+        export = reader.index.imports.get(reader.index.services.get(first, ""))
+        if export is None or "." in rest or not in_project(export.module) or by_name(rest).true.given:
+            return None
+        found = imported(Export(export.module, f"{export.name}.{rest}"))
+        return found if found != OTHER else None
+    around = next((it for it in node.ancestors()[:50] if it.kind() == "class_body"), None)
+    for method in around.children()[:_MAX_MEMBERS] if around is not None else ():
+        name = method.field("name") if method.kind() == "method_definition" else None
+        if name is not None and name.text() == first:
+            found = returned(reader, block, method)
+            return found if found != OTHER else None
+    return None
+
+
 def of_member(reader: Reader, block: Block, node: SgNode) -> Meaning:
     text = node.text()[:MAX_TEXT]
     if ENVIRONMENT.search(text):
@@ -217,6 +252,10 @@ def of_member(reader: Reader, block: Block, node: SgNode) -> Meaning:
     if on is None or key is None:
         return OTHER
     name = key.text().strip("\"'`")
+    if text.startswith(_THIS):
+        own = _of_instance(reader, block, node, text.removeprefix(_THIS))
+        if own is not None:
+            return own
     if _STORAGE_OBJECT.fullmatch(on.text()[:MAX_TEXT]):
         return _stored(reader, name)
     found = property_of(reader, block, on, name)
@@ -236,11 +275,17 @@ def of_call(reader: Reader, block: Block, call: SgNode) -> Meaning:
         return _of_library(callee)
     text = call.text()[:MAX_TEXT]
     if "document.cookie" in text:
-        return CHOICE if words.is_key(text) else OTHER if words.refuses(text) else STORED
+        if words.is_key(text):
+            return CHOICE
+        return OTHER if words.refuses(text) else _of_cookie(reader, text)
     if arguments and _PASSES_ON.fullmatch(callee):
         return reader.meaning(block, arguments[0])
+    if not arguments and _ALL_COOKIES.search(callee):
+        return STORED
     reads_storage = bool(arguments) and bool(_STORAGE.search(callee[-60:]))
     own = _of_own_function(reader, callee, arguments)
+    if own is None and callee.startswith(_THIS):
+        own = _of_instance(reader, block, call, callee.removeprefix(_THIS))
     if own is not None and (own != OTHER or not reads_storage):
         return own
     return _keyed(reader, arguments, STORED) if reads_storage else _of_callee(reader, block, call, callee)
@@ -270,11 +315,19 @@ def _of_callee(reader: Reader, block: Block, call: SgNode, callee: str) -> Meani
     if on is not None and (found := reader.meaning(block, on)).kind is not Kind.OTHER:
         method = callee.rpartition(".")[2]
         return _part(found, method, method)
+    if function.kind() == "identifier" and (given := reader.index.declarations.get(callee)) and given[0].part:
+        return reader.meaning(block, function)  # const { allows } = useConsent()
     export = reader.index.imports.get(callee) if function.kind() == "identifier" else None
     named = by_name(callee)
     if export is None and named == OTHER and _COMPOSABLE.fullmatch(callee):
         export = Export(f"{_COMPOSABLES}{callee}", callee)
     return imported(export) if export else named
+
+
+def _of_cookie(reader: Reader, text: str) -> Meaning:
+    """Returns the meaning of a call that looks for a cookie in all of them."""
+    key = _COOKIE_KEY.search(text)
+    return _stored(reader, key[1]) if key else STORED
 
 
 def _keyed(reader: Reader, arguments: list[SgNode], otherwise: Meaning) -> Meaning:

@@ -23,6 +23,7 @@ from scan_execution.analysis.gates.implied import (
     either,
 )
 from scan_execution.analysis.gates.index import Declared, Place
+from scan_execution.analysis.gates.syntax import arguments_of, callee_of, returns_of
 from scan_execution.analysis.gates.texts import by_name
 
 _SETTERS: Final = frozenset({"set", "next", "update", "setState"})
@@ -36,6 +37,9 @@ _WRITES: Final = {
     }
 }
 _MAX_PLACES: Final = 20
+_COOKIE_WRITES: Final = {
+    "rule": {"kind": "assignment_expression", "has": {"field": "left", "regex": r"(?:^|\.)document\.cookie$"}}
+}
 _KEY: Final = re.compile(r"""\(\s*["'`]([^"'`]{1,100})["'`]""")
 
 
@@ -51,6 +55,8 @@ def meaning_of_state(reader: Reader, declared: Declared, name: str) -> Meaning:
     if declared.part == "" and value is None and not true.given:
         true = NEVER.true
     for block_of_place, node, given in places[:_MAX_PLACES]:
+        if given is None and first.true.given and first != NEVER:
+            continue  # read from storage, and handed to what asks the visitor
         true = either(true, _set_to(reader, Place(block_of_place, node), given))
     if true == NOTHING:
         return OTHER
@@ -80,8 +86,8 @@ def _any_choice(reader: Reader, place: Place) -> Implied:
     if inner.kind() == "identifier":
         declared = reader.index.declarations.get(inner.text(), ())
         value = declared[0].value if declared else None
-        if value is not None and value.kind() == "object":
-            inner = value
+        if value is not None:
+            inner = _memoized(value) or inner
     if inner.kind() != "object":
         return reader.meaning(place.block, inner).true
     for part in inner.children():
@@ -90,6 +96,14 @@ def _any_choice(reader: Reader, place: Place) -> Implied:
         if value is not None and value.kind() not in FUNCTIONS and (implied.given or implied.providers):
             return implied
     return NOTHING
+
+
+def _memoized(value: SgNode) -> SgNode | None:
+    """Returns the object that a value is, or that `useMemo` gets from a function."""
+    if value.kind() == "call_expression" and callee_of(value).rpartition(".")[2] == "useMemo":
+        function = next(iter(arguments_of(value)), None)
+        value = next(iter(returns_of(function)), value) if function is not None else value
+    return value if value.kind() == "object" else None
 
 
 def _is_constant(start: SgNode | None) -> bool:
@@ -111,7 +125,10 @@ def _start(declared: Declared) -> tuple[SgNode | None, set[str]]:
             setters.add(parts[1].text())
     callee = value.field("function") or value.field("constructor")
     if declared.part in {"", "0"} and callee is not None:
-        return (arguments[0] if arguments else None), setters
+        start = arguments[0] if arguments else None
+        if start is not None and start.kind() in FUNCTIONS:  # useState(() => ...)
+            start = next(iter(returns_of(start)), start)
+        return start, setters
     return value, setters
 
 
@@ -173,6 +190,11 @@ def written_with_consent(reader: Reader, key: str) -> bool:
             if named != key and not _is_name_of(reader, named, key):
                 continue
             if _agrees(reader, Place(block, call)):
+                return True
+        for write in block.root.find_all(_COOKIE_WRITES)[:_MAX_PLACES]:  # type: ignore[call-overload]
+            value = write.field("right")
+            written = value.text()[:300] if value is not None else ""
+            if written[1:].startswith(f"{key}=") and _agrees(reader, Place(block, write)):
                 return True
     return False
 

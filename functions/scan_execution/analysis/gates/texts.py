@@ -15,14 +15,17 @@ from scan_execution.analysis.gates.implied import (
     FLAG,
     MAYBE,
     NEVER,
+    NOTHING,
     OTHER,
     Implied,
+    Kind,
     Meaning,
     compared,
     conjunction,
     disjunction,
     negated,
 )
+from scan_execution.analysis.gating import SERVER, Export
 
 _MAX_LENGTH: Final = 400
 _MAX_DEPTH: Final = 20
@@ -182,7 +185,7 @@ def _by_text(text: str) -> Meaning:
         return MAYBE if words.strength(text) == 2 else OTHER
     if _READS_STORAGE.search(text) and words.KEY.search(text):
         return CHOICE if words.is_key(text) else OTHER
-    return by_name(text)
+    return _by_server(text)
 
 
 def by_name(name: str) -> Meaning:
@@ -196,6 +199,18 @@ def by_name(name: str) -> Meaning:
 
 
 _QUESTION: Final = re.compile(r"(?:^|[.!\s])(?:has|is|can|should|did|may|allow)[_A-Z]\w*(?:\([^()]*\))?\??$")
+
+
+_NAME: Final = re.compile(r"[$@]?(?:\w{1,40}(?:\.|->)){0,3}(?P<name>\w{2,60}[?]?)(?:\s?\(\s?\w{0,20}\s?\))?", re.ASCII)
+
+
+def _by_server(text: str) -> Meaning:
+    """Returns the meaning of a name that server code may give the visitor's choice."""
+    found = by_name(text)
+    name = _NAME.fullmatch(text) if found in {OTHER, MAYBE} else None
+    if name is None:
+        return found
+    return Meaning(found.true._replace(providers=frozenset({Export(SERVER, name["name"])})), NOTHING, Kind.FLAG)
 
 
 def _is_question(name: str) -> bool:

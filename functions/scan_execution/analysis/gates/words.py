@@ -13,7 +13,7 @@ from scan_execution.analysis.libraries import libraries
 
 # Objects, functions, and components of consent libraries, as a file writes them.
 _LIBRARY: Final = (
-    r"Cookiebot|CookieConsent(?:API)?(?=\s*[.(])|cookieconsent(?=\s*\.)|cookieControl|CookieControl|OneTrust"
+    r"Cookiebot|CookieConsent(?:API)?(?=\s*[.(])|cookieconsent(?=\s*\.)|cookieconsent_options|cookieControl|CookieControl|OneTrust"
     r"|OnetrustActiveGroups|OptanonActiveGroups|Optanon"
     r"|OptanonWrapper|UC_UI|usercentrics|__ucCmp|Didomi|didomiOnReady|didomiEventListeners|didomiState"
     r"|klaro(?:Config)?|tarteaucitron"
@@ -79,8 +79,8 @@ _ASKING: Final = re.compile(
 _STRONG: Final = re.compile(
     r"consent(?!_?collection|screen|_?url|_?link|_?page|_?text|_?message)|(?:cookies?|tracking|analytics|marketing"
     r"|statistics|gdpr|ads)_?(?:is_?|are_?|was_?|been_?)?(?:accepted|agreed|granted|opt(?:ed)?_?in)"
-    r"|(?:accepted|agreed|granted|optedin)_?(?:to_?|all_?)?(?:the_?)?(?:cookies?|tracking|analytics|marketing"
-    r"|statistics|gdpr|ads)|gdpr_?(?:ok|accept)"
+    r"|(?:accepted|agreed|approved|granted|optedin)_?(?:to_?|all_?)?(?:the_?)?(?:cookies?|tracking|analytics|marketing"
+    r"|statistics|gdpr|ads|gtm|google_?(?:analytics|tag))|gdpr_?(?:ok|accept)"
     r"|has_?(?:accepted|agreed|opted_?in)|opted_?in(?![a-z])"
     # Visitors allow, sites enable.
     r"|(?:cookies?|tracking|analytics|marketing|statistics)_?(?:is_?|are_?)?(?:allowed|permitted)"

@@ -47,8 +47,8 @@ class Elements(Reader):
             return self._take(start, end + 2)
         shows = kind in "=-:~"
         inner = text[start + 2 : end]
-        if load := scriptlets.SCRIPT_HELPER.search(inner):
-            return self._insert_script(start, end + 2, load[1])
+        if helper := scriptlets.HELPER.search(inner):
+            return self._insert(start, end + 2, scriptlets.element_of(helper))
         self._markup.copy(start)
         if self._dialect.kind in _WITH_WORDS or ("{" not in inner and "}" not in inner and "(" not in inner):
             scriptlets.read_words(self._markup, inner.lstrip("=-:~"), start, end + 2)

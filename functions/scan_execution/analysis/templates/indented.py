@@ -161,9 +161,9 @@ class _Reader:
         markup.blank(start)
         if self._language != "pug":
             scriptlets.read_modifier(markup, self._text[start : line.end].strip(), line.start, line.end)
-        if load := scriptlets.SCRIPT_HELPER.search(self._text, start, line.end):
+        if helper := scriptlets.HELPER.search(self._text, start, line.end):
             markup.blank(line.end - 1)
-            markup.insert(f'<script src="{load[1]}"></script>', line.content)
+            markup.insert(scriptlets.element_of(helper), line.content)
         elif "<" in self._text[start : line.end]:
             self._copy(line.end)
         markup.blank(line.end)

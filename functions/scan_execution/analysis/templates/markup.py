@@ -11,13 +11,25 @@ from typing import Final, NamedTuple
 # Deeper conditions, and the conditions of earlier branches beyond these, are ignored.
 _MAX_DEPTH: Final = 64
 _MAX_BRANCHES: Final = 8
+_MAX_ADDRESSES: Final = 4
 MAX_TEST: Final = 300
+MAX_SUBJECT: Final = 100
 MAX_INCLUDES: Final = 500
 _VISIBLE: Final = re.compile(r"[^\r\n]")
 _EXTENDS: Final = re.compile(
     r"\{%[-~+]?+\s*+extends\s++[\"']([^\"'\n]{1,200}+)[\"']|(?<![\w@])@extends\s*+\(\s*+[\"']([\w.:/-]{1,200}+)[\"']"
 )
 _ASSIGNED: Final = re.compile(r"(\$\w{1,60}+)\s{0,9}=(?!=)[^;\n]{0,200}?[\"']([\w.:-]{4,80})[\"']\s{0,9};")
+
+
+# {% set src = 'https://…' %}, {{ $src := printf "https://…" .Id }}, <% src = "https://…" %>, $src = 'https://…';
+_SET: Final = re.compile(
+    r"(?:\{%[-~+]?\s{0,4}(?:set|assign)\s{1,4}|\{\{-?\s{0,4}\$|<%-?\s{0,4}(?:(?:var|let|const)\s{1,4})?@?|\$|\b(?:var|let|const)\s{1,4})"
+    r"(?P<name>[A-Za-z_]\w{1,60}+)\s{0,4}:?=(?!=)(?P<value>(?:(?!%\}|%>|\}\})[^\n;]){4,300})"
+)
+_ADDRESS: Final = re.compile(
+    r"""["']((?:https?:)?//[^"'\s<>]{4,300}|(?:[a-z0-9-]{1,60}\.){1,4}[a-z]{2,10}(?:/[^"'\s<>]{0,200})?)["']"""
+)
 
 
 class Test(NamedTuple):
@@ -72,6 +84,15 @@ class Template:
         return {found[1]: found[2] for found in _ASSIGNED.finditer(self.original)}
 
     @cached_property
+    def addresses(self) -> dict[str, list[str]]:
+        """The addresses and hosts that the template's own variables are set to, by variable."""
+        found: dict[str, list[str]] = {}
+        for statement in _SET.finditer(self.original):
+            if addresses := _ADDRESS.findall(statement["value"]):
+                found.setdefault(statement["name"], []).extend(addresses[:_MAX_ADDRESSES])
+        return found
+
+    @cached_property
     def _part_starts(self) -> list[int]:
         return [start for start, _, _ in self._parts]
 
@@ -116,6 +137,8 @@ class _Frame:
     test: Test | None = None
     # True if it ends the function or the page.
     leaves: bool = False
+    # What the branches of the block compare with their values.
+    subject: str = ""
 
 
 class Markup:
@@ -176,13 +199,18 @@ class Markup:
 
     # Under which conditions. All offsets are those of the file.
 
-    def open(self, name: str, text: str | None, start: int, *, holds: bool = True) -> None:
+    def open(self, name: str, text: str | None, start: int, *, holds: bool = True, subject: str = "") -> None:
         """Begins a block: a condition, or any other block if there is no text."""
         if len(self._frames) >= _MAX_DEPTH:
             self._deeper += 1
             return
         test = Test(text.strip()[:MAX_TEST], holds) if text is not None else None
-        self._frames.append(_Frame(name, start, start, [], test))
+        self._frames.append(_Frame(name, start, start, [], test, subject=subject[:MAX_SUBJECT]))
+
+    @property
+    def subject(self) -> str:
+        """Returns what the branches of the innermost block compare with their values, or an empty string."""
+        return self._frames[-1].subject if self._frames and not self._deeper else ""
 
     def turn(self, text: str | None, end: int, start: int) -> None:
         """Begins the next branch of the innermost block, or the last one if it has no condition."""

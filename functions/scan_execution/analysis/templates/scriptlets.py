@@ -8,9 +8,14 @@ from typing import Final
 
 from scan_execution.analysis.templates.markup import MAX_TEST, Markup, Test
 
-# A helper that writes a script element with an address of another site.
-SCRIPT_HELPER: Final = re.compile(r"""\bjavascript_include_tag[\s(]++["']((?:https?:)?//[^"'\s<>]{4,300}+)["']""")
-_ENQUEUE: Final = re.compile(r"""\s*+\(\s*+["'][^"'\n]{0,100}+["']\s*+,\s*+["']((?:https?:)?//[^"'\s<>]{4,300}+)["']""")
+# Helpers of Rails and Hexo that write a script or a frame with an address of another site.
+HELPER: Final = re.compile(
+    r"""(?:\b(?:javascript_include_tag[\s(]++|js\()|(?P<frame>\bcontent_tag[\s(]++:iframe\b|\btag\.iframe\b)[^;%]{0,300}?"""
+    r"""\bsrc(?::|\s?=>)\s{0,4})["'](?P<address>(?:https?:)?//[^"'\s<>]{4,300}+)["']"""
+)
+_ENQUEUE: Final = re.compile(
+    r"""\s*+\(\s*+["'][^"'\n]{0,100}+["']\s*+,\s*+(?:\w{1,40}\(\s*+)?["']((?:https?:)?//[^"'\s<>]{4,300}+)["']"""
+)
 _SHOWS: Final = re.compile(r"<\?(?:php)?+\s++(?:echo|print|e|_e|esc_\w++|bloginfo|the_\w++)\b")
 _WRITES: Final = re.compile(r"<(?:script|iframe|noscript|img)\b", re.IGNORECASE)
 _LOADS: Final = re.compile(r"<(?:script|iframe|noscript|img|link)\b|(?:enqueue|register)_script", re.IGNORECASE)
@@ -19,7 +24,15 @@ _BLOCK_END: Final = re.compile(r"(?:\bdo(?:\s*+\|[^|]{0,100}+\|)?+|\bfn\b[^\n]{0
 _MODIFIER: Final = re.compile(r"(?:render|yield|raw|include|partial|\w{0,40}_tag)\b.{0,200}?\s(if|unless)\s(.+)")
 _FIRST_WORD: Final = re.compile(r"\s*+([A-Za-z]\w*+)")
 _OTHER_BLOCKS: Final = frozenset({"case", "while", "until", "begin", "cond", "for"})
+# The values of a branch: when "all", "analytics"
+_MAX_CASES: Final = 8
 _ASSIGNED_BLOCK: Final = re.compile(r"=\s*+(?:if|unless|case|begin|cond)\b")
+
+
+def element_of(helper: re.Match[str]) -> str:
+    """Returns the element that a helper writes."""
+    name = "iframe" if helper["frame"] else "script"
+    return f'<{name} src="{helper["address"]}"></{name}>'
 
 
 def read_words(markup: Markup, inner: str, start: int, end: int) -> None:
@@ -44,7 +57,12 @@ def read_line(markup: Markup, line: str, start: int, end: int) -> None:
     word = found[1].lower() if found else ""
     rest = line[found.end() :].strip() if found else line
     rest = rest.removesuffix(" do").removesuffix(" then").removesuffix(" Then")
-    if word in {"if", "unless"} and not line.endswith(" end"):
+    if word == "case" and rest:
+        markup.open("end", None, end, subject=rest)
+    elif word == "when" and (subject := markup.subject):
+        values = [value.strip() for value in rest.split(",")]
+        markup.turn(" or ".join(f"{subject} == {value}" for value in values[:_MAX_CASES]), start, end)
+    elif word in {"if", "unless"} and not line.endswith(" end"):
         markup.open("end", rest, end, holds=word == "if")
     elif word in {"elsif", "elseif", "elif"}:
         markup.turn(rest, start, end)

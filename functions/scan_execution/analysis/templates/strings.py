@@ -6,8 +6,9 @@ import re
 from typing import Final
 
 from scan_execution.analysis.templates.markup import Markup
+from scan_execution.analysis.templates.scriptlets import HELPER, element_of
 
-_ELEMENT: Final = re.compile(r"<(?P<name>script|iframe)\b[^<>]{0,1000}+>?", re.IGNORECASE)
+_ELEMENT: Final = re.compile(rf"<(?P<name>script|iframe)\b[^<>]{{0,1000}}+>?|{HELPER.pattern}", re.IGNORECASE)
 _END: Final = re.compile(r"</script\s{0,9}>?", re.IGNORECASE)
 _COMMENT: Final = re.compile(r"\s*(?:#|//|/?\*|--|@)")
 _ESCAPE: Final = re.compile(r"\\(?=[\"'/])")
@@ -23,6 +24,10 @@ def read(markup: Markup) -> None:
         start, at = element.span()
         line = text.rfind("\n", max(0, start - _LONGEST_LINE), start) + 1
         if _COMMENT.match(text, line, start):
+            continue
+        if element["name"] is None:
+            markup.blank(at)
+            markup.insert(element_of(element), start)
             continue
         if element["name"].lower() == "script" and (end := _END.search(text, at, at + _LONGEST_SCRIPT)):
             at = end.end()

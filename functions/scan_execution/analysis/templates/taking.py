@@ -11,6 +11,9 @@ from scan_execution.analysis.templates.markup import Markup
 # A delimiter is one only if its end is near.
 NEAR: Final = 3_000
 _MAX_NESTED: Final = 20
+# An expression in the address of an element, and an address in the expression.
+_IN_SOURCE: Final = re.compile(r"""\ssrc\s?=\s?["']?$""", re.IGNORECASE)
+_ADDRESS: Final = re.compile(r"""["']((?:https?:)?//[^"'\s<>]{4,300}+)["']""")
 _BRACKETS: Final = re.compile(r"[()]")
 
 
@@ -33,16 +36,24 @@ class Reader:
     def _take(self, start: int, end: int, *, shows: bool = False) -> int:
         self._markup.copy(start)
         if shows:
+            if _IN_SOURCE.search(self._text, max(start - 20, 0), start) and (
+                address := _ADDRESS.search(self._text, start, end)
+            ):
+                # The address that the expression has by default.
+                self._markup.write(address[1].ljust(end - start))
             self._markup.fill(end)
         else:
             self._markup.blank(end)
         return end
 
     def _insert_script(self, start: int, end: int, address: str) -> int:
-        """Adds a script element that a statement writes, inside of the statement."""
+        return self._insert(start, end, f'<script src="{address}"></script>')
+
+    def _insert(self, start: int, end: int, element: str) -> int:
+        """Adds an element that a statement writes, inside of the statement."""
         self._markup.copy(start)
         self._markup.blank(end - 1)
-        self._markup.insert(f'<script src="{address}"></script>', start)
+        self._markup.insert(element, start)
         self._markup.blank(end)
         return end
 
