@@ -21,10 +21,10 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from controlplane.aws import connection, retries
+from controlplane.aws import botocore_client, connection, retries
 from controlplane.aws.client import OwnClient
 from controlplane.aws.connection import Connection
-from controlplane.aws.errors import CredentialsUnavailable, NoAnswer, ServiceError
+from controlplane.aws.errors import AwsError, CredentialsUnavailable, NoAnswer, ServiceError, is_outcome_unknown
 from controlplane.core import deadline
 from tests.support.scripted_server import (
     Conversation,
@@ -91,6 +91,50 @@ class TestRequests:
                 patch.setattr(botocore.auth, "get_current_datetime", lambda moment=moment: moment)
                 SigV4Auth(Credentials("AKIDEXAMPLE", "secret", "a session"), service, "eu-central-1").add_auth(theirs)
             assert theirs.headers["Authorization"] == sent["authorization"]
+
+    def test_an_operation_without_a_target_has_its_own_path_as_in_botocore(self, monkeypatch):
+        sent = {
+            "FromEmailAddress": "assent <no-reply@example.com>",
+            "Destination": {"ToAddresses": ["ada@example.com"]},
+            "Content": {
+                "Simple": {
+                    "Subject": {"Data": "é", "Charset": "UTF-8"},
+                    "Body": {"Text": {"Data": "a"}, "Html": {"Data": "<p>"}},
+                    "Headers": [{"Name": "List-Unsubscribe", "Value": "<https://example.com/u>"}],
+                }
+            },
+            "EmailTags": [{"Name": "mail", "Value": "usr_1-2"}],
+            "ConfigurationSetName": "set",
+        }
+        with scripted_server(answer({"MessageId": "1"})) as server:
+            assert client_of(server.url + "/ses", "sesv2").send_email(**sent) == {"MessageId": "1"}
+            theirs = botocore_client.create_client("sesv2", server.url + "/ses")
+            assert theirs.send_email(**sent)["MessageId"] == "1"
+        ours, other = server.requests
+        assert (
+            ours.head.split(b"\r\n")[0]
+            == other.head.split(b"\r\n")[0]
+            == b"POST /ses/v2/email/outbound-emails HTTP/1.1"
+        )
+        assert json.loads(ours.body) == json.loads(other.body) == sent
+        assert ours.headers["content-type"] == other.headers["content-type"]
+        for request in server.requests:
+            assert "/eu-central-1/ses/aws4_request" in request.headers["authorization"]
+
+    def test_an_email_that_may_have_been_sent_isnt_sent_again(self, paused):
+        for fault in (hang_up, answer({"message": "no"}, 500), answer({}, 503)):
+            for made in (client_of, lambda url, service: botocore_client.create_client(service, url)):
+                with scripted_server(fault, answer({"MessageId": "1"})) as server:
+                    with pytest.raises(AwsError) as raised:
+                        made(server.url, "sesv2").send_email(Content={})
+                    assert is_outcome_unknown(raised.value)
+                    assert len(server.requests) == 1
+
+    def test_a_refusals_code_can_be_in_a_header(self):
+        refused = answer({"message": "no"}, 400, **{"x-amzn-errortype": "MessageRejected:http://example.com/"})
+        with scripted_server(refused) as server, pytest.raises(ServiceError) as raised:
+            client_of(server.url, "sesv2").send_email(Content={})
+        assert raised.value.code == "MessageRejected"
 
     def test_calls_share_a_connection_and_threads_have_one_each(self):
         together = threading.Barrier(3)

@@ -9,7 +9,7 @@ from controlplane.aws import endpoints
 from controlplane.aws.endpoints import Endpoint, Proxy, find_endpoint
 from controlplane.aws.errors import Misconfigured
 
-SERVICES = ("dynamodb", "sqs", "secretsmanager")
+SERVICES = ("dynamodb", "sqs", "secretsmanager", "sesv2")
 VARIABLES = (
     "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_SQS", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS",
     "AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT", "AWS_ACCOUNT_ID_ENDPOINT_MODE", "HTTPS_PROXY", "https_proxy",

@@ -26,6 +26,8 @@ from controlplane.core import deadline
 from controlplane.core.connections import BoundedConnection
 
 _ATTEMPTS = 3
+# Services whose calls aren't repeated, because an email would be sent twice.
+_ONCE = {"sesv2"}
 # Timeouts are per attempt. Within a request, its deadline limits all attempts together: see controlplane.core.deadline.
 _CONFIG = Config(
     parameter_validation=False,
@@ -141,7 +143,9 @@ def create_client(service: str, endpoint_url: str | None = None) -> BotocoreClie
     """Returns a client of any service."""
     session = Session()
     # botocore would rebuild the header for each call.
-    config = _CONFIG.merge(Config(user_agent=session.user_agent()))
+    attempts = 1 if service in _ONCE else _ATTEMPTS
+    retries = {"mode": "standard", "total_max_attempts": attempts}
+    config = _CONFIG.merge(Config(user_agent=session.user_agent(), retries=retries))
     verify = None if session.get_config_variable("ca_bundle") else ca_file()
     client = session.create_client(service, endpoint_url=endpoint_url, config=config, verify=verify)
     if service == "dynamodb":
@@ -149,7 +153,7 @@ def create_client(service: str, endpoint_url: str | None = None) -> BotocoreClie
             _cut_short(client)
         except AttributeError:
             client = session.create_client(service, endpoint_url=endpoint_url, config=config, verify=verify)
-    _bound(client, _ATTEMPTS)
+    _bound(client, attempts)
     return BotocoreClient(service, client)
 
 

@@ -10,7 +10,8 @@ import platform
 import secrets
 import time
 import zlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic_core import from_json
@@ -19,7 +20,7 @@ from controlplane.aws import signing
 from controlplane.aws.connection import Connections, Response
 from controlplane.aws.credentials import CredentialSource
 from controlplane.aws.endpoints import find_endpoint, region
-from controlplane.aws.errors import AwsError, NoAnswer, ServiceError
+from controlplane.aws.errors import AwsError, NoAnswer, ServiceError, is_outcome_unknown
 from controlplane.aws.retries import Attempts, Quota
 from controlplane.aws.signing import Scope
 
@@ -31,13 +32,22 @@ _SKEW_SECONDS = 240
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service that speaks JSON. `scale_seconds`: the longest pause before the first retry."""
+    """A service that speaks JSON. `scale_seconds`: the longest pause before the first retry.
+
+    target: what names the operation in a header, or None if the path of the request does.
+    paths: the path of each operation, if there is no target.
+    signing_name: the service's name in signatures, if it differs.
+    repeats_unknown: whether an attempt whose outcome is unknown is repeated.
+    """
 
     name: str
-    target: str
+    target: str | None
     content_type: str
     scale_seconds: float
     headers: tuple[tuple[str, str], ...] = ()
+    paths: Mapping[str, str] = field(default_factory=dict)
+    signing_name: str | None = None
+    repeats_unknown: bool = True
 
 
 _SERVICES = {
@@ -47,6 +57,16 @@ _SERVICES = {
         # The header asks for the error codes of its earlier protocol, which botocore reports.
         Service("sqs", "AmazonSQS", "application/x-amz-json-1.0", 0.05, (("x-amzn-query-mode", "true"),)),
         Service("secretsmanager", "secretsmanager", "application/x-amz-json-1.1", 0.05),
+        # An email that SES may have accepted must not be sent again right away: see `notifications.mail_delivery`.
+        Service(
+            "sesv2",
+            None,
+            "application/json",
+            0.05,
+            paths={"SendEmail": "v2/email/outbound-emails"},
+            signing_name="ses",
+            repeats_unknown=False,
+        ),
     )
 }
 
@@ -76,9 +96,8 @@ class OwnClient(Client):
     def __init__(self, service: str, endpoint_url: str | None = None) -> None:
         super().__init__(service)
         self._details = _SERVICES[service]
-        self._scope = Scope(region(), service)
+        self._scope = Scope(region(), self._details.signing_name or service)
         self._endpoint = find_endpoint(service, endpoint_url)
-        self._path = signing.canonical_path(self._endpoint.path)
         self._connections = Connections(self._endpoint)
         self._credentials = CredentialSource()
         self._quota = Quota()
@@ -112,29 +131,37 @@ class OwnClient(Client):
         """Returns the bytes of a request that is signed now."""
         credentials = self._credentials.current()
         timestamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(time.time() + self._skew_seconds))
+        path = self._endpoint.path
         headers = {
             "host": self._endpoint.host_header,
             "content-type": self._details.content_type,
             "x-amz-date": timestamp,
-            "x-amz-target": f"{self._details.target}.{operation}",
             **dict(self._details.headers),
         }
+        if self._details.target is None:
+            path = f"{path.rstrip('/')}/{self._details.paths[operation]}"
+        else:
+            headers["x-amz-target"] = f"{self._details.target}.{operation}"
         if credentials.token:
             headers["x-amz-security-token"] = credentials.token
-        headers["authorization"] = signing.authorization(credentials, self._scope, self._path, headers, body)
+        headers["authorization"] = signing.authorization(
+            credentials, self._scope, signing.canonical_path(path), headers, body
+        )
         headers["content-length"] = str(len(body))
         headers["user-agent"] = _USER_AGENT
         # The trace of this invocation.
         if trace := os.environ.get("_X_AMZN_TRACE_ID"):
             headers["x-amzn-trace-id"] = trace
         lines = [f"{name}: {value}" for name, value in headers.items()]
-        return "\r\n".join([f"POST {self._endpoint.path} HTTP/1.1", *lines, "", ""]).encode() + body
+        return "\r\n".join([f"POST {path} HTTP/1.1", *lines, "", ""]).encode() + body
 
     def _pause_after(self, failure: ServiceError | NoAnswer, attempts: Attempts) -> float | None:
         if isinstance(failure, ServiceError):
             failure.retries = attempts.made - 1
             if attempts.may_repeat() and self._correct_clock(failure):
                 return 0
+        if not self._details.repeats_unknown and is_outcome_unknown(failure):
+            return None
         return attempts.pause_after(failure)
 
     def _correct_clock(self, failure: ServiceError) -> bool:
@@ -176,7 +203,8 @@ def _read_refusal(operation: str, response: Response) -> AwsError:
     except ValueError:  # a page of a gateway in between, for example
         content = None
     fields = content if isinstance(content, dict) else {}
-    code = str(fields.pop("__type", response.status)).partition(":")[0].rpartition("#")[2]
+    named = response.headers.get("x-amzn-errortype", response.status)
+    code = str(fields.pop("__type", named)).partition(":")[0].rpartition("#")[2]
     earlier_code, mark, _ = response.headers.get("x-amzn-query-error", "").partition(";")
     message = fields.get("message", fields.get("Message")) or ""
     return ServiceError(

@@ -19,6 +19,9 @@ _PARTITIONS = (
 )
 _US_GOV = "us-gov-"
 _SECRETS = "secretsmanager"
+# Hosts that don't begin with the service's name.
+_EMAIL = "sesv2"
+_HOSTS = {_EMAIL: "email"}
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?", re.IGNORECASE)
 _PORTS = {"http": 80, "https": 443}
 # For what the client can't do itself. docs/operations.md describes the setting.
@@ -102,9 +105,11 @@ def _regional_host(service: str, name: str, *, is_fips: bool, is_dual_stack: boo
     ordinary, dual_stack = next((one, two) for start, one, two in _PARTITIONS if name.startswith(start))
     if service == _SECRETS:
         is_dual_stack = False  # its ordinary endpoints are dual-stack
-    elif is_fips and not is_dual_stack and name.startswith(_US_GOV):
+    elif is_fips and not is_dual_stack and name.startswith(_US_GOV) and service != _EMAIL:
         is_fips = False  # ordinary endpoints of this partition are FIPS endpoints
-    return f"{service}{'-fips' if is_fips else ''}.{name}.{dual_stack if is_dual_stack else ordinary}"
+    return (
+        f"{_HOSTS.get(service, service)}{'-fips' if is_fips else ''}.{name}.{dual_stack if is_dual_stack else ordinary}"
+    )
 
 
 def _find_proxy(endpoint: Endpoint) -> Proxy | None:

@@ -24,6 +24,7 @@ class Scope(NamedTuple):
     service: str
 
 
+@lru_cache(maxsize=8)
 def canonical_path(path: str) -> str:
     """Returns the path as it is signed: without empty segments, `.`, and `..`, and percent-encoded."""
     segments: list[str] = []
