@@ -13,17 +13,31 @@ from html import unescape
 from typing import Any
 
 from benchmarks.world import World
-from controlplane.core import clock
-from controlplane.core.ids import ProjectId, ScanRequestId
+from controlplane.core import clock, ids, tokens
+from controlplane.core.ids import EventId, ProjectId, ScanRequestId
+from controlplane.http import web_session
 from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
-from controlplane.store import billing, device, device_approvals, inbox, repositories, sessions
+from controlplane.store import (
+    billing,
+    device,
+    device_approvals,
+    events,
+    inbox,
+    repositories,
+    sessions,
+    vendors,
+    webhook_deliveries,
+    webhooks,
+)
 from controlplane.store.device import Issued
-from controlplane.store.inbox_items import Discovery, InboxItem
+from controlplane.store.inbox_items import Discovery, InboxItem, RuntimeVendor
 from controlplane.store.repositories import HostedRepository, Link, RepositoryItem
 from controlplane.store.scans import execution, findings, requests
 from controlplane.store.scans.findings import FindingItem, Location
 from controlplane.store.scans.items import Coverage, ScanItem
+from controlplane.store.vendors import Detection
+from controlplane.store.webhook_items import DeliveryItem
 
 CLIENT = "assent-cli"
 VERIFIER = "benchmark-verifier-of-the-fewest-letters-one-can-have"
@@ -135,6 +149,45 @@ def publish_item(world: World) -> InboxItem:
     )
 
 
+def detect_vendor(world: World) -> str:
+    """Detects a vendor on a project's website. Returns the ID of its finding."""
+    name = f"vendor-{next(world.numbers)}"
+    detection = Detection(
+        vendor=RuntimeVendor(world.projects[0], name, name, f"{name}.example.com"),
+        category="analytics",
+        title=f"{name} was seen",
+        summary="It was.",
+        priority="P2",
+        evidence=(),
+        observed_at=clock.timestamp(),
+    )
+    vendors.record_detection(detection)
+    return detection.as_discovery(world.organization_id).item_id
+
+
+def delivery(world: World) -> DeliveryItem:
+    """Returns a delivery to a new webhook endpoint. The oldest one makes room if the organization has ten."""
+    organization_id = world.organization_id
+    earlier = webhooks.list_webhooks(organization_id)
+    if len(earlier) == webhooks.WEBHOOKS_PER_ORGANIZATION:
+        webhooks.delete_webhook(earlier[0], world.user_id)
+    webhook = webhooks.create_webhook(
+        organization_id,
+        name="Alerts",
+        url="https://hooks.example.com/",
+        format="standard",
+        events=("credits.low",),
+        secret=tokens.mint("whsec"),
+        created_by=world.user_id,
+        pages_url="https://dashboard.assent.example",
+        extra_legs={},
+    )
+    event_id = EventId.of(organization_id, ids.new_local())
+    webhook_deliveries.keep_body(event_id, "credits.low", "{}")
+    webhook_deliveries.create_delivery(webhook, event_id, "credits.low", events.leave_to_sweep)
+    return webhook_deliveries.get_delivery(webhook.webhook_id, event_id)[0]
+
+
 @lru_cache
 def sample_repository(world: World) -> RepositoryItem:
     """Returns the repository whose items and scans are listed, with more than a page of items."""
@@ -157,19 +210,20 @@ def filled_inbox(world: World) -> None:
 
 
 @lru_cache
-def session(world: World) -> str:
-    """Returns the secret of the owner's web session."""
-    return sessions.create(world.user_id)
+def session(world: World) -> dict[str, str]:
+    """Returns the header of the owner's browser."""
+    return new_session(world.user_id)
 
 
-def cookie(secret: str) -> dict[str, str]:
-    """Returns the header that a browser with that session sends."""
-    return {"Cookie": f"__Host-assent-session={secret}"}
+def new_session(user_id: str) -> dict[str, str]:
+    """Returns the header that a browser with a new session of the user sends."""
+    cookies = web_session.session_cookies(sessions.create(user_id), user_id, sessions.LIFE_SECONDS)
+    return {"Cookie": "; ".join(f"__Host-{cookie.partition(';')[0].removeprefix('__Host-')}" for cookie in cookies)}
 
 
-def form_token(world: World, secret: str) -> str:
+def form_token(world: World, session: dict[str, str]) -> str:
     """Returns the token that the session's forms contain."""
-    html = world.answer("GET", "/device", headers=cookie(secret))["body"]
+    html = world.answer("GET", "/device", headers=session)["body"]
     return fields_of(html, "/device")["form_token"]
 
 

@@ -40,9 +40,19 @@ def functions() -> dict[str, Function]:
         found[group] = Function(
             group,
             {name: _value(template, name, value) for name, value in variables.items()},
-            tuple((event["Method"].upper(), event["Path"]) for event in events),
+            tuple(route for event in events for route in _routes(event["Method"].upper(), event["Path"])),
         )
     return found
+
+
+def _routes(method: str, path: str) -> list[tuple[str, str]]:
+    """Returns the route of an event, or the measured routes below the prefix of one for pages."""
+    from benchmarks.routes import REQUESTS  # noqa: PLC0415 (it imports the world, which imports this module)
+
+    if not path.endswith("/{path+}"):
+        return [(method, path)]
+    prefix = path.removesuffix("{path+}")
+    return [route for route in REQUESTS if route[0] == method and route[1].startswith(prefix)]
 
 
 def _value(template: dict[str, Any], name: str, value: Any) -> str:

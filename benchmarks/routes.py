@@ -6,16 +6,18 @@ A route of the template without a request here is reported as not measured.
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 from benchmarks import entities
 from benchmarks.world import World
-from controlplane.core.ids import MemberId
+from controlplane.core.ids import MemberId, RepositoryId
 from controlplane.core.scopes import SCOPES
-from controlplane.store import credential_index, organizations, sessions, user_tokens, users
+from controlplane.store import credential_index, organizations, repositories, sessions, user_tokens, users
 from controlplane.store.table import table
+from tests.support.table import PREPARED
 
 type Request = dict[str, Any]
 
@@ -38,6 +40,9 @@ PUBLIC = {
 }
 # Routes that require a web session.
 PAGES = {
+    "/account",
+    "/account/export",
+    "/account/delete",
     "/sign-out",
     "/device",
     "/device/approve",
@@ -52,11 +57,42 @@ PAGES = {
     "/invitations/blocked",
     "/invitations/unblock",
     "/organizations",
+    "/organizations/new",
     "/organizations/{organizationSlug}",
+    "/organizations/{organizationSlug}/settings",
+    "/organizations/{organizationSlug}/inbox",
+    "/organizations/{organizationSlug}/inbox/{itemId}",
+    "/organizations/{organizationSlug}/inbox/{itemId}/issue",
+    "/organizations/{organizationSlug}/inbox/{itemId}/vendor",
     "/organizations/{organizationSlug}/delete",
     "/organizations/{organizationSlug}/projects/{projectSlug}",
     "/organizations/{organizationSlug}/projects/{projectSlug}/consent",
+    "/organizations/{organizationSlug}/projects",
+    "/organizations/{organizationSlug}/projects/new",
+    "/organizations/{organizationSlug}/projects/{projectSlug}/settings",
+    "/organizations/{organizationSlug}/projects/{projectSlug}/delete",
+    "/organizations/{organizationSlug}/projects/{projectSlug}/vendors",
+    "/organizations/{organizationSlug}/keys",
+    "/organizations/{organizationSlug}/keys/{keyId}",
+    "/organizations/{organizationSlug}/keys/{keyId}/roll",
+    "/organizations/{organizationSlug}/keys/{keyId}/revoke",
+    "/organizations/{organizationSlug}/webhooks",
+    "/organizations/{organizationSlug}/webhooks/{webhookId}",
+    "/organizations/{organizationSlug}/webhooks/{webhookId}/status",
+    "/organizations/{organizationSlug}/webhooks/{webhookId}/rotate",
+    "/organizations/{organizationSlug}/webhooks/{webhookId}/delete",
+    "/organizations/{organizationSlug}/webhooks/{webhookId}/deliveries/{eventId}",
+    "/organizations/{organizationSlug}/webhooks/{webhookId}/deliveries/{eventId}/replay",
+    "/organizations/{organizationSlug}/members",
+    "/organizations/{organizationSlug}/members/change",
+    "/organizations/{organizationSlug}/members/resend",
+    "/organizations/{organizationSlug}/members/withdraw",
+    "/organizations/{organizationSlug}/billing",
+    "/organizations/{organizationSlug}/scans",
     "/organizations/{organizationSlug}/scans/{scanId}",
+    "/organizations/{organizationSlug}/scans/{scanId}/unlock",
+    "/organizations/{organizationSlug}/scans/{scanId}/findings.sarif",
+    "/organizations/{organizationSlug}/scans/{scanId}/findings.csv",
     "/organizations/{organizationSlug}/repositories",
     "/organizations/{organizationSlug}/repositories/{repositoryId}",
     "/organizations/{organizationSlug}/repositories/{repositoryId}/links",
@@ -90,7 +126,7 @@ def _member(world: World) -> Request:
         organization_id=world.organization_id, slug="benchmark", name="Benchmark", role="member"
     )
     for put in organizations.membership_legs(membership, person):
-        table.put(put)
+        table.put(put, PREPARED)
     return {"path": {"memberId": MemberId.of_user(world.organization_id, person.user_id)}}
 
 
@@ -235,6 +271,23 @@ def _inbox(world: World) -> Request:
     return {"query": {"limit": "50"}}
 
 
+def _webhook(world: World) -> Request:
+    return {"path": {"webhookId": entities.delivery(world).webhook_id}}
+
+
+def _new_webhook(_world: World) -> Request:
+    return {"body": {"name": "Alerts", "url": "https://hooks.example.com/", "events": ["key.created"]}}
+
+
+def _changed_webhook(world: World) -> Request:
+    return {**_webhook(world), "body": {"name": "Others"}}
+
+
+def _delivery(world: World) -> Request:
+    delivery = entities.delivery(world)
+    return {"path": {"webhookId": delivery.webhook_id, "eventId": delivery.event_id}}
+
+
 def _item(world: World) -> Request:
     return {"path": {"itemId": entities.publish_item(world).item_id}}
 
@@ -245,12 +298,12 @@ def _changed_item(world: World) -> Request:
 
 
 def _shown(world: World) -> Request:
-    return {"headers": entities.cookie(entities.session(world))}
+    return {"headers": entities.session(world)}
 
 
-def _form(world: World, secret: str, **fields: str) -> Request:
-    token = {"form_token": entities.form_token(world, secret)}
-    return {"headers": entities.cookie(secret), "form": {**token, **fields}}
+def _form(world: World, session: dict[str, str], **fields: str) -> Request:
+    token = {"form_token": entities.form_token(world, session)}
+    return {"headers": session, "form": {**token, **fields}}
 
 
 def _submitted(world: World, **fields: str) -> Request:
@@ -258,13 +311,25 @@ def _submitted(world: World, **fields: str) -> Request:
 
 
 def _sign_out(world: World) -> Request:
-    return _form(world, sessions.create(world.user_id))
+    return _form(world, entities.new_session(world.user_id))
 
 
 def _revoke_others(world: World) -> Request:
     """By a new person: the owner's session is used by other requests."""
     person = users.create_user(_email(world), "Benchmark Guest")
-    return _form(world, sessions.create(person.user_id))
+    return _form(world, entities.new_session(person.user_id))
+
+
+def _deleted_account(world: World) -> Request:
+    email = _email(world)
+    person = users.create_user(email, "Benchmark Guest")
+    return _form(world, entities.new_session(person.user_id), confirmation=email)
+
+
+def _submitted_organization(world: World) -> Request:
+    n = next(world.numbers)
+    person = users.create_user(_email(world), "Benchmark Founder")
+    return _form(world, entities.new_session(person.user_id), name=f"Founded {n}", slug=f"founded-{n}")
 
 
 def _session_id(world: World) -> str:
@@ -289,7 +354,7 @@ def _invited(world: World) -> Request:
     email = _email(world)
     person = users.create_user(email, "Benchmark Guest")
     made = world.call("POST", "/v1/invitations", body={"email": email, "role": "member"})
-    return _form(world, sessions.create(person.user_id), invitation_id=made["id"])
+    return _form(world, entities.new_session(person.user_id), invitation_id=made["id"])
 
 
 def _blocked(world: World) -> Request:
@@ -304,9 +369,114 @@ def _project_page(world: World) -> Request:
     return {**_shown(world), "path": {"organizationSlug": "benchmark", "projectSlug": project["slug"]}}
 
 
+def _organization_page(world: World) -> Request:
+    return {**_shown(world), "path": {"organizationSlug": "benchmark"}}
+
+
+def _submitted_in(world: World, **fields: str) -> Request:
+    return {**_submitted(world, **fields), "path": {"organizationSlug": "benchmark"}}
+
+
+def _once() -> str:
+    return secrets.token_urlsafe(24)
+
+
+def _submitted_project(world: World) -> Request:
+    fields = {"name": f"Shop {next(world.numbers)}", "region": "eu-central", "websites": "shop.example.com"}
+    return _submitted_in(world, once=_once(), **fields)
+
+
+def _of_new_project(world: World, **fields: str) -> Request:
+    path = {"organizationSlug": "benchmark", "projectSlug": world.create_project()["slug"]}
+    return {**_submitted(world, **fields), "path": path}
+
+
+def _submitted_settings(world: World) -> Request:
+    return _of_new_project(world, action="add-websites", websites="another.example.com")
+
+
+def _submitted_deletion(world: World) -> Request:
+    made = _of_new_project(world)
+    return {**made, "form": {**made["form"], "confirmation": made["path"]["projectSlug"]}}
+
+
+def _submitted_decision(world: World) -> Request:
+    return _of_new_project(world, vendor_id="segment", decision="approve")
+
+
+def _of_key(world: World) -> Request:
+    return {"path": {"organizationSlug": "benchmark", **_key(world)["path"]}}
+
+
+def _key_page(world: World) -> Request:
+    return {**_shown(world), **_of_key(world)}
+
+
+def _submitted_key(world: World) -> Request:
+    return {**_submitted(world, once=_once()), **_of_key(world)}
+
+
+def _webhook_page(world: World) -> Request:
+    return {**_shown(world), "path": {"organizationSlug": "benchmark", **_delivery(world)["path"]}}
+
+
+def _submitted_webhook(world: World, **fields: str) -> Request:
+    path = {"organizationSlug": "benchmark", **_delivery(world)["path"]}
+    return {**_submitted(world, once=_once(), **fields), "path": path}
+
+
+_ENDPOINT = {"name": "Alerts", "url": "https://hooks.example.com/", "format": "standard", "key.created": "yes"}
+
+
 def _scan_page(world: World) -> Request:
     scan = entities.sample_scan(world)
     return {**_shown(world), "path": {"organizationSlug": "benchmark", "scanId": scan.scan_id}}
+
+
+def _inbox_page(world: World) -> Request:
+    entities.filled_inbox(world)
+    return _organization_page(world)
+
+
+def _submitted_findings(world: World) -> Request:
+    items = [entities.publish_item(world) for _ in range(3)]
+    return _submitted_in(world, action="accepted", **{f"item-{item.item_id}": item.version for item in items})
+
+
+def _finding_page(world: World) -> Request:
+    return {**_shown(world), "path": {"organizationSlug": "benchmark", **_item(world)["path"]}}
+
+
+def _submitted_finding(world: World) -> Request:
+    item = entities.publish_item(world)
+    path = {"organizationSlug": "benchmark", "itemId": item.item_id}
+    return {**_submitted(world, action="accepted", version=item.version), "path": path}
+
+
+def _submitted_issue(world: World) -> Request:
+    return {**_submitted(world), "path": _finding_page(world)["path"]}
+
+
+def _submitted_finding_vendor(world: World) -> Request:
+    path = {"organizationSlug": "benchmark", "itemId": entities.detect_vendor(world)}
+    return {**_submitted(world, decision="approve"), "path": path}
+
+
+def _scans_page(world: World) -> Request:
+    entities.sample_scan(world)
+    return {**_shown(world), "path": {"organizationSlug": "benchmark"}}
+
+
+def _started_scan(world: World) -> Request:
+    body = _new_scan(world)["body"]
+    repository = repositories.get_repository(RepositoryId.stored(body["repositoryId"]))
+    subject = f"{repository.repository_id} {repository.links[0].project_id}"
+    return {**_submitted(world, subject=subject), "path": {"organizationSlug": "benchmark"}}
+
+
+def _unlocked_scan(world: World) -> Request:
+    path = {"organizationSlug": "benchmark", **_locked_scan(world)["path"]}
+    return {**_submitted(world), "path": path}
 
 
 def _repository_page(world: World) -> Request:
@@ -344,6 +514,7 @@ REQUESTS: dict[tuple[str, str], Callable[[World], Request]] = {
     ("GET", "/v1/invitations"): _fifty,
     ("POST", "/v1/invitations"): lambda world: {"body": {"email": _email(world), "role": "member"}},
     ("DELETE", "/v1/invitations/{invitationId}"): _invitation,
+    ("POST", "/v1/invitations/{invitationId}/resend"): _invitation,
     ("GET", "/v1/projects"): _fifty,
     ("POST", "/v1/projects"): _new_project,
     ("GET", "/v1/projects/{projectId}"): _project,
@@ -358,6 +529,14 @@ REQUESTS: dict[tuple[str, str], Callable[[World], Request]] = {
     ("DELETE", "/v1/api-keys/{keyId}"): _key,
     ("POST", "/v1/api-keys/{keyId}/roll"): _key,
     ("GET", "/v1/auth/keys"): _fifty,
+    ("GET", "/v1/webhook-endpoints"): _empty,
+    ("POST", "/v1/webhook-endpoints"): _new_webhook,
+    ("GET", "/v1/webhook-endpoints/{webhookId}"): _webhook,
+    ("PATCH", "/v1/webhook-endpoints/{webhookId}"): _changed_webhook,
+    ("DELETE", "/v1/webhook-endpoints/{webhookId}"): _webhook,
+    ("POST", "/v1/webhook-endpoints/{webhookId}/rotate-secret"): _webhook,
+    ("GET", "/v1/webhook-endpoints/{webhookId}/deliveries"): _webhook,
+    ("POST", "/v1/webhook-endpoints/{webhookId}/deliveries/{eventId}/replay"): _delivery,
     ("GET", "/v1/billing"): _empty,
     ("GET", "/.well-known/oauth-authorization-server"): _empty,
     ("GET", "/.well-known/agent-feedback.json"): _empty,
@@ -378,6 +557,8 @@ REQUESTS: dict[tuple[str, str], Callable[[World], Request]] = {
     ("POST", "/v1/code-audit/scans"): _new_scan,
     ("GET", "/v1/code-audit/scans/{scanId}"): _scan,
     ("GET", "/v1/code-audit/scans/{scanId}/issues"): _scan,
+    ("GET", "/v1/code-audit/scans/{scanId}/sarif"): _scan,
+    ("GET", "/v1/code-audit/scans/{scanId}/diff"): _scan,
     ("POST", "/v1/code-audit/scans/{scanId}/unlock"): _locked_scan,
     ("GET", "/v1/code-audit/scan-requests/{preparationId}"): _scan_request,
     ("GET", "/v1/inbox"): _inbox,
@@ -402,17 +583,76 @@ REQUESTS: dict[tuple[str, str], Callable[[World], Request]] = {
     ("POST", "/invitations/unblock"): _blocked,
     ("GET", "/organizations"): _shown,
     ("POST", "/organizations"): lambda world: _submitted(world, organization_id=world.organization_id),
-    ("GET", "/organizations/{organizationSlug}/delete"): lambda world: {
-        **_shown(world),
-        "path": {"organizationSlug": "benchmark"},
-    },
-    ("GET", "/organizations/{organizationSlug}"): lambda world: {
-        **_shown(world),
-        "path": {"organizationSlug": "benchmark"},
-    },
+    ("GET", "/organizations/{organizationSlug}/delete"): _organization_page,
+    ("GET", "/organizations/{organizationSlug}"): _organization_page,
+    ("GET", "/account"): _shown,
+    ("GET", "/account/export"): _shown,
+    ("GET", "/account/delete"): _shown,
+    ("POST", "/account/delete"): _deleted_account,
+    ("GET", "/organizations/new"): _shown,
+    ("POST", "/organizations/new"): _submitted_organization,
+    ("GET", "/organizations/{organizationSlug}/settings"): _organization_page,
+    ("POST", "/organizations/{organizationSlug}/settings"): _submitted_in,
+    ("GET", "/organizations/{organizationSlug}/inbox"): _inbox_page,
+    ("POST", "/organizations/{organizationSlug}/inbox"): _submitted_findings,
+    ("GET", "/organizations/{organizationSlug}/inbox/{itemId}"): _finding_page,
+    ("POST", "/organizations/{organizationSlug}/inbox/{itemId}"): _submitted_finding,
+    ("POST", "/organizations/{organizationSlug}/inbox/{itemId}/issue"): _submitted_issue,
+    ("POST", "/organizations/{organizationSlug}/inbox/{itemId}/vendor"): _submitted_finding_vendor,
     ("GET", "/organizations/{organizationSlug}/projects/{projectSlug}"): _project_page,
     ("GET", "/organizations/{organizationSlug}/projects/{projectSlug}/consent"): _project_page,
+    ("GET", "/organizations/{organizationSlug}/projects"): _organization_page,
+    ("GET", "/organizations/{organizationSlug}/projects/new"): _organization_page,
+    ("POST", "/organizations/{organizationSlug}/projects/new"): _submitted_project,
+    ("GET", "/organizations/{organizationSlug}/projects/{projectSlug}/settings"): _project_page,
+    ("POST", "/organizations/{organizationSlug}/projects/{projectSlug}/settings"): _submitted_settings,
+    ("GET", "/organizations/{organizationSlug}/projects/{projectSlug}/delete"): _project_page,
+    ("POST", "/organizations/{organizationSlug}/projects/{projectSlug}/delete"): _submitted_deletion,
+    ("GET", "/organizations/{organizationSlug}/projects/{projectSlug}/vendors"): _project_page,
+    ("POST", "/organizations/{organizationSlug}/projects/{projectSlug}/vendors"): _submitted_decision,
+    ("GET", "/organizations/{organizationSlug}/keys"): _organization_page,
+    ("POST", "/organizations/{organizationSlug}/keys"): lambda world: _submitted_in(
+        world, once=_once(), name="Deploys"
+    ),
+    ("GET", "/organizations/{organizationSlug}/keys/{keyId}"): _key_page,
+    ("POST", "/organizations/{organizationSlug}/keys/{keyId}/roll"): _submitted_key,
+    ("POST", "/organizations/{organizationSlug}/keys/{keyId}/revoke"): _submitted_key,
+    ("GET", "/organizations/{organizationSlug}/webhooks"): _organization_page,
+    ("POST", "/organizations/{organizationSlug}/webhooks"): lambda world: _submitted_in(
+        world, once=_once(), **_ENDPOINT
+    ),
+    ("GET", "/organizations/{organizationSlug}/webhooks/{webhookId}"): _webhook_page,
+    ("POST", "/organizations/{organizationSlug}/webhooks/{webhookId}"): lambda world: _submitted_webhook(
+        world, **_ENDPOINT
+    ),
+    ("POST", "/organizations/{organizationSlug}/webhooks/{webhookId}/status"): lambda world: _submitted_webhook(
+        world, status="disabled"
+    ),
+    ("POST", "/organizations/{organizationSlug}/webhooks/{webhookId}/rotate"): _submitted_webhook,
+    ("POST", "/organizations/{organizationSlug}/webhooks/{webhookId}/delete"): _submitted_webhook,
+    ("GET", "/organizations/{organizationSlug}/webhooks/{webhookId}/deliveries/{eventId}"): _webhook_page,
+    ("POST", "/organizations/{organizationSlug}/webhooks/{webhookId}/deliveries/{eventId}/replay"): _submitted_webhook,
+    ("GET", "/organizations/{organizationSlug}/members"): _organization_page,
+    ("POST", "/organizations/{organizationSlug}/members"): lambda world: _submitted_in(
+        world, email=_email(world), role="member"
+    ),
+    ("POST", "/organizations/{organizationSlug}/members/change"): lambda world: _submitted_in(
+        world, member_id=_member(world)["path"]["memberId"], role="admin"
+    ),
+    ("POST", "/organizations/{organizationSlug}/members/resend"): lambda world: _submitted_in(
+        world, invitation_id=_invitation(world)["path"]["invitationId"]
+    ),
+    ("POST", "/organizations/{organizationSlug}/members/withdraw"): lambda world: _submitted_in(
+        world, invitation_id=_invitation(world)["path"]["invitationId"]
+    ),
+    ("GET", "/organizations/{organizationSlug}/billing"): _organization_page,
+    ("GET", "/organizations/{organizationSlug}/scans"): _scans_page,
+    ("POST", "/organizations/{organizationSlug}/scans"): _started_scan,
     ("GET", "/organizations/{organizationSlug}/scans/{scanId}"): _scan_page,
+    ("GET", "/organizations/{organizationSlug}/scans/{scanId}/unlock"): _scan_page,
+    ("POST", "/organizations/{organizationSlug}/scans/{scanId}/unlock"): _unlocked_scan,
+    ("GET", "/organizations/{organizationSlug}/scans/{scanId}/findings.sarif"): _scan_page,
+    ("GET", "/organizations/{organizationSlug}/scans/{scanId}/findings.csv"): _scan_page,
     ("GET", "/organizations/{organizationSlug}/repositories"): _repository_page,
     ("GET", "/organizations/{organizationSlug}/repositories/{repositoryId}"): _repository_page,
     ("POST", "/organizations/{organizationSlug}/repositories/{repositoryId}/links"): _saved_link,

@@ -23,6 +23,7 @@ from controlplane.core.scopes import SCOPES
 from controlplane.store import api_keys, billing, keys, organizations, user_tokens, users
 from controlplane.store.codec import encode_item
 from controlplane.store.table import Update, table
+from tests.support.table import PREPARED
 
 PROJECTS = 55
 PEER_KEY = "peer_0123456789abcdefghijklmnopqrstuv"
@@ -87,7 +88,7 @@ def populated(package: Package, functions: dict[str, Function], engine: str, add
     key = api_keys.create_key(organization.organization_id, "benchmark", owner.user_id, "benchmark").secret
     # The limit itself isn't measured, only its counter and its check.
     for secret in (keys.user_token(_digest(token)), keys.key_secret(_digest(key))):
-        table.update(Update(secret, "SET #rateLimit = :many", None, {"many": _UNLIMITED}))
+        table.update(Update(secret, "SET #rateLimit = :many", None, {"many": _UNLIMITED}), PREPARED)
     with ExitStack() as stack:
         workers = {
             group: stack.enter_context(

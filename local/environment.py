@@ -4,7 +4,7 @@ import os
 import secrets
 from collections.abc import MutableMapping
 
-from local import queues
+from local import mail, queues
 from local.checkout import DIRECTORY, Memory
 from local.github import setup as github
 from local.template import load_template
@@ -37,6 +37,8 @@ def function_environment(memory: Memory, base_url: str, endpoint: str, resources
         **_sign_in(endpoint, resources),
         **github.function_variables(DIRECTORY / github.FOLDER, base_url),
         **queues.variables(load_template(), resources),
+        **mail.function_variables(base_url),
+        "WEBHOOKS_TO_THIS_MACHINE": "true",
         # Clients under test make many mistakes in a minute, all from one address.
         "REJECTED_CREDENTIALS_PER_MINUTE": "1000",
         # The server prints a line a request; the functions' own log adds what goes wrong. LOG_LEVEL=INFO shows it all.

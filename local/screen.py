@@ -33,6 +33,8 @@ As a person, the owner of "{slug}":
 -H 'Content-Type: application/json' -d '{{"repositoryId": "{repository}"}}'
 
 The scanned repository, and the issues opened in it: {base_url}/github-stand-in/
+Every email that would have been sent: {base_url}/mail-stand-in/
+Every webhook delivery, and a receiver that can fail: {base_url}/webhook-receiver/
 To connect it yourself: Organizations, Acme, Repositories, Connect GitHub.
 More people, tokens and keys: {credentials}
 Edit a file under functions/ or layers/, and the server restarts; the data stays. `make reset` deletes it.

@@ -1,5 +1,6 @@
 """One ASGI app in front of every function's app, as API Gateway is on AWS. Every edit imports it again."""
 
+import asyncio
 import importlib
 import multiprocessing
 import os
@@ -9,7 +10,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from multiprocessing.connection import wait
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,7 +22,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controlplane.core.settings import settings
 from controlplane.http.app import not_found_app
-from local import front_door, rest_api
+from controlplane.http.route_groups import routes_of
+from controlplane.queues import messages
+from local import front_door, mail, rest_api
 from local.checkout import DIRECTORY, HOST, ROOT
 from local.github import setup
 from local.github.app import create_app
@@ -30,8 +33,12 @@ from local.github.webhooks import Webhooks
 from local.queues import start_pollers
 from local.request_log import RequestLog
 from local.schedules import start_schedules
+from local.webhook_receiver import PREFIX as RECEIVER_PREFIX
+from local.webhook_receiver import WebhookReceiver
 
 _PAUSE_SECONDS = 0.05
+# The page that asks the stand-in who the person is.
+_CALLS_GITHUB = "/github/callback"
 
 
 def load_apps() -> dict[str, Any]:
@@ -52,7 +59,7 @@ class Gateway:
         # By the number of slashes: comparing a path with every route would take longer than many a request.
         self._routes: dict[int, list[tuple[BaseRoute, ASGIApp]]] = {}
         for app in apps.values():
-            for route in app.routes:
+            for route in routes_of(app.routes):
                 self._routes.setdefault(route.path.count("/"), []).append((route, app))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -149,6 +156,20 @@ def _create_github() -> Starlette:
 
 
 _github = _create_github()
+_receiver = WebhookReceiver().create_app()
+
+
+def _create_mail() -> Starlette:
+    """Returns SES's stand-in, whose reports go to the worker's queue, as those of SES do."""
+
+    def report(message: dict[str, Any]) -> None:
+        messages.send(messages.Queue.NOTIFICATIONS, message)
+
+    stand_in = mail.create_app(mail.Emails(DIRECTORY / mail.FOLDER), report)
+    return Starlette(routes=[Mount(mail.PREFIX, stand_in)])
+
+
+_mail = _create_mail()
 
 
 def _start_background_work() -> None:
@@ -175,6 +196,34 @@ _service = RequestLog(_service)
 
 
 async def app(scope: Scope, receive: Receive, send: Send) -> None:
-    """Serves the service, and the GitHub stand-in below its prefix."""
-    is_for_stand_in = scope["type"] == "http" and scope["path"].startswith(f"{setup.PREFIX}/")
-    await (_github if is_for_stand_in else _service)(scope, receive, send)
+    """Serves the service, and the stand-ins of GitHub and SES and the receiver of webhooks below their prefixes."""
+    path = scope["path"] if scope["type"] == "http" else ""
+    if path == _CALLS_GITHUB:
+        await _in_a_thread(_service, scope, receive, send)
+    else:
+        await _served_by(path)(scope, receive, send)
+
+
+def _served_by(path: str) -> ASGIApp:
+    if path.startswith(f"{setup.PREFIX}/"):
+        return _github
+    if path.startswith(f"{RECEIVER_PREFIX}/"):
+        return _receiver
+    return _mail if path.startswith(f"{mail.PREFIX}/") else _service
+
+
+async def _in_a_thread(service: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+    """Serves a request with an event loop of its own, because it waits for a response of this server."""
+    loop = asyncio.get_running_loop()
+
+    async def receive_there() -> Message:
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_result(receive()), loop))
+
+    async def send_there(message: Message) -> None:
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_result(send(message)), loop))
+
+    await asyncio.to_thread(lambda: asyncio.run(_result(service(scope, receive_there, send_there))))
+
+
+async def _result[T](awaited: Awaitable[T]) -> T:
+    return await awaited

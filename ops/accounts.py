@@ -8,64 +8,43 @@ behind. Running an interrupted command again completes it.
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from controlplane.core import ids
-from controlplane.core.emails import normalize_email
+from controlplane.rules.accounts import (
+    LastOwnerOf,
+    RevokedCounts,
+    decline_all,
+    delete_identities,
+    forget_emails,
+    leave_all,
+    list_last_owned,
+    remove_profile,
+    revoke_indexed,
+)
+from controlplane.rules.personal_data import Subject
 from controlplane.store import (
     credential_index,
-    deletions,
-    device,
     device_approvals,
-    identities,
     invitees,
     keys,
     organizations,
-    revocations,
     token_families,
     user_tokens,
 )
-from controlplane.store.credential_index import CredentialItem
 from controlplane.store.keys import Key
-from controlplane.store.members import LastOwner
-from controlplane.store.organization_items import OrganizationItem
-from controlplane.store.table import ConditionFailed, Delete, LegFailed, StoreError, Throttled, table
+from controlplane.store.table import Delete, Throttled, Unrecorded, table
 from controlplane.store.user_tokens import UserTokenItem
 from controlplane.store.users import UserItem
-from ops import members, personal_data
+from ops import personal_data
 from ops.credential_backfill import DEVICE, FAMILY, IDENTITY, TOKEN
-from ops.personal_data import Subject
 from ops.table_scan import scan
+
+__all__ = ["LastOwnerOf", "RevokedCounts", "delete_account", "is_left_over", "revoke_credentials"]
 
 # The search ends with the first pass that finds nothing. Each pass finds less, unless the user keeps signing in.
 _MAX_PASSES = 5
-_PAGE = 25
 _REASON = "ended by the operator"
-
-
-class LastOwnerOf(StoreError):
-    """The user is the last owner of these organizations, listed by slug."""
-
-    def __init__(self, slugs: list[str]) -> None:
-        super().__init__(", ".join(slugs))
-        self.slugs = slugs
-
-
-@dataclass(frozen=True, slots=True)
-class RevokedCounts:
-    """Counts of what was revoked: sessions and tokens, devices, and identities that the user signs in with."""
-
-    tokens: int = 0
-    devices: int = 0
-    sign_ins: int = 0
-
-    def add(self, other: "RevokedCounts") -> "RevokedCounts":
-        return RevokedCounts(self.tokens + other.tokens, self.devices + other.devices, self.sign_ins + other.sign_ins)
-
-    def document(self) -> dict[str, int]:
-        return {"tokens": self.tokens, "devices": self.devices, "signIns": self.sign_ins}
 
 
 def revoke_credentials(user_id: str) -> RevokedCounts:
@@ -81,23 +60,24 @@ def delete_account(user_id: str, profile: UserItem | None, *, with_organizations
 
     Raises LastOwnerOf, before any change unless the user became the last owner concurrently; Throttled.
     """
-    last = _last_owner_of(user_id)
+    last = list_last_owned(organizations.get_account(user_id).memberships)
     if last and not with_organizations:
         raise LastOwnerOf(last)
     subject = Subject(user_id, profile.email if profile else None)
     revoked = _revoke_found(user_id, forget=True)
-    left = _leave_all(user_id, with_organizations=with_organizations)
-    declined = _decline_all(profile) if profile else 0
+    left = leave_all(user_id, with_organizations=with_organizations)
+    declined = decline_all(profile) if profile else 0
     # Erase before the account is deleted: after that, a repeated command no longer knows the address.
     erased = Counter(personal_data.erase(subject))
     if profile:
         invitees.forget_address(profile.email)
-        _remove_profile(profile)
+        remove_profile(profile)
     invitees.forget_blocks(user_id)
+    forget_emails(user_id, profile)
     # From here on, no new request creates a credential for the account, but one in flight may just have written one.
-    left += _leave_all(user_id, with_organizations=with_organizations)
+    left += leave_all(user_id, with_organizations=with_organizations)
     revoked = revoked.add(_revoke_until_none_left(user_id, forget=True))
-    left += _leave_all(user_id, with_organizations=with_organizations)
+    left += leave_all(user_id, with_organizations=with_organizations)
     erased.update(personal_data.erase(subject))
     return {**revoked.document(), "memberships": left, "invitations": declined, "erased": dict(erased)}
 
@@ -130,47 +110,12 @@ def _revoke_found(user_id: str, *, forget: bool) -> RevokedCounts:
 
     forget: also deletes identities and the remaining items of revoked devices.
     """
-    revoked = _revoke_indexed(user_id, forget=forget)
+    revoked = revoke_indexed(user_id, _REASON, forget=forget)
     if forget:
-        revoked = revoked.add(_delete_identities(user_id))
+        revoked = revoked.add(delete_identities(user_id))
     if not credential_index.is_complete():
         for item in _scan(user_id, everything=forget):
             revoked = revoked.add(_revoke_unindexed(item, forget=forget))
-    return revoked
-
-
-def _revoke_indexed(user_id: str, *, forget: bool) -> RevokedCounts:
-    revoked, after = RevokedCounts(), None
-    while True:
-        page = credential_index.list_credentials(user_id, _PAGE, after)
-        for credential in page.credentials:
-            revocations.revoke_credential(credential, _REASON)
-            if forget:
-                _delete_device_items(credential)
-            revoked = revoked.add(RevokedCounts(devices=1) if credential.kind == "device" else RevokedCounts(tokens=1))
-        if page.next_sk is None:
-            return revoked
-        after = page.next_sk
-
-
-def _delete_device_items(credential: CredentialItem) -> None:
-    """Deletes the items of a revoked device, which would otherwise remain until they expire."""
-    families, requests = {credential.family_id}, []
-    if credential.request_digest is not None:
-        requests = [keys.device_request(credential.request_digest)]
-        # The device may have redeemed its code since the index entry was read.
-        request = device.find_by_digest(credential.request_digest)
-        families.add(request.family_id if request else None)
-    table.delete_all([*(keys.token_family(family) for family in families if family), *requests])
-
-
-def _delete_identities(user_id: str) -> RevokedCounts:
-    revoked = RevokedCounts()
-    for identity in identities.list_identities(user_id):
-        with suppress(ConditionFailed):  # moved to another account, or removed by an interrupted run
-            table.delete(Delete(identity.as_subject.key, "#userId = :user", {"user": user_id}))
-            revoked = revoked.add(RevokedCounts(sign_ins=1))
-    identities.forget(user_id)
     return revoked
 
 
@@ -193,7 +138,7 @@ def _revoke_unindexed(item: dict[str, Any], *, forget: bool) -> RevokedCounts:
     """Revokes a credential that the scan found. Returns the count of what was still active."""
     key = Key(item["pk"], item["sk"])
     if key.pk.startswith(IDENTITY):
-        table.delete(Delete(key))
+        table.delete(Delete(key), Unrecorded.CREDENTIAL)
         return RevokedCounts(sign_ins=1)
     if key.pk.startswith(TOKEN) and "familyId" not in item:
         user_tokens.revoke_token(UserTokenItem.from_item(item))
@@ -209,63 +154,5 @@ def _revoke_unindexed(item: dict[str, Any], *, forget: bool) -> RevokedCounts:
         token_families.revoke(family_id, _REASON)
         revoked = RevokedCounts(devices=1)
     if key.pk.startswith(TOKEN) or forget:
-        table.delete(Delete(key))
+        table.delete(Delete(key), Unrecorded.CREDENTIAL)
     return revoked
-
-
-def _last_owner_of(user_id: str) -> list[str]:
-    owned = [it for it in organizations.get_account(user_id).memberships if it.role == "owner"]
-    items = table.batch_get([keys.organization(membership.organization_id) for membership in owned])
-    found = [OrganizationItem.from_item(item) for item in items if item is not None]
-    return sorted(organization.slug for organization in found if organization.owners < 2)
-
-
-def _leave_all(user_id: str, *, with_organizations: bool) -> int:
-    """Ends the user's memberships and returns their number. Raises LastOwnerOf after ending all that it can.
-
-    with_organizations: also deletes the organizations that would be left without an owner.
-    """
-    left, last = 0, []
-    for membership in organizations.get_account(user_id).memberships:
-        try:
-            members.remove_member(membership.organization_id, user_id)
-        except members.UnknownMember:
-            continue  # a concurrent run was faster
-        except LastOwner:
-            if not with_organizations:
-                last.append(membership.slug)
-                continue
-            with suppress(organizations.UnknownOrganization):
-                deletions.delete_organization(membership.organization_id)
-        left += 1
-    if last:
-        raise LastOwnerOf(sorted(last))
-    return left
-
-
-def _decline_all(profile: UserItem) -> int:
-    """Declines the invitations to the user's address and returns their number."""
-    declined = 0
-    for invitation in invitees.list_for_address(profile.email):
-        try:
-            invitees.decline_invitation(invitation.invitation_id, profile)
-        except invitees.InvitationGone:
-            continue  # concurrently canceled or expired
-        declined += 1
-    return declined
-
-
-def _remove_profile(profile: UserItem) -> None:
-    """Deletes the account and its claim to the address, atomically. The next sign-in creates a new account."""
-    own = {"user": profile.user_id}
-    try:
-        table.transact(
-            {
-                "profile": Delete(keys.user(profile.user_id), "attribute_exists(pk)"),
-                "email": Delete(keys.user_email(normalize_email(profile.email)), "#userId = :user", own),
-            }
-        )
-    except LegFailed as failure:
-        if failure.leg != "profile" or failure.item is not None:
-            raise
-        # A concurrent run of this command was faster.

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from controlplane.core.actions import Action
 from controlplane.store import keys
 from controlplane.store.audits import AuditItem, UnknownAudit
 from controlplane.store.project_items import ProjectItem
@@ -46,5 +47,5 @@ def delete_audit(project: ProjectItem, audit_id: str) -> str | None:
         after = before.with_website(replace(website, audits=tuple(it for it in website.audits if it != audit_id)))
         return after.with_new_version(), audit_deletions(before, [replace(website, audits=(audit_id,))])
 
-    after = change_until_written(project, without_audit)
+    after = change_until_written(project, Action.AUDIT_DELETE, without_audit)
     return None if after.find_website(website_id) else website_id

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from controlplane.core import clock
 from controlplane.store import keys
-from controlplane.store.table import Put, table
+from controlplane.store.table import Put, Unrecorded, table
 from ops.table_scan import scan_pages
 
 
@@ -49,4 +49,4 @@ def run(
 
 
 def _save(progress: keys.Key, position: dict[str, str] | None, completed_at: str | None) -> None:
-    table.put(Put({**progress._asdict(), "position": position, "completedAt": completed_at}))
+    table.put(Put({**progress._asdict(), "position": position, "completedAt": completed_at}), Unrecorded.BACKFILL)

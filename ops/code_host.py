@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from controlplane.core import clock
 from controlplane.github import client, errors
 from controlplane.github.app_auth import READ_CODE, WRITE_ISSUES
 from controlplane.github.client import App, Repository
+from controlplane.github.reviews import READ_PULL_REQUESTS, WRITE_CHECKS
 from ops.errors import NotFound, Refused
 
-REQUIRED_PERMISSIONS = dict(READ_CODE + WRITE_ISSUES)
+REQUIRED_PERMISSIONS = dict(READ_CODE + WRITE_ISSUES + READ_PULL_REQUESTS + WRITE_CHECKS)
+REQUIRED_EVENTS = ("check_run", "issues", "pull_request", "push", "repository")
 _LEVELS = {"read": 1, "write": 2, "admin": 3}
 
 
@@ -22,7 +23,7 @@ class InstalledRepository(NamedTuple):
 
 
 def get_app() -> App:
-    """Returns the App. Raises Refused if it lacks a required permission or GitHub rejects the call."""
+    """Returns the App. Raises Refused if it lacks a required permission or event, or GitHub rejects the call."""
     with _converted_errors():
         app = client.get_app()
     missing = [
@@ -35,6 +36,11 @@ def get_app() -> App:
             f"The App {app.name} doesn't request {', '.join(missing)}. Change its permissions at {app.html_url}. "
             "The owners of its installations must then accept them."
         )
+    if unsubscribed := sorted({*REQUIRED_EVENTS} - app.events):
+        raise Refused(
+            f"The webhook of the App {app.name} isn't subscribed to {', '.join(unsubscribed)}. Turn it on and add "
+            f"these events at {app.html_url}, so that scans start by themselves and inbox items follow their issues."
+        )
     return app
 
 
@@ -45,11 +51,23 @@ def find_repository(owner: str, name: str) -> InstalledRepository:
         return InstalledRepository(installation_id, client.connect(installation_id).get_repository(owner, name))
 
 
-def check_issues(installed: InstalledRepository) -> None:
-    """Lists issues with a token that can write them. Raises Refused if the installation lacks that permission."""
+def check_permissions(owner: str, name: str) -> None:
+    """Requests a token for each purpose. Raises Refused with the permissions that the installation doesn't grant."""
+    missing: dict[str, str] = {}
     with _converted_errors():
-        host = client.connect(installed.installation_id)
-        next(host.list_issues_since(installed.repository.owner, installed.repository.name, clock.now()), None)
+        host = client.connect(client.find_installation(owner, name))
+        for purpose in (READ_CODE, WRITE_ISSUES, READ_PULL_REQUESTS, WRITE_CHECKS):
+            try:
+                host.check_access(owner, name, purpose)
+            except errors.AccessLost:
+                missing |= dict(purpose)
+    missing.pop("metadata", None)  # each App has it, and each purpose names it
+    if missing:
+        needed = ", ".join(f"{name} {level}" for name, level in missing.items())
+        raise Refused(
+            f"The installation is suspended, or doesn't grant {needed}. Its owner can accept new permissions in "
+            "GitHub's settings."
+        )
 
 
 @contextmanager

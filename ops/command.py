@@ -119,10 +119,12 @@ def _call(function: Callable[..., Result], values: dict[str, Any], options: Opti
 
 
 def _call_connected(function: Callable[..., Result], values: dict[str, Any]) -> Result:
+    from controlplane.core import acting  # noqa: PLC0415 (as the store)
     from controlplane.store.table import TableUnavailable, Throttled  # noqa: PLC0415 (reads the environment)
 
     try:
-        return function(**values)
+        with acting.command():
+            return function(**values)
     except Throttled as error:
         raise Refused(f"The table is throttled ({error}). Check the current state, then try again.") from error
     except TableUnavailable as error:

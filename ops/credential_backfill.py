@@ -12,7 +12,7 @@ from controlplane.core import clock
 from controlplane.store import device_approvals, identities, keys, user_tokens
 from controlplane.store.device import DeviceRequestItem
 from controlplane.store.identities import IdentityItem
-from controlplane.store.table import Check, ConditionFailed, LegFailed, Update, table
+from controlplane.store.table import Check, ConditionFailed, LegFailed, Unrecorded, Update, table
 from controlplane.store.token_families import TokenFamilyItem
 from controlplane.store.user_tokens import UserTokenItem
 from ops import backfill
@@ -40,7 +40,7 @@ def _list(item: dict[str, Any]) -> bool:
     if item["pk"].startswith(DEVICE) and item["status"] in {"denied", "redeemed"}:
         key = keys.Key(item["pk"], item["sk"])
         with suppress(ConditionFailed):  # concurrently removed
-            table.update(Update(key, "REMOVE #deviceName, #address", "attribute_exists(pk)"))
+            table.update(Update(key, "REMOVE #deviceName, #address", "attribute_exists(pk)"), Unrecorded.BACKFILL)
         return False
     if item.get("validUntil", item["expiresAt"]) <= clock.now():
         return False
@@ -56,7 +56,7 @@ def _list_credential(item: dict[str, Any]) -> bool:
         family = TokenFamilyItem.from_item(item)
         same = Check(family.key, "#state = :live AND #current = :current", {"live": "live", "current": family.current})
         entry = family.entry(family.expires_at, clock.timestamp(family.rotated_at))
-        table.transact({"family": same, "listed": entry.upsert()})
+        table.transact({"family": same, "listed": entry.upsert()}, Unrecorded.BACKFILL)
     elif item["pk"].startswith(TOKEN) and "listedAs" not in item and "familyId" not in item:
         user_tokens.list_older_token(UserTokenItem.from_item(item))
     elif item["pk"].startswith(DEVICE) and item["status"] == "approved" and "listedAs" not in item:

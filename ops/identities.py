@@ -3,7 +3,7 @@
 from controlplane.store import identities, keys
 from controlplane.store.identities import IdentityItem, Subject
 from controlplane.store.retry import retry_on_conflict
-from controlplane.store.table import ConditionFailed, StoreError, Update, table
+from controlplane.store.table import ConditionFailed, StoreError, Unrecorded, Update, table
 from controlplane.store.users import UserItem
 from ops.table_scan import scan
 
@@ -55,7 +55,8 @@ def record_all() -> dict[str, int]:
 def _mark(user_id: str) -> int:
     try:
         table.update(
-            Update(keys.user(user_id), "SET #identitiesRecorded = :yes", "attribute_exists(pk)", {"yes": True})
+            Update(keys.user(user_id), "SET #identitiesRecorded = :yes", "attribute_exists(pk)", {"yes": True}),
+            Unrecorded.BACKFILL,
         )
     except ConditionFailed:
         return 0  # concurrently deleted

@@ -87,7 +87,7 @@ def list_attempts() -> list[dict[str, Any]]:
 def record_issue(item: InboxItem, issue: GithubIssue) -> None:
     """Records that the issue exists. Raises Conflict if the item already has one, NotFound."""
     try:
-        issue_attempts.complete(item.item_id, None, issue, item.repository_id)
+        issue_attempts.complete(item.item_id, None, issue, item.repository_id, item.path)
     except issue_attempts.IssueExists:
         raise Conflict("The item already has an issue: see `inbox show`.") from None
     except issue_attempts.AttemptChanged:

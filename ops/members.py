@@ -1,20 +1,21 @@
 """Operator actions on memberships: those of admins and owners, and adding a user without an invitation."""
 
-from controlplane.store import keys, members, organizations
+from controlplane.core.actions import Action
+from controlplane.core.ids import MemberId
+from controlplane.store import events, keys, members, organizations
+from controlplane.store.members import UnknownMember, get_member, remove_member
 from controlplane.store.organization_items import OrganizationItem
 from controlplane.store.organizations import MemberItem, Membership, Role
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.table import Check, LegFailed, StoreError, Update, table
+
+__all__ = ["UnknownMember", "add_member", "change_role", "list_members", "remove_member"]
 
 _PAGE = 100
 
 
 class AlreadyMember(StoreError):
     """The user is already a member of the organization."""
-
-
-class UnknownMember(StoreError):
-    """The user isn't a member of the organization, or no longer is."""
 
 
 def list_members(organization_id: str) -> list[MemberItem]:
@@ -34,13 +35,19 @@ def add_member(organization: OrganizationItem, user_id: str, role: Role) -> None
     membership = Membership(
         organization_id=organization.organization_id, slug=organization.slug, name=organization.name, role=role
     )
-    key, exists = keys.organization(organization.organization_id), "attribute_exists(pk)"
+    organization_id = organization.organization_id
+    key, exists = keys.organization(organization_id), "attribute_exists(pk)"
     count_owner = Update(key, "SET #owners = #owners + :one", exists, {"one": 1})
 
     def add() -> None:
         joining = organizations.join(membership, organizations.get_account(user_id))
         try:
-            table.transact({**joining.legs, "organization": count_owner if role == "owner" else Check(key, exists)})
+            legs = {
+                **joining.legs,
+                "organization": count_owner if role == "owner" else Check(key, exists),
+                "event": events.entry(organization_id, "member.joined", MemberId.of_user(organization_id, user_id)).leg,
+            }
+            table.transact(legs, organizations.joining_record(membership, user_id, Action.MEMBER_ADD))
         except LegFailed as failure:
             if failure.leg == "roster":
                 raise AlreadyMember from None
@@ -53,23 +60,9 @@ def change_role(organization_id: str, user_id: str, role: Role) -> None:
     """Changes the member's role. Raises UnknownMember, LastOwner, Throttled."""
 
     def change() -> None:
-        member = _get_member(organization_id, user_id)
+        member = get_member(organization_id, user_id)
         if member.role != role:
             # The operator has no role: passing the member as caller skips the caller's role check.
             members.change_role(member, role, user_id, role)
 
     retry_on_conflict(change, "the membership")
-
-
-def remove_member(organization_id: str, user_id: str) -> None:
-    """Removes the member. Raises UnknownMember, LastOwner, Throttled."""
-    retry_on_conflict(
-        lambda: members.delete_member(_get_member(organization_id, user_id), user_id, "member"), "the membership"
-    )
-
-
-def _get_member(organization_id: str, user_id: str) -> MemberItem:
-    item = table.get(keys.member(organization_id, user_id))
-    if item is None:
-        raise UnknownMember
-    return MemberItem.from_item(item)

@@ -9,17 +9,16 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from controlplane.core import clock, tokens
-from controlplane.core.ids import RepositoryId
 from controlplane.core.plans import API_KEYS_PER_ORGANIZATION
 from controlplane.core.regions import REGIONS
 from controlplane.core.scopes import SCOPES
 from controlplane.core.settings import settings
-from controlplane.queues import messages
-from controlplane.queues.messages import PrepareScan, Queue
+from controlplane.rules.origins import parse_origin
 from controlplane.store import (
     api_keys,
     audits,
     billing,
+    invitations,
     keys,
     organizations,
     projects,
@@ -31,20 +30,19 @@ from controlplane.store.api_key_items import KeySecretItem
 from controlplane.store.organizations import Role
 from controlplane.store.project_items import AUDITABLE_KIND, Address, ProjectItem
 from controlplane.store.repositories import HostedRepository, Link
-from controlplane.store.scans import requests
-from controlplane.store.scans.requests import ScanInProgress
 from controlplane.store.table import table
 from controlplane.store.users import UserItem
 from finding_intake.service import process_finding
 from ops import identities, members
+from ops.demo_scans import ensure_scans
 from ops.intake import read_message
 from ops.lookup import find_organization
-from projects.origins import parse_origin
 
 _DAY_SECONDS = 86_400
 _TOKEN_LIFE_SECONDS = 3650 * _DAY_SECONDS
 _KEY_NAME = "Demo"
 _CREATED_FROM = "demo"
+_GUEST = "guest@acme.example"
 
 
 class DemoUser(NamedTuple):
@@ -88,7 +86,7 @@ def ensure_demo(known: Mapping[str, Any] | None = None, hosted: HostedRepository
 
     known: the result of an earlier call. Its tokens and keys are kept while they work.
     hosted: a repository on the code host, which is connected to the first organization, linked to its project, and
-        scanned once. The scan, runtime detections, and an advisory fill the organization's inbox.
+        scanned. The scans, runtime detections, and an advisory fill the organization's inbox.
     Returns {organizations: [{organizationId, slug, plan}], users: [{email, userId, accessToken, role,
     organizationId}], apiKeys: [{organizationId, key, keyId}], repositories: [{repositoryId, organizationId}]}.
     """
@@ -110,9 +108,11 @@ def ensure_demo(known: Mapping[str, Any] | None = None, hosted: HostedRepository
         ensure_audit(project)
         if demo is ORGANIZATIONS[0]:
             ensure_findings(project)
+            ensure_invitation(organization_id, owner.user_id)
+            billing.enable_top_up(organization_id, threshold=50, amount=200, monthly_limit=3)
         if hosted is not None and demo is ORGANIZATIONS[0]:
             entry = ensure_repository(project, hosted)
-            ensure_scan(entry["repositoryId"], project.project_id, owner.user_id)
+            ensure_scans(entry["repositoryId"], project.project_id, owner.user_id)
             repository_entries.append(entry)
         if demo.has_key:
             api_key_entries.append(ensure_key(organization_id, owner.user_id, known.get("apiKeys", [])))
@@ -170,6 +170,15 @@ def ensure_member(organization_id: str, profile: UserItem, role: Role) -> None:
         members.change_role(organization_id, profile.user_id, role)
 
 
+def ensure_invitation(organization_id: str, inviter_id: str) -> None:
+    """Ensures a pending invitation to the organization."""
+    limits = invitations.Limits(settings.invitations_per_organization, settings.invitations_per_address)
+    with suppress(invitations.AlreadyInvited, invitations.AlreadyMember):
+        invitations.create_invitation(
+            organization_id, _GUEST, "member", inviter_id=inviter_id, limits=limits, extra_legs={}
+        )
+
+
 def ensure_project(organization_id: str, name: str, websites: Iterable[str]) -> ProjectItem:
     """Returns the organization's project with the slug of this name. A new project gets the websites."""
     slug = projects.slug_of(name)
@@ -203,21 +212,6 @@ def ensure_audit(project: ProjectItem) -> None:
         return
     audit = audits.create_audit(project.project_id, domain.website_id, every_days=7)
     audits.record_run(project.project_id, audit.audit_id, "passed")
-
-
-def ensure_scan(repository_id: str, project_id: str, requested_by: str) -> None:
-    """Ensures that the repository has been scanned, or is about to be. The code audit's findings go to the inbox."""
-    repository = repositories.get_repository(RepositoryId.stored(repository_id))
-    link = repository.find_link(project_id)
-    if repository.preview_used or link is None:
-        return
-    request_id = requests.new_request_id(repository.organization_id)
-    message = messages.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
-    try:
-        requests.create_request(repository, link, request_id, message=message, requested_by=requested_by)
-    except ScanInProgress:
-        return
-    messages.dispatch(message)
 
 
 def ensure_findings(project: ProjectItem) -> None:

@@ -28,6 +28,7 @@ _PARAMETERS = {
     "GithubAppId": "GITHUB_APP_ID",
     "ResolvedItemRetentionDays": "RESOLVED_ITEM_RETENTION_DAYS",
     "AuditRunRetentionDays": "AUDIT_RUN_RETENTION_DAYS",
+    "AuditLogRetentionDays": "AUDIT_LOG_RETENTION_DAYS",
 }
 _OUTPUTS = {"GithubAppKeyArn": "GITHUB_APP_SECRET_ARN"}
 

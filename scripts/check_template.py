@@ -26,6 +26,7 @@ SCANNER = ROOT / ".tools/checkov/bin/checkov"
 VARIANTS: dict[str, dict[str, str]] = {
     "defaults": {},
     "everything": {
+        "EmailSender": "no-reply@example.com",
         "DeploymentStyle": "Canary10Percent5Minutes",
         "SnapStart": "PublishedVersions",
         "ReservedConcurrency": "50",

@@ -24,7 +24,7 @@ _SETTINGS = {
 
 
 def collect() -> set[str]:
-    """Returns the sources of the methods of every dataclass that an app imports. Nothing may be imported before."""
+    """Returns the sources of the methods of every dataclass of apps and routes. Nothing may be imported before."""
     sources = set()
 
     def execute(source: str, *namespaces: Any) -> None:
@@ -34,6 +34,9 @@ def collect() -> set[str]:
     dataclasses.exec = execute  # type: ignore[attr-defined]
     for app in sorted((ROOT / "functions").glob("*/app.py")):
         importlib.import_module(f"{app.parent.name}.app")
+    # Those that are imported at a request.
+    for routes in sorted((ROOT / "functions").glob("*/*_routes.py")):
+        importlib.import_module(f"{routes.parent.name}.{routes.stem}")
     del dataclasses.exec  # type: ignore[attr-defined]
     return sources
 

@@ -1,8 +1,8 @@
-"""Writes tests/data/github-openapi.json: GitHub's published description of the operations that we call, and no more.
+"""Writes tests/data/github-openapi.json: GitHub's published description of what we call and receive, and no more.
 
 The description comes as the npm package @octokit/openapi (MIT), in one version that is held by its hash. It is cut down
-to what the tests compare requests and answers with: parameters, bodies and answers, as plain JSON Schema. Texts,
-examples and everything unreachable from the operations are left out.
+to what the tests compare requests, answers, and webhooks with: parameters, bodies and answers, as plain JSON Schema.
+Texts, examples and everything unreachable from the operations are left out.
 """
 
 import base64
@@ -36,6 +36,7 @@ OPERATIONS = (
     "GET /repos/{owner}/{repo}/issues/{issue_number}",
     "GET /installation/repositories",
     "GET /repos/{owner}/{repo}/pulls/{pull_number}",
+    "GET /repos/{owner}/{repo}/pulls",
     "POST /repos/{owner}/{repo}/check-runs",
     "GET /repos/{owner}/{repo}/check-runs/{check_run_id}",
     "PATCH /repos/{owner}/{repo}/check-runs/{check_run_id}",
@@ -43,6 +44,18 @@ OPERATIONS = (
     "GET /repos/{owner}/{repo}/issues/{issue_number}/comments",
     "POST /repos/{owner}/{repo}/issues/{issue_number}/comments",
     "PATCH /repos/{owner}/{repo}/issues/comments/{comment_id}",
+)
+
+# The deliveries that the stand-in sends, as GitHub's description calls them: event and action.
+WEBHOOKS = (
+    "check-run-rerequested",
+    "issues-closed",
+    "issues-reopened",
+    "pull-request-closed",
+    "pull-request-opened",
+    "pull-request-reopened",
+    "pull-request-synchronize",
+    "push",
 )
 
 # What a JSON Schema says about values. The rest is for readers.
@@ -76,6 +89,9 @@ class _Extract:
             "body": self._content(found.get("requestBody", {})),
             "answers": {status: self._content(self._resolve(it)) for status, it in found["responses"].items()},
         }
+
+    def webhook(self, name: str) -> Any:
+        return self._content(self._document["x-webhooks"][name]["post"]["requestBody"])
 
     def _content(self, holder: dict[str, Any]) -> Any:
         content = holder.get("content", {}).get("application/json")
@@ -138,10 +154,11 @@ def main() -> None:
     extract = _Extract(json.loads(texts[DESCRIPTION]))
     operations = {name: extract.operation(name) for name in OPERATIONS}
     content = {
-        "about": "Written by scripts/github_schemas.py. GitHub's REST API, the operations that we call.",
+        "about": "Written by scripts/github_schemas.py. GitHub's REST API: operations that we call, and webhooks.",
         "source": f"{PACKAGE} {VERSION}",
         "license": texts[LICENSE].decode().strip(),
         "operations": operations,
+        "webhooks": {name: extract.webhook(name) for name in WEBHOOKS},
         "$defs": dict(sorted(extract.definitions.items())),
     }
     TARGET.parent.mkdir(exist_ok=True)

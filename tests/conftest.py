@@ -1,6 +1,7 @@
 """Setup that every test depends on: its own environment, a settable clock, and a fresh table made from the template."""
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck
@@ -23,7 +24,14 @@ os.environ.update(
     POWERTOOLS_SERVICE_NAME="test",
     POWERTOOLS_METRICS_NAMESPACE="assent",
 )
-for queue in ("scan-preparation", "scan-execution", "issue-creation", "finding-intake", "github-events"):
+for queue in (
+    "scan-preparation",
+    "scan-execution",
+    "issue-creation",
+    "finding-intake",
+    "github-events",
+    "notifications",
+):
     name = queue.replace("-", "_").upper()
     os.environ[f"{name}_QUEUE_URL"] = f"https://queues.assent.test/{queue}"
     os.environ[f"{name}_DEAD_LETTERS_URL"] = f"https://queues.assent.test/{queue}-dead-letters"
@@ -39,6 +47,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--client", choices=("own", "botocore"), default="own", help="the client of engines; moto's is botocore"
     )
+    parser.addoption(
+        "--lagging", type=int, nargs="?", const=10_000, help="eventually consistent reads miss this many last writes"
+    )
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -50,3 +61,11 @@ def pytest_configure(config: pytest.Config) -> None:
     from tests.support import permissions  # only after the environment is set
 
     config.pluginmanager.register(permissions.Run())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _lagging(pytestconfig: pytest.Config) -> Iterator[None]:
+    from tests.support.lagging import lagging_tables  # only after the environment is set
+
+    with lagging_tables(pytestconfig.getoption("lagging")):
+        yield

@@ -10,8 +10,9 @@ import argparse
 import json
 import os
 import subprocess
+import tempfile
 from collections import Counter
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from benchmarks.load import soak
 from benchmarks.load.figures import percentile
@@ -34,7 +35,14 @@ class Level(NamedTuple):
     errors: int
 
 
-def start(side: Side, users: int, seconds: int, **variables: str) -> subprocess.Popen[bytes]:
+class Callers(NamedTuple):
+    """Running users, and the file with their result, which can be larger than a pipe holds."""
+
+    process: subprocess.Popen[bytes]
+    output: IO[bytes]
+
+
+def start(side: Side, users: int, seconds: int, **variables: str) -> Callers:
     """Starts so many users, all at once, each with one request at a time."""
     command = [str(LOCUST), "--locustfile", str(USERS), "--headless", "--json", "--host", side.url]
     options = [
@@ -50,13 +58,17 @@ def start(side: Side, users: int, seconds: int, **variables: str) -> subprocess.
         "10",
     ]
     environment = {**os.environ, "LOAD_KEY": side.key, "LOAD_PROJECTS": ",".join(side.projects), **variables}
-    return subprocess.Popen([*command, *options], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    output = tempfile.TemporaryFile()  # noqa: SIM115 (closed when it is no longer used)
+    return Callers(
+        subprocess.Popen([*command, *options], env=environment, stdout=output, stderr=subprocess.DEVNULL), output
+    )
 
 
-def read(process: subprocess.Popen[bytes]) -> Level:
+def read(callers: Callers) -> Level:
     """Waits for the users, and returns their result."""
-    output, _ = process.communicate()
-    entries: list[dict[str, Any]] = json.loads(output)
+    callers.process.wait()
+    callers.output.seek(0)
+    entries: list[dict[str, Any]] = json.load(callers.output)
     times: Counter[float] = Counter()
     for entry in entries:
         times.update({float(took): count for took, count in entry["response_times"].items()})
@@ -94,9 +106,9 @@ def main() -> None:
     if options.soak:
         with stack() as sides:
             side = sides["ours"]
-            process = start(side, soak.CALLERS, round(options.soak * 60), LOAD_DELETES="yes")
-            growth = soak.watch(side, process)
-            level = read(process)
+            callers = start(side, soak.CALLERS, round(options.soak * 60), LOAD_DELETES="yes")
+            growth = soak.watch(side, callers.process)
+            level = read(callers)
         print(f"{level.requests_per_second:.0f} requests/s, {level.errors} errors\n\n{growth}")
     else:
         print(measure(tuple(options.callers), options.seconds))

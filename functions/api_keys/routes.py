@@ -6,7 +6,6 @@ from typing import Annotated
 from fastapi import Path
 
 from api_keys.schemas import ApiKey, CreatedKey, DeletedKey, KeyCreate, KeyRoll, RolledKey
-from controlplane.core.ids import KeyId
 from controlplane.core.settings import settings
 from controlplane.http.access import Access, Requires
 from controlplane.http.app import ControlRouter
@@ -14,6 +13,7 @@ from controlplane.http.envelope import Answer, Page
 from controlplane.http.idempotency import IdempotencyKey, idempotent_secret
 from controlplane.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.http.responses import refuses
+from controlplane.rules.api_keys import own_key
 from controlplane.store import api_keys
 from controlplane.store.api_keys import KeyLimitReached, PlanHasNoApiAccess, UnknownKey
 from controlplane.store.table import Leg
@@ -27,14 +27,6 @@ PathKeyId = Annotated[str, Path(alias="keyId")]
 _SECRET_HEADERS = {"Cache-Control": "no-store"}
 _SECRET = {"prefix": settings.service_brand, "field": "key"}
 _CREATED_FROM = "api"
-
-
-def _own_key(access: Access[None], key_id: str) -> KeyId:
-    """Returns the id of a key of the caller's organization. Raises UnknownKey."""
-    parsed = KeyId.parse(key_id)
-    if parsed is None or parsed.organization_id != access.organization_id:
-        raise UnknownKey
-    return parsed
 
 
 @router.get("/v1/api-keys", operation_id="listApiKeys", summary="List API keys")
@@ -95,7 +87,7 @@ async def roll_key(
 
     def roll(legs: Mapping[str, Leg], secret: str) -> Answer[RolledKey]:
         minted = api_keys.roll_key(
-            _own_key(access, key_id),
+            own_key(access.organization_id, key_id),
             access.user_id,
             _CREATED_FROM,
             admin_id=access.user_id,
@@ -111,5 +103,5 @@ async def roll_key(
 @refuses(UnknownKey)
 async def delete_key(access: WritesKeys, key_id: PathKeyId) -> DeletedKey:
     """Revokes an API key. Its secret stops working immediately."""
-    api_keys.delete_key(_own_key(access, key_id), admin_id=access.user_id)
+    api_keys.delete_key(own_key(access.organization_id, key_id), admin_id=access.user_id)
     return DeletedKey(deleted=True)

@@ -2,13 +2,13 @@
 
 from typing import Annotated
 
-from billing.schemas import Billing, BillingPlan, Credits, Limit, OverLimit, PlanFeatures, PlanLimits, PlanUsage, TopUp
-from controlplane.core.plans import API_KEYS_PER_ORGANIZATION, PLANS, Plan
+from billing.schemas import Billing, BillingPlan, Credits, OverLimit, PlanFeatures, PlanLimits, PlanUsage, TopUp
+from controlplane.core.plans import API_KEYS_PER_ORGANIZATION, PLANS
 from controlplane.http.access import Access, Requires
 from controlplane.http.app import ControlRouter
 from controlplane.http.responses import refuses
+from controlplane.rules import billing as rules
 from controlplane.store import billing
-from controlplane.store.organization_items import OrganizationItem
 from controlplane.store.organizations import UnknownOrganization
 
 router = ControlRouter(tags=["Billing"])
@@ -35,17 +35,5 @@ async def get_billing(access: ReadsBilling) -> Billing:
         ),
         features=PlanFeatures(api_access=plan.api_access, remove_branding=plan.remove_branding),
         usage=PlanUsage(api_keys=organization.keys, projects=organization.projects),
-        over_limit=_over_limit(organization, plan),
+        over_limit=[OverLimit(**it._asdict()) for it in rules.list_exceeded(organization)],
     )
-
-
-def _over_limit(organization: OrganizationItem, plan: Plan) -> list[OverLimit]:
-    limits: list[tuple[Limit, int, int]] = [
-        ("apiKeys", organization.keys, plan.api_keys),
-        ("projects", organization.projects, plan.projects),
-    ]
-    return [
-        OverLimit(limit=limit, current=current, maximum=maximum)
-        for limit, current, maximum in limits
-        if current > maximum
-    ]

@@ -1,15 +1,14 @@
 """Response models of `billing`."""
 
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import Field
 
 from controlplane.core import clock
 from controlplane.core.plans import PLANS
 from controlplane.http.envelope import Wire
+from controlplane.rules.billing import Limit
 from controlplane.store.organization_items import TopUpItem
-
-Limit = Literal["apiKeys", "projects"]
 
 
 class BillingPlan(Wire):

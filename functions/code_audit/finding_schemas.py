@@ -154,3 +154,17 @@ class ScanIssues(Wire):
     unlock_credits: int | None = Field(ge=0, description="The price of unlocking them, in credits.", examples=[50])
     expired_count: int = Field(ge=0, description="The number of expired findings. 0 until they expire.", examples=[0])
     findings_expire_at: FindingsExpireAt
+
+
+class Comparison(Wire):
+    """The findings of a scan compared with those of a base."""
+
+    base_scan_id: str | None = Field(
+        description="The scan that it is compared with, or null if it is the first one of its branch.",
+        examples=[SCAN_ID],
+    )
+    new: list[Issue] = Field(description="The readable findings that the base doesn't have, most urgent first.")
+    fixed: list[Issue] = Field(description="The readable findings that only the base has, most urgent first.")
+    new_count: int = Field(ge=0, description="The number of new findings.", examples=[2])
+    fixed_count: int = Field(ge=0, description="The number of fixed findings.", examples=[1])
+    unchanged_count: int = Field(ge=0, description="The number of findings that both scans have.", examples=[14])

@@ -4,11 +4,9 @@ from typing import Annotated, Any
 
 from fastapi import Query
 
-from code_audit import service
 from code_audit.finding_schemas import Issue, ScanIssues
 from code_audit.schemas import (
     REPOSITORY_ID,
-    RETRY_AFTER_SECONDS,
     Reason,
     Repository,
     Scan,
@@ -21,7 +19,6 @@ from code_audit.schemas import (
     Unlocked,
     expiry_of,
 )
-from code_audit.service import Outcome
 from controlplane.core.errors import NotFound
 from controlplane.core.ids import ScanId, ScanRequestId
 from controlplane.http.access import Access, Requires, Resource
@@ -30,6 +27,8 @@ from controlplane.http.envelope import Answer, Page
 from controlplane.http.idempotency import IdempotencyKey, idempotent
 from controlplane.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.http.responses import refuses
+from controlplane.rules import scans
+from controlplane.rules.scans import RETRY_AFTER_SECONDS, Outcome
 from controlplane.store import keys, repositories
 from controlplane.store.scans.inventories import ScanWithInventory
 from controlplane.store.scans.items import RequestItem, ScanItem
@@ -102,7 +101,7 @@ async def list_scans(
     """Lists the organization's scans, newest first. Optionally filters by repository, by status, or by both."""
     organization_id = access.organization_id
     codec = CursorCodec(cursor, "listScans", organization_id, repository_id or "", status or "")
-    page = service.list_scans(organization_id, limit, codec.after, repository_id, status)
+    page = scans.list_scans(organization_id, limit, codec.after, repository_id, status)
     return Page([Scan.of(scan) for scan in page.scans], codec.cursor(page.next_sk))
 
 
@@ -114,7 +113,7 @@ async def list_scans(
     response_description="The scan, or the scan request if the scan doesn't exist yet.",
     responses={202: _RETRY_AFTER},
 )
-@refuses(NotFound, service.RepositoryNotLinked, ScanInProgress)
+@refuses(NotFound, scans.RepositoryNotLinked, ScanInProgress)
 async def start_scan(access: StartsScan, body: ScanCreate, idempotency_key: IdempotencyKey = None) -> Answer[Start]:
     """Starts a scan of a repository: of the production branch of one of its linked projects.
 
@@ -123,15 +122,15 @@ async def start_scan(access: StartsScan, body: ScanCreate, idempotency_key: Idem
     has one scan at a time: the error `SCAN_IN_PROGRESS` has the running scan in `details.scanId`, or in
     `details.preparationId` if that scan doesn't exist yet.
     """
-    repository = service.get_repository(access.organization_id, body.repository_id)
+    repository = scans.get_repository(access.organization_id, body.repository_id)
     starting = idempotent(
         access,
         "startScan",
         idempotency_key,
         body,
-        lambda legs: _starting(service.request_scan(repository, body.project_id or None, access.user_id, legs)),
+        lambda legs: _starting(scans.request_scan(repository, body.project_id or None, access.user_id, legs)),
     )
-    outcome = await service.wait_for_outcome(_preparation_id(starting))
+    outcome = await scans.wait_for_outcome(_preparation_id(starting))
     # Also stores the outcome after the wait, so that a retry returns the same response.
     answer = idempotent(access, "startScan.answer", idempotency_key, body, lambda _: _answer(outcome))
     return Answer(answer.content, headers={**answer.headers, **_replayed(starting)})
@@ -155,7 +154,7 @@ async def get_scan(access: ReadsScanWithInventory) -> ScanDetail:
 @router.get(
     "/v1/code-audit/scans/{scanId}/issues", operation_id="listScanIssues", summary="List the findings of a scan"
 )
-@refuses(service.ScanNotCompleted, service.ScanWithoutResult, service.UnlockRequired)
+@refuses(scans.ScanNotCompleted, scans.ScanWithoutResult, scans.UnlockRequired)
 async def list_scan_issues(access: ReadsScan) -> ScanIssues:
     """Lists the findings of a scan, most urgent first, in a single response. A scan keeps up to 500 findings.
 
@@ -169,7 +168,7 @@ async def list_scan_issues(access: ReadsScan) -> ScanIssues:
     `findingsExpireAt`. After that time, `issues` is empty and `expiredCount` is the number of expired findings.
     """
     scan = access.resource
-    found = service.list_visible_issues(scan)
+    found = scans.list_visible_issues(scan)
     expired = scan.findings_expired
     return ScanIssues(
         issues=[Issue.of(scan, finding, item) for finding, item in found],
@@ -189,7 +188,7 @@ async def unlock_scan(access: UnlocksScan) -> Unlocked:
     same rules were used, and such scans that are completed later have full access. Only a completed scan can be
     unlocked, and only until its findings expire.
     """
-    unlocked = service.unlock_scan(access.resource, access.user_id)
+    unlocked = scans.unlock_scan(access.resource, access.user_id)
     return Unlocked(status="unlocked" if unlocked else "already-unlocked")
 
 
@@ -206,7 +205,7 @@ async def get_scan_request(access: ReadsRequest, repository_id: RequestedReposit
     """
     if access.resource.repository_id != repository_id:
         raise NotFound
-    return _answer(service.find_outcome(access.resource))
+    return _answer(scans.find_outcome(access.resource))
 
 
 def _starting(request: RequestItem) -> Answer[ScanStarting]:

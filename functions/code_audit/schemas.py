@@ -9,6 +9,7 @@ from code_audit.inventory_schemas import ScanInventory
 from controlplane.core import clock
 from controlplane.core.schedules import Schedule
 from controlplane.http.envelope import Wire
+from controlplane.rules.scans import RETRY_AFTER_SECONDS
 from controlplane.store.inbox_items import Priority
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.repositories import Link, RepositoryItem
@@ -21,7 +22,6 @@ REPOSITORY_ID = "rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _PREPARATION_ID = "spr_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _PROJECT_ID = "prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 
-RETRY_AFTER_SECONDS = 2
 
 StageStatus = Annotated[str, Field(json_schema_extra={"enum": ["pending", "running", "completed", "failed"]})]
 ScanStatus = Literal["queued", "running", "completed", "failed", "canceled"]

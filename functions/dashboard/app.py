@@ -3,7 +3,7 @@
 import controlplane.core.lazy_imports  # isort: split  # noqa: F401 (before FastAPI is imported)
 from controlplane.http.app import create_app
 from controlplane.http.lambda_handler import create_handler
-from dashboard.routes import ROUTERS
+from dashboard.routes import GROUPS
 
-app = create_app(*ROUTERS)
+app = create_app(*GROUPS)
 handler = create_handler(app)

@@ -41,6 +41,7 @@ class GithubOff(NotFound):
 class CallbackLost(InvalidPayload):
     """The callback or the form wasn't made for this session, was used before, or has expired."""
 
+    title = "This page of GitHub has expired"
     message = (
         "This page of GitHub wasn't opened in this session, was used before, or is older than an hour. Open the "
         "organization's repositories and start again."
@@ -51,6 +52,7 @@ class CallbackLost(InvalidPayload):
 
 
 class NoAccessOnGithub(Forbidden):
+    title = "You have no access on GitHub"
     message = (
         "GitHub says that you don't have access to this installation, or that it was removed. Sign in to GitHub with "
         "the account that installed the app, then start again."

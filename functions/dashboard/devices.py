@@ -8,9 +8,8 @@ from typing import NamedTuple
 from controlplane.core import clock, keyring, tokens
 from controlplane.core.errors import Forbidden, InvalidPayload
 from controlplane.core.scopes import SCOPES
-from controlplane.store import device_approvals, organizations
+from controlplane.store import device_approvals
 from controlplane.store.device_approvals import AlreadyDecided, DeviceRequest, RequestExpired
-from controlplane.store.organizations import Account
 
 # The purpose of the key ring's digest.
 _REVIEW = "review of a device"
@@ -45,16 +44,12 @@ class Permission(NamedTuple):
 
 
 class Review(NamedTuple):
-    """A device request to decide on, and the seal that the decision must include.
-
-    `account` is the account that the device would act as, with the organizations that the device could access.
-    """
+    """A device request to decide on, and the seal that the decision must include."""
 
     request: DeviceRequest
     permissions: list[Permission]
     age: str
     seal: str
-    account: Account
 
 
 def review_device(code: str, user_id: str, secret: str) -> Review:
@@ -71,7 +66,7 @@ def review_device(code: str, user_id: str, secret: str) -> Review:
     age = _age(int(clock.now()) - request.created_at)
     reviewed = _sealed_text(secret, request.user_code, request.expires_at, request.scopes)
     seal = tokens.keyed_digest(_REVIEW, reviewed)
-    return Review(request, permissions, age, seal, organizations.get_account(user_id))
+    return Review(request, permissions, age, seal)
 
 
 def approve_device(form: dict[str, str], user_id: str, secret: str) -> None:

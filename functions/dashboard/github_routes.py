@@ -21,7 +21,7 @@ InstallationNumber = Annotated[int | None, Query(alias="installation_id", ge=1, 
 @router.get("/organizations/{organizationSlug}/github", operation_id="connectGithub")
 async def connect_github(session: SignedIn, organization_slug: OrganizationSlug, installed: Text = None) -> Response:
     """Redirects to the installation of our GitHub App or, with `installed`, to the person's identity on GitHub."""
-    organization = organizations.get_organization(organization_slug, session.user_id)
+    organization = organizations.get_organization(organization_slug, session.account)
     return redirect(connecting.begin(organization, session.secret, is_installed=installed is not None))
 
 
@@ -43,7 +43,7 @@ async def finish_github(
 @router.post("/organizations/{organizationSlug}/repositories", operation_id="connectRepository")
 async def connect_repository(session: Submits, organization_slug: OrganizationSlug) -> Response:
     """Connects one of the repositories that the callback offered."""
-    organization = organizations.get_organization(organization_slug, session.user_id)
+    organization = organizations.get_organization(organization_slug, session.account)
     offers = connecting.open_offers(organization, session.form.get("offers", ""), session.secret)
     try:
         connected = connecting.connect(offers, session.form.get("repository", ""), session.user_id)
@@ -53,7 +53,7 @@ async def connect_repository(session: Submits, organization_slug: OrganizationSl
 
 
 def _offers(session: WebSession, offers: Offers, failure: ApiError | None = None, done: str | None = None) -> Response:
-    connected = repositories.list_connected(offers.organization.organization_id)
+    connected = repositories.list_choices(offers.organization.organization_id)
     by_name = {f"{it.owner}/{it.name}".lower(): it for it in connected}
     entries = [(it, by_name.get(f"{it.owner}/{it.name}".lower())) for it in offers.repositories]
     return page(

@@ -1,7 +1,5 @@
 """The pages on which a user answers invitations and blocks organizations."""
 
-from collections.abc import Callable
-
 from fastapi import Response
 
 from controlplane.core.errors import ApiError
@@ -9,52 +7,66 @@ from controlplane.http.app import ControlRouter
 from controlplane.http.web_session import WebSession
 from controlplane.store.invitees import AlreadyMember, InvitationGone, InvitationVoid, NotBlocked, OwnsTooMany
 from dashboard import invitations
-from dashboard.organizations import PAGE_INVITATIONS, get_overview
-from dashboard.page_parameters import SignedIn, Submits, Text
-from dashboard.pages import page
+from dashboard.page_parameters import Done, InvitationPath, SignedIn, Submits, Text
+from dashboard.pages import address, page, redirect
 
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
 
 # Errors that are shown above the remaining invitations.
 _NOT_ANSWERABLE = (InvitationGone, AlreadyMember, InvitationVoid, OwnsTooMany)
+_DONE = {
+    "declined": "You declined the invitation.",
+    "blocked": "You declined the invitation and blocked the organization.",
+}
 
 
 @router.get("/invitations", operation_id="showInvitations")
-async def show_invitations(session: SignedIn) -> Response:
+async def show_invitations(session: SignedIn, done: Done = "") -> Response:
     """Shows the pending invitations for the account's verified email address."""
-    return _invitations(session)
+    return _invitations(session, done=_DONE.get(done))
 
 
 @router.post("/invitations/accept", operation_id="acceptInvitation")
 async def accept_invitation(session: Submits) -> Response:
-    """Accepts an invitation: makes the user a member of the organization."""
-    return _answer(
-        session,
-        invitations.accept_invitation,
-        lambda joined: f"You are now a member of {joined.name}, as {joined.role}.",
-    )
+    """Accepts an invitation: makes the user a member of the organization, and leads to it."""
+    try:
+        joined = invitations.accept_invitation(_chosen(session), session.user_id)
+    except _NOT_ANSWERABLE as failure:
+        return _invitations(session, failure)
+    return redirect(address(f"/organizations/{joined.slug}?done=joined"))
 
 
 @router.post("/invitations/decline", operation_id="declineInvitation")
 async def decline_invitation(session: Submits) -> Response:
     """Declines an invitation."""
-    return _answer(session, invitations.decline_invitation, lambda name: f"You declined the invitation to {name}.")
+    try:
+        invitations.decline_invitation(_chosen(session), session.account)
+    except InvitationGone as failure:
+        return _invitations(session, failure)
+    return redirect(address("/invitations?done=declined"))
 
 
 @router.post("/invitations/block", operation_id="blockOrganization")
 async def block_organization(session: Submits) -> Response:
     """Declines an invitation and hides future invitations from its organization."""
-    return _answer(
-        session,
-        invitations.block_organization,
-        lambda name: f"You declined the invitation to {name} and blocked the organization.",
-    )
+    try:
+        invitations.block_organization(_chosen(session), session.account)
+    except InvitationGone as failure:
+        return _invitations(session, failure)
+    return redirect(address("/invitations?done=blocked"))
 
 
 @router.get("/invitations/blocked", operation_id="showBlockedOrganizations")
 async def show_blocked_organizations(session: SignedIn, after: Text = None) -> Response:
     """Lists the organizations that the user has blocked."""
     return _blocked(session, after)
+
+
+@router.get("/invitations/{invitationId}", operation_id="showInvitation")
+async def show_invitation(session: SignedIn, invitation_id: InvitationPath) -> Response:
+    """Shows one invitation. The link of its email leads here, and has no secret: the account's address is verified."""
+    profile, invitation = invitations.find_invitation(invitation_id, session.account)
+    return page("invitation", session, current="/invitations", profile=profile, invitation=invitation)
 
 
 @router.post("/invitations/unblock", operation_id="unblockOrganization")
@@ -67,18 +79,13 @@ async def unblock_organization(session: Submits) -> Response:
     return _blocked(session, done=f"You unblocked {name}.")
 
 
-def _answer[T](session: WebSession, answer: Callable[[str, str], T], describe: Callable[[T], str]) -> Response:
-    """Answers the invitation in the form. Returns the remaining invitations, with the outcome or the error."""
-    try:
-        outcome = answer(session.form.get("invitation_id", ""), session.user_id)
-    except _NOT_ANSWERABLE as failure:
-        return _invitations(session, failure)
-    return _invitations(session, done=describe(outcome))
+def _chosen(session: WebSession) -> str:
+    return session.form.get("invitation_id", "")
 
 
 def _invitations(session: WebSession, failure: ApiError | None = None, done: str | None = None) -> Response:
-    overview = get_overview(session.user_id, PAGE_INVITATIONS)
-    return page("invitations", session, failure=failure, done=done, current="/invitations", **overview._asdict())
+    received = invitations.list_received(session.account, invitations.ON_PAGE)
+    return page("invitations", session, failure=failure, done=done, current="/invitations", received=received)
 
 
 def _blocked(

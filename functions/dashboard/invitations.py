@@ -6,12 +6,20 @@ Ids come from forms and URLs. A malformed one is treated like an unknown one.
 from controlplane.core import ids
 from controlplane.core.ids import InvitationId
 from controlplane.core.settings import settings
-from controlplane.store import invitees, users
-from controlplane.store.invitees import BlockPage, InvitationGone, NotBlocked
-from controlplane.store.organizations import Membership
+from controlplane.store import invitees
+from controlplane.store.invitees import BlockPage, InvitationGone, NotBlocked, Received, ReceivedInvitation
+from controlplane.store.organizations import Account, Membership
 from controlplane.store.users import UserItem
+from dashboard.organizations import get_profile
 
 BLOCKED_PER_PAGE = 50
+# The overview shows only the number of invitations. The second limit keeps a page far below Lambda's 6 MB.
+ON_OVERVIEW, ON_PAGE = 20, 50
+
+
+def list_received(account: Account, most: int) -> Received:
+    """Returns the invitations to the account's address, at most that many of each kind."""
+    return invitees.list_received(get_profile(account), most)
 
 
 def accept_invitation(invitation_id: str, user_id: str) -> Membership:
@@ -23,14 +31,20 @@ def accept_invitation(invitation_id: str, user_id: str) -> Membership:
     return invitees.accept_invitation(_parse_id(invitation_id), user_id, limit)
 
 
-def decline_invitation(invitation_id: str, user_id: str) -> str:
-    """Declines the invitation. Returns the organization's name. Raises InvitationGone."""
-    return invitees.decline_invitation(_parse_id(invitation_id), _get_profile(user_id))
+def find_invitation(invitation_id: str, account: Account) -> tuple[UserItem, ReceivedInvitation | None]:
+    """Returns the account's profile, and the invitation if the person can accept it."""
+    profile, parsed = get_profile(account), InvitationId.parse(invitation_id)
+    return profile, invitees.find_received(parsed, profile) if parsed else None
 
 
-def block_organization(invitation_id: str, user_id: str) -> str:
-    """Declines the invitation and blocks its organization. Returns the organization's name. Raises InvitationGone."""
-    return invitees.block_organization(_parse_id(invitation_id), _get_profile(user_id))
+def decline_invitation(invitation_id: str, account: Account) -> None:
+    """Declines the invitation. Raises InvitationGone."""
+    invitees.decline_invitation(_parse_id(invitation_id), get_profile(account))
+
+
+def block_organization(invitation_id: str, account: Account) -> None:
+    """Declines the invitation and blocks its organization. Raises InvitationGone."""
+    invitees.block_organization(_parse_id(invitation_id), get_profile(account))
 
 
 def unblock_organization(organization_id: str, user_id: str) -> str:
@@ -51,10 +65,3 @@ def _parse_id(invitation_id: str) -> InvitationId:
     if parsed is None:
         raise InvitationGone
     return parsed
-
-
-def _get_profile(user_id: str) -> UserItem:
-    profile = users.find_user(user_id)
-    if profile is None:
-        raise LookupError("the session's account doesn't exist")
-    return profile

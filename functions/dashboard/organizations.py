@@ -1,81 +1,94 @@
 """Business rules of the overview and of the organizations' pages: choosing the default one, and deleting one."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
 
 from controlplane.core import ids
 from controlplane.core.errors import Forbidden, InvalidPayload
+from controlplane.core.naming import clean_name
 from controlplane.core.roles import RANK
-from controlplane.store import default_organizations, deletions, invitees, organizations
+from controlplane.rules import organizations as rules
+from controlplane.store import default_organizations, deletions, organizations
 from controlplane.store.default_organizations import NotMember
 from controlplane.store.deletions import NotOwner
-from controlplane.store.invitees import Received
 from controlplane.store.organizations import Account, Membership
-
-# The overview shows only the number of invitations. The second limit keeps a page far below Lambda's 6 MB.
-OVERVIEW_INVITATIONS, PAGE_INVITATIONS = 20, 50
+from controlplane.store.users import UserItem
 
 
 class NotAdmin(Forbidden):
     message = "Only admins and owners can change the organization's repositories. Ask one of them."
 
 
+class NotNamed(InvalidPayload):
+    message = "Enter a name of at most 100 characters."
+
+
+class NotSlug(InvalidPayload):
+    message = "A slug has 3 to 20 lowercase letters, digits, and single hyphens between them."
+
+
 class NotConfirmed(InvalidPayload):
     message = "That isn't the organization's name or slug. Nothing was deleted."
 
-    def __init__(self) -> None:
-        super().__init__(details=[])
 
-
-class Overview(NamedTuple):
-    """A user's account with its organizations, and the invitations that the user received."""
-
-    account: Account
-    received: Received
-
-
-def get_overview(user_id: str, max_invitations: int) -> Overview:
-    account = organizations.get_account(user_id)
+def get_profile(account: Account) -> UserItem:
+    """Returns the profile of the session's account, which must exist."""
     if account.profile is None:
         raise LookupError("the session's account doesn't exist")
-    return Overview(account, invitees.list_received(account.profile, max_invitations))
+    return account.profile
 
 
-def save_organization(organization_id: str, user_id: str) -> Membership:
+def create_organization(form: Mapping[str, str], user_id: str) -> Membership:
+    """Creates the organization that the form describes. An empty slug is derived from the name.
+
+    Raises NotNamed, NotSlug, SlugTaken, OwnsTooMany.
+    """
+    name, slug = clean_name(form.get("name", "")), form.get("slug", "").strip()
+    if name is None:
+        raise NotNamed
+    if slug and not rules.is_slug(slug):
+        raise NotSlug
+    return rules.create_organization(user_id, name, slug or None)
+
+
+def save_organization(organization_id: str, user_id: str) -> None:
     """Saves the user's default organization, used if a request doesn't name one. Raises NotMember."""
     is_id = ids.is_root(ids.ORGANIZATION, organization_id)
     membership = organizations.find_membership(user_id, organization_id) if is_id else None
     if membership is None:
         raise NotMember
     default_organizations.save(user_id, organization_id)
-    return membership
 
 
-def find_membership(slug: str, user_id: str) -> Membership | None:
-    """Returns the user's membership in the organization with this slug, or None."""
-    memberships = organizations.get_account(user_id).memberships
-    return next((membership for membership in memberships if membership.slug == slug), None)
+def find_membership(slug: str, account: Account) -> Membership | None:
+    """Returns the account's membership in the organization with this slug, or None."""
+    return next((membership for membership in account.memberships if membership.slug == slug), None)
 
 
-def get_organization(slug: str, user_id: str) -> Membership:
-    """Returns the user's organization with this slug. Raises NotMember."""
-    membership = find_membership(slug, user_id)
+def get_organization(slug: str, account: Account) -> Membership:
+    """Returns the account's organization with this slug. Raises NotMember."""
+    membership = find_membership(slug, account)
     if membership is None:
         raise NotMember
     return membership
 
 
-def require_admin(membership: Membership | None) -> Membership:
-    """Returns the membership if its role is admin or owner. Raises NotMember, NotAdmin."""
+def require_admin(membership: Membership | None, refusal: type[Forbidden] = NotAdmin) -> Membership:
+    """Returns the membership if its role is admin or owner. Raises NotMember, or the refusal."""
     if membership is None:
         raise NotMember
-    if RANK[membership.role] < RANK["admin"]:
-        raise NotAdmin
+    if not is_admin(membership):
+        raise refusal
     return membership
 
 
-def get_own_organization(slug: str, user_id: str) -> Membership:
+def is_admin(membership: Membership) -> bool:
+    """Returns True for admins and owners."""
+    return RANK[membership.role] >= RANK["admin"]
+
+
+def get_own_organization(slug: str, account: Account) -> Membership:
     """Returns the organization with this slug if the user owns it. Raises NotMember, NotOwner."""
-    membership = get_organization(slug, user_id)
+    membership = get_organization(slug, account)
     if membership.role != "owner":
         raise NotOwner
     return membership

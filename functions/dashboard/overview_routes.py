@@ -1,14 +1,13 @@
-"""The overview, or the welcome page for users who are signed out, and the style sheet."""
+"""The overview, or the welcome page for users who are signed out, and the static files."""
 
 from typing import Annotated
 
 from fastapi import Path, Response
 
-from controlplane.core.errors import RouteNotFound
 from controlplane.http.app import ControlRouter
-from dashboard.organizations import OVERVIEW_INVITATIONS, get_overview
+from dashboard import invitations
 from dashboard.page_parameters import Anyone
-from dashboard.pages import page, style, style_sheet
+from dashboard.pages import asset_response, page
 
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
 
@@ -18,13 +17,11 @@ async def show_overview(session: Anyone) -> Response:
     """Shows the user's organizations and pending invitations, or a welcome page if signed out."""
     if session.access is None:
         return page("welcome", session)
-    overview = get_overview(session.user_id, OVERVIEW_INVITATIONS)
-    return page("overview", session, current="/", **overview._asdict())
+    received = invitations.list_received(session.account, invitations.ON_OVERVIEW)
+    return page("overview", session, current="/", received=received)
 
 
 @router.get("/assets/{fileName}", operation_id="getAsset")
 async def get_asset(file_name: Annotated[str, Path(alias="fileName")]) -> Response:
-    """Returns the style sheet. The name must be that of the current version."""
-    if file_name != style()[0]:
-        raise RouteNotFound
-    return style_sheet()
+    """Returns the style sheet or the script. The name must be that of the current version."""
+    return asset_response(file_name)

@@ -3,30 +3,29 @@
 from collections.abc import Mapping
 from typing import NamedTuple, cast, get_args
 
-from controlplane.core.errors import InvalidPayload, NotFound
+from controlplane.core.errors import NotFound
 from controlplane.core.ids import ProjectId, RepositoryId
 from controlplane.core.naming import is_branch, is_folder
 from controlplane.core.schedules import Schedule
-from controlplane.store import projects, repositories
+from controlplane.store import keys, projects, repositories
 from controlplane.store.inbox_items import Priority
-from controlplane.store.organizations import Membership
+from controlplane.store.organizations import Account, Membership
 from controlplane.store.parallel import read_both
 from controlplane.store.project_items import ProjectItem
-from controlplane.store.repositories import Link, LinkSettings, RepositoryItem
+from controlplane.store.repositories import Link, LinkSettings, RepositoryItem, RepositoryPage
+from dashboard.forms import NotAcceptable
 from dashboard.organizations import get_organization, require_admin
 
 SCHEDULES = get_args(Schedule)
 PRIORITIES = get_args(Priority)
+PER_PAGE = 50
 _PROJECTS = 100
+# They fit in one response of DynamoDB.
+_CHOICES = 500
 
 
 class NoRepository(NotFound):
     message = "This repository isn't connected, or you aren't a member of its organization."
-
-
-class NotAcceptable(InvalidPayload):
-    def __init__(self, message: str) -> None:
-        super().__init__(message, details=[])
 
 
 class ShownRepository(NamedTuple):
@@ -38,15 +37,23 @@ class ShownRepository(NamedTuple):
     unlinked: list[ProjectItem]
 
 
-def list_connected(organization_id: str) -> list[RepositoryItem]:
-    """Returns the organization's repositories by name."""
-    found = repositories.list_all_repositories(organization_id, consistent=True)
+def list_connected(organization_id: str, after: str | None) -> RepositoryPage:
+    """Returns a page of the organization's repositories. `after` is the last ID of the previous page."""
+    last = RepositoryId.parse(after or "")
+    is_own = last is not None and last.organization_id == organization_id
+    position = keys.repository(*last.location).sk if last is not None and is_own else None
+    return repositories.list_repositories(organization_id, PER_PAGE, position, consistent=True)
+
+
+def list_choices(organization_id: str) -> list[RepositoryItem]:
+    """Returns the repositories to choose from, by name: those that were connected last, so that one read suffices."""
+    found = repositories.list_repositories(organization_id, _CHOICES, None).repositories
     return sorted(found, key=lambda it: (it.owner.lower(), it.name.lower()))
 
 
-def get_repository(organization_slug: str, repository_id: str, user_id: str) -> tuple[Membership, RepositoryItem]:
-    """Returns a repository of one of the user's organizations. Raises NotMember, NoRepository."""
-    organization = get_organization(organization_slug, user_id)
+def get_repository(organization_slug: str, repository_id: str, account: Account) -> tuple[Membership, RepositoryItem]:
+    """Returns a repository of one of the account's organizations. Raises NotMember, NoRepository."""
+    organization = get_organization(organization_slug, account)
     parsed = RepositoryId.parse(repository_id)
     if parsed is None or parsed.organization_id != organization.organization_id:
         raise NoRepository
@@ -66,20 +73,20 @@ def get_shown(organization: Membership, repository: RepositoryItem) -> ShownRepo
     return ShownRepository(organization, repository, links, [it for it in own if it.project_id not in linked])
 
 
-def save_link(
-    organization: Membership, repository: RepositoryItem, form: Mapping[str, str], user_id: str
-) -> tuple[RepositoryItem, str]:
-    """Creates or changes the link that the form describes. Returns the updated repository, and what was done.
+def save_link(organization: Membership, repository: RepositoryItem, form: Mapping[str, str], user_id: str) -> str:
+    """Creates or changes the link that the form describes. Returns the code of what was done.
 
     Raises NotAdmin, NotAcceptable, NoRepository, Forbidden.
     """
     require_admin(organization)
     settings, project_id = _read_settings(form), _read_project(form)
+    is_new = repository.find_link(project_id) is None
     try:
-        if repository.find_link(project_id) is None:
+        if is_new:
             link = Link(project_id, None, None, False)._replace(**settings)
-            return repositories.create_link(repository, link, user_id, {}), "The project is linked."
-        return repositories.update_link(repository, project_id, settings, user_id), "The link is changed."
+            repositories.create_link(repository, link, user_id, {})
+        else:
+            repositories.update_link(repository, project_id, settings, user_id)
     except repositories.UnknownRepository:
         raise NoRepository from None
     except repositories.ProjectGone:
@@ -90,23 +97,22 @@ def save_link(
         raise NotAcceptable(
             f"A repository can have {repositories.MAX_LINKS} linked projects. Unlink one first."
         ) from None
+    return "linked" if is_new else "changed"
 
 
-def unlink(
-    organization: Membership, repository: RepositoryItem, form: Mapping[str, str], user_id: str
-) -> tuple[RepositoryItem, str]:
-    """Unlinks the project of the form. Returns the updated repository, and what was done.
+def unlink(organization: Membership, repository: RepositoryItem, form: Mapping[str, str], user_id: str) -> str:
+    """Unlinks the project of the form. Returns the code of what was done.
 
     Raises NotAdmin, NotAcceptable, NoRepository, Forbidden.
     """
     require_admin(organization)
     try:
-        updated = repositories.unlink_project(repository.repository_id, _read_project(form), user_id)
+        repositories.unlink_project(repository.repository_id, _read_project(form), user_id)
     except repositories.UnknownRepository:
         raise NoRepository from None
     except repositories.NotLinked:
         raise NotAcceptable("This project isn't linked.") from None
-    return updated, "The project is unlinked."
+    return "unlinked"
 
 
 def disconnect(organization: Membership, repository: RepositoryItem, user_id: str) -> None:

@@ -38,24 +38,18 @@ async def end_session(session: Submits) -> Response:
         revoked = revocations.revoke_session(session.user_id, session.form.get("session_id", ""))
     except revocations.UnknownSession:
         return _sessions(session, failure=EntryGone())
-    if revoked == _current(session):
-        return redirect(address("/signed-out"), [web_session.cookie("session", "", 0)])
+    if revoked == session.entry_local:
+        return redirect(address("/signed-out"), web_session.ended_cookies())
     return _sessions(session, done="Revoked. It no longer has access.")
 
 
 @router.post("/sessions/revoke-others", operation_id="endOtherSessions")
 async def end_other_sessions(session: Submits) -> Response:
     """Revokes all sessions, devices, and tokens except the current session."""
-    revoked, has_more = revocations.revoke_others(session.user_id, _current(session), _REVOKED_AT_ONCE)
+    revoked, has_more = revocations.revoke_others(session.user_id, session.entry_local, _REVOKED_AT_ONCE)
     counted = f"{revoked} {'entry' if revoked == 1 else 'entries'}"
     rest = " There are more: press the button again." if has_more else " Only this session has access now."
     return _sessions(session, done=f"Revoked {counted}.{rest}")
-
-
-def _current(session: WebSession) -> str | None:
-    """Returns the local id of this session's entry."""
-    token = session.access.principal.token if session.access else None
-    return token.entry_local if token else None
 
 
 def _sessions(
@@ -70,7 +64,7 @@ def _sessions(
         done=done,
         current="/sessions",
         sessions=listed.live,
-        current_local=_current(session),
+        current_local=session.entry_local,
         kinds=_KINDS,
         next_cursor=codec.cursor(listed.next_sk),
     )

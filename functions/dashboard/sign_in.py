@@ -28,12 +28,23 @@ _STATE = re.compile(r"[A-Za-z0-9_-]{43}")
 # The purpose of the key ring's digest.
 _NOTE = "note of a sign-in"
 # Paths that a sign-in can return to.
-_PAGES = {"/", "/device", "/github/callback", "/invitations", "/invitations/blocked", "/organizations", "/sessions"}
+_PAGES = {
+    "/",
+    "/account",
+    "/account/delete",
+    "/account/export",
+    "/account/notifications",
+    "/device",
+    "/github/callback",
+    "/invitations",
+    "/organizations",
+    "/sessions",
+}
 _SLUG = r"[a-z0-9-]{1,64}"
-_PROJECT_PAGE = re.compile(rf"/organizations/{_SLUG}/projects/{_SLUG}(?:/consent)?")
-_SCAN_PAGE = re.compile(rf"/organizations/{_SLUG}/scans/[a-z0-9_]{{1,64}}")
-_ORGANIZATION_PAGE = re.compile(rf"/organizations/{_SLUG}(?:/delete|/github|/repositories)?")
-_REPOSITORY_PAGE = re.compile(rf"/organizations/{_SLUG}/repositories/[a-z0-9_]{{1,64}}(?:/disconnect)?")
+# A page or download of an organization, such as /organizations/acme/projects/shop/settings or …/findings.csv.
+_ORGANIZATION_PAGE = re.compile(rf"/organizations/{_SLUG}(?:/[a-z0-9_-]{{1,64}}){{0,4}}(?:\.[a-z]{{1,8}})?")
+# The link of an invitation's email.
+_INVITATION_PAGE = re.compile(r"/invitations/[a-z0-9_]{1,64}")
 _DEVICE_PAGE = re.compile(r"/device\?user_code=[A-Za-z]{4}-?[A-Za-z]{4}")
 
 
@@ -44,6 +55,7 @@ class SignInOff(NotFound):
 class SignInLost(InvalidPayload):
     """The sign-in was started in another browser, or has expired."""
 
+    title = "This sign-in has expired"
     message = "This sign-in wasn't started in this browser, or took longer than ten minutes. Start again."
 
     def __init__(self) -> None:
@@ -51,6 +63,7 @@ class SignInLost(InvalidPayload):
 
 
 class SignInCanceled(InvalidPayload):
+    title = "You aren't signed in"
     message = "The sign-in wasn't completed. You can try again."
 
     def __init__(self, reason: str) -> None:
@@ -63,6 +76,14 @@ class SignInRedirect(NamedTuple):
     url: str
     purpose: str
     note: str
+
+
+class SignedIn(NamedTuple):
+    """A new session: its secret, whose it is, and the page to redirect to."""
+
+    secret: str
+    user_id: str
+    return_to: str
 
 
 _providers: dict[tuple[str, str | None], "Provider"] = {}
@@ -93,10 +114,8 @@ def begin_sign_in(return_to: str | None) -> SignInRedirect:
     return SignInRedirect(url, _note_purpose(state), _seal_note(key, state, until, own_page(return_to)))
 
 
-def finish_sign_in(
-    state: str, code: str, issuer: str | None, note_of: Callable[[str], str], address: str
-) -> tuple[str, str]:
-    """Completes a sign-in. Returns the secret of the new session and the page to redirect to.
+def finish_sign_in(state: str, code: str, issuer: str | None, note_of: Callable[[str], str], address: str) -> SignedIn:
+    """Completes a sign-in, and returns the new session.
 
     `note_of` returns the browser's note by purpose. `address` is the browser's IP address, for the list of sessions.
 
@@ -111,7 +130,7 @@ def finish_sign_in(
     claims = provider.redeem(client_id, _callback(), code, _verifier(key, state), _nonce(key, state))
     profile = accounts.sign_in(claims)
     try:
-        return sessions.create(profile.user_id, address or None), return_to
+        return SignedIn(sessions.create(profile.user_id, address or None), profile.user_id, return_to)
     except users.UnknownUser:
         raise SignInRejected(details=[], reason="the account was deleted during the sign-in") from None
 
@@ -132,7 +151,7 @@ def provider_sign_out_url() -> str | None:
 
 def own_page(target: str | None) -> str:
     """Returns the target if it is a dashboard page, or else `/`, which prevents open redirects."""
-    patterns = (_DEVICE_PAGE, _PROJECT_PAGE, _SCAN_PAGE, _ORGANIZATION_PAGE, _REPOSITORY_PAGE)
+    patterns = (_DEVICE_PAGE, _INVITATION_PAGE, _ORGANIZATION_PAGE)
     if target is not None and (target in _PAGES or any(pattern.fullmatch(target) for pattern in patterns)):
         return target
     return "/"

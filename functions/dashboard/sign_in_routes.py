@@ -27,23 +27,23 @@ async def finish_sign_in(
     purpose = sign_in.note_purpose(state or "")
     if error is not None or code is None or state is None or purpose is None:
         raise sign_in.SignInCanceled((error or "incomplete")[:100])
-    secret, return_to = sign_in.finish_sign_in(
+    signed_in = sign_in.finish_sign_in(
         state, code, iss, lambda purpose: session.cookies.get(web_session.cookie_name(purpose), ""), session.address
     )
     # Revokes the browser's previous session, if any.
     sessions.revoke(session.secret)
-    signed_in = web_session.cookie("session", secret, sessions.LIFE_SECONDS)
-    return redirect(address(return_to), [signed_in, web_session.cookie(purpose, "", 0)])
+    cookies = web_session.session_cookies(signed_in.secret, signed_in.user_id, sessions.LIFE_SECONDS)
+    return redirect(address(signed_in.return_to), [*cookies, web_session.cookie(purpose, "", 0)])
 
 
 @router.post("/sign-out", operation_id="signOut")
 async def sign_out(session: Submits) -> Response:
     """Revokes the session, both as a cookie and as a bearer token."""
     sessions.revoke(session.secret)
-    return redirect(address("/signed-out"), [web_session.cookie("session", "", 0)])
+    return redirect(address("/signed-out"), web_session.ended_cookies())
 
 
 @router.get("/signed-out", operation_id="showSignedOut")
-async def show_signed_out(session: SignsIn) -> Response:
-    """Confirms the sign-out and links to the sign-out of the provider."""
-    return page("signed_out", session, provider=sign_in.provider_sign_out_url())
+async def show_signed_out(session: SignsIn, done: Text = None) -> Response:
+    """Confirms the sign-out or the deletion of the account, and links to the sign-out of the provider."""
+    return page("signed_out", session, provider=sign_in.provider_sign_out_url(), is_deleted=done == "deleted")

@@ -12,6 +12,7 @@ from fastapi import Response
 from pydantic import BaseModel
 
 from controlplane.core.errors import ApiError, InvalidPayload, summarize
+from controlplane.http.callers import Caller
 from controlplane.http.forms import MAX_FORM_BYTES, parse_pairs
 
 MEDIA_TYPE = "application/x-www-form-urlencoded"
@@ -60,7 +61,7 @@ class OAuthForm:
         fields = content.model_dump(by_alias=False, exclude_none=True)
         return Response(json.dumps(fields), 200, _HEADERS)
 
-    def failure(self, error: ApiError) -> Response:
+    def failure(self, error: ApiError, caller: Caller) -> Response:  # noqa: ARG002
         """Returns `{error, error_description}` with status 400, or with the error's own status if it is in `_KEPT`."""
         status = error.status if error.status in _KEPT else 400
         fields = {"error": _error(error), "error_description": _describe(error)}

@@ -143,7 +143,7 @@ class Token(Wire):
     access_token: str = Field(
         description="Send it as the bearer token.", examples=["assent_at_4fT9wQz2LmX7bKc1RgN8vYpH5sJd3AaU0eWi"]
     )
-    token_type: Literal["Bearer"] = Field("Bearer", description="The type of the access token.", examples=["Bearer"])
+    token_type: str = Field("Bearer", description="The type of the access token.", examples=["Bearer"])
     expires_in: int = Field(ge=0, description="Seconds until the access token expires.", examples=[3600])
     refresh_token: str = Field(
         description="The token for the next refresh. Works once, within 30 days.", examples=[_EXAMPLE_REFRESH]

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from controlplane.core import clock
 from controlplane.core.observability import logger
+from controlplane.queues import messages
 from controlplane.queues.worker import Rejected
 from controlplane.store import advisories, vendors
 from controlplane.store.inbox_items import Discovery, Evidence, RuntimeVendor
@@ -45,7 +46,8 @@ def _record_detection(message: RuntimeVendorDetection) -> None:
             evidence=tuple(Evidence(f"A page that loads {message.domain}", url) for url in message.seen_on),
             observed_at=observed_at,
             before_consent=message.before_consent,
-        )
+        ),
+        messages.dispatch,
     )
 
 
@@ -71,7 +73,8 @@ def _publish_advisory(message: Advisory) -> None:
             description=message.description,
             remediation=message.remediation,
             references=message.references,
-        )
+        ),
+        messages.dispatch,
     )
 
 

@@ -1,5 +1,8 @@
 """Installations and repositories: what they are called now, and whether our App still has access to them."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from controlplane.github import client, installations
 from controlplane.github.errors import AccessLost, InvalidName, RepositoryGone
 from controlplane.github.installations import GrantedRepository
@@ -20,8 +23,10 @@ def find_connected(event: HostEvent) -> list[RepositoryItem]:
     return [it for it in connected if it.hosted_id == event.hosted_id and it.access_lost_at is None]
 
 
-def refresh(event: HostEvent) -> None:
+def refresh(event: HostEvent, catch_up: Callable[[RepositoryItem], None] | None = None) -> None:
     """Reads the installation's repositories from GitHub, and stores what has changed.
+
+    catch_up: called with each repository that our App has access to again, before that is stored.
 
     A repository that was transferred is no longer among them. Its new owner has another installation, whose consent we
     don't have, so it has to be connected again. Raises the errors of `github`.
@@ -40,7 +45,10 @@ def refresh(event: HostEvent) -> None:
         if found is None:
             hosted_repositories.lose_access(repository)
         else:
-            hosted_repositories.describe(repository.repository_id, _hosted(repository, found))
+            hosted = _hosted(repository, found)
+            if catch_up is not None and repository.access_lost_at is not None:
+                catch_up(replace(repository, owner=hosted.owner, name=hosted.name))
+            hosted_repositories.describe(repository.repository_id, hosted)
 
 
 def _find(

@@ -1,52 +1,40 @@
 """Retries of messages that GitHub doesn't let us process: for a day, which is longer than the queue retries.
 
-A message that is delivered for the last time is written to the outbox, and the sweeper sends it again. If GitHub limits
-the requests of an installation, its other messages wait too, and those of other installations don't.
+A message that is delivered for the last time is sent again by the sweeper. If GitHub limits the requests of an
+installation, its other messages wait too, and those of other installations don't.
 """
 
 from collections.abc import Callable
 
 from controlplane.core import clock
 from controlplane.github import errors as host
-from controlplane.queues import messages
-from controlplane.queues.messages import HostEvent, Queue, ReportPullRequest
-from controlplane.queues.worker import LeftToSweep, Postponed, Rejected, is_last_delivery
-from controlplane.store import host_limits, outbox
+from controlplane.queues.host_requests import KEY_SECONDS, LIMITED, NO_KEY, within_limits
+from controlplane.queues.messages import HostEvent, ReportPullRequest
+from controlplane.queues.worker import Delayed, Postponed, Rejected, is_last_delivery
 
 _UNAVAILABLE_SECONDS = 60
-_KEY_SECONDS = 300
-_LIMITED = "rate limited by the code host"
 
 
 def persistently(message: HostEvent | ReportPullRequest, installation_id: int, process: Callable[[], None]) -> None:
     """Processes the message, and postpones it if GitHub limits requests, doesn't respond, or rejects our key.
 
-    Raises Postponed, LeftToSweep, and Rejected after the time until which the message is retried.
+    Raises Postponed, Delayed, and Rejected after the time until which the message is retried.
     """
     try:
-        _wait_for_limit(installation_id)
-        process()
+        with within_limits(installation_id):
+            process()
     except host.RateLimitedByHost as error:
-        host_limits.limit(installation_id, error.retry_after_seconds)
-        _postpone(message, error.retry_after_seconds, _LIMITED, error)
+        raise _until(message, Delayed(error.retry_after_seconds, LIMITED)) from error
     except host.HostUnavailable as error:
-        _postpone(message, _UNAVAILABLE_SECONDS, "code host unavailable", error)
+        raise _until(message, Postponed(_UNAVAILABLE_SECONDS, "code host unavailable")) from error
     except (host.AppKeyUnreadable, host.AppNotConfigured, host.Refused) as error:
-        _postpone(message, _KEY_SECONDS, "the App's key isn't accepted", error)
+        raise _until(message, Postponed(KEY_SECONDS, NO_KEY)) from error
     except Postponed as postponed:
-        _postpone(message, postponed.seconds, postponed.reason, postponed)
+        raise _until(message, postponed) from postponed
 
 
-def _wait_for_limit(installation_id: int) -> None:
-    """Raises Postponed while GitHub limits the installation's requests."""
-    if seconds := host_limits.seconds_left(installation_id):
-        raise Postponed(seconds, _LIMITED)
-
-
-def _postpone(message: HostEvent | ReportPullRequest, seconds: int, reason: str, cause: Exception) -> None:
+def _until(message: HostEvent | ReportPullRequest, later: Postponed | Delayed) -> Postponed | Delayed | Rejected:
+    """Returns what to raise: `later`, or that the message isn't retried anymore."""
     if clock.now() >= message.until:
-        raise Rejected(reason) from cause
-    if is_last_delivery():
-        outbox.write(messages.entry(Queue.GITHUB_EVENTS, message))
-        raise LeftToSweep(reason) from cause
-    raise Postponed(seconds, reason) from cause
+        return Rejected(later.reason)
+    return Delayed(later.seconds, later.reason) if is_last_delivery() else later

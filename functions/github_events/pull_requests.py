@@ -35,6 +35,23 @@ def follow(event: HostEvent) -> None:
         start_next(repository.repository_id)
 
 
+def scan_open(repository: RepositoryItem) -> None:
+    """Scans the head commits of all open pull requests that aren't scanned, or whose scan failed for want of access."""
+    links = _wanting(repository, 0)
+    if not links:
+        return
+    for found in reviews.connect(repository.installation_id).list_open_pull_requests(repository.owner, repository.name):
+        for link in links:
+            item = pull_requests.find(repository.repository_id, link.project_id, found.number)
+            _scan(repository, link, found, again=item is not None and _can_succeed_now(item))
+
+
+def _can_succeed_now(item: PullRequestItem) -> bool:
+    """Returns whether the pull request's scan failed, in a way that ends by itself."""
+    work = _find_work(item)
+    return work is not None and work.failure is not None and work.failure.code in failures.RETRY_SECONDS
+
+
 def run_again(event: HostEvent) -> None:
     """Scans a pull request again, whose check run a person has requested again. Raises the errors of `github`."""
     for repository in find_connected(event):
@@ -63,9 +80,14 @@ def _wanting(repository: RepositoryItem, number: int) -> list[Link]:
 
 def _is_being_scanned(item: PullRequestItem) -> bool:
     """Returns whether the pull request's scan hasn't ended."""
-    work_id = item.scan_id or item.request_id
-    work = reads.find_work(work_id) if work_id else None
+    work = _find_work(item)
     return work is None or work.is_open
+
+
+def _find_work(item: PullRequestItem) -> Work | None:
+    """Returns the pull request's scan, or the request for it."""
+    work_id = item.scan_id or item.request_id
+    return reads.find_work(work_id) if work_id else None
 
 
 def _scan(repository: RepositoryItem, link: Link, found: PullRequest, *, again: bool) -> None:

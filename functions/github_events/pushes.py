@@ -1,5 +1,7 @@
 """Pushes: a scan of the production branch, for links that want one."""
 
+from collections.abc import Iterator
+
 from controlplane.github import client
 from controlplane.github.errors import BranchGone
 from controlplane.queues.messages import HostEvent, ref_digest
@@ -14,11 +16,24 @@ from github_events.access import find_connected
 def follow(event: HostEvent) -> None:
     """Queues a scan for each link that wants one after a push to its branch. Raises the errors of `github`."""
     for repository in find_connected(event):
-        for link in repository.links:
-            branch = link.production_branch or repository.default_branch
-            if link.scan_on_push and branch is not None and ref_digest(f"refs/heads/{branch}") == event.ref:
+        for link, branch in _scanned_on_push(repository):
+            if ref_digest(f"refs/heads/{branch}") == event.ref:
                 _scan(repository, link, branch)
         start_next(repository.repository_id)
+
+
+def scan_newest(repository: RepositoryItem) -> None:
+    """Queues a scan for each link that wants one after pushes, unless its branch's head was scanned."""
+    for link, branch in _scanned_on_push(repository):
+        _scan(repository, link, branch)
+
+
+def _scanned_on_push(repository: RepositoryItem) -> Iterator[tuple[Link, str]]:
+    """Yields each link that wants a scan after a push, and its branch."""
+    for link in repository.links:
+        branch = link.production_branch or repository.default_branch
+        if link.scan_on_push and branch is not None:
+            yield link, branch
 
 
 def _scan(repository: RepositoryItem, link: Link, branch: str) -> None:

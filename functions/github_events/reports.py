@@ -47,7 +47,7 @@ def report(message: ReportPullRequest, repository: RepositoryItem) -> None:
     try:
         claimed = pull_requests.claim(key)
     except BeingReported as busy:
-        raise Postponed(busy.seconds, "another report is in progress") from None
+        raise Postponed(busy.seconds, "another report is in progress", may_end_sooner=True) from None
     if claimed is None:
         return
     claim, item = claimed
@@ -100,7 +100,7 @@ class _Report:
                     ).check_run_id
                 ),
             )
-            check = self._checks[sha] = {"id": run_id, "shown": "", "completed": False, "annotated": 0}
+            check = self._checks[sha] = {"id": run_id, "shown": "", "completed": False}
             self._record(checks=self._checks, creating=None)
         if check["shown"] == shown:
             return
@@ -113,14 +113,19 @@ class _Report:
         return found.check_run_id if found else None
 
     def _annotate(self, check: dict[str, Any], outcome: Outcome) -> None:
-        """Changes the check run. GitHub adds annotations to those that it has, so each is sent once."""
+        """Changes the check run. GitHub adds annotations to those that it has, so each is sent once.
+
+        GitHub's own count says where an interrupted report ended, also if the last request's response was lost.
+        """
+        added = 0
+        if outcome.annotations:
+            added = self._host.get_check_run(*self._names, check["id"]).annotations
         while True:
-            part = outcome.annotations[check["annotated"] : check["annotated"] + MOST_ANNOTATIONS]
+            part = outcome.annotations[added : added + MOST_ANNOTATIONS]
             self._host.update_check_run(*self._names, check["id"], outcome.state, part)
-            check["annotated"] += len(part)
-            if check["annotated"] >= len(outcome.annotations):
+            added += len(part)
+            if added >= len(outcome.annotations):
                 return
-            self._record(checks=self._checks)
 
     def _show_comment(self, text: str) -> None:
         body = f"<!-- {settings.service_brand}:{self._item.marker} -->\n{text}"

@@ -11,11 +11,12 @@ from controlplane.core.observability import describe, logger
 from controlplane.github.errors import AccessLost, InvalidName, Refused, RepositoryGone
 from controlplane.queues.messages import HostEvent, HostEventName, ReportPullRequest
 from controlplane.store import repositories
+from controlplane.store.repositories import RepositoryItem
 from github_events import access, issues, pull_requests, pushes, reports
 from github_events.persistence import persistently
 
 _RULES: dict[HostEventName, Callable[[HostEvent], None]] = {
-    "installation": access.refresh,
+    "installation": lambda event: access.refresh(event, _catch_up),
     "repository": access.refresh,
     "push": pushes.follow,
     "pull_request": pull_requests.follow,
@@ -27,7 +28,7 @@ _OUT_OF_REACH = (AccessLost, RepositoryGone, InvalidName, Refused)
 
 
 def process(message: HostEvent | ReportPullRequest) -> None:
-    """Does what follows from the event, or reports on a pull request. Raises Postponed, LeftToSweep, Rejected."""
+    """Does what follows from the event, or reports on a pull request. Raises Postponed, Delayed, Rejected."""
     if isinstance(message, HostEvent):
         event = message
         persistently(event, event.installation_id, lambda: _within_reach(lambda: _RULES[event.event](event)))
@@ -37,6 +38,12 @@ def process(message: HostEvent | ReportPullRequest) -> None:
     if repository is None:
         return
     persistently(report, repository.installation_id, lambda: _within_reach(lambda: reports.report(report, repository)))
+
+
+def _catch_up(repository: RepositoryItem) -> None:
+    """Scans what was pushed and opened while our App had no access: GitHub sent no events about it."""
+    pushes.scan_newest(repository)
+    pull_requests.scan_open(repository)
 
 
 def _within_reach(rule: Callable[[], None]) -> None:

@@ -10,10 +10,10 @@ from controlplane.http.app import ControlRouter
 from controlplane.http.envelope import Page
 from controlplane.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.http.responses import refuses
+from controlplane.rules import issues
 from controlplane.store import inbox, inbox_items, keys
 from controlplane.store.inbox_items import Status
-from inbox import service
-from inbox.schemas import InboxItem, InboxItemDetail, InboxItemUpdate
+from inbox.schemas import InboxItem, InboxItemDetail, InboxItemUpdate, IssueRequest
 
 router = ControlRouter(tags=["Inbox"])
 
@@ -63,22 +63,28 @@ async def update_inbox_item(access: ChangesItem, body: InboxItemUpdate) -> Inbox
 @router.post(
     "/v1/inbox/{itemId}/github-issue",
     operation_id="createGithubIssue",
-    summary="Open an issue for a finding",
+    summary="Open or link an issue for a finding",
     status_code=201,
-    response_description="The item with its issue, opened now or earlier.",
+    response_description="The item with its issue, opened or linked now or earlier.",
 )
 @refuses(
-    service.NotACodeFinding,
-    service.FindingsLocked,
-    service.RepositoryNotLinked,
-    service.CreationPending,
-    service.CreationRefused,
+    issues.NotACodeFinding,
+    issues.FindingsLocked,
+    issues.RepositoryNotLinked,
+    issues.HasAnotherIssue,
+    issues.CreationPending,
+    issues.CreationRefused,
+    issues.LinkRefused,
 )
-async def create_github_issue(access: OpensIssue) -> InboxItem:
-    """Opens a GitHub issue for a code finding in the finding's repository. Takes no body.
+async def create_github_issue(access: OpensIssue, body: IssueRequest | None = None) -> InboxItem:
+    """Opens a GitHub issue for a code finding in the finding's repository. Needs no body.
 
     A finding has one issue: if it was opened before, the item is returned with that `githubIssue`. An error whose
     `details.status` is `creation_pending` means that the outcome isn't known yet. Retry later: a retry never opens a
     second issue. `creation_refused` means that GitHub rejected the issue, for the reason in `details.reason`.
+
+    With `existingIssue`, that issue is linked to the finding, and none is opened. Several findings can have the same
+    issue. `link_refused` means that the repository has no such issue, or that it is a pull request.
     """
-    return InboxItem.of(await service.open_issue(access.resource, access.user_id))
+    existing = None if body is None else body.existing_issue
+    return InboxItem.of(await issues.open_issue(access.resource, access.user_id, existing))

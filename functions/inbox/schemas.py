@@ -2,11 +2,13 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic_core import PydanticCustomError
 
 from controlplane.http.code_fixes import FindingConfidence, Fix
 from controlplane.http.envelope import Wire
 from controlplane.http.vendor_decisions import AppliedDecision
+from controlplane.rules.issues import ISSUE_INVALID
 from controlplane.store import inbox_items
 from controlplane.store.inbox_items import Priority, Source, Status
 
@@ -15,6 +17,19 @@ _DATE_TIME: dict[str, Any] = {"format": "date-time"}
 _URI: dict[str, Any] = {"format": "uri"}
 
 Reason = Annotated[str, Field(max_length=1_000)]
+IssueNumber = Annotated[int, Field(ge=1, strict=True)]
+IssueText = Annotated[str, Field(min_length=1, max_length=500)]
+
+
+def _in_one_problem(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+    """Describes what is wrong with the issue once, instead of for each type that the field accepts."""
+    try:
+        return validate(value)
+    except ValidationError:
+        raise PydanticCustomError("issue_invalid", ISSUE_INVALID) from None
+
+
+Issue = Annotated[IssueNumber | IssueText, WrapValidator(_in_one_problem)]
 
 
 class InboxItemUpdate(Wire):
@@ -34,8 +49,21 @@ class InboxItemUpdate(Wire):
     )
 
 
+class IssueRequest(Wire):
+    """The issue to link. Without `existingIssue`, an issue is opened."""
+
+    # An unknown field could be a misspelled one, for which an issue would be opened.
+    model_config = ConfigDict(extra="forbid")
+
+    existing_issue: Issue | None = Field(
+        None,
+        description="The number of an issue in the finding's repository, or the URL of its page.",
+        examples=[42],
+    )
+
+
 class GithubIssue(Wire):
-    """The GitHub issue that was opened for a finding."""
+    """The GitHub issue that was opened for a finding, or linked to it."""
 
     number: int = Field(description="The issue's number in the repository.", ge=1, examples=[42])
     url: str = Field(
@@ -82,7 +110,7 @@ class InboxItem(Wire):
         description="The project that the finding concerns.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"]
     )
     repository_name: str | None = Field(description="The repository of a code finding.", examples=["shop"])
-    github_issue: GithubIssue | None = Field(description="The issue that was opened for the finding.")
+    github_issue: GithubIssue | None = Field(description="The issue that was opened for the finding, or linked to it.")
     runtime_vendor: RuntimeVendor | None = Field(description="The vendor to decide about, for a runtime finding.")
     updated_at: str = Field(
         description="The time of the last change.", json_schema_extra=_DATE_TIME, examples=["2026-03-04T05:06:07.000Z"]

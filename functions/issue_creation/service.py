@@ -1,12 +1,14 @@
-"""The rules of `issue_creation`: when to create an issue at the code host, and when only to search for one.
+"""The rules of `issue_creation`: when to create an issue at the code host, and when only to search for or look up one.
 
 The create request is sent once for each transition of an attempt to `sending`. The outcome is read from the response
 or, without one, from the list of issues. The list lags: an issue may be missing from it for ten minutes.
 `store.issue_attempts` describes the life cycle.
 """
 
+from urllib.parse import urlsplit
+
 from controlplane.core import clock
-from controlplane.core.ids import InboxItemId, RepositoryId
+from controlplane.core.ids import InboxItemId
 from controlplane.core.observability import logger
 from controlplane.github import client as code_host
 from controlplane.github.client import CodeHost, Issue
@@ -15,12 +17,14 @@ from controlplane.github.errors import (
     CodeHostError,
     HostUnavailable,
     InvalidName,
+    IssueGone,
     OutcomeUnknown,
     RateLimitedByHost,
     Refused,
     RepositoryGone,
 )
-from controlplane.queues.worker import Postponed, Rejected
+from controlplane.queues.host_requests import LIMITED, within_limits
+from controlplane.queues.worker import Delayed, Postponed, Rejected
 from controlplane.store import issue_attempts, repositories
 from controlplane.store.inbox_items import GithubIssue, InboxItem
 from controlplane.store.issue_attempts import UNSETTLED_SECONDS, AttemptChanged, AttemptItem, IssueExists
@@ -35,12 +39,19 @@ _RETRY_SECONDS = 30
 _REDELIVERED_WITHIN_SECONDS = 600
 # Reasons by response status of the create request, for those without an exception class.
 _REASONS = {410: "issues-disabled", 422: "text-refused"}
+# Why an existing issue can't be linked.
+_REFUSALS: dict[type[CodeHostError], str] = {
+    IssueGone: "issue-not-found",
+    RepositoryGone: "repository-gone",
+    InvalidName: "repository-gone",
+}
 
 
 def settle_attempt(item_id: InboxItemId) -> None:
-    """Creates the issue of the item's attempt, or finds out whether it was created. Does nothing without an attempt.
+    """Creates the issue of the item's attempt, or finds out whether it was created, or links the existing one.
 
-    Raises Postponed if the outcome is still unknown, or if the code host is unavailable or limits requests.
+    Does nothing without an attempt. Raises Postponed if the outcome is still unknown or the code host is unavailable,
+    and Delayed while the code host limits requests.
     """
     progress = issue_attempts.find_progress(item_id)
     if progress is None or progress.attempt is None:
@@ -48,33 +59,75 @@ def settle_attempt(item_id: InboxItemId) -> None:
     item, attempt = progress.item, progress.attempt
     repository = repositories.find_repository(item.repository_id) if item.repository_id else None
     try:
-        if attempt.state == "sending":
-            issue = _find_issue(attempt, repository)
-            if issue is not None:
-                _record(attempt, issue, item.repository_id)
-                return
-            attempt = _require_retryable(attempt)
         if repository is None:
-            issue_attempts.refuse(attempt, "repository-not-connected")
-        else:
-            _create_issue(item, attempt, repository)
+            _settle(item, attempt, None)
+            return
+        with within_limits(repository.installation_id):
+            _settle(item, attempt, repository)
+    except RateLimitedByHost as limit:
+        seconds = limit.retry_after_seconds
+        issue_attempts.put_off(attempt, seconds + _REDELIVERED_WITHIN_SECONDS)
+        raise Delayed(seconds, LIMITED) from limit
     except AttemptChanged:
         # Another worker took over the attempt, or a user ended it. Either way, there is nothing left to do.
         logger.info("attempt changed concurrently", extra={"itemId": item_id})
+
+
+def _settle(item: InboxItem, attempt: AttemptItem, repository: RepositoryItem | None) -> None:
+    """Raises AttemptChanged, Postponed, Rejected, and RateLimitedByHost."""
+    if attempt.state == "sending":
+        issue = _find_issue(attempt, repository)
+        if issue is not None:
+            _record(attempt, issue, item)
+            return
+        attempt = _require_retryable(attempt)
+    if repository is None:
+        issue_attempts.refuse(attempt, "repository-not-connected")
+    elif attempt.existing is not None:
+        _link_issue(item, attempt, attempt.existing, repository)
+    else:
+        _create_issue(item, attempt, repository)
+
+
+# The issue exists
+
+
+def _link_issue(item: InboxItem, attempt: AttemptItem, number: int, repository: RepositoryItem) -> None:
+    """Records the issue, or why it can't be. Raises AttemptChanged, Postponed, Rejected, and RateLimitedByHost."""
+    try:
+        issue = _connect(repository).get_issue(repository.owner, repository.name, number)
+    except RateLimitedByHost:
+        raise
+    except HostUnavailable as failure:
+        raise Postponed(_RETRY_SECONDS, "the code host does not answer") from failure
+    except (IssueGone, RepositoryGone, InvalidName, AccessLost, Refused) as failure:
+        issue_attempts.refuse(attempt, _REFUSALS.get(type(failure), "access-lost"))
+        return
+    # An issue that was transferred is found in its new repository.
+    is_here = (
+        urlsplit(issue.url).path.lower().endswith(f"/{repository.owner}/{repository.name}/issues/{number}".lower())
+    )
+    if issue.is_pull_request:
+        issue_attempts.refuse(attempt, "is-pull-request")
+    elif is_here:
+        _record(attempt, issue, item)
+    else:
+        issue_attempts.refuse(attempt, "issue-not-found")
 
 
 # The request was sent, and its outcome is unknown
 
 
 def _find_issue(attempt: AttemptItem, repository: RepositoryItem | None) -> Issue | None:
-    """Returns the attempt's issue, or None if the code host doesn't list it yet. Raises Postponed."""
+    """Returns the attempt's issue, or None if the code host doesn't list it yet.
+
+    Raises Postponed and RateLimitedByHost.
+    """
     if repository is None:
         return None
     try:
         listed = _connect(repository).list_issues_since(repository.owner, repository.name, attempt.sent_at or 0)
         return next((issue for issue in listed if text.has_marker(issue.body, attempt.marker)), None)
-    except RateLimitedByHost as limit:
-        raise Postponed(limit.retry_after_seconds, "the code host limits requests") from limit
     except (RepositoryGone, AccessLost, Refused, InvalidName):
         return None  # the list is inaccessible, so no issue can be recorded; resending will return the reason
     except HostUnavailable as failure:
@@ -94,7 +147,10 @@ def _require_retryable(attempt: AttemptItem) -> AttemptItem:
 
 
 def _create_issue(item: InboxItem, attempt: AttemptItem, repository: RepositoryItem) -> None:
-    """Sends the create request, once, and stores its outcome. Raises AttemptChanged, Postponed, Rejected."""
+    """Sends the create request, once, and stores its outcome.
+
+    Raises AttemptChanged, Postponed, Rejected, and RateLimitedByHost.
+    """
     host = _connect(repository)
     title, body = text.compose(item, attempt.marker)
     sending = issue_attempts.start_sending(attempt)
@@ -110,7 +166,7 @@ def _create_issue(item: InboxItem, attempt: AttemptItem, repository: RepositoryI
         issue_attempts.refuse(sending, _REASONS.get(failure.status, f"status-{failure.status}"))
     except RateLimitedByHost as limit:
         issue_attempts.retry_later(sending, limit.retry_after_seconds + _REDELIVERED_WITHIN_SECONDS)
-        raise Postponed(limit.retry_after_seconds, "the code host limits requests") from limit
+        raise
     except HostUnavailable as failure:
         issue_attempts.retry_later(sending, _REDELIVERED_WITHIN_SECONDS)
         raise Postponed(_RETRY_SECONDS, "the code host is not reached") from failure
@@ -119,7 +175,7 @@ def _create_issue(item: InboxItem, attempt: AttemptItem, repository: RepositoryI
         issue_attempts.retry_later(sending, _REDELIVERED_WITHIN_SECONDS)
         raise
     else:
-        _record(sending, issue, item.repository_id)
+        _record(sending, issue, item)
 
 
 def _connect(repository: RepositoryItem) -> CodeHost:
@@ -130,10 +186,10 @@ def _seconds_to_next_search(age_seconds: int) -> int:
     return next(moment for moment in _SEARCHES_AT_SECONDS if moment > age_seconds) - age_seconds
 
 
-def _record(attempt: AttemptItem, issue: Issue, repository_id: RepositoryId | None) -> None:
-    opened = GithubIssue(issue.number, issue.url, issue.created_at)
+def _record(attempt: AttemptItem, issue: Issue, item: InboxItem) -> None:
+    opened = GithubIssue(issue.number, issue.url, issue.created_at, "open" if issue.is_open else "closed")
     try:
-        issue_attempts.complete(attempt.item_id, attempt.marker, opened, repository_id)
+        issue_attempts.complete(attempt.item_id, attempt.marker, opened, item.repository_id, item.path)
     except IssueExists:
         logger.info("issue already recorded", extra={"itemId": attempt.item_id})
     except AttemptChanged as failure:

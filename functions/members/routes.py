@@ -10,10 +10,10 @@ from controlplane.http.envelope import Answer, Page
 from controlplane.http.idempotency import IdempotencyKey, idempotent
 from controlplane.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.http.responses import refuses
-from controlplane.store import invitations, keys, members
+from controlplane.rules import members as rules
+from controlplane.store import invitations, keys, members, resends
 from controlplane.store.invitation_items import InvitationItem
 from controlplane.store.organizations import MemberItem
-from members import service
 from members.schemas import (
     DeletedInvitation,
     DeletedMember,
@@ -39,7 +39,7 @@ INVITATION = Resource("invitationId", InvitationId, keys.invitation, InvitationI
 ReadsMembers = Annotated[Access[None], Requires("members.read", organization="query")]
 WritesMember = Annotated[Access[MemberItem], Requires("members.write", role="admin", resource=MEMBER, user_token=True)]
 Invites = Annotated[Access[None], Requires("members.write", role="admin", organization="query", user_token=True)]
-CancelsInvitation = Annotated[
+ChangesInvitation = Annotated[
     Access[InvitationItem], Requires("members.write", role="admin", resource=INVITATION, user_token=True)
 ]
 
@@ -71,24 +71,24 @@ async def list_members(access: ReadsMembers, limit: Limit = 50, cursor: Cursor =
 
 
 @router.patch("/v1/members/{memberId}", operation_id="updateMember", summary="Change a member's role")
-@refuses(service.OwnerRequired, members.LastOwner, members.OwnsTooMany)
+@refuses(rules.OwnerRequired, members.LastOwner, members.OwnsTooMany)
 async def update_member(access: WritesMember, body: MemberUpdate) -> UpdatedMember:
     """Changes a member's role.
 
     Only an owner can grant the role `owner` or change the role of an owner. The last owner can't be demoted.
     """
-    updated = service.update_member(access.user_id, access.membership, access.resource, body.role)
+    updated = rules.update_member(access.user_id, access.membership, access.resource, body.role)
     return UpdatedMember(updated=updated)
 
 
 @router.delete("/v1/members/{memberId}", operation_id="deleteMember", summary="Remove a member")
-@refuses(service.OwnerRequired, service.OwnMembership, members.LastOwner)
+@refuses(rules.OwnerRequired, rules.OwnMembership, members.LastOwner)
 async def delete_member(access: WritesMember) -> DeletedMember:
     """Removes a member from the organization.
 
     Only an owner can remove an owner. You can't remove yourself, and the last owner can't be removed.
     """
-    service.delete_member(access.user_id, access.membership, access.resource)
+    rules.delete_member(access.user_id, access.membership, access.resource)
     return DeletedMember(deleted=True)
 
 
@@ -105,7 +105,7 @@ async def list_invitations(access: ReadsMembers, limit: Limit = 50, cursor: Curs
 
 @router.post("/v1/invitations", operation_id="createInvitation", summary="Invite someone", status_code=201)
 @refuses(
-    service.OwnerRequired,
+    rules.OwnerRequired,
     invitations.AlreadyMember,
     invitations.AlreadyInvited,
     invitations.TooManyInvitations,
@@ -116,8 +116,9 @@ async def create_invitation(
 ) -> Answer[Invitation]:
     """Invites an email address to the organization. The invitation expires after seven days.
 
-    Only an owner can invite an owner. To accept, the person signs in to the dashboard with that address. An address
-    can have one pending invitation per organization. To send another, cancel the pending one.
+    Only an owner can invite an owner. The person gets an email if this deployment sends emails. To accept, the person
+    signs in to the dashboard with that address. An address can have one pending invitation per organization. To send
+    another, cancel the pending one.
     """
     return idempotent(
         access,
@@ -125,13 +126,27 @@ async def create_invitation(
         idempotency_key,
         body,
         lambda legs: _invitation(
-            service.create_invitation(access.user_id, access.membership, body.email, body.role, legs)
+            rules.create_invitation(access.user_id, access.membership, body.email, body.role, legs)
         ),
     )
 
 
 @router.delete("/v1/invitations/{invitationId}", operation_id="deleteInvitation", summary="Cancel an invitation")
-async def delete_invitation(access: CancelsInvitation) -> DeletedInvitation:
+async def delete_invitation(access: ChangesInvitation) -> DeletedInvitation:
     """Cancels a pending invitation. It can no longer be accepted."""
     invitations.delete_invitation(access.resource, access.user_id, "admin")
     return DeletedInvitation(deleted=True)
+
+
+@router.post(
+    "/v1/invitations/{invitationId}/resend", operation_id="resendInvitation", summary="Send an invitation again"
+)
+@refuses(rules.OwnerRequired, resends.ResentTooOften)
+async def resend_invitation(access: ChangesInvitation) -> Invitation:
+    """Renews a pending invitation for seven days from now, and sends its email again.
+
+    Earlier emails and links stay valid. An invitation can be sent again three times a day, and be renewed up to 28 days
+    after its creation. If this deployment sends no emails, the invitation is only renewed: send the person the link to
+    the dashboard's invitations. Only an owner can send the invitation of an owner again.
+    """
+    return _invitation(rules.resend_invitation(access.user_id, access.membership, access.resource.invitation_id))

@@ -1,6 +1,6 @@
 """Request and response models of `members`."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
@@ -100,16 +100,14 @@ class Invitation(Wire):
         json_schema_extra={"format": "email"},
     )
     role: Role = Field(description="The role granted on acceptance.", examples=["member"])
-    status: Literal["pending"] = Field(
-        description="Always `pending`: other invitations aren't returned.", examples=["pending"]
-    )
+    status: str = Field(description="Always `pending`: other invitations aren't returned.", examples=["pending"])
     created_at: str = Field(
         description="The time the invitation was created.",
         examples=["2026-03-04T05:06:07.000Z"],
         json_schema_extra={"format": "date-time"},
     )
     expires_at: str = Field(
-        description="The time the invitation expires, seven days after its creation.",
+        description="The time the invitation expires, seven days after it was created or sent again.",
         examples=["2026-03-11T05:06:07.000Z"],
         json_schema_extra={"format": "date-time"},
     )

@@ -7,6 +7,7 @@ from controlplane.http.app import ControlRouter
 from controlplane.http.envelope import Answer, Page
 from controlplane.http.idempotency import IdempotencyKey, idempotent
 from controlplane.http.responses import refuses
+from controlplane.rules import organizations as rules
 from controlplane.store.organizations import Membership, OwnsTooMany, SlugTaken
 from organizations import service
 from organizations.schemas import (
@@ -61,7 +62,7 @@ async def create_organization(
         "createOrganization",
         idempotency_key,
         body,
-        lambda legs: _organization(service.create_organization(access.user_id, body.name, body.slug, legs)),
+        lambda legs: _organization(rules.create_organization(access.user_id, body.name, body.slug, legs)),
     )
 
 

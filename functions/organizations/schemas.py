@@ -4,6 +4,7 @@ from pydantic import Field
 
 from controlplane.core.naming import Name
 from controlplane.http.envelope import Wire
+from controlplane.rules.organizations import SLUG_LONGEST, SLUG_PATTERN, SLUG_SHORTEST
 from controlplane.store.organizations import Role
 
 
@@ -15,9 +16,9 @@ class OrganizationCreate(Wire):
     )
     slug: str | None = Field(
         None,
-        min_length=3,
-        max_length=20,
-        pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$",
+        min_length=SLUG_SHORTEST,
+        max_length=SLUG_LONGEST,
+        pattern=SLUG_PATTERN,
         description="Lowercase letters, digits, and single hyphens between them. Derived from the name if omitted.",
         examples=["acme-shops"],
     )

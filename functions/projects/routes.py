@@ -5,6 +5,7 @@ from typing import Annotated
 
 from fastapi import Path
 
+from controlplane.core.errors import Forbidden
 from controlplane.core.ids import ProjectId
 from controlplane.http.access import Access, Requires, Resource
 from controlplane.http.app import ControlRouter
@@ -12,10 +13,12 @@ from controlplane.http.envelope import Answer, Page
 from controlplane.http.idempotency import IdempotencyKey, idempotent
 from controlplane.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.http.responses import refuses
+from controlplane.rules import projects as rules
+from controlplane.rules import vendor_decisions
 from controlplane.store import keys, projects, vendors, websites
+from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.table import Leg
-from controlplane.store.vendors import VendorState
 from projects import service
 from projects.schemas import (
     CreatedProject,
@@ -54,20 +57,18 @@ VendorId = Annotated[
     ),
 ]
 
-_STATES: dict[str, VendorState] = {"approve": "approved", "ignore": "ignored"}
-
 
 @router.get("/v1/projects", operation_id="listProjects", summary="List projects")
 async def list_projects(access: ListsProjects, limit: Limit = 50, cursor: Cursor = None) -> Page[ListedProject]:
     """Lists the organization's projects, newest first."""
     codec = CursorCodec(cursor, "listProjects", access.organization_id)
     page, plan = access.read_with_plan(lambda: projects.list_projects(access.organization_id, limit, codec.after))
-    listed = [ListedProject.of(access.membership, project.served_on(plan)) for project in page.projects]
+    listed = [ListedProject.row(access.membership, project.served_on(plan)) for project in page.projects]
     return Page(listed, codec.cursor(page.next_sk))
 
 
 @router.post("/v1/projects", operation_id="createProject", summary="Create a project", status_code=201)
-@refuses(service.UnsupportedRegion, service.UnusableOrigin, projects.BrandingNotIncluded, projects.ProjectLimitReached)
+@refuses(rules.UnsupportedRegion, rules.UnusableOrigin, projects.BrandingNotIncluded, projects.ProjectLimitReached)
 async def create_project(
     access: CreatesProject, body: ProjectCreate, idempotency_key: IdempotencyKey = None
 ) -> Answer[CreatedProject | ListedProject]:
@@ -83,14 +84,17 @@ async def create_project(
     shape = ListedProject if body.is_older_shape else CreatedProject
 
     def create(legs: Mapping[str, Leg]) -> CreatedProject | ListedProject:
-        project = projects.create_project(
-            access.organization_id,
-            draft.name,
-            region=draft.region,
-            addresses=draft.addresses,
-            branding=draft.branding,
-            extra_legs=legs,
-        )
+        try:
+            project = projects.create_project(
+                access.organization_id,
+                draft.name,
+                region=draft.region,
+                addresses=draft.addresses,
+                branding=draft.branding,
+                extra_legs=legs,
+            )
+        except UnknownOrganization:
+            raise Forbidden from None  # it was deleted after the caller's membership was read
         return shape.of(access.membership, project)
 
     return idempotent(access, "createProject", idempotency_key, body, create)
@@ -103,7 +107,7 @@ async def get_project(access: ReadsProject) -> Project:
 
 
 @router.patch("/v1/projects/{projectId}", operation_id="updateProject", summary="Change a project")
-@refuses(service.UnusableOrigin, projects.BrandingNotIncluded, websites.WebsiteRemovalNeedsAdmin, service.NoConsent)
+@refuses(rules.UnusableOrigin, projects.BrandingNotIncluded, websites.WebsiteRemovalNeedsAdmin, rules.NoConsent)
 async def update_project(access: ChangesProject, body: ProjectUpdate) -> ListedProject:
     """Changes the name, description, websites, or consent settings. Omitted fields keep their values.
 
@@ -123,7 +127,7 @@ async def update_project(access: ChangesProject, body: ProjectUpdate) -> ListedP
 @router.delete("/v1/projects/{projectId}", operation_id="deleteProject", summary="Delete a project")
 async def delete_project(access: DeletesOfProject) -> DeletedProject:
     """Deletes a project, with its consent instance, its websites and their audits, and its vendors."""
-    project = projects.delete_project(access.resource)
+    project = projects.delete_project(access.resource, access.principal.user_id)
     return DeletedProject(
         deleted=True,
         project_id=project.project_id,
@@ -135,11 +139,11 @@ async def delete_project(access: DeletesOfProject) -> DeletedProject:
 @router.get(
     "/v1/projects/{projectId}/consent", operation_id="getProjectConsent", summary="Get a project's consent instance"
 )
-@refuses(service.NoConsent)
+@refuses(rules.NoConsent)
 async def get_project_consent(access: ReadsProject) -> ListedConsent:
     """Returns the project's consent instance in the older shape."""
     project = access.resource.served_on(access.plan)
-    return ListedConsent.of(access.membership, project, service.get_consent(project))
+    return ListedConsent.of(access.membership, project, rules.get_consent(project))
 
 
 @router.delete(
@@ -154,7 +158,8 @@ async def delete_website(access: DeletesOfProject, website_id: WebsiteId) -> Del
     The audits that use the website are deleted along with their schedules. Their past runs are kept. The last consent
     entry can't be deleted, even if there are audited websites that aren't consent entries.
     """
-    return DeletedWebsite(website_id=website_id, deleted_audits=projects.delete_website(access.resource, website_id))
+    deleted_audits = projects.delete_website(access.resource, website_id, access.principal.user_id)
+    return DeletedWebsite(website_id=website_id, deleted_audits=deleted_audits)
 
 
 @router.get("/v1/projects/{projectId}/vendors", operation_id="listVendors", summary="List the vendors of a project")
@@ -177,11 +182,11 @@ async def decide_vendor(access: DecidesVendor, vendor_id: VendorId, body: Vendor
 
     Later scans keep the decision. You can decide before any scan has found the vendor; `inboxItemId` is then null.
     """
-    state = _STATES[body.decision]
+    decided = vendor_decisions.decide(access.resource, vendor_id, body.decision, access.user_id)
     return VendorDecision(
-        inbox_item_id=vendors.decide_vendor(access.resource, vendor_id, state, access.user_id),
+        inbox_item_id=decided.finding_id,
         project_id=access.resource.project_id,
-        review_state=vendors.REVIEWS[state],
-        state=state,
+        review_state=decided.review_state,
+        state=decided.state,
         vendor_id=vendor_id,
     )

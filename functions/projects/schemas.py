@@ -13,13 +13,12 @@ from controlplane.core.regions import REGIONS
 from controlplane.core.settings import settings
 from controlplane.core.urls import consent_runtime_url, project_page
 from controlplane.http.deprecations import CONSENT_ORIGINS, OLDER_PROJECT
-from controlplane.http.envelope import Wire
+from controlplane.http.envelope import Row, Wire
 from controlplane.http.fields import OptionalUrl, OrganizationId, OrganizationSlug, ProjectId, Timestamp, Url
+from controlplane.rules.projects import BRANDINGS, MAX_DESCRIPTION
 from controlplane.store.organizations import Membership
 from controlplane.store.project_items import NO_BRANDING, AddressKind, ConsentItem, ProjectItem, WebsiteItem
 from controlplane.store.websites import MAX_WEBSITES
-
-BRANDINGS = (settings.service_brand, settings.library_brand, NO_BRANDING)
 
 
 def _known(branding: str) -> str:
@@ -39,15 +38,6 @@ _ORIGIN_FORMS = (
 _BRANDING = f"The branding of the banner. `{NO_BRANDING}` needs a plan that includes `removeBranding`."
 
 
-# JSON Schema for the fields that can't be combined with `trustedOrigins`.
-_WITHIN_CONSENT: dict[str, Any] = {"properties": {"consent": {"required": ["trustedOrigins"]}}}
-_TWO_LISTS: dict[str, Any] = {"not": {"required": ["websites", "consent"], **_WITHIN_CONSENT}}
-_TWO_SHAPES: list[dict[str, Any]] = [
-    {"not": {"required": ["organizationId", "websites"]}},
-    {"not": {"required": ["organizationId", "consent"], **_WITHIN_CONSENT}},
-]
-
-
 class ConsentCreate(Wire):
     """The settings of a new consent instance."""
 
@@ -61,14 +51,12 @@ class ConsentCreate(Wire):
 
 
 class ProjectCreate(Wire):
-    """A project to create. The older shape has `organizationId` and `trustedOrigins` instead of `websites`."""
+    """A project to create, with its addresses in `websites` or in `consent.trustedOrigins`, not in both.
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "dependentRequired": {"trustedOrigins": ["organizationId"]},
-            "allOf": [_TWO_LISTS, *_TWO_SHAPES],
-        }
-    )
+    The older shape has `organizationId` and `trustedOrigins` instead. A body that mixes both shapes is rejected.
+    """
+
+    model_config = ConfigDict(json_schema_extra={"dependentRequired": {"trustedOrigins": ["organizationId"]}})
 
     name: Name = Field(
         description="The project's name. Determines the slug and the name of the consent instance.", examples=["Shop"]
@@ -103,15 +91,16 @@ class ConsentUpdate(Wire):
 
 
 class ProjectUpdate(Wire):
-    """Changes to a project. At least one field is required. Omitted fields keep their values."""
+    """Changes to a project: at least one field. Omitted fields keep their values.
 
-    model_config = ConfigDict(json_schema_extra=_TWO_LISTS)
+    The addresses are in `websites` or in `consent.trustedOrigins`, not in both.
+    """
 
     project_name: Name = Field(
         default_factory=str, description="The new name. Also regenerates the slug.", examples=["Shop"]
     )
     description: str | None = Field(
-        None, description="The new description; null removes it.", max_length=512, examples=["The web shop"]
+        None, description="The new description; null removes it.", max_length=MAX_DESCRIPTION, examples=["The web shop"]
     )
     websites: SomeAddresses = Field(
         default_factory=list,
@@ -191,16 +180,20 @@ class ListedConsent(Wire):
 
     @classmethod
     def of(cls, organization: Membership, project: ProjectItem, consent: ConsentItem) -> Self:
-        return cls(
-            instance_id=consent.instance_id,
-            instance_slug=consent.slug,
-            instance_name=consent.name,
-            trusted_origins=project.trusted_origins,
-            branding=consent.branding,
-            backend_url=consent_runtime_url(consent.instance_id),
-            dashboard_url=project_page(organization.slug, project.slug) + "/consent",
-            backend_version=settings.consent_runtime_version,
-        )
+        return cls.model_validate(cls.row(organization, project, consent))
+
+    @staticmethod
+    def row(organization: Membership, project: ProjectItem, consent: ConsentItem) -> Row:
+        return {
+            "instanceId": consent.instance_id,
+            "instanceSlug": consent.slug,
+            "instanceName": consent.name,
+            "trustedOrigins": project.trusted_origins,
+            "branding": consent.branding,
+            "backendURL": consent_runtime_url(consent.instance_id),
+            "dashboardURL": project_page(organization.slug, project.slug) + "/consent",
+            "backendVersion": settings.consent_runtime_version,
+        }
 
 
 class Consent(Wire):
@@ -231,10 +224,10 @@ class Products(Wire):
 
     consent: ListedConsent | None = Field(description="The consent instance.")
 
-    @classmethod
-    def of(cls, organization: Membership, project: ProjectItem) -> Self:
+    @staticmethod
+    def row(organization: Membership, project: ProjectItem) -> Row:
         consent = project.consent
-        return cls(consent=ListedConsent.of(organization, project, consent) if consent else None)
+        return {"consent": ListedConsent.row(organization, project, consent) if consent else None}
 
 
 class ListedProject(Wire):
@@ -251,16 +244,20 @@ class ListedProject(Wire):
 
     @classmethod
     def of(cls, organization: Membership, project: ProjectItem) -> Self:
-        return cls(
-            project_id=project.project_id,
-            project_slug=project.slug,
-            project_name=project.name,
-            description=project.description,
-            organization_id=organization.organization_id,
-            organization_slug=organization.slug,
-            dashboard_url=project_page(organization.slug, project.slug),
-            products=Products.of(organization, project),
-        )
+        return cls.model_validate(cls.row(organization, project))
+
+    @staticmethod
+    def row(organization: Membership, project: ProjectItem) -> Row:
+        return {
+            "projectId": project.project_id,
+            "projectSlug": project.slug,
+            "projectName": project.name,
+            "description": project.description,
+            "organizationId": organization.organization_id,
+            "organizationSlug": organization.slug,
+            "dashboardURL": project_page(organization.slug, project.slug),
+            "products": Products.row(organization, project),
+        }
 
 
 class CreatedProject(Wire):
@@ -315,7 +312,7 @@ class Project(CreatedProject):
             project_slug=project.slug,
             project_name=project.name,
             dashboard_url_older=project_page(organization.slug, project.slug),
-            products=Products.of(organization, project),
+            products=Products.row(organization, project),
             region=project.region,
             created_at=project.created_at,
             **more,

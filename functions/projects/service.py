@@ -1,41 +1,13 @@
-"""Business rules of `projects`: input validation, and the role needed to remove websites."""
+"""Business rules of `projects`: converts the shapes of its bodies. `controlplane.rules.projects` has the rules."""
 
-from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from controlplane.core.errors import ApiError, InvalidPayload, NotFound, Problems, summarize
-from controlplane.core.regions import REGIONS
-from controlplane.store import projects
+from controlplane.core.errors import InvalidPayload
+from controlplane.rules import projects as rules
 from controlplane.store.organizations import Role
-from controlplane.store.project_items import Address, AddressKind, ConsentItem, ProjectItem
+from controlplane.store.project_items import Address, ProjectItem
 from controlplane.store.projects import ProjectChange
-from projects.origins import InvalidOrigin, parse_origin
 from projects.schemas import ProjectCreate, ProjectUpdate
-
-
-class UnsupportedRegion(ApiError):
-    code = "INVALID_REGION"
-    message = "There is no such region. GET /v1/regions lists them."
-
-    def __init__(self) -> None:
-        super().__init__(details=[{"code": "invalid_region", "message": self.message, "path": ["region"]}])
-
-
-class UnusableOrigin(ApiError):
-    """A website address is invalid. `details` has the path and reason of each, the message the first."""
-
-    code = "INVALID_ORIGIN"
-
-    def __init__(self, path: list[str], reasons: Mapping[int, str]) -> None:
-        details: Problems = [
-            {"code": "invalid_origin", "message": reason, "path": [*path, str(position)]}
-            for position, reason in reasons.items()
-        ]
-        super().__init__(summarize(details), details=details)
-
-
-class NoConsent(NotFound):
-    message = "This project has no consent instance."
 
 
 class Draft(NamedTuple):
@@ -65,16 +37,8 @@ def read_draft(body: ProjectCreate) -> Draft:
                 path, "A body with organizationId or trustedOrigins has its origins in trustedOrigins."
             )
         path, listed = ["trustedOrigins"], body.trusted_origins
-    if body.region not in REGIONS:
-        raise UnsupportedRegion
-    return Draft(body.name, body.region, _parse(path, listed), consent.branding)
-
-
-def get_consent(project: ProjectItem) -> ConsentItem:
-    """Returns the project's consent instance. Raises NoConsent."""
-    if project.consent is None:
-        raise NoConsent
-    return project.consent
+    rules.require_region(body.region)
+    return Draft(body.name, body.region, rules.parse_addresses(path, listed), consent.branding)
 
 
 class Change(NamedTuple):
@@ -97,9 +61,9 @@ def read_change(body: ProjectUpdate) -> Change:
     if "websites" in given:
         if "trusted_origins" in consent.model_fields_set:
             raise _contradiction(["consent", "trustedOrigins"], "Send websites alone; every website loads consent.")
-        change["websites"] = _parse(["websites"], body.websites)
+        change["websites"] = rules.parse_addresses(["websites"], body.websites)
     elif "trusted_origins" in consent.model_fields_set:
-        change["trusted_origins"] = _parse(["consent", "trustedOrigins"], consent.trusted_origins)
+        change["trusted_origins"] = rules.parse_addresses(["consent", "trustedOrigins"], consent.trusted_origins)
     if not change:
         raise InvalidPayload.at([], "Name at least one thing to change.", "empty")
     return Change(change, "consent" in given)
@@ -112,25 +76,9 @@ def update_project(project: ProjectItem, role: Role, change: Change) -> ProjectI
     UnknownProject if the project was deleted.
     """
     if change.of_consent:
-        get_consent(project)
-    return projects.update_project(project, change.fields, may_remove_websites=role != "member")
+        rules.get_consent(project)
+    return rules.update_project(project, role, change.fields)
 
 
 def _contradiction(path: list[str], message: str) -> InvalidPayload:
     return InvalidPayload.at(path, message, "contradiction")
-
-
-def _parse(path: list[str], listed: Sequence[str]) -> list[Address]:
-    """Returns the addresses in their stored form, in order and without duplicates. Raises UnusableOrigin."""
-    kinds: dict[str, AddressKind] = {}
-    reasons: dict[int, str] = {}
-    for position, text in enumerate(listed):
-        try:
-            origin = parse_origin(text)
-        except InvalidOrigin as error:
-            reasons[position] = error.reason
-        else:
-            kinds[origin.origin] = origin.kind
-    if reasons:
-        raise UnusableOrigin(path, reasons)
-    return [Address(origin, kind) for origin, kind in kinds.items()]

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
+from controlplane.core import consent_code
 from controlplane.store.inbox_items import Fix
 from controlplane.store.scans.inventories import Inventory
 from scan_execution.analysis import Finding
@@ -89,59 +90,20 @@ def _with_c15t(vendor: Vendor, technologies: Collection[str]) -> Fix:
         else f"{{ id: '{vendor.id}', src: 'https://{_host(vendor)}/…', category: '{category}' }}"
     )
     imports = [f"import {{ {script.partition('(')[0]} }} from '@c15t/scripts/{helper['module']}';"] if helper else []
+    options = [
+        "mode: 'offline', // or 'hosted' with a backendURL, which also keeps a record of the choices",
+        f"consentCategories: ['necessary', '{category}'],",
+        f"scripts: [{script}],",
+    ]
     if "nextjs" in technologies:
-        package, language, code = "@c15t/nextjs", "tsx", _provider("@c15t/nextjs", imports, category, script)
+        package, language, code = "@c15t/nextjs", "tsx", consent_code.provider("@c15t/nextjs", options, imports)
     elif _REACT & set(technologies):
-        package, language, code = "@c15t/react", "tsx", _provider("@c15t/react", imports, category, script)
+        package, language, code = "@c15t/react", "tsx", consent_code.provider("@c15t/react", options, imports)
     else:
-        package, language, code = "c15t", "ts", _runtime(imports, category, script)
+        package, language, code = "c15t", "ts", consent_code.runtime(options, imports)
     packages = (f"{package}@^{c15t['checked']}", *((f"@c15t/scripts@^{c15t['checked']}",) if helper else ()))
     summary = f"c15t {c15t['checked']} loads {vendor.name} after consent. Remove the code that loads it today."
     return Fix(summary, language, code, packages)
-
-
-def _provider(package: str, imports: list[str], category: str, script: str) -> str:
-    client = ["'use client';", ""] if package == "@c15t/nextjs" else []
-    return "\n".join([
-        *client,
-        f"import {{ ConsentBanner, ConsentDialog, ConsentManagerProvider }} from '{package}';",
-        *imports,
-        "import type { ReactNode } from 'react';",
-        "",
-        "// Wrap the application in it.",
-        "export function Consent({ children }: { children: ReactNode }) {",
-        "  return (",
-        "    <ConsentManagerProvider",
-        "      options={{",
-        "        mode: 'offline', // or 'hosted' with a backendURL, which also keeps a record of the choices",
-        f"        consentCategories: ['necessary', '{category}'],",
-        f"        scripts: [{script}],",
-        "      }}",
-        "    >",
-        "      <ConsentBanner />",
-        "      <ConsentDialog />",
-        "      {children}",
-        "    </ConsentManagerProvider>",
-        "  );",
-        "}",
-    ])  # fmt: skip
-
-
-def _runtime(imports: list[str], category: str, script: str) -> str:
-    return "\n".join([
-        "import { getOrCreateConsentRuntime } from 'c15t';",
-        *imports,
-        "",
-        "const { consentStore } = getOrCreateConsentRuntime({",
-        "  mode: 'offline', // or 'hosted' with a backendURL, which also keeps a record of the choices",
-        f"  consentCategories: ['necessary', '{category}'],",
-        f"  scripts: [{script}],",
-        "});",
-        "",
-        "// Your banner's buttons:",
-        "export const accept = () => consentStore.getState().saveConsents('all');",
-        "export const refuse = () => consentStore.getState().saveConsents('necessary');",
-    ])  # fmt: skip
 
 
 def _with_api(vendor: Vendor) -> Fix:

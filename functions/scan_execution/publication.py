@@ -3,10 +3,12 @@
 Every step can be repeated: a worker that takes over after a crash does the same again, with the same result.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
+from controlplane.queues.messages import dispatch
 from controlplane.store import inbox, repositories, vendors
 from controlplane.store.inbox_items import Discovery, LockedFindings, Resolution
 from controlplane.store.leases import Lease
@@ -18,18 +20,19 @@ from controlplane.store.scans.resolutions import publish_late
 from scan_execution import decisions, identities
 from scan_execution.analysis import Analysis, Finding
 from scan_execution.analysis.files import is_analyzed
+from scan_execution.baseline import MOST_ISSUES, read_baseline
 from scan_execution.decisions import Decisions
 from scan_execution.fixes import Project, fix_for
 from scan_execution.identities import Sight
 
-# Only the most urgent issues are kept: projects with more should fix these first.
-MOST_ISSUES = 500
 
-
-def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: frozenset[str], project: Project) -> int:
-    """Stores and publishes the findings, and resolves earlier ones. Returns the number of issues. Raises LeaseLost.
+def publish_findings(
+    scan: ScanItem, lease: Lease, result: Analysis, unread: frozenset[str], project: Project
+) -> ScanItem:
+    """Stores and publishes the findings, and resolves earlier ones. Raises LeaseLost.
 
     unread: the files that weren't given to the analysis. project: decides which fixes fit.
+    Returns the scan with its number of issues, also by priority, and with its comparison if there is an earlier scan.
     """
     sight = sight_of(scan, result, unread)
     history = list_history(scan.repository_id)
@@ -40,22 +43,29 @@ def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: fro
         fingerprint: identities.found_again(scan, finding, fingerprint, history.get(fingerprint), sight.linked)
         for finding, fingerprint in identified
     }
-    issues = [to_issue(scan, finding, current[fingerprint], project) for finding, fingerprint in identified]
+    baseline = read_baseline(scan)
+    known = baseline.known(scan, history)
+    issues = [
+        replace(to_issue(scan, finding, current[it], project), is_new=baseline.scan is not None and it not in known)
+        for finding, it in identified
+    ]
     kept = issues[:MOST_ISSUES]
     recorded = history.keys() | {issue.fingerprint for issue in kept}
     put_history(
         lease, [it for it in current.values() if it.fingerprint in recorded and it != history.get(it.fingerprint)]
     )
     findings.put_findings(scan.scan_id, lease.attempt, kept)
-    visible = replace(scan, issue_count=len(kept)).visible_count
+    scan = replace(scan, issue_count=len(kept), priority_counts=Counter(issue.priority for issue in kept))
+    visible = scan.visible_count
     decided = decisions_of(scan)
-    for issue in kept[:visible]:
-        inbox.publish_finding(discovery_of(scan, issue, decided, lease.attempt))
+    inbox.publish_findings([discovery_of(scan, issue, decided, lease.attempt) for issue in kept[:visible]], dispatch)
     new = _refresh_hidden([(issue, discovery_of(scan, issue, decided, lease.attempt)) for issue in issues[visible:]])
     _resolve_missing(scan, lease, sight, {**history, **current}, found=current)
     announce_locked(scan, len(new & {issue.fingerprint for issue in kept}), lease.attempt)
     findings.delete_attempts_before(scan.scan_id, lease.attempt)
-    return len(kept)
+    if baseline.scan is None:
+        return scan
+    return replace(scan, comparison=baseline.compare(current.keys(), sight, sum(issue.is_new for issue in kept)))
 
 
 def sight_of(scan: ScanItem, result: Analysis, unread: frozenset[str]) -> Sight:
@@ -90,7 +100,7 @@ def _refresh_hidden(hidden: Sequence[tuple[FindingItem, Discovery]]) -> set[str]
             if not discovery.settled:
                 new.add(finding.fingerprint)
         elif item.status == "resolved" or (item.status == "open" and discovery.settled):
-            inbox.refresh_status(discovery)
+            inbox.refresh_status(discovery, dispatch)
     return new
 
 
@@ -108,7 +118,7 @@ def _resolve_missing(
     ]
     put_history(lease, [*gone, *elsewhere])
     earlier = [it for it in history.values() if it.unsettled]
-    resolutions.resolve_gone(scan, lease, [*gone, *earlier])
+    resolutions.resolve_gone(scan, lease, [*gone, *earlier], dispatch)
 
 
 def _with_paths(items: Sequence[HistoryItem]) -> list[HistoryItem]:
@@ -169,19 +179,19 @@ def announce_locked(scan: ScanItem, new_count: int, attempt: int) -> None:
     """
     notice = _notice(scan, new_count)._replace(attempt=attempt)
     if scan.access == "locked" and new_count:
-        inbox.publish_finding(notice)
+        inbox.publish_findings([notice], dispatch)
         return
     reason = f"Scan {scan.scan_id} has no new locked findings."
-    inbox.withdraw(notice.item_id, Resolution(scan.scan_id, scan.created_at, reason, attempt))
+    inbox.withdraw(notice.item_id, Resolution(scan.scan_id, scan.created_at, reason, attempt), dispatch)
 
 
 def publish_unlocked(scan: ScanItem) -> None:
     """Publishes all findings of the unlocked scan, and resolves the item that announced them."""
     decided = decisions_of(scan)
-    for finding in findings.list_findings(scan.scan_id, scan.findings_attempt, scan.visible_count):
-        publish_late(discovery_of(scan, finding, decided), scan, finding.fingerprint)
+    readable = findings.list_findings(scan.scan_id, scan.findings_attempt, scan.visible_count)
+    publish_late(scan, {it.fingerprint: discovery_of(scan, it, decided) for it in readable}, dispatch)
     reason = f"The findings of scan {scan.scan_id} were unlocked."
-    inbox.withdraw(_notice(scan, 0).item_id, Resolution(scan.scan_id, scan.created_at, reason))
+    inbox.withdraw(_notice(scan, 0).item_id, Resolution(scan.scan_id, scan.created_at, reason), dispatch)
 
 
 def _notice(scan: ScanItem, new_count: int) -> Discovery:

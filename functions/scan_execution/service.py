@@ -74,13 +74,10 @@ def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int
     with stages.run("publish"):
         scan = reports.with_paid_access(replace(scan, rules_version=analysis.rules_version()))
         project = Project.of(inventory)
-        if scan.cause.pull_request_number is None:
-            issue_count = publish_findings(scan, lease, result, unpacked.unread, project)
-        else:
-            issue_count, comparison = compare(scan, lease, result, unpacked.unread, project)
-            scan = replace(scan, comparison=comparison)
+        store = publish_findings if scan.cause.pull_request_number is None else compare
+        scan = store(scan, lease, result, unpacked.unread, project)
     coverage = Coverage(unpacked.files, result.files_analyzed, dict(skipped), _kinds(result, listing))
-    _complete(scan, lease, len(result.findings), issue_count, coverage)
+    _complete(scan, lease, len(result.findings), coverage)
 
 
 def _kinds(result: analysis.Analysis, listing: Listing) -> tuple[CoveredKind, ...]:
@@ -90,20 +87,22 @@ def _kinds(result: analysis.Analysis, listing: Listing) -> tuple[CoveredKind, ..
     return tuple(sorted(covered, key=lambda it: (-it.analyzed_files - it.unassessed_files, it.name)))
 
 
-def _complete(scan: ScanItem, lease: Lease, finding_count: int, issue_count: int, coverage: Coverage) -> None:
+def _complete(scan: ScanItem, lease: Lease, finding_count: int, coverage: Coverage) -> None:
     """Completes the scan. Publishes its other findings first if its report was paid for in the meantime."""
-    number = scan.cause.pull_request_number
+    issue_count, number = scan.issue_count or 0, scan.cause.pull_request_number
     if number is not None:
         report = report_entry(scan.repository_id, scan.project_id, number)
-        execution.complete_scan(scan, lease, finding_count, issue_count, coverage, report=report)
+        execution.complete_scan(
+            scan, lease, finding_count, issue_count, coverage, report=report, announce=messages.dispatch
+        )
         messages.dispatch(report)
         return
     try:
-        execution.complete_scan(scan, lease, finding_count, issue_count, coverage)
+        execution.complete_scan(scan, lease, finding_count, issue_count, coverage, announce=messages.dispatch)
     except execution.ReportPaid:
         scan = scan.as_unlocked()
-        publish_unlocked(replace(scan, findings_attempt=lease.attempt, issue_count=issue_count))
-        execution.complete_scan(scan, lease, finding_count, issue_count, coverage)
+        publish_unlocked(replace(scan, findings_attempt=lease.attempt))
+        execution.complete_scan(scan, lease, finding_count, issue_count, coverage, announce=messages.dispatch)
 
 
 def _find_repository(scan: ScanItem) -> RepositoryItem:
@@ -128,7 +127,7 @@ def _fetch(
         stored_files=settings.scan_stored_files,
         file_bytes=settings.scan_file_bytes,
     )
-    with code_host_errors():
+    with code_host_errors(repository.installation_id):
         host = connect_host(repository.installation_id)
         pieces = host.stream_tarball(
             repository.owner, repository.name, scan.head_commit_sha, limit_bytes=settings.scan_archive_bytes

@@ -12,7 +12,7 @@ from controlplane.store.leases import Lease
 from controlplane.store.scans import execution
 from controlplane.store.scans.inventories import Inventory
 from controlplane.store.scans.items import ScanItem, Stage
-from scan_execution.analysis.report import USES, Answer, Examine, Request
+from scan_execution.analysis.report import ANOTHER_LOOK, Answer, Examine, Request
 
 # Each report is a write to the scan and its three indexes.
 SECONDS_BETWEEN_REPORTS: Final = 5.0
@@ -55,7 +55,7 @@ class Stages:
             reported_at = clock.monotonic()
             for answer in examine(requests, deadline):
                 yield answer
-                done += not answer[0].language.startswith(USES)
+                done += not answer[0].language.startswith(ANOTHER_LOOK)
                 if clock.monotonic() - reported_at >= SECONDS_BETWEEN_REPORTS:
                     reported_at = clock.monotonic()
                     files = done, max(done, total)

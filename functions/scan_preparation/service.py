@@ -54,7 +54,7 @@ def _find_target(subject: Subject | None, request: RequestItem, connect_host: Ca
     repository = subject.repository
     number = request.cause.pull_request_number
     if number is not None:
-        with code_host_errors():
+        with code_host_errors(repository.installation_id):
             host = connect_host(repository.installation_id)
             found = host.get_pull_request(repository.owner, repository.name, number)
         if not found.is_open:
@@ -63,7 +63,7 @@ def _find_target(subject: Subject | None, request: RequestItem, connect_host: Ca
     branch = link.production_branch or repository.default_branch
     if branch is None:
         raise PermanentFailure(_NO_BRANCH)
-    with code_host_errors():
+    with code_host_errors(repository.installation_id):
         host = connect_host(repository.installation_id)
         sha = host.get_branch_head(repository.owner, repository.name, branch)
     return Target(repository, link, branch, sha)

@@ -1,6 +1,7 @@
 """Routes of `system`: health, regions, the calling credential, and the documents that describe the service."""
 
 import json
+from functools import cache
 from typing import Annotated, Any
 
 from fastapi import Header, Path, Response
@@ -47,10 +48,15 @@ async def get_health() -> Health:
     return Health(ok=True, database=Database(ok=True))
 
 
+@cache
+def _regions() -> list[Region]:
+    return [Region(id=region, label=label) for region, label in REGIONS.items()]
+
+
 @router.get("/v1/regions", operation_id="listRegions", summary="List regions")
 async def list_regions() -> list[Region]:
     """Lists the regions in which a project can be created."""
-    return [Region(id=region, label=label) for region, label in REGIONS.items()]
+    return _regions()
 
 
 @router.get("/v1/me", operation_id="getMe", summary="Show the calling credential")

@@ -14,9 +14,9 @@ from starlette.responses import JSONResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 
 from controlplane.core import clock
-from local.github import installing, pages, review_pages, reviews, shapes
+from local.github import installing, pages, review_pages, review_shapes, reviews, shapes
 from local.github.call import API, Call, number
-from local.github.faults import Fault
+from local.github.faults import Fault, Quota
 from local.github.repositories import stable_id
 from local.github.setup import APP_ID
 from local.github.stand_in import PERMISSIONS, Denied, Recorded, StandIn
@@ -46,6 +46,7 @@ def create_app(stand_in: StandIn, webhooks: Webhooks | None = None) -> Starlette
         "GET /installation/repositories": _list_granted,
         "GET /repos/{owner}/{repo}/issues/{issue_number}": _get_issue,
         "GET /repos/{owner}/{repo}/pulls/{pull_number}": reviews.get_pull_request,
+        "GET /repos/{owner}/{repo}/pulls": reviews.list_pull_requests,
         "POST /repos/{owner}/{repo}/check-runs": reviews.create_check_run,
         "GET /repos/{owner}/{repo}/check-runs/{check_run_id}": reviews.get_check_run,
         "PATCH /repos/{owner}/{repo}/check-runs/{check_run_id}": reviews.update_check_run,
@@ -80,13 +81,33 @@ def _route(stand_in: StandIn, prefix: str, operation: str, endpoint: _Endpoint) 
 
 def _answer(call: Call, endpoint: _Endpoint) -> Response:
     renamed = call.stand_in.faults.renamed.get(f"{call.parameters.get('owner')}/{call.parameters.get('repo')}")
+    quota = _find_quota(call)
     try:
+        _spend(quota)
         response = _redirect(call, renamed) if renamed else endpoint(call)
     except Denied as denied:
         response = _problem(denied.message, denied.status)
+    if quota is not None:
+        response.headers["X-RateLimit-Remaining"] = str(quota.left)
+        response.headers["X-RateLimit-Reset"] = str(quota.resets_at)
     response.headers["Date"] = _http_date(clock.now())
     response.headers["X-GitHub-Request-Id"] = f"LOCAL:{stable_id(call.path):X}"
     return response
+
+
+def _find_quota(call: Call) -> Quota | None:
+    """Returns what the installation has left, if the request has its token and is counted."""
+    token = call.stand_in.find_token(call.authorization)
+    quota = call.stand_in.faults.quotas.get(stable_id(token.owner)) if token else None
+    return quota if quota is not None and quota.resets_at > clock.now() else None
+
+
+def _spend(quota: Quota | None) -> None:
+    if quota is None:
+        return
+    if quota.left == 0:
+        raise Denied(403, "API rate limit exceeded")
+    quota.left -= 1
 
 
 async def _fail(call: Call, endpoint: _Endpoint, fault: Fault) -> Response:
@@ -175,10 +196,14 @@ def _list_granted(call: Call) -> Response:
 
 def _get_issue(call: Call) -> Response:
     repository = call.repository("issues")
-    found = call.stand_in.issues.find(repository.owner, repository.name, number(call.parameters["issue_number"]))
-    if found is None:
+    wanted = number(call.parameters["issue_number"])
+    found = call.stand_in.issues.find(repository.owner, repository.name, wanted)
+    if found is not None:
+        return JSONResponse(shapes.issue(repository, found, call.address))
+    opened = call.stand_in.reviews.read(repository.owner, repository.name).find_pull_request(wanted)
+    if opened is None:
         raise Denied(404, "Not Found")
-    return JSONResponse(shapes.issue(repository, found, call.address))
+    return JSONResponse(review_shapes.as_issue(repository, opened, call.address))
 
 
 def _get_repository(call: Call) -> Response:

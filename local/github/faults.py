@@ -23,6 +23,14 @@ class Fault:
     cut_after_bytes: int | None = None
 
 
+@dataclass(slots=True)
+class Quota:
+    """The requests that an installation has left, and when their number is reset, in Unix seconds."""
+
+    left: int
+    resets_at: int
+
+
 class Faults:
     """The pending faults by operation ("POST /repos/{owner}/{repo}/issues"). Each affects one request, in order."""
 
@@ -44,6 +52,9 @@ class Faults:
 
         self.renamed: dict[str, str] = {}
         """Repositories (owner/name) that are called something else now."""
+
+        self.quotas: dict[int, Quota] = {}
+        """The quotas of installations. Without one, their requests aren't counted."""
 
         self._waiting: dict[str, deque[Fault]] = {}
         self._lock = threading.Lock()

@@ -3,12 +3,14 @@
 from typing import Any
 
 from local.github import shapes
+from local.github.issues import StoredIssue
 from local.github.pull_requests import CheckRun, Comment, PullRequest
 from local.github.repositories import GitRepository, stable_id
 from local.github.setup import APP_ID, APP_SLUG
 from local.github.shapes import Address
 
 _NOTHING = {
+    "active_lock_reason": None,
     "assignee": None,
     "auto_merge": None,
     "merge_commit_sha": None,
@@ -37,7 +39,7 @@ def pull_request(found: GitRepository, it: PullRequest, head: str, base: str, ad
         "title": it.title,
         "user": user,
         "body": None,
-        "labels": [],
+        **{name: [] for name in ("assignees", "labels", "requested_reviewers", "requested_teams")},
         "draft": False,
         "head": _end(found, it.fork or found.owner, it.head, head, address),
         "base": _end(found, found.owner, it.base, base, address),
@@ -71,6 +73,16 @@ def _end(found: GitRepository, owner: str, branch: str, sha: str, address: Addre
     }
 
 
+def as_issue(found: GitRepository, it: PullRequest, address: Address) -> dict[str, Any]:
+    """Returns the pull request as an issue: GitHub's API has each of them as one, too."""
+    made = int(found.created_seconds)
+    shown = shapes.issue(found, StoredIssue(it.number, it.title, None, (), made, made, it.state), address)
+    page = f"{address.repository_page(found)}/pull/{it.number}"
+    url = f"{address.repository_api(found)}/pulls/{it.number}"
+    links = {"diff_url": f"{page}.diff", "html_url": page, "patch_url": f"{page}.patch", "url": url}
+    return {**shown, "html_url": page, "pull_request": {**links, "merged_at": None}}
+
+
 def comment(found: GitRepository, it: Comment, address: Address) -> dict[str, Any]:
     url = f"{address.repository_api(found)}/issues/comments/{it.comment_id}"
     return {
@@ -97,10 +109,10 @@ def check_run(found: GitRepository, it: CheckRun, address: Address) -> dict[str,
         "external_id": it.external_id,
         "url": url,
         "html_url": f"{address.repository_page(found)}/runs/{it.check_run_id}",
-        "details_url": None,
+        "details_url": f"{address.repository_page(found)}/runs/{it.check_run_id}",
         "status": it.status,
         "conclusion": it.conclusion,
-        "started_at": None,
+        "started_at": shapes.moment(found.created_seconds),
         "completed_at": shapes.moment(found.created_seconds) if it.status == "completed" else None,
         "output": {
             "title": it.output.get("title"),

@@ -27,6 +27,14 @@ def get_pull_request(call: Call) -> Response:
     return JSONResponse(describe(call.address, repository, found))
 
 
+def list_pull_requests(call: Call) -> Response:
+    repository, state = call.repository("pull_requests"), call.query.get("state", "open")
+    size, page = min(100, number(call.query.get("per_page", "30"))), number(call.query.get("page", "1"))
+    stored = call.stand_in.reviews.read(repository.owner, repository.name).pull_requests
+    found = [it for it in sorted(stored, key=lambda it: -it.number) if state in ("all", it.state)]
+    return JSONResponse([describe(call.address, repository, it) for it in found[(page - 1) * size : page * size]])
+
+
 def describe(address: Any, repository: GitRepository, found: PullRequest) -> dict[str, Any]:
     """Returns the pull request as the API and events show it. Its head is also at `refs/pull/<number>/head`."""
     head = repository.find_commit(f"refs/pull/{found.number}/head")
@@ -40,20 +48,22 @@ def create_check_run(call: Call) -> Response:
     repository, sent = call.repository("checks", "write"), _checked(call.body)
     if not isinstance(sent.get("name"), str) or repository.find_commit(str(sent.get("head_sha"))) is None:
         raise Denied(422, "Validation Failed")
-    with call.stand_in.reviews.change(repository.owner, repository.name) as reviews:
-        run = reviews.put_check_run(None, sent)
-    if run is None:
-        raise Denied(404, "Not Found")
-    return JSONResponse(shapes.check_run(repository, run, call.address), 201)
+    return _put_check_run(call, repository, None, sent, 201)
 
 
 def update_check_run(call: Call) -> Response:
     repository, sent = call.repository("checks", "write"), _checked(call.body)
+    return _put_check_run(call, repository, number(call.parameters["check_run_id"]), sent, 200)
+
+
+def _put_check_run(
+    call: Call, repository: GitRepository, check_run_id: int | None, sent: dict[str, Any], status: int
+) -> Response:
     with call.stand_in.reviews.change(repository.owner, repository.name) as reviews:
-        run = reviews.put_check_run(number(call.parameters["check_run_id"]), sent)
+        run = reviews.put_check_run(check_run_id, sent)
     if run is None:
         raise Denied(404, "Not Found")
-    return JSONResponse(shapes.check_run(repository, run, call.address))
+    return JSONResponse(shapes.check_run(repository, run, call.address), status)
 
 
 def _checked(body: Any) -> dict[str, Any]:

@@ -11,7 +11,10 @@ from local.github.issues import StoredIssue
 from local.github.repositories import Commit, GitRepository, stable_id
 
 APP_SLUG = setup.APP_SLUG
+# What the App's webhook is subscribed to. Events of installations are always sent.
+EVENTS = ("check_run", "issues", "pull_request", "push", "repository")
 
+_REACTIONS = ("+1", "-1", "confused", "eyes", "heart", "hooray", "laugh", "rocket", "total_count")
 _REPOSITORY_LINKS = {
     "archive": "/{archive_format}{/ref}",
     "assignees": "/assignees{/user}",
@@ -125,6 +128,7 @@ def repository(found: GitRepository, address: Address) -> dict[str, Any]:
         "homepage": None,
         "language": None,
         "license": None,
+        "topics": [],
         "default_branch": found.default_branch(),
         "archived": False,
         "disabled": False,
@@ -180,6 +184,36 @@ def _commit(found: GitRepository, commit: Commit, address: Address) -> dict[str,
     }
 
 
+def push(found: GitRepository, branch: str, head: Commit, address: Address) -> dict[str, Any]:
+    """Returns what an event says about a push of one commit to the branch."""
+    url = f"{address.repository_page(found)}/commit/{head.sha}"
+    person = {"name": head.author, "email": head.email}
+    commit = {
+        "id": head.sha,
+        "tree_id": head.tree,
+        "distinct": True,
+        "message": head.message,
+        "timestamp": head.date,
+        "url": url,
+        "author": person,
+        "committer": person,
+        "added": [],
+        "modified": [],
+        "removed": [],
+    }
+    return {
+        "ref": f"refs/heads/{branch}",
+        "before": head.parents[0] if head.parents else "0" * 40,
+        "after": head.sha,
+        "base_ref": None,
+        "compare": url,
+        "commits": [commit],
+        "head_commit": commit,
+        "pusher": person,
+        **dict.fromkeys(("created", "deleted", "forced"), False),
+    }
+
+
 def issue(found: GitRepository, stored: StoredIssue, address: Address) -> dict[str, Any]:
     repository_url = address.repository_api(found)
     url = f"{repository_url}/issues/{stored.number}"
@@ -192,6 +226,8 @@ def issue(found: GitRepository, stored: StoredIssue, address: Address) -> dict[s
         "state": stored.state,
         "state_reason": None,
         "locked": False,
+        "active_lock_reason": None,
+        "reactions": {"url": f"{url}/reactions", **dict.fromkeys(_REACTIONS, 0)},
         "comments": 0,
         "user": account(f"{APP_SLUG}[bot]", address, "Bot"),
         "labels": [_label(name, repository_url) for name in stored.labels],
@@ -237,7 +273,7 @@ def app(app_id: int, permissions: dict[str, str], address: Address) -> dict[str,
         "created_at": moment(0),
         "updated_at": moment(0),
         "permissions": permissions,
-        "events": [],
+        "events": list(EVENTS),
     }
 
 

@@ -163,10 +163,13 @@ class StandIn:
 
     def check_token(self, authorization: str) -> Token:
         """Returns the installation token. Raises Denied if it doesn't exist or has expired."""
-        token = self._tokens.get(authorization.removeprefix("Bearer "))
+        token = self.find_token(authorization)
         if token is None or token.expires_seconds <= clock.now():
             raise Denied(401, "Bad credentials")
         return token
+
+    def find_token(self, authorization: str) -> Token | None:
+        return self._tokens.get(authorization.removeprefix("Bearer "))
 
     def get_repository(self, token: Token, owner: str, name: str, permission: str, level: str) -> GitRepository:
         """Returns the repository if the token has access to it. Raises Denied."""

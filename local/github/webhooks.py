@@ -36,8 +36,8 @@ class Webhooks:
 
     def __init__(self, stand_in: StandIn, url: str, secret: str) -> None:
         self._stand_in = stand_in
-        self._url = url
-        self._secret = secret
+        self.url = url
+        self.secret = secret
         self.sent: deque[Sent] = deque(maxlen=100)
         """The last deliveries, oldest first."""
 
@@ -48,12 +48,15 @@ class Webhooks:
         if head is not None and base is not None:
             shown = review_shapes.pull_request(repository, changed, head.sha, base.sha, address)
             content = {"action": action, "number": changed.number, "pull_request": shown}
+            if action == "synchronize":
+                content |= {"before": head.parents[0], "after": head.sha}
             self._send("pull_request", repository, content, address)
 
     def push(self, repository: GitRepository, branch: str, address: Address) -> None:
         """Sends that a branch was pushed to."""
         head = repository.find_commit(f"refs/heads/{branch}")
-        self._send("push", repository, {"ref": f"refs/heads/{branch}", "after": head.sha if head else None}, address)
+        if head is not None:
+            self._send("push", repository, shapes.push(repository, branch, head, address), address)
 
     def issue(self, repository: GitRepository, number: int, action: str, address: Address) -> None:
         """Sends that an issue was closed or reopened."""
@@ -84,7 +87,7 @@ class Webhooks:
             "User-Agent": "GitHub-Hookshot/local",
             "X-GitHub-Delivery": sent.delivery_id,
             "X-GitHub-Event": sent.event,
-            "X-Hub-Signature-256": f"sha256={hmac.digest(self._secret.encode(), sent.body, 'sha256').hex()}",
+            "X-Hub-Signature-256": f"sha256={hmac.digest(self.secret.encode(), sent.body, 'sha256').hex()}",
         }
         status = self._post(sent.body, headers)
         self.sent.append(Sent(sent.delivery_id, sent.event, sent.body, status))
@@ -93,7 +96,7 @@ class Webhooks:
     def _post(self, body: bytes, headers: dict[str, str]) -> int | None:
         try:
             response = urllib3.request(
-                "POST", self._url, body=body, headers=headers, timeout=_TIMEOUT_SECONDS, retries=False
+                "POST", self.url, body=body, headers=headers, timeout=_TIMEOUT_SECONDS, retries=False
             )
         except HTTPError as failure:
             _logger.warning("webhook not delivered: %s", type(failure).__name__)

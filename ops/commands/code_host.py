@@ -21,7 +21,7 @@ def check_app(
         ),
     ] = None,
 ) -> Result:
-    """Check that the App's id and private key match, and that the App has the required permissions.
+    """Check that the App's id and private key match, and that it has the required permissions and webhook events.
 
     With a repository, also checks that the App is installed there and that the owner granted the permissions.
     """
@@ -33,12 +33,13 @@ def check_app(
         "name": found.name,
         "url": found.html_url,
         "permissions": [f"{name} {level}" for name, level in sorted(found.permissions.items())],
+        "events": sorted(found.events),
     }
     if full_name is None:
         return Result(document)
     owner, _, name = full_name.partition("/")
+    code_host.check_permissions(owner, name)
     installed = code_host.find_repository(owner, name)
-    code_host.check_issues(installed)
     repository = installed.repository
     return Result(
         document

@@ -92,6 +92,22 @@ def list_attempts() -> Result:
     return Result(inbox.list_attempts())
 
 
+@command(issue_app, "index")
+def index_issues(
+    again: Annotated[
+        bool, typer.Option("--again", help="Start over, for instance after a rollback to an older release.")
+    ] = False,
+) -> Result:
+    """Make issues that an older release opened lead to their findings, which then say when an issue is closed.
+
+    Run it once, after every function runs the release with webhooks. It reads the whole table. If it is interrupted,
+    the next run resumes.
+    """
+    from ops import issue_backfill
+
+    return Result(issue_backfill.run(again=again))
+
+
 @command(issue_app, "reconcile")
 def reconcile(  # noqa: PLR0917 (Typer passes them by name)
     item: Item,

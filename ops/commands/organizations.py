@@ -24,10 +24,10 @@ def create_organization(
     """Create an organization with its first owner. Exit code 4 if the slug is taken."""
     from pydantic import ValidationError
 
+    from controlplane.rules.organizations import derive_slug, suggest_slugs
     from controlplane.store import organizations
     from ops.lookup import get_user, organization_document
     from organizations.schemas import OrganizationCreate
-    from organizations.service import derive_slug, suggest_slugs
 
     try:
         body = OrganizationCreate(name=name, slug=slug)

@@ -82,13 +82,14 @@ def export_user(user: User) -> Result:
     Reads the whole table. You can also pass the id of a deleted account, to see the records that still contain the id.
     """
     from controlplane.core import ids
+    from controlplane.rules.personal_data import Subject
     from ops import personal_data
     from ops.lookup import find_user
 
     profile = find_user(user)
     if profile is None and not ids.is_root(ids.USER, user):
         raise NotFound(f"There is no user {user}.")
-    subject = personal_data.Subject(profile.user_id if profile else user, profile.email if profile else None)
+    subject = Subject(profile.user_id if profile else user, profile.email if profile else None)
     return Result(personal_data.export(subject))
 
 

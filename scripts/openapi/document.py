@@ -13,7 +13,7 @@ from scripts.openapi.components import Components, header_name
 from scripts.openapi.documents import documents
 from scripts.openapi.examples import scopes_in_words
 from scripts.openapi.operations import finish
-from scripts.openapi.schemas import fixed_schemas
+from scripts.openapi.schemas import REFERENCE, enumerations, fixed_schemas
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,10 +27,10 @@ def apps() -> dict[str, Any]:
 def describe() -> str:
     """Returns the document as text. The output depends only on the routes."""
     components = Components(documents(texts.INFO))
-    components.schemas.add(fixed_schemas())
+    components.schemas.add(fixed_schemas(), sent=True)
     paths = _paths(components)
     links.add(paths, components.parameters)
-    document = {
+    document: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {**texts.INFO, "description": texts.ABOUT.replace("{deprecations}", deprecations.section())},
         "externalDocs": texts.REFERENCE,
@@ -39,6 +39,11 @@ def describe() -> str:
         "paths": paths,
         "components": _components(components),
     }
+    written = json.dumps(document)
+    for name in enumerations():
+        # Some are only sent, or only taken.
+        if f'"{REFERENCE}{name}"' not in written:
+            del document["components"]["schemas"][name]
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 

@@ -140,6 +140,25 @@ _DESCRIPTION = {
 }
 
 
+_SARIF = _object(
+    "A log in SARIF 2.1.0.",
+    {
+        **_addresses({"$schema": "The schema of the format."}),
+        **_strings({"version": "The version of the format."}),
+        "runs": {
+            "type": "array",
+            "items": {"type": "object"},
+            "description": "One run: the tool, its rules, and results.",
+        },
+    },
+)
+_SARIF_LOG = {
+    "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json",
+    "version": "2.1.0",
+    "runs": [{"tool": {"driver": {"name": "Assent", "rules": []}}, "results": []}],
+}
+
+
 def _described(info: dict[str, Any]) -> dict[str, Any]:
     summary = {name: info[name] for name in ("title", "version", "summary")}
     return {"openapi": "3.1.0", "info": summary, "paths": {}}
@@ -161,6 +180,7 @@ def documents(info: dict[str, Any]) -> dict[str, tuple[str, Schema, Any]]:
     found = {
         "getOpenapi": ("OpenApiDocument", _DESCRIPTION, _described(info)),
         "getAuthorizationServer": ("AuthorizationServerMetadata", _SERVER, service.describe_authorization_server()),
+        "getScanSarif": ("SarifLog", _SARIF, _SARIF_LOG),
         "getAgentFeedback": ("FeedbackDiscovery", _FEEDBACK, service.describe_feedback()),
     }
     return {

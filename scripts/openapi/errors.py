@@ -27,6 +27,7 @@ from controlplane.core.errors import (
 )
 from controlplane.http.access import Requires
 from controlplane.http.anonymous import Anonymous
+from controlplane.http.callers import Caller
 from controlplane.http.idempotency_errors import AnswerLost, KeyOfAnotherRequest, RequestInFlight
 from controlplane.http.reader import unknown_parameter
 from controlplane.http.responses import refusals_of
@@ -38,24 +39,27 @@ _SCAN = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _REPOSITORY = "rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 # Constructor arguments of the errors that describe the state they found, by group and class.
 _ARGUMENTS: dict[str, tuple[Any, ...]] = {
-    "code_audit.ScanNotCompleted": (SimpleNamespace(scan_id=_SCAN, status="running"),),
-    "code_audit.ScanWithoutResult": (SimpleNamespace(scan_id=_SCAN, status="failed"),),
-    "code_audit.UnlockRequired": (SimpleNamespace(scan_id=_SCAN, unlock_credits=50, locked_count=14),),
+    "scans.ScanNotCompleted": (SimpleNamespace(scan_id=_SCAN, status="running"),),
+    "scans.ScanWithoutResult": (SimpleNamespace(scan_id=_SCAN, status="failed"),),
+    "scans.UnlockRequired": (SimpleNamespace(scan_id=_SCAN, unlock_credits=50, locked_count=14),),
     "controlplane.RateLimited": (12,),
     "device_auth.InvalidScope": ("There is no scope of the name projects.",),
     "feedback.HourlyQuotaReached": (2_340,),
-    "inbox.CreationRefused": ("issues-disabled",),
-    "inbox.FindingsLocked": (_SCAN,),
-    "inbox.NotACodeFinding": ("runtime",),
-    "inbox.RepositoryNotLinked": (_REPOSITORY,),
     "inbox.StaleVersion": (SimpleNamespace(version="7b1e0c94a2d84f6f9d35c1e8b2a6f013", status="accepted"),),
     "invitations.AlreadyInvited": ("inv_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v", 1_773_205_567),
     "invitations.TooManyInvitations": (100, 100),
+    "issues.CreationRefused": ("issues-disabled",),
+    "issues.FindingsLocked": (_SCAN,),
+    "issues.HasAnotherIssue": (42,),
+    "issues.LinkRefused": ("issue-not-found",),
+    "issues.NotACodeFinding": ("runtime",),
+    "issues.RepositoryNotLinked": (_REPOSITORY,),
     "members.OwnsTooMany": (20,),
     "organizations.OwnsTooMany": (20, 20),
     "organizations.SlugTaken": ("acme", ["acme-2", "acme-3", "acme-4"]),
     "projects.ProjectLimitReached": ("pro", 200),
     "projects.UnusableOrigin": (["websites"], {0: "The host name does not end in a known top-level domain."}),
+    "resends.ResentTooOften": ("invitation", 3),
     "scans.InsufficientCredits": (20, 50),
     "scans.NothingToUnlock": ("running",),
     "scans.ScanInProgress": (_PREPARATION, _SCAN),
@@ -105,7 +109,8 @@ class ErrorResponse(NamedTuple):
 
 
 def _name(kind: type[ApiError]) -> str:
-    return f"{kind.__module__.removeprefix('controlplane.store.').partition('.')[0]}.{kind.__name__}"
+    module = kind.__module__.removeprefix("controlplane.store.").removeprefix("controlplane.rules.")
+    return f"{module.partition('.')[0]}.{kind.__name__}"
 
 
 def _example(kind: type[ApiError]) -> ApiError:
@@ -151,7 +156,7 @@ def in_oauth(route: ControlRoute) -> list[ErrorResponse]:
     )
     found = {}
     for error in (missing, *map(_example, kinds)):
-        answer = dialect.failure(error)
+        answer = dialect.failure(error, Caller())
         body = json.loads(bytes(answer.body))
         headers = ("Retry-After",) if "retry-after" in answer.headers else ()
         name = f"OAuth.{_name(type(error)).removeprefix('controlplane.')}"
@@ -213,13 +218,13 @@ def _mistake(route: ControlRoute, operation: dict[str, Any]) -> tuple[InvalidPay
 
 
 def _mistakes(model: Any) -> Problems:
-    """Returns the model's errors for an empty object or, if it accepts that, for a number in its first field.
+    """Returns the model's errors for an empty object.
 
-    If the model has no fields, for an unknown one.
+    If it accepts that, for a number or nothing in its first field. If the model has no fields, for an unknown one.
     """
     model = next((option for option in typing.get_args(model) if option is not type(None)), model)
     first = next((field.alias or name for name, field in model.model_fields.items()), "scopes")
-    for body in ({}, {first: 17}):
+    for body in ({}, {first: 17}, {first: ""}):
         try:
             TypeAdapter(model).validate_python(body)
         except ValidationError as error:

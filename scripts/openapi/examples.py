@@ -149,7 +149,7 @@ def of_request(operation_id: str, schema: Schema, schemas: Schemas, *, oauth: bo
 
 def of_response(operation_id: str, status: int, schema: Schema, schemas: Schemas) -> Examples:
     """Returns example contents (`data`) of an operation's response."""
-    choices = schema.get("anyOf", [schema])
+    choices = schemas.resolve(schema).get("oneOf", [schema])
     by_name = {_name(choice): choice for choice in choices}
     forms = RESPONSES.get((operation_id, status), {name: Form(_name_in_words(name)) for name in by_name})
     examples = {}

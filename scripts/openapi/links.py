@@ -6,18 +6,20 @@ A list also links to its own next page, with the same query parameters.
 from scripts.openapi.components import Object
 
 _PROJECT = {"getProject", "updateProject", "deleteProject", "getProjectConsent", "listVendors"}
-_SCAN = {"getScan", "listScanIssues", "unlockScan"}
+_SCAN = {"getScan", "listScanIssues", "unlockScan", "getScanSarif", "compareScans"}
 _ITEM = {"getInboxItem", "updateInboxItem", "createGithubIssue"}
 _KEY = {"rollApiKey", "deleteApiKey"}
 _MEMBER = {"updateMember", "deleteMember"}
 
 # By operation: the path in `data`, the parameter that it fills, and the target operations.
+_WEBHOOK = {"getWebhookEndpoint", "updateWebhookEndpoint", "listWebhookDeliveries", "deleteWebhookEndpoint"}
 _SINGLE: dict[str, list[tuple[str, str, set[str]]]] = {
     "createApiKey": [("keyId", "keyId", _KEY)],
-    "createInvitation": [("id", "invitationId", {"deleteInvitation"})],
+    "createInvitation": [("id", "invitationId", {"deleteInvitation", "resendInvitation"})],
     "createOrganization": [
         ("id", "organizationId", {"getOrganization", "getBilling", "createProject", "createInvitation"})
     ],
+    "createWebhookEndpoint": [("id", "webhookId", _WEBHOOK)],
     "createProject": [("id", "projectId", _PROJECT)],
     "getInboxItem": [("id", "itemId", _ITEM - {"getInboxItem"})],
     "getMe": [("activeOrganizationId", "organizationId", {"getOrganization", "getBilling"})],
@@ -26,12 +28,13 @@ _SINGLE: dict[str, list[tuple[str, str, set[str]]]] = {
     "getScanRequest": [("scan/id", "scanId", _SCAN)],
     "listApiKeys": [("0/keyId", "keyId", _KEY)],
     "listInboxItems": [("0/id", "itemId", _ITEM)],
-    "listInvitations": [("0/id", "invitationId", {"deleteInvitation"})],
+    "listInvitations": [("0/id", "invitationId", {"deleteInvitation", "resendInvitation"})],
     "listMembers": [("0/id", "memberId", _MEMBER)],
     "listOrganizations": [("0/organizationId", "organizationId", {"getOrganization", "listProjects", "getBilling"})],
     "listProjects": [("0/projectId", "projectId", _PROJECT)],
     "listRepositories": [("0/id", "repositoryId", {"listScans", "listLinks", "disconnectRepository"})],
     "listScanIssues": [("issues/0/inboxItemId", "itemId", _ITEM)],
+    "listWebhookEndpoints": [("0/id", "webhookId", _WEBHOOK)],
     "listScans": [("0/id", "scanId", _SCAN)],
     "listSessions": [("0/id", "sessionId", {"revokeSession"})],
     "rollApiKey": [("keyId", "keyId", _KEY)],

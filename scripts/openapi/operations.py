@@ -3,8 +3,9 @@
 from controlplane.core.roles import RANK
 from controlplane.core.scopes import API_KEY_SCOPES
 from controlplane.http.access import Requires
+from controlplane.http.anonymous import Anonymous
 from controlplane.http.route import ControlRoute
-from scripts.openapi import requests, responses
+from scripts.openapi import requests, responses, texts
 from scripts.openapi.components import Components, Object
 
 
@@ -27,11 +28,18 @@ def finish(route: ControlRoute, operation: Object, components: Components) -> Ob
         described = [requests.parameter(parameter) for parameter in operation["parameters"]]
         finished["parameters"] = [components.parameter(parameter) for parameter in described]
     if "requestBody" in operation:
-        finished["requestBody"] = requests.body(route, operation, components)
+        finished["requestBody"] = requests.body(operation, components)
     finished["responses"] = {
         **responses.successes(route, operation, components),
         **responses.failures(route, operation, components),
     }
+    if (anonymous := route.requirements_as(Anonymous)) and anonymous.dialects:
+        # Not as a second media type of the body: generated clients then lack one of the two, or don't compile.
+        finished["x-form-encoded"] = {
+            "description": texts.FORM_ENCODED,
+            "requestBody": requests.form(route),
+            "responses": responses.bare(route),
+        }
     return finished
 
 

@@ -9,7 +9,7 @@ from controlplane.http.anonymous import Anonymous
 from controlplane.http.route import ControlRoute
 from scripts.openapi import examples, texts
 from scripts.openapi.components import Components, Object
-from scripts.openapi.schemas import Schema, reference, tidy, without_null
+from scripts.openapi.schemas import Schema, Schemas, tidy, without_null
 
 _JSON = "application/json"
 
@@ -35,21 +35,24 @@ def parameter(described: Object) -> Object:
     }
 
 
-def body(route: ControlRoute, operation: Object, components: Components) -> Object:
-    """Returns the request body in each media type that the operation accepts."""
-    operation_id, schemas = operation["operationId"], components.schemas
+def body(operation: Object, components: Components) -> Object:
+    """Returns the request body in JSON."""
     described = operation["requestBody"]
     schema = without_null(tidy(described["content"][_JSON]["schema"]))
-    content = {_JSON: {"schema": schema, "examples": examples.of_request(operation_id, schema, schemas)}}
-    anonymous = route.requirements_as(Anonymous)
-    for media_type, dialect in (anonymous.dialects if anonymous else {}).items():
-        model: type[BaseModel] = route.body_field.field_info.annotation  # type: ignore[union-attr, assignment]
-        form = _form(model, media_type, getattr(dialect, "required", ()))
-        schemas.add({f"{model.__name__}Form": form})
-        named = reference(f"{model.__name__}Form")
-        shown = examples.of_request(operation_id, named, schemas, oauth=True)
-        content[media_type] = {"schema": named, "examples": shown}
-    return {"required": described.get("required", False), "content": content}
+    examples_of_it = examples.of_request(operation["operationId"], schema, components.schemas)
+    return {
+        "required": described.get("required", False),
+        "content": {_JSON: {"schema": schema, "examples": examples_of_it}},
+    }
+
+
+def form(route: ControlRoute) -> Object:
+    """Returns the request body as OAuth's form, without references to components."""
+    ((media_type, dialect),) = route.requirements_as(Anonymous).dialects.items()  # type: ignore[union-attr]
+    model: type[BaseModel] = route.body_field.field_info.annotation  # type: ignore[union-attr, assignment]
+    schema = _form(model, media_type, getattr(dialect, "required", ()))
+    shown = examples.of_request(route.operation_id or "", schema, Schemas(), oauth=True)
+    return {"required": True, "content": {media_type: {"schema": schema, "examples": shown}}}
 
 
 def _form(model: type[BaseModel], media_type: str, required: tuple[str, ...]) -> Schema:

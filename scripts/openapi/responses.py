@@ -7,13 +7,12 @@ from fastapi import Response
 from pydantic import BaseModel
 
 from controlplane.http.access import Requires
-from controlplane.http.anonymous import Anonymous
 from controlplane.http.envelope import Answer, Page
 from controlplane.http.route import ControlRoute
-from scripts.openapi import deprecations, errors, examples
+from scripts.openapi import deprecations, errors, examples, texts
 from scripts.openapi.components import Components, Object, headers
 from scripts.openapi.errors import ErrorResponse
-from scripts.openapi.schemas import Schema, reference, serialized, tidy
+from scripts.openapi.schemas import OAUTH_ERROR, REFERENCE, Schema, Schemas, reference, serialized, tidy
 
 _JSON = "application/json"
 _FASTAPI_DESCRIPTION = "Successful Response"
@@ -28,15 +27,13 @@ def successes(route: ControlRoute, operation: Object, components: Components) ->
     """Returns the default success and those that the route declares, by status."""
     default = route.status_code or HTTPStatus.OK
     statuses = {default, *(int(status) for status in route.responses)}
-    if route.requirements_as(Anonymous) is not None:
-        statuses.add(HTTPStatus.OK)
     found = {}
     for status in sorted(statuses):
         declared = route.responses.get(status, {})
         response: Object = {
             "description": declared.get("description") or _description(route, status),
             "headers": headers(
-                *_headers(route, operation, status), *declared.get("headers", {}), *deprecations.headers(route, status)
+                *_headers(route, operation), *declared.get("headers", {}), *deprecations.headers(route, status)
             ),
         }
         if status not in _WITHOUT_BODY:
@@ -47,8 +44,6 @@ def successes(route: ControlRoute, operation: Object, components: Components) ->
 
 
 def _description(route: ControlRoute, status: int) -> str:
-    if route.requirements_as(Anonymous) is not None and status != (route.status_code or HTTPStatus.OK):
-        return "For form-encoded requests: the same content without the envelope, with OAuth's field names."
     if route.response_description != _FASTAPI_DESCRIPTION:
         return route.response_description
     if status == HTTPStatus.CREATED:
@@ -58,12 +53,10 @@ def _description(route: ControlRoute, status: int) -> str:
     return _DEFAULT_DESCRIPTIONS.get(next(iter(route.methods or {""})), "The result.")
 
 
-def _headers(route: ControlRoute, operation: Object, status: int) -> list[str]:
+def _headers(route: ControlRoute, operation: Object) -> list[str]:
     names = [*_RATE_HEADERS] if route.requirements_as(Requires) is not None else []
     if any(parameter["name"] == "Idempotency-Key" for parameter in operation.get("parameters", ())):
         names.append("Idempotency-Replayed")
-    if route.requirements_as(Anonymous) is not None and status == HTTPStatus.OK:
-        names.append("Pragma")
     return names
 
 
@@ -73,13 +66,7 @@ def _body(route: ControlRoute, operation_id: str, status: int, components: Compo
         name, schema, document = components.documents[operation_id]
         components.schemas.add({name: schema})
         return reference(name), {"document": {"summary": schema["description"], "value": document}}
-    if route.requirements_as(Anonymous) is None or status != HTTPStatus.OK:
-        return _enveloped(route, operation_id, status, components)
-    bare, shown = _bare(route, operation_id, components)
-    if (route.status_code or HTTPStatus.OK) != HTTPStatus.OK:
-        return bare, shown
-    schema, enveloped = _enveloped(route, operation_id, status, components)
-    return {"oneOf": [schema, bare]}, {**enveloped, **shown}
+    return _enveloped(route, operation_id, status, components)
 
 
 def _enveloped(route: ControlRoute, operation_id: str, status: int, components: Components) -> tuple[Schema, Object]:
@@ -88,10 +75,13 @@ def _enveloped(route: ControlRoute, operation_id: str, status: int, components: 
         (contents_type,) = typing.get_args(contents_type)
     origin = typing.get_origin(contents_type)
     if origin in (Page, list):
-        contents = {"type": "array", "items": components.schemas.of(typing.get_args(contents_type)[0])}
-    else:
-        contents = components.schemas.of(contents_type)
-    success = {"type": "boolean", "const": True, "description": "Always true.", "examples": [True]}
+        contents_type = typing.get_args(contents_type)[0]
+    contents = components.schemas.of(contents_type)
+    name = contents["$ref"].removeprefix(REFERENCE)
+    if origin in (Page, list):
+        contents = {"type": "array", "description": "The items.", "items": contents}
+        name = name.removeprefix("Listed").removesuffix("ListItem")
+    success = {"type": "boolean", "description": "Always true.", "examples": [True]}
     properties: Object = {"success": success, "data": contents}
     rest = {}
     if origin is Page:
@@ -100,52 +90,63 @@ def _enveloped(route: ControlRoute, operation_id: str, status: int, components: 
     shown = examples.of_response(operation_id, status, contents, components.schemas)
     for example in shown.values():
         example["value"] = {"success": True, "data": example["value"], **rest}
-    return {"type": "object", "required": [*properties], "properties": properties}, shown
-
-
-def _bare(route: ControlRoute, operation_id: str, components: Components) -> tuple[Schema, Object]:
-    """Returns the same for a form-encoded request: without the envelope, in snake_case."""
-    model: type[BaseModel] = route.return_type  # type: ignore[assignment]
-    schema = tidy(serialized(model, by_alias=False))
-    schema["description"] = "The response to a form-encoded request: without the envelope, with OAuth's field names."
-    name = f"{model.__name__}Bare"
-    components.schemas.add({name: schema})
-    value = examples.compose(reference(name), components.schemas, operation_id)
-    return reference(name), {"form": {"summary": "For form-encoded requests", "value": value}}
+    name += "Page" if origin is Page else "List" if origin is list else "Envelope"
+    about = "The body of a successful response."
+    envelope = {"type": "object", "description": about, "required": [*properties], "properties": properties}
+    components.schemas.add({name: envelope}, sent=True)
+    return reference(name), shown
 
 
 def failures(route: ControlRoute, operation: Object, components: Components) -> Object:
     """Returns the error responses of the operation, by status."""
-    enveloped, in_oauth = errors.enveloped(route, operation), errors.in_oauth(route)
     found = {}
-    for status in sorted({error.status for error in (*enveloped, *in_oauth)}):
-        here = [error for error in enveloped if error.status == status]
-        bare = [error for error in in_oauth if error.status == status]
-        found[str(status)] = _failure(route, status, here, bare, components)
+    for status, here in _by_status(errors.enveloped(route, operation)).items():
+        counted = _RATE_HEADERS if route.requirements_as(Requires) is not None and status not in _UNCOUNTED else ()
+        deprecated = deprecations.headers(route, status)
+        sent = [name for error in here for name in error.headers]
+        shown = {error.key: components.example(error) for error in here}
+        response: Object = {
+            "description": _codes(here),
+            "headers": headers(*counted, *sent, *deprecated),
+            "content": {_JSON: {"schema": reference("ErrorEnvelope"), "examples": shown}},
+        }
+        if not deprecated and not any("." in error.name for error in here):
+            # Requests without a known credential have no rate limit headers.
+            anonymous = route.requirements_as(Requires) is None and status not in _UNCOUNTED
+            response = components.response("Anonymous" * anonymous + "Or".join(error.name for error in here), response)
+        found[str(status)] = response
     return found
 
 
-def _failure(
-    route: ControlRoute, status: int, here: list[ErrorResponse], bare: list[ErrorResponse], components: Components
-) -> Object:
-    schemas = [reference("Error")] * bool(here) + [reference("OAuthError")] * bool(bare)
-    lines = [f"`{error.code}`: {error.message}" for error in here]
-    if bare:
-        lines.append("For form-encoded requests: " + ", ".join(dict.fromkeys(f"`{one.code}`" for one in bare)) + ".")
-    counted = _RATE_HEADERS if route.requirements_as(Requires) is not None and status not in _UNCOUNTED else ()
-    sent = [name for error in (*here, *bare) for name in error.headers] + ["Pragma"] * bool(bare)
-    deprecated = deprecations.headers(route, status)
-    content = {
-        "schema": schemas[0] if len(schemas) == 1 else {"oneOf": schemas},
-        "examples": {error.key: components.example(error) for error in (*here, *bare)},
-    }
-    response = {
-        "description": "\n\n".join(dict.fromkeys(lines)),
-        "headers": headers(*counted, *sent, *deprecated),
-        "content": {_JSON: content},
-    }
-    if bare or deprecated or any("." in error.name for error in here):
-        return response
-    # Requests without a known credential have no rate limit headers.
-    anonymous = route.requirements_as(Requires) is None and status not in _UNCOUNTED
-    return components.response("Anonymous" * anonymous + "Or".join(error.name for error in here), response)
+def bare(route: ControlRoute) -> Object:
+    """Returns the responses to form-encoded requests, by status, without references to components of their own.
+
+    They have no envelope, and OAuth's field names.
+    """
+    model: type[BaseModel] = route.return_type  # type: ignore[assignment]
+    schema = tidy(serialized(model, by_alias=False), sent=True)
+    schema["description"] = "The response to a form-encoded request: without the envelope, with OAuth's field names."
+    value = examples.compose(schema, Schemas(), route.operation_id or "")
+    shown = {"form": {"summary": "For form-encoded requests", "value": value}}
+    no_cache = {**headers(), "Pragma": texts.PRAGMA}
+    content = {_JSON: {"schema": schema, "examples": shown}}
+    found: Object = {str(int(HTTPStatus.OK)): {"description": "Done.", "headers": no_cache, "content": content}}
+    for status, here in _by_status(errors.in_oauth(route)).items():
+        shown = {error.key: {"summary": error.summary, "value": error.body} for error in here}
+        found[str(status)] = {
+            "description": _codes(here),
+            "headers": {**no_cache, **headers(*(name for error in here for name in error.headers))},
+            "content": {_JSON: {"schema": OAUTH_ERROR, "examples": shown}},
+        }
+    return found
+
+
+def _by_status(described: list[ErrorResponse]) -> dict[int, list[ErrorResponse]]:
+    found: dict[int, list[ErrorResponse]] = {}
+    for error in described:
+        found.setdefault(error.status, []).append(error)
+    return found
+
+
+def _codes(here: list[ErrorResponse]) -> str:
+    return "\n\n".join(dict.fromkeys(f"`{error.code}`: {error.message}" for error in here))

@@ -6,11 +6,23 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
+from code_audit.schemas import ScanStatus
+from controlplane.core.acting import ActorKind
+from controlplane.core.acting import Source as ActionSource
+from controlplane.core.actions import Action
 from controlplane.core.errors import CATALOG
+from controlplane.core.plans import PLANS
+from controlplane.core.regions import REGIONS
+from controlplane.core.schedules import Schedule
+from controlplane.rules.projects import BRANDINGS
 from controlplane.store.feedback import Category, Surface
 from controlplane.store.inbox_items import Priority, Source, Status
 from controlplane.store.organizations import Role
+from controlplane.store.project_items import AddressKind
+from controlplane.store.scans.items import Access, Stage
 from controlplane.store.vendors import ReviewState, VendorState
+from organizations.webhook_schemas import EventName
+from scan_execution.analysis.findings import CATEGORIES, SEVERITIES
 
 type Schema = dict[str, Any]
 
@@ -18,6 +30,7 @@ REFERENCE = "#/components/schemas/"
 
 # Enumerations that several models share, described once.
 _ENUMERATIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
+    "Action": ("An action of the audit log.", (*Action,)),
     "Role": (
         "A member's role. Owners can do everything; admins can do everything that doesn't concern owners.",
         get_args(Role),
@@ -29,7 +42,78 @@ _ENUMERATIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "FeedbackSurface": ("The part of the product that a report is about.", get_args(Surface)),
     "VendorState": ("The decision about a vendor.", get_args(VendorState)),
     "VendorReviewState": ("The state of the vendor's review.", get_args(ReviewState)),
-    "ErrorCode": ("The error code, for programs.", tuple(CATALOG)),
+    "ErrorCode": ("The error code, for programs.", (*CATALOG,)),
+    "ScanStatus": ("The status of a scan.", get_args(ScanStatus)),
+    "PlanId": ("A plan.", (*PLANS,)),
+    "CredentialType": ("The kind of credential.", ("session", "api_key", "oauth")),
+    "Branding": ("The branding of the banner.", BRANDINGS),
+    "IssueState": ("The state of a GitHub issue.", ("open", "closed")),
+    "Confidence": ("How sure the analysis is.", ("high", "medium", "low")),
+    "FindingCategory": ("The category of a finding.", (*CATEGORIES,)),
+    "Severity": ("The severity of a finding.", (*SEVERITIES,)),
+    "Schedule": ("How often a repository is scanned automatically.", get_args(Schedule)),
+    "OverLimitName": ("A limit of the plan that the organization exceeds.", ("apiKeys", "projects")),
+    "Stage": ("A stage of a scan.", get_args(Stage)),
+    "StageStatus": ("The status of a scan's stage.", ("pending", "running", "completed", "failed")),
+    "RegionId": ("A region that a project can be created in.", (*REGIONS,)),
+    "ScanAccess": ("How much of a scan's findings is shown.", get_args(Access)),
+    "SessionKind": ("The kind of session.", ("session", "device", "token")),
+    "UnlockStatus": ("Whether the unlock was new.", ("unlocked", "already-unlocked")),
+    "Decision": ("A decision about a vendor.", ("approve", "ignore")),
+    "DeliveryStatus": ("The status of a delivery.", ("pending", "succeeded", "failed")),
+    "DisabledReason": ("Why an endpoint is disabled.", ("person", "failing")),
+    "EventName": ("An event of an organization.", get_args(EventName)),
+    "WebhookFormat": ("What is sent to an endpoint.", ("standard", "slack")),
+    "WebhookStatus": ("Whether events are sent to an endpoint.", ("enabled", "disabled")),
+    "ActorKind": ("Who acts.", get_args(ActorKind)),
+    "ActionSource": ("How an action was started.", get_args(ActionSource)),
+    "AddressKind": ("The kind of address.", get_args(AddressKind)),
+}
+
+# Enumerations in requests, where no other values are allowed.
+_TAKEN = {
+    "Action",
+    "Branding",
+    "Decision",
+    "EventName",
+    "FeedbackCategory",
+    "FeedbackSurface",
+    "InboxStatus",
+    "Priority",
+    "RegionId",
+    "Role",
+    "ScanStatus",
+    "Schedule",
+    "WebhookFormat",
+    "WebhookStatus",
+}
+# Unions of response schemas, with the values of `status` that tell their variants apart, if it does.
+_UNIONS: dict[tuple[str, ...], tuple[str, str, tuple[str, ...]]] = {
+    ("ScanStarted", "ScanStarting", "ScanNotStarted"): (
+        "ScanStart",
+        "The state of a scan's start. `status` tells which.",
+        ("started", "starting", "failed"),
+    ),
+    ("CreatedProject", "ListedProject"): ("AnyCreatedProject", "The created project, in the shape of the request.", ()),
+}
+
+
+OAUTH_ERROR: Schema = {
+    "type": "object",
+    "description": "The body of an error response to a form-encoded request (RFC 6749 section 5.2).",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "string",
+            "description": "OAuth's error code.",
+            "examples": ["authorization_pending"],
+        },
+        "error_description": {
+            "type": "string",
+            "description": "A message for people.",
+            "examples": ["The request hasn't been approved or denied yet. Poll again after the interval."],
+        },
+    },
 }
 
 
@@ -37,23 +121,24 @@ def reference(name: str) -> Schema:
     return {"$ref": REFERENCE + name}
 
 
-def tidy(schema: Any) -> Any:
-    """The same schema without pydantic's titles, with short nullable types and references to shared enumerations."""
+def tidy(schema: Any, *, sent: bool = False) -> Any:
+    """Returns the schema without pydantic's titles, with short nullable types and references to enumerations.
+
+    sent: whether it is a response's. Its enumerations may get new values, so that clients must accept any.
+    """
     if isinstance(schema, list):
-        return [tidy(part) for part in schema]
+        return [tidy(part, sent=sent) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    plain = {}
+    plain: Schema = {}
     for key, value in schema.items():
-        if key == "title":
-            continue
         if key in {"properties", "$defs"}:
-            plain[key] = {name: tidy(part) for name, part in value.items()}
+            plain[key] = {name: tidy(part, sent=sent) for name, part in value.items()}
         elif key in {"examples", "example", "default", "const", "enum", "required"}:
             plain[key] = value
-        else:
-            plain[key] = tidy(value)
-    return _shared(_nullable(_defined(plain)))
+        elif key != "title":
+            plain[key] = tidy(value, sent=sent)
+    return _enumerated(_nullable(_defined(_possible(plain))), sent=sent)
 
 
 def _defined(schema: Schema) -> Schema:
@@ -77,12 +162,38 @@ def _nullable(schema: Schema) -> Schema:
     return {**choice, "type": [choice["type"], "null"], **rest}
 
 
-def _shared(schema: Schema) -> Schema:
-    for name, (_, values) in _ENUMERATIONS.items():
-        if schema.get("enum") == list(values):
-            rest = {key: value for key, value in schema.items() if key not in {"enum", "type"}}
-            return {**reference(name), **rest}
-    return schema
+def _possible(schema: Schema) -> Schema:
+    """Returns the schema without a boolean's only value, for which generators have no type."""
+    return {key: value for key, value in schema.items() if key != "const" or not isinstance(value, bool)}
+
+
+def _enumerated(schema: Schema, *, sent: bool) -> Schema:
+    """Returns a reference to the enumeration, or to its open form if it is sent. Raises SystemExit without one."""
+    values = [value for value in schema.get("enum", ()) if value is not None]
+    if len(values) < 2:
+        return schema
+    name = next((name for name, (_, known) in _ENUMERATIONS.items() if [*known] == values), None)
+    if name is None:
+        raise SystemExit(f"the enumeration of {', '.join(values)} needs a name")
+    rest = {key: value for key, value in schema.items() if key not in {"enum", "type"}}
+    return {**reference(open_name(name) if sent else name), **rest}
+
+
+def open_name(enumeration: str) -> str:
+    """Returns the name of the schema of values that the API sends."""
+    return f"{enumeration}Value" if enumeration in _TAKEN else enumeration
+
+
+def enumerations() -> dict[str, Schema]:
+    """Returns a schema with exactly the values that requests may have, and one that allows later values."""
+    schemas: dict[str, Schema] = {}
+    for name, (about, values) in _ENUMERATIONS.items():
+        common = {"type": "string", "description": about, "examples": [values[0]]}
+        if name in _TAKEN:
+            schemas[name] = {**common, "enum": [*values]}
+        later = f"{about} Later versions may send other values."
+        schemas[open_name(name)] = {**common, "description": later, "x-extensible-enum": [*values]}
+    return schemas
 
 
 def without_null(schema: Schema) -> Schema:
@@ -94,6 +205,19 @@ def without_null(schema: Schema) -> Schema:
         rest = {key: value for key, value in schema.items() if key != "anyOf"}
         return {**choices[0], **rest}
     return schema
+
+
+def _union(choices: list[Schema]) -> tuple[str, Schema]:
+    """Returns the name and the schema of a union. Raises SystemExit if it has no name."""
+    names = tuple(choice.get("$ref", "").removeprefix(REFERENCE) for choice in choices)
+    if names not in _UNIONS:
+        raise SystemExit(f"the union of {', '.join(names)} needs a name")
+    name, about, statuses = _UNIONS[names]
+    schema: Schema = {"description": about, "oneOf": choices}
+    if statuses:
+        mapping = {status: REFERENCE + variant for status, variant in zip(statuses, names, strict=True)}
+        schema["discriminator"] = {"propertyName": "status", "mapping": mapping}
+    return name, schema
 
 
 class _SerializedSchema(GenerateJsonSchema):
@@ -127,31 +251,26 @@ class Schemas:
     """The collected component schemas. Two models with the same name must have the same schema."""
 
     def __init__(self) -> None:
-        self.collected: dict[str, Schema] = {}
-        for name, (about, values) in _ENUMERATIONS.items():
-            self.collected[name] = {
-                "type": "string",
-                "description": about,
-                "enum": list(values),
-                "examples": [values[0]],
-            }
+        self.collected = enumerations()
 
-    def add(self, schemas: dict[str, Schema]) -> None:
+    def add(self, schemas: dict[str, Schema], *, sent: bool = False) -> None:
         for name, schema in schemas.items():
-            tidied = tidy(schema)
+            if name in _ENUMERATIONS:
+                continue  # FastAPI's description of the same one
+            tidied = tidy(schema, sent=sent)
             if self.collected.setdefault(name, tidied) != tidied:
                 raise SystemExit(f"two different models are both named {name}")
 
     def of(self, model: Any) -> Schema:
-        """Adds a serialized type's schema, and returns a reference to it, or the schema if it has no name."""
+        """Adds the schema of a response's type, and returns a reference to it."""
         schema = serialized(model)
-        self.add(schema.pop("$defs", {}))
-        if schema.get("type") == "object" and "title" in schema:
+        self.add(schema.pop("$defs", {}), sent=True)
+        if "anyOf" in schema:
+            name, schema = _union(schema["anyOf"])
+        else:
             name = schema["title"]
-            self.add({name: schema})
-            return reference(name)
-        result: Schema = tidy(schema)
-        return result
+        self.add({name: schema}, sent=True)
+        return reference(name)
 
     def resolve(self, schema: Schema) -> Schema:
         """Resolves a reference, with the keywords next to it applied."""
@@ -197,7 +316,7 @@ def fixed_schemas() -> dict[str, Schema]:
         "description": "An error.",
         "required": ["code", "message"],
         "properties": {
-            "code": reference("ErrorCode"),
+            "code": reference(open_name("ErrorCode")),
             "message": {
                 "type": "string",
                 "description": "A message for people that says what to do next. Its text can change.",
@@ -211,25 +330,8 @@ def fixed_schemas() -> dict[str, Schema]:
         "description": "The body of an error response.",
         "required": ["success", "error"],
         "properties": {
-            "success": {"type": "boolean", "const": False, "description": "Always false.", "examples": [False]},
+            "success": {"type": "boolean", "description": "Always false.", "examples": [False]},
             "error": reference("ErrorDescription"),
-        },
-    }
-    oauth_error = {
-        "type": "object",
-        "description": "The body of an error response to a form-encoded request (RFC 6749 section 5.2).",
-        "required": ["error"],
-        "properties": {
-            "error": {
-                "type": "string",
-                "description": "OAuth's error code.",
-                "examples": ["authorization_pending"],
-            },
-            "error_description": {
-                "type": "string",
-                "description": "A message for people.",
-                "examples": ["The request hasn't been approved or denied yet. Poll again after the interval."],
-            },
         },
     }
     pagination = {
@@ -246,9 +348,8 @@ def fixed_schemas() -> dict[str, Schema]:
         },
     }
     return {
-        "Error": error_body,
+        "ErrorEnvelope": error_body,
         "ErrorDescription": error,
-        "OAuthError": oauth_error,
         "Pagination": pagination,
         "Problem": problem,
     }

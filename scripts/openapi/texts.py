@@ -37,8 +37,9 @@ Send `Authorization`, `Content-Type`, and `Idempotency-Key` at most once, even i
 `Authorization` is 401, and the others are 400. An encoded slash (`%2F`) in a path is 404.
 
 With `INVALID_PAYLOAD`, `details` lists every problem, and `message` is the first one with the number of others. Lists,
-and the operations that create or roll an API key, reject unknown query parameters. The latter and feedback reject
-unknown fields. Apart from that, both are ignored. No operation accepts the same parameter twice.
+and the operations that create or roll an API key, reject unknown query parameters. The latter, those of webhook
+endpoints, and feedback reject unknown fields. Apart from that, both are ignored. No operation accepts the same
+parameter twice.
 
 ## Organizations
 
@@ -81,6 +82,7 @@ TAGS = {
     "Projects": "Projects with their consent instance, websites and vendors.",
     "Sessions": "What can act as the caller: sessions of the pages, devices, and tokens made by the operator.",
     "System": "Health, regions, the calling credential, and the documents that describe the service.",
+    "Webhooks": "Endpoints that an organization's events are sent to, and the deliveries.",
 }
 
 # Descriptions and examples of the ids in paths.
@@ -98,6 +100,8 @@ PARAMETERS = {
         "spr_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t",
     ),
     "sessionId": ("The session's id, from the list of sessions.", "ses_01kb2m3n4p5q6r7s8t"),
+    "webhookId": ("The webhook endpoint's id.", "whk_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v"),
+    "eventId": ("The event's id, from the list of deliveries.", "evt_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v"),
     "itemId": ("The inbox item's id.", "inb_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"),
 }
 
@@ -147,11 +151,6 @@ HEADERS: dict[str, dict[str, Any]] = {
         "schema": {"type": "string"},
         "example": 'W/"5d41402abc4b2a76b9719d911017c592"',
     },
-    "Pragma": {
-        "description": "`no-cache` in responses to form-encoded requests, as RFC 6749 requires.",
-        "schema": {"type": "string"},
-        "example": "no-cache",
-    },
     "Deprecation": {
         "description": "For a request that uses something deprecated: since when, as Unix time after `@` (RFC 9745).",
         "schema": {"type": "string", "pattern": "^@[0-9]+$"},
@@ -191,6 +190,16 @@ INFO: dict[str, Any] = {
 }
 SERVERS = [{"url": BASE_URL, "description": "The deployment that serves this document."}]
 REFERENCE = {"description": "The API reference.", "url": f"{BASE_URL}/docs"}
+
+PRAGMA = {
+    "description": "`no-cache` in responses to form-encoded requests, as RFC 6749 requires.",
+    "schema": {"type": "string"},
+    "example": "no-cache",
+}
+FORM_ENCODED = (
+    "For OAuth clients: the operation also accepts the form-encoded request of RFC 6749 and RFC 8628, and then "
+    "responds as they specify."
+)
 
 SECURITY_SCHEMES = {
     "organizationApiKey": {

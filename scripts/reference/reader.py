@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -44,6 +45,7 @@ class Reader:
         ]
 
     def _operation(self, method: str, path: str, node: dict[str, Any], shared: list[dict[str, Any]]) -> Operation:
+        node = _with_forms(node, self._samples.resolve)
         description = node.get("description", "")
         roles = node.get("x-required-roles", [])
         raw = [self._samples.resolve(parameter) for parameter in [*shared, *node.get("parameters", [])]]
@@ -158,6 +160,31 @@ class Reader:
             return self._samples.resolve(one).get("value")
         sample = self._samples.of(node.get("schema", {}))
         return f"{{{node['name']}}}" if sample == "string" else sample
+
+
+def _with_forms(node: dict[str, Any], resolve: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+    """Returns the operation with its form-encoded requests, and the responses to them, next to those in JSON."""
+    if "x-form-encoded" not in node:
+        return node
+    form = node["x-form-encoded"]
+    content = {**node["requestBody"]["content"], **form["requestBody"]["content"]}
+    responses = {**form["responses"], **node["responses"]}
+    for status in node["responses"].keys() & form["responses"].keys():
+        responses[status] = _either(resolve(node["responses"][status]), resolve(form["responses"][status]))
+    return {**node, "requestBody": {**node["requestBody"], "content": content}, "responses": responses}
+
+
+def _either(enveloped: dict[str, Any], bare: dict[str, Any]) -> dict[str, Any]:
+    """Returns a response with both bodies."""
+    content = {
+        media_type: {
+            "schema": {"oneOf": [media["schema"], bare["content"][media_type]["schema"]]},
+            "examples": {**media["examples"], **bare["content"][media_type]["examples"]},
+        }
+        for media_type, media in enveloped["content"].items()
+    }
+    about = f"{enveloped['description']}\n\nFor form-encoded requests: {bare['description']}"
+    return {**enveloped, "description": about, "content": content}
 
 
 def _credential(security: list[dict[str, list[str]]]) -> str:

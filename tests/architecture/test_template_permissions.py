@@ -23,6 +23,7 @@ SERVICES = {
     "AWS::DynamoDB::Table": "dynamodb",
     "AWS::SQS::Queue": "sqs",
     "AWS::SecretsManager::Secret": "secretsmanager",
+    "AWS::SES::ConfigurationSet": "ses",
 }
 # AWS managed policies are full of wildcards. Lists who uses one, and why there is no alternative. The boundary
 # restricts the ones that SAM adds to each function's role for logging and tracing.
@@ -33,9 +34,13 @@ AWS_POLICIES = {
 WILDCARDS = {
     "xray:PutTelemetryRecords": "X-Ray knows no resources",
     "xray:PutTraceSegments": "X-Ray knows no resources",
+    "ses:SendEmail": "whether the sender's address or its domain is verified isn't known; a condition names the sender",
 }
 # Workers that also send to their own queue, and why.
-SENDS_TO_ITSELF = {"github_events": "an event leads to a report, which is retried on its own"}
+SENDS_TO_ITSELF = {
+    "github_events": "an event leads to a report, which is retried on its own",
+    "notifications": "an event leads to emails and deliveries, which are retried on their own",
+}
 # Lambda calls these on behalf of a queue's worker.
 POLLING = {"sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"}
 
@@ -60,6 +65,7 @@ def plain(statements: list[dict]) -> list[dict]:
 class TestEachFunction:
     def test_each_function_may_call_only_named_actions_of_matching_resources(self, function: str):
         types = {name: entry["Type"] for name, entry in load_template()["Resources"].items()}
+        types["EmailIdentity"] = types["EmailConfiguration"]
         assert POLICIES[function]
         for statement in POLICIES[function]:
             for target in statement.targets:
@@ -140,7 +146,14 @@ class TestLeadingKeys:
 
     def test_api_functions_can_count_a_credentials_call_and_workers_cant(self):
         counting = {function for writers in self._writers(set(), "KH#*", "TH#*").values() for function in writers}
-        workers = {"scan_preparation", "scan_execution", "issue_creation", "finding_intake", "github_events"}
+        workers = {
+            "scan_preparation",
+            "scan_execution",
+            "issue_creation",
+            "finding_intake",
+            "github_events",
+            "notifications",
+        }
         assert counting.isdisjoint(workers)
         assert {*POLICIES} == counting | workers | {"sweeper"}
 

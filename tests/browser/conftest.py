@@ -10,6 +10,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -65,6 +66,7 @@ class Stack:
 
     base_url: str
     credentials: dict[str, Any]
+    directory: Path
     # When people signed in, by the monotonic clock.
     sign_ins: list[float] = field(default_factory=list)
 
@@ -99,8 +101,10 @@ class Stack:
         """Returns a completed scan of the demo's repository, with the project that it is linked to."""
         owner = self.person()
         token, organization = owner["accessToken"], f"organizationId={owner['organizationId']}"
-        repository = self.call(f"/v1/code-audit/repositories?{organization}", token=token)[1]["data"][0]
-        scans = f"/v1/code-audit/scans?{organization}"
+        listed = self.call(f"/v1/code-audit/repositories?{organization}", token=token)[1]["data"]
+        demo = self.credentials["repositories"][0]["repositoryId"]
+        repository = next(it for it in listed if it["id"] == demo)
+        scans = f"/v1/code-audit/scans?{organization}&repositoryId={demo}"
         if not self.call(scans, token=token)[1]["data"]:
             status, started = self.call(scans, {"repositoryId": repository["id"]}, token)
             assert status == 202, started
@@ -177,10 +181,15 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         else:
             screen.seek(0)
             raise AssertionError(f"the stack did not start: {screen.read()}")
-        yield Stack(f"http://127.0.0.1:{port}", json.loads((directory / "credentials.json").read_text()))
+        # It logs each request. Once the pipe was full, it would wait forever.
+        reader = threading.Thread(target=process.stdout.read)
+        reader.start()
+        credentials = json.loads((directory / "credentials.json").read_text())
+        yield Stack(f"http://127.0.0.1:{port}", credentials, directory)
         process.terminate()
         with suppress(subprocess.TimeoutExpired):
             process.wait(20)
+        reader.join(20)
         process.stdout.close()
 
 
@@ -214,6 +223,11 @@ class Visit:
         self.page.locator("[name=username]").fill(person["email"])
         self.page.locator("[name=password]").fill(person["password"])
         self.page.get_by_role("button", name="Sign in").click()
+
+    def sign_out(self) -> None:
+        """Signs out with the menu of the person's account."""
+        self.page.locator("summary", has_text="Your account").click()
+        self.press("Sign out")
 
     def press(self, name: str) -> None:
         self.page.get_by_role("button", name=name).click()

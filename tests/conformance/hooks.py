@@ -17,6 +17,8 @@ from schemathesis.openapi.checks import RejectedPositiveData
 _NOT_SAID_BY_A_SCHEMA = {
     "invalid_cursor": "only a list gives out its cursors",
     "invalid_origin": "which names people can own is a list of its own (public suffixes), and changes",
+    "invalid_url": "which host names are public is decided by their form and a list",
+    "invalid_time": "years and leap seconds that fit the format aren't all times of the server's clock",
     "contradiction": "the query and the body name different organizations",
     "invalid_branch": "the name of a branch has a limit in bytes",
     "empty": "of a change at least one field is known",

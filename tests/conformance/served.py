@@ -39,10 +39,11 @@ from scan_execution.service import execute_scan, publish_scan
 from scan_preparation.service import prepare_scan
 from tests.support.audits import make_issue, make_scan
 from tests.support.code_host import SHA, FakeHost, archive
+from tests.support.endpoints import delivered
 from tests.support.engines import sequential_engine
 from tests.support.issue_host import IssueHost
 from tests.support.sqs import FakeSqs, Handler
-from tests.support.table import create_table
+from tests.support.table import PREPARED, create_table
 from tests.support.world import World
 
 HOST = "127.0.0.1"
@@ -110,7 +111,7 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
     listed = credential_index.list_credentials(company.owner.user_id, 100).credentials
     (own,) = [entry for entry in listed if entry.digest == tokens.digest(token)]
     # Removes the run's own token from all lists, so that no request revokes it.
-    table.delete(Delete(store_keys.credential(company.owner.user_id, own.local)))
+    table.delete(Delete(store_keys.credential(company.owner.user_id, own.local)), PREPARED)
     # The owner belongs to several organizations, so requests that name none use this default.
     default_organizations.save(company.owner.user_id, company.organization_id)
     world.credits(company, 10_000)
@@ -132,6 +133,7 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
     # Of several repositories, because an issue needs one that is still connected.
     items = [*(world.finding(company, it) for it in (repository, *spare_repositories[:_SPARE])), world.finding(company)]
     host = FakeHost({(repository.owner, repository.name, "main"): SHA}, {SHA: archive({"index.html": _PAGE})})
+    deliveries = [delivered(company) for _ in range(3)]
     ids = {
         "organizationId": [company.organization_id],
         "repositoryId": [it.repository_id for it in (repository, unlinked, *spare_repositories)],
@@ -141,6 +143,8 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
         "keyId": [key.item.key_id for key in keys],
         "sessionId": [entry.session_id for entry in spare_sessions],
         "scanId": [scan.scan_id],
+        "webhookId": [it.webhook_id for it in deliveries],
+        "eventId": [it.event_id for it in deliveries],
         "itemId": [item.item_id for item in items],
         "version": [item.version for item in items],
     }

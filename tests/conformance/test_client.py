@@ -62,20 +62,11 @@ def sdk(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sdk]:
         check=False,
     )
     assert generated.returncode == 0, generated.stdout + generated.stderr
-    _mend(folder / PACKAGE)
     sys.path.insert(0, str(folder))
     made = Sdk()
     yield made
     made.close()
     sys.path.remove(str(folder))
-
-
-def _mend(package: Path) -> None:
-    """Adds the import that the generator (0.29.1) omits if a body has two media types."""
-    for module in (package / "api" / "device_authorization").glob("*_device_*.py"):
-        text = module.read_text()
-        assert "import UNSET, Response\n" in text, "the generator has changed: is this still needed?"
-        module.write_text(text.replace("import UNSET, Response\n", "import UNSET, Response, Unset\n"))
 
 
 @pytest.fixture(scope="module")
@@ -93,10 +84,10 @@ def call(sdk: Sdk, running: Api) -> Callable[..., Any]:
 
 def test_the_client_identifies_itself(sdk: Sdk, running: Api, call):
     me = call("system.get_me").parsed.data
-    assert me.principal.type_ == sdk.models.CallingPrincipalType.OAUTH
+    assert me.principal.type_ == "oauth"
     assert me.active_organization_id == running.served.organization_id
     key = sdk.connect(running.served.base_url, running.served.api_key)("system.get_me").parsed.data
-    assert key.principal.type_ == sdk.models.CallingPrincipalType.API_KEY
+    assert key.principal.type_ == "api_key"
     assert key.principal.organization_id == running.served.organization_id
 
 
@@ -114,8 +105,8 @@ def test_the_client_gets_typed_errors(sdk: Sdk, running: Api, call):
     call("organizations.create_organization", body=twice)
     taken = call("organizations.create_organization", body=twice)
     assert taken.status_code == HTTPStatus.CONFLICT
-    assert isinstance(taken.parsed, sdk.models.Error)
-    assert taken.parsed.error.code == sdk.models.ErrorCode.CONFLICT
+    assert isinstance(taken.parsed, sdk.models.ErrorEnvelope)
+    assert taken.parsed.error.code == "CONFLICT"
     assert len(taken.parsed.error.details["suggestions"]) == 3
 
     wrong = call("api_keys.create_api_key", body=sdk.models.KeyCreate(name=""))
@@ -126,7 +117,7 @@ def test_the_client_gets_typed_errors(sdk: Sdk, running: Api, call):
 
     unknown = sdk.connect(running.served.base_url, "assent_unknown")("system.get_me")
     assert unknown.status_code == HTTPStatus.UNAUTHORIZED
-    assert unknown.parsed.error.code == sdk.models.ErrorCode.UNAUTHORIZED
+    assert unknown.parsed.error.code == "UNAUTHORIZED"
 
 
 class TestProjects:
@@ -134,7 +125,7 @@ class TestProjects:
         region = call("system.list_regions").parsed.data[0].id
         body = sdk.models.ProjectCreate(
             name=name,
-            region=sdk.models.ProjectCreateRegion(region),
+            region=sdk.models.RegionId(region),
             websites=[f"{name.lower()}.example.com", "localhost:3000"],
         )
         made = call("projects.create_project", body=body)
@@ -154,7 +145,7 @@ class TestProjects:
         assert gone.parsed.data.deleted_websites == 1
         missing = call("projects.get_project", made.id)
         assert missing.status_code == HTTPStatus.NOT_FOUND
-        assert missing.parsed.error.code == sdk.models.ErrorCode.NOT_FOUND
+        assert missing.parsed.error.code == "NOT_FOUND"
 
     def test_the_client_pages_through_a_list(self, sdk: Sdk, call):
         made = [self.create(sdk, call, name).id for name in ("Cobbler", "Draper", "Engraver")]
@@ -227,7 +218,7 @@ def test_the_client_scans_a_repository(sdk: Sdk, running: Api, call):
     scan = call("code_audit.get_scan", polled.parsed.data.scan.id).parsed.data
     assert scan.status == sdk.models.ScanStatus.COMPLETED
     preview = next(scan for scan in call("code_audit.list_scans").parsed.data if scan.unlock_credits)
-    assert call("code_audit.unlock_scan", preview.id).parsed.data.status == sdk.models.UnlockedStatus.UNLOCKED
+    assert call("code_audit.unlock_scan", preview.id).parsed.data.status == "unlocked"
     issues = call("code_audit.list_scan_issues", scan.id).parsed.data.issues
     assert issues[0].location.path == "index.html"
 

@@ -31,10 +31,12 @@ DESCRIBED_LINKS = "[phases.stateful.inference]\nalgorithms = []\n"
 RARELY_REACHED = {
     "DELETE /v1/projects/{projectId}/websites/{websiteId}",
     "GET /v1/code-audit/scan-requests/{preparationId}",
+    "PATCH /v1/code-audit/repositories/{repositoryId}/links/{projectId}",
     "PATCH /v1/inbox/{itemId}",
     "POST /v1/auth/device/token",
     "POST /v1/code-audit/scans",
     "POST /v1/code-audit/scans/{scanId}/unlock",
+    "POST /v1/inbox/{itemId}/github-issue",
 }
 # Keyed by method and path.
 OPERATIONS: dict[str, dict[str, Any]] = {

@@ -116,6 +116,10 @@ class Stack:
         )
         return Invoked(answer.get("FunctionError"), answer["Payload"].read().decode())
 
+    def url(self, target: str) -> str:
+        """Returns where the local AWS serves a path of the API."""
+        return f"{self.endpoint_url}/restapis/{self.outputs['ApiId']}/{STAGE}/_user_request_{target}"
+
     def call(
         self,
         method: str,
@@ -136,9 +140,10 @@ class Stack:
         if token is not None:
             sent["Authorization"] = f"Bearer {token}"
         sent.update(headers or {})
-        connection = HTTPConnection(urlsplit(self.endpoint_url).netloc, timeout=self.request_timeout_seconds)
+        url = urlsplit(self.url(target))
+        connection = HTTPConnection(url.netloc, timeout=self.request_timeout_seconds)
         try:
-            connection.request(method, f"/restapis/{self.outputs['ApiId']}/{STAGE}/_user_request_{target}", body, sent)
+            connection.request(method, url._replace(scheme="", netloc="").geturl(), body, sent)
             response = connection.getresponse()
             text = response.read().decode()
         finally:
@@ -200,8 +205,12 @@ def import_gateway_responses(stack: Stack) -> None:
 
 
 def connect(stack: Stack, external: ExternalServices) -> None:
-    """Passes on values that exist only after the deployment: the GitHub App's secrets, and the user pool's URL."""
+    """Passes on values that exist only after the deployment, and registers the GitHub App's URLs as operators do."""
     external.pool_url = f"{stack.endpoint_url}/{stack.physical_ids['UserPool']}"
+    external.github.accounts.callback_url = f"{stack.outputs['BaseUrl']}/github/callback"
+    external.webhooks.url = stack.url("/v1/github/webhooks")
+    ring = stack.function_environment("SystemFunction")["GITHUB_WEBHOOK_SECRET"]
+    external.webhooks.secret = json.loads(ring)["current"]
     for name, value in (("GithubAppKey", external.app_key), ("GithubClientSecret", external.client_secret)):
         secret = stack.physical_ids[name]
         stack.client("secretsmanager").put_secret_value(SecretId=secret, SecretString=value)

@@ -20,6 +20,7 @@ from local.github import setup
 from local.github.app import create_app
 from local.github.call import API
 from local.github.stand_in import StandIn
+from local.github.webhooks import Webhooks
 
 _METADATA = "/user-pool/openid-configuration"
 
@@ -34,6 +35,7 @@ class ExternalServices:
     def __init__(self, root: Path, url: str) -> None:
         self.url = url
         self.github = StandIn(root)
+        self.webhooks = Webhooks(self.github, "", "")
         self.pool_url = ""
         """Where the deployed user pool is."""
 
@@ -62,14 +64,18 @@ class ExternalServices:
 
     @property
     def secrets(self) -> set[str]:
-        """Returns the lines of the App's key, its client secret, and every token that the code host issued."""
+        """Returns the lines of the App's key, its other secrets, and every token that the code host issued."""
         lines = {line for line in self.app_key.splitlines() if not line.startswith("---")}
         shown = {request.headers.get("authorization", "") for request in self.github.requests}
-        return lines | {self.client_secret} | {header.partition(" ")[2] for header in shown} - {""}
+        return (
+            lines | {self.client_secret, self.webhooks.secret} | {header.partition(" ")[2] for header in shown} - {""}
+        )
 
     @property
     def app(self) -> Starlette:
-        return Starlette(routes=[Route(_METADATA, self._show_the_way), Mount("", create_app(self.github))])
+        return Starlette(
+            routes=[Route(_METADATA, self._show_the_way), Mount("", create_app(self.github, self.webhooks))]
+        )
 
     async def _show_the_way(self, _: Request) -> RedirectResponse:
         return RedirectResponse(f"{self.pool_url}/.well-known/openid-configuration")

@@ -25,9 +25,10 @@ from tests.e2e.deployment import Invoked, Stack
 from tests.e2e.external import ExternalServices
 from tests.e2e.people import Caller, Operator
 from tests.e2e.story import LIMITED, Organization, Scans, eventually
+from tests.support.table import PREPARED
 from tests.support.world import World
 
-QUEUES = ("ScanPreparation", "ScanExecution", "IssueCreation", "FindingIntake", "GithubEvents")
+QUEUES = ("ScanPreparation", "ScanExecution", "IssueCreation", "FindingIntake", "GithubEvents", "Notifications")
 
 
 @contextmanager
@@ -67,7 +68,7 @@ def unsent_message(
     user_id, item_id = call(200, "GET", "/v1/me")["principal"]["userId"], findings[1]["id"]
     with minutes_ago(5):
         request_id, _ = request_scan(scan["repositoryId"])
-        table.put(messages.entry(Queue.SCAN_EXECUTION, PublishScan(scan_id=scan["id"])).leg)
+        table.put(messages.entry(Queue.SCAN_EXECUTION, PublishScan(scan_id=scan["id"])).leg, PREPARED)
         issue_attempts.begin_attempt(InboxItemId.stored(item_id), user_id)
     return UnsentMessage(request_id, item_id)
 
@@ -112,9 +113,16 @@ def swept(
 
 
 @pytest.fixture(scope="session")
-def second_scan(scans: Scans, unsent_message: UnsentMessage, swept: Invoked) -> dict[str, Any]:
-    """Returns the scan that the sweeper sent again and whose workers the code host throttled."""
-    return scans.wait_for_end(scans.wait_for_start(unsent_message.request_id))
+def second_scan(stack: Stack, scans: Scans, unsent_message: UnsentMessage, swept: Invoked) -> dict[str, Any]:
+    """Returns the scan that the sweeper sent again and whose workers the code host throttled.
+
+    A throttled message is sent by the sweep once it is due. The next run of the schedule may be a minute away.
+    """
+
+    def sweep() -> None:
+        stack.invoke("SweeperFunction", "sweeper_sweep")
+
+    return scans.wait_for_end(scans.wait_for_start(unsent_message.request_id, sweep), sweep)
 
 
 @pytest.fixture(scope="session")
@@ -171,3 +179,21 @@ def dead_letters(stack: Stack) -> dict[str, DeadLetter]:
         return eventually(lambda: take_dead_letter(stack, queue, body), what, stack)
 
     return {queue: find(queue) for queue in QUEUES}
+
+
+@contextmanager
+def paused(stack: Stack, mapping: str) -> Iterator[None]:
+    """Stops the worker from receiving messages while the block runs."""
+    client = stack.client("lambda")
+
+    def enable(*, enabled: bool) -> None:
+        client.update_event_source_mapping(UUID=mapping, Enabled=enabled)
+        state = "Enabled" if enabled else "Disabled"
+        what = f"a mapping that is {state}"
+        eventually(lambda: client.get_event_source_mapping(UUID=mapping)["State"] == state or None, what, stack)
+
+    enable(enabled=False)
+    try:
+        yield
+    finally:
+        enable(enabled=True)

@@ -99,6 +99,10 @@ class Person:
         assert reply.status == expected, f"{path}: {reply.text}\n{self._stack.errors()}"
         return reply
 
+    def submit_and_follow(self, path: str, **fields: str) -> Reply:
+        """Submits the form on the current page, and returns the page that it leads to."""
+        return self.open(200, self.submit(303, path, **fields).headers["location"])
+
 
 class Device:
     """A command line that requests authorization with device codes, as every device does."""

@@ -105,7 +105,7 @@ def grace(stack: Stack, call: Caller, organization: Organization) -> Person:
     person = Person(stack, "grace@shop.example.com", "Grace Hopper")
     shown = text_of(person.sign_in("/invitations"))
     assert "Shop" in shown, shown
-    joined = text_of(person.submit(200, "/invitations/accept"))
+    joined = text_of(person.submit_and_follow("/invitations/accept"))
     assert "You are now a member of Shop, as admin." in joined, joined
     return person
 
@@ -181,24 +181,26 @@ class Scans:
         scan_id: str = started["scan"]["id"]
         return scan_id
 
-    def wait_for_answer(self, preparation_id: str) -> dict[str, Any]:
+    def wait_for_answer(self, preparation_id: str, before_poll: Callable[[], object] = lambda: None) -> dict[str, Any]:
         """Waits for the outcome of a scan request."""
 
         def poll() -> dict[str, Any] | None:
+            before_poll()
             target = f"/v1/code-audit/scan-requests/{preparation_id}?repositoryId={self._repository_id}"
             answer: dict[str, Any] = self._call(200, "GET", target)
             return None if answer["status"] == "starting" else answer
 
         return eventually(poll, "the outcome of a request for a scan", self._call.stack)
 
-    def wait_for_start(self, preparation_id: str) -> str:
-        answer = self.wait_for_answer(preparation_id)
+    def wait_for_start(self, preparation_id: str, before_poll: Callable[[], object] = lambda: None) -> str:
+        answer = self.wait_for_answer(preparation_id, before_poll)
         assert answer["status"] == "started", answer
         scan_id: str = answer["scan"]["id"]
         return scan_id
 
-    def wait_for_end(self, scan_id: str) -> dict[str, Any]:
+    def wait_for_end(self, scan_id: str, before_poll: Callable[[], object] = lambda: None) -> dict[str, Any]:
         def poll() -> dict[str, Any] | None:
+            before_poll()
             scan: dict[str, Any] = self._call(200, "GET", f"/v1/code-audit/scans/{scan_id}")
             return scan if scan["status"] not in {"queued", "running"} else None
 

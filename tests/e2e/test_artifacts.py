@@ -51,8 +51,9 @@ class TestBuild:
     def test_the_build_made_an_artifact_of_each_function_and_the_layer(self, sizes: str):
         assert {path.name for path in BUILD.iterdir() if path.is_dir()} == {*FUNCTIONS, "SharedLayer"}
 
-    def test_the_build_is_at_most_a_third_of_the_size_of_the_plain_packages(self, sizes: str):
-        limit_bytes = 0.33 * PLAIN_PACKAGES_BYTES
+    def test_the_build_meets_the_goal_of_its_size(self, sizes: str):
+        # Goal 8 of docs/performance.md.
+        limit_bytes = 0.35 * PLAIN_PACKAGES_BYTES
         layer = artifacts.size_bytes(BUILD / "SharedLayer")
         for logical_id in FUNCTIONS:
             # A function with its own packages can't meet that bound, so only Lambda's limit applies to it.

@@ -1,8 +1,6 @@
 """The deployed product recovers from failures: nothing is lost, and no request waits forever."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -11,9 +9,8 @@ from controlplane.core.ids import Located
 from controlplane.store import keys
 from controlplane.store.table import table
 from tests.e2e.deployment import Invoked, Stack
-from tests.e2e.failures import QUEUES, DeadLetter, UnfinishedDeletion, take_dead_letter
+from tests.e2e.failures import QUEUES, DeadLetter, UnfinishedDeletion, paused, take_dead_letter
 from tests.e2e.people import Caller
-from tests.e2e.story import eventually
 
 
 class TestSweeper:
@@ -43,9 +40,9 @@ class TestSweeper:
 class TestCodeHost:
     @pytest.mark.parametrize("group", ["ScanPreparation", "ScanExecution", "IssueCreation"])
     @pytest.mark.usefixtures("second_scan", "issue")
-    def test_a_rate_limited_worker_retries_the_code_host_soon(self, stack: Stack, group: str):
+    def test_a_rate_limited_worker_delays_its_message(self, stack: Stack, group: str):
         written = stack.logs()[stack.physical_ids[f"{group}LogGroup"]]
-        assert [line for line in written if '"errorType":"Postponed"' in line]
+        assert [line for line in written if '"outcome":"delayed"' in line]
         assert not [line for line in written if "backoff not set" in line]
 
     def test_a_missing_branch_fails_the_request_with_the_reason(self, refused_scan: dict[str, Any]):
@@ -77,21 +74,3 @@ class TestDeadLetters:
             assert "Messages" not in sqs.receive_message(QueueUrl=waiting, VisibilityTimeout=0)
             found = take_dead_letter(stack, queue, body)
         assert found == DeadLetter(body, "")
-
-
-@contextmanager
-def paused(stack: Stack, mapping: str) -> Iterator[None]:
-    """Stops the worker from receiving messages while the block runs."""
-    client = stack.client("lambda")
-
-    def enable(*, enabled: bool) -> None:
-        client.update_event_source_mapping(UUID=mapping, Enabled=enabled)
-        state = "Enabled" if enabled else "Disabled"
-        what = f"a mapping that is {state}"
-        eventually(lambda: client.get_event_source_mapping(UUID=mapping)["State"] == state or None, what, stack)
-
-    enable(enabled=False)
-    try:
-        yield
-    finally:
-        enable(enabled=True)

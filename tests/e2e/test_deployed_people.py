@@ -84,7 +84,7 @@ class TestOrganization:
     def test_the_organization_is_made_the_default_on_its_page(self, stack: Stack, grace: Person):
         Caller(stack, grace.browser.secret)(201, "POST", "/v1/organizations", {"name": "Aside"})
         assert "Aside" in text_of(grace.open(200, "/organizations"))
-        assert "is saved as your default organization." in text_of(grace.submit(200, "/organizations"))
+        assert "is saved as your default organization." in text_of(grace.submit_and_follow("/organizations"))
 
 
 class TestProject:

@@ -43,11 +43,14 @@ class TestLogs:
         assert [person.email for person in (ada, grace) if person.email in written] == []
 
     def test_logs_contain_only_the_provoked_failures(self, stack: Stack):
-        """This also covers calls that a role denied without failing a request."""
+        """This also covers calls that a role denied without failing a request.
+
+        Whether two deliveries overlap, so that one of them is postponed, depends on timing.
+        """
         lines = stack.errors().splitlines()
         told = [json.loads(line) if line.startswith("{") else {"message": line} for line in lines]
         found = {(it["message"], it.get("errorType", "")) for it in told}
-        assert found == {("message failed", "Postponed"), ("message dead-lettered", "")}
+        assert found - {("message failed", "Postponed")} == {("message dead-lettered", "")}
 
 
 class TestRoles:

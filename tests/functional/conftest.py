@@ -14,12 +14,13 @@ from tests.support import permissions
 from tests.support.api import Api
 from tests.support.engines import sequential_engine
 from tests.support.issue_host import host
+from tests.support.mailbox import mailbox, post_office
 from tests.support.sqs import sqs
 from tests.support.table import create_table
 from tests.support.warm_sandbox import warm_sandboxes
 from tests.support.world import World
 
-__all__ = ["host", "sqs"]
+__all__ = ["host", "mailbox", "post_office", "sqs"]
 
 _TABLES = count(1)
 

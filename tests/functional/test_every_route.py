@@ -10,6 +10,7 @@ from controlplane.core import ids, tokens
 from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
 from controlplane.http.access import Requires
 from controlplane.http.route import ControlRoute
+from dashboard.lost_routes import show_form, show_nothing
 from tests.support.api import FORM, Api
 from tests.support.each import each
 from tests.support.operations import Operation, operations
@@ -26,12 +27,20 @@ PUBLIC = {
     "POST /v1/auth/device/revoke",
     "POST /v1/github/webhooks",
     "GET /assets/{fileName}",
+    "GET /favicon.ico",
+    "GET /robots.txt",
     "GET /docs",
     "GET /docs/{fileName}",
     "GET /llms.txt",
 }
 # Pages that don't require a session.
 OPEN_PAGES = {"GET /", "GET /sign-in", "GET /sign-in/callback", "GET /signed-out"}
+# Links in emails, which stop further ones without a session. The links are signed, and requests are counted.
+UNSUBSCRIPTIONS = {
+    "GET /account/unsubscribe/{link}",
+    "POST /account/unsubscribe/{link}",
+    "POST /account/unsubscribe/{link}/all",
+}
 _ADDRESSES = count(1)
 _LOCALS = {ids.MEMBER: 16}
 _PROJECT_ID = "prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
@@ -124,7 +133,16 @@ def valid_body(operation: Operation) -> dict[str, object]:
         "POST /v1/projects/{projectId}/vendors/{vendorId}/decision": {"decision": "approve"},
         "POST /v1/api-keys": {"name": "deploy"},
         "POST /v1/api-keys/{keyId}/roll": {},
+        "POST /v1/webhook-endpoints": {
+            "name": "Alerts",
+            "url": "https://hooks.example.com/",
+            "events": ["credits.low"],
+            "format": "standard",
+        },
+        "PATCH /v1/webhook-endpoints/{webhookId}": {"name": "Alerts", "status": "disabled"},
+        "POST /v1/webhook-endpoints/{webhookId}/rotate-secret": {},
         "PATCH /v1/inbox/{itemId}": {"status": "accepted", "version": "x", "reason": "x"},
+        "POST /v1/inbox/{itemId}/github-issue": {"existingIssue": "#42"},
         "POST /v1/code-audit/scans": {"repositoryId": "rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"},
         "POST /v1/code-audit/repositories/{repositoryId}/links": {
             "projectId": "prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
@@ -168,9 +186,15 @@ def test_only_these_routes_are_public_and_all_others_declare_requirements():
 
 
 def test_only_these_pages_are_public_and_every_change_is_a_form_of_a_session():
-    assert {operation.name for operation in PAGES if not operation.requires_session.signed_in} == OPEN_PAGES
+    # What shows nothing: redirects to a form's page, and the page of an unknown address.
+    empty = {operation.name for operation in PAGES if operation.route.service_endpoint in {show_form, show_nothing}}
+    assert {operation.name for operation in PAGES if not operation.requires_session.signed_in} == (
+        OPEN_PAGES | UNSUBSCRIPTIONS | empty
+    )
     for operation in PAGES:
-        assert operation.requires_session.form is (operation.method == "POST")
+        is_unsubscription = operation.name in UNSUBSCRIPTIONS
+        assert operation.requires_session.form is (operation.method == "POST" and not is_unsubscription)
+        assert (operation.requires_session.counted is not None) or not is_unsubscription
         assert operation.method in {"GET", "POST"}
         assert operation.requires is None
 

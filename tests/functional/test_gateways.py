@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from controlplane.core.errors import RouteNotFound
+from dashboard.app import handler
 from local.events import rest_event
 from local.rest_api import rename_headers, unknown_route
 from local.server import Gateway, load_apps
@@ -143,6 +144,12 @@ class TestPaths:
         event = rest_event("GET", "/v1/projects/x%252fconsent", token=company.owner.token)
         reply = api.send({**event, "path": "/v1/projects/x%2fconsent"})
         assert (reply.status, reply.error["message"]) == (404, RouteNotFound.message)
+
+    def test_a_route_of_a_prefix_reaches_each_page_below_it(self):
+        event = rest_event("GET", "/organizations/acme/billing", resource="/organizations/{path+}")
+        reply = handler(event, None)
+        assert reply["headers"]["location"] == "/sign-in?return_to=%2Forganizations%2Facme%2Fbilling"
+        assert handler({**event, "path": "/organizations/acme%2fbilling"}, None)["statusCode"] == 404
 
     def test_encoded_characters_other_than_the_slash_are_decoded(self, both, world: World, company):
         token = ("Authorization", f"Bearer {company.owner.token}")

@@ -26,6 +26,7 @@ from tests.support.asgi import DirectApi
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.hung_server import FailureMode, hung_server
 from tests.support.operations import operations
+from tests.support.table import PREPARED
 from tests.support.threads import run_repeatedly
 from tests.support.world import Company, World, table_dump
 
@@ -39,6 +40,8 @@ WITHOUT_TABLE = {
     "GET /.well-known/oauth-authorization-server",
     "GET /.well-known/agent-feedback.json",
     "GET /assets/{fileName}",
+    "GET /favicon.ico",
+    "GET /robots.txt",
     "GET /docs",
     "GET /docs/{fileName}",
     "GET /llms.txt",
@@ -103,6 +106,11 @@ class TestTable:
             reply, seconds = timed(lambda: api.get("/health"))
         assert (reply.status, reply.code) == (503, "SERVICE_UNAVAILABLE")
         assert seconds < HEALTH_SECONDS
+
+    def test_health_reports_that_the_table_is_gone(self, api: Api, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(table, "name", "deleted")
+        reply = api.get("/health")
+        assert (reply.status, reply.code) == (503, "SERVICE_UNAVAILABLE")
 
     @pytest.mark.parametrize("failure_mode", list(FailureMode))
     def test_every_route_responds_in_time_whatever_fails_in_the_table(
@@ -170,7 +178,7 @@ class TestTable:
                 with pytest.raises(TableUnavailable):
                     table.ping()
                 with pytest.raises(TableUnavailable):
-                    table.transact({"one": Check(keys.organization(ORGANIZATION), "attribute_exists(pk)")})
+                    table.transact({"one": Check(keys.organization(ORGANIZATION), "attribute_exists(pk)")}, PREPARED)
             assert server.connections == 1
 
 
@@ -179,8 +187,12 @@ def create_key(api: Api, company: Company) -> Reply:
     return api.post(path, company.owner.token, json_body={"name": "x"}, headers={"Idempotency-Key": "one-of-mine"})
 
 
-@pytest.mark.usefixtures("hurried")
 class TestCreationOfUnknownOutcome:
+    @pytest.fixture(autouse=True)
+    def enough_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Gives requests enough time to reach the write, also on a busy machine."""
+        monkeypatch.setitem(settings.__dict__, "dependency_seconds", 1.5)
+
     @pytest.mark.parametrize("applied", [True, False])
     def test_a_creation_of_unknown_outcome_returns_503_and_never_takes_effect_twice(
         self, api: Api, world: World, now, applied: bool

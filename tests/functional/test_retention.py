@@ -21,6 +21,7 @@ from tests.support.audits import make_issue, make_scan
 from tests.support.calls import intercepted
 from tests.support.cleanup import clean_up, clean_up_failing
 from tests.support.populated_organization import detection
+from tests.support.table import PREPARED
 from tests.support.world import Company, World, table_dump
 
 DAY = 86_400
@@ -59,6 +60,7 @@ def test_the_templates_defaults_are_those_of_the_settings():
         "FindingRetentionDays": settings.finding_retention_days,
         "ResolvedItemRetentionDays": settings.resolved_item_retention_days,
         "AuditRunRetentionDays": settings.audit_run_retention_days,
+        "AuditLogRetentionDays": settings.audit_log_retention_days,
         "FeedbackRetentionDays": settings.feedback_retention_days,
         "LedgerRetentionDays": settings.ledger_retention_days,
         "LogRetentionDays": 30,
@@ -177,7 +179,7 @@ class TestFindings:
     def test_expiring_findings_of_a_missing_scan_is_no_error(self, world: World, company: Company):
         repository = world.connected_repository(company)
         scan = make_scan(repository)
-        table.delete_all([work_key(scan.scan_id)])
+        table.delete_all([work_key(scan.scan_id)], PREPARED)
         clean_up()
         assert not any(it["pk"]["S"].startswith("DELETIONS") for it in table_dump())
         expiry.expire_superseded(scan.scan_id)
@@ -214,7 +216,7 @@ class TestResolvedItems:
         item = inbox.change_status(item, "resolved", item.version, company.owner.user_id, None)
         ends = now.seconds + 365 * DAY
         now.advance(60)
-        table.update(inbox.update_leg(item.item_id, "v2", fields={"githubIssue": {"number": 1}}))
+        table.update(inbox.update_leg(item.item_id, "v2", fields={"githubIssue": {"number": 1}}), PREPARED)
         assert expiries("INBOX#") == {ends}
 
     def test_a_vendors_expired_item_doesnt_prevent_a_decision(self, company: Company):
@@ -222,7 +224,7 @@ class TestResolvedItems:
         vendors.record_detection(detection(project.project_id))
         item_id = vendors.decide_vendor(project, "segment", "approved", company.owner.user_id)
         assert item_id is not None
-        table.delete_all([keys.inbox_item(*InboxItemId.stored(item_id).location)])
+        table.delete_all([keys.inbox_item(*InboxItemId.stored(item_id).location)], PREPARED)
         assert vendors.decide_vendor(project, "segment", "ignored", company.owner.user_id) is None
         later = replace(detection(project.project_id), observed_at="2026-03-04T06:00:00.000Z")
         vendors.record_detection(later)

@@ -22,7 +22,7 @@ from tests.support.calls import Call, Proceed, intercepted
 from tests.support.code_host import SHA, FakeHost, archive
 from tests.support.engines import find_engine, sequential_engine
 from tests.support.sqs import FakeSqs
-from tests.support.table import create_table
+from tests.support.table import PREPARED, create_table
 from tests.support.world import World
 
 READS = {"GetItem", "BatchGetItem", "Query"}
@@ -80,7 +80,7 @@ def test_a_request_consumes_the_same_however_many_items_there_are(api: Api, worl
     consumed()  # opens the key's window, which takes a write more
     few = consumed()
     stored = table.get(keys.project(*projects[0].project_id.location))
-    table.put_all({**(stored or {}), "sk": f"PROJECT#00{number:016d}"} for number in range(1_000))
+    table.put_all(({**(stored or {}), "sk": f"PROJECT#00{number:016d}"} for number in range(1_000)), PREPARED)
     assert consumed() == few
 
 

@@ -10,6 +10,7 @@ from controlplane.store.inbox_items import Discovery, InboxItem, RuntimeVendor, 
 from controlplane.store.legs import set_expression
 from controlplane.store.project_items import Address, ProjectItem
 from controlplane.store.table import LegFailed, Update, table
+from dashboard import triage
 from tests.races.stage import Stage
 from tests.races.verdicts import check_first
 from tests.races.yields import beyond_the_token
@@ -18,6 +19,7 @@ from tests.support.asgi import DirectApi
 from tests.support.faults import Case, Trial, explore_faults
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
+from tests.support.table import PREPARED
 from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
@@ -74,7 +76,7 @@ class Bench:
                 attributes,
             )
             try:
-                table.transact({"finding": write, "vendor": known})
+                table.transact({"finding": write, "vendor": known}, PREPARED)
             except LegFailed:
                 continue
             return
@@ -184,6 +186,29 @@ class TestEveryOrder:
             return Race([lambda: inbox.publish_finding(bench.discovery), lambda: inbox.publish_finding(later)], check)
 
         assert explore(stage.client, scenario).exhaustive
+
+
+class TestUndo:
+    def test_undo_and_another_change_dont_overwrite_each_other(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            bench = Bench(stage.fresh(), stage.api)
+            user_id = bench.company.owner.user_id
+            dismissed = inbox.change_status(bench.item, "dismissed", bench.item.version, user_id, "not ours")
+            undo = triage.Decision(triage.UNDO)
+            acts = [lambda: triage.decide(dismissed, undo, dismissed.version, user_id), bench.patches("accepted")]
+
+            def check(outcomes: list[Outcome]) -> None:
+                undone, change = outcomes[0].error is None, outcomes[1].get().status == 200
+                assert undone is not change
+                if not undone:
+                    assert isinstance(outcomes[0].error, inbox.StaleVersion)
+                kept = [entry.status for entry in bench.item.history]
+                assert kept == ["open", "dismissed", "open" if undone else "accepted"]
+                stage.check_invariants()
+
+            return Race(acts, check)
+
+        assert explore(stage.client, scenario, yields_at=beyond_the_token).exhaustive
 
 
 class TestEveryFault:

@@ -15,7 +15,7 @@ from controlplane.store.inbox_items import InboxItem
 from controlplane.store.repositories import RepositoryItem
 from issue_creation.app import handler
 from tests.races.stage import RACE_TIME, Stage
-from tests.races.yields import beyond_the_token
+from tests.races.yields import beyond_the_token, only_writes
 from tests.support.calls import Proceed, intercepted
 from tests.support.faults import Case, Kind, Trial, explore_faults
 from tests.support.issue_host import HostedIssue, IssueHost
@@ -228,6 +228,44 @@ class TestEveryOrder:
 
         assert explore(stage.client, scenario, yields_at=beyond_the_token).exhaustive
 
+    def test_of_a_link_and_a_new_issue_the_first_wins(
+        self, fresh: Callable[[], IssueCreation], stage: Stage, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ended = set()
+
+        def scenario() -> Race:
+            creation = fresh()
+            item = creation.finding()
+            hosted = HostedIssue(42, "An issue", "", RACE_TIME, RACE_TIME)
+            creation.host.issues[f"{creation.repository.owner}/{creation.repository.name}"] = [hosted]
+            path, token = f"/v1/inbox/{item.item_id}/github-issue", creation.company.owner.token
+
+            async def pause(_: float) -> None:
+                for letter in creation.sqs.due(QUEUE):
+                    creation.deliver(letter)
+
+            def check(outcomes: list[Outcome]) -> None:
+                replies = [outcome.get() for outcome in outcomes]
+                creation.settle()
+                issue = inbox.get_item(item.item_id).github_issue
+                assert issue is not None
+                assert len(creation.issues_of(item)) == creation.host.count("create") == (issue.number != 42)
+                for reply in replies:
+                    shown = reply.data["githubIssue"]["number"] if reply.status == 201 else None
+                    assert shown == issue.number or reply.error["code"] == "CONFLICT"
+                ended.add((issue.number == 42, *(reply.status for reply in replies)))
+                stage.check_invariants()
+
+            monkeypatch.setattr(clock, "pause", pause)
+            link = {"existingIssue": 42}
+            return Race(
+                [lambda: stage.api.post(path, token, json_body=link), lambda: stage.api.post(path, token)], check
+            )
+
+        assert explore(stage.client, scenario, yields_at=only_writes).exhaustive
+        # If the link wins, both get its issue. If the new issue wins, the link is refused.
+        assert ended >= {(True, 201, 201), (False, 409, 201)}
+
 
 class TestEveryFault:
     def test_under_every_fault_the_worker_leaves_one_issue_and_a_settled_item(
@@ -285,13 +323,22 @@ def test_sixteen_concurrent_requests_create_one_issue(
 ) -> None:
     creation = fresh()
     item = creation.finding()
-    at_work = threading.Lock()
+    at_work, sent = threading.Lock(), threading.Event()
+    send_message = creation.sqs.send_message
+
+    def send(**message: Any) -> dict[str, Any]:
+        answer = send_message(**message)
+        sent.set()
+        return answer
 
     async def pause(seconds: float) -> None:
+        # Otherwise, a request may use up its pauses before the one that created the attempt sends the message.
+        sent.wait()
         with at_work:  # the in-memory host is shared
             for letter in creation.sqs.due(QUEUE):
                 creation.deliver(letter)
 
+    monkeypatch.setattr(creation.sqs, "send_message", send)
     monkeypatch.setattr(clock, "pause", pause)
     path, token = f"/v1/inbox/{item.item_id}/github-issue", creation.company.owner.token
     replies = [outcome.get() for outcome in run_repeatedly([lambda: stage.api.post(path, token)] * 16)]

@@ -21,9 +21,11 @@ from tests.races.stage import RACE_TIME, Stage
 from tests.races.test_issue_creation import shared_clock
 from tests.support.calls import Proceed, intercepted
 from tests.support.code_host import SHA
+from tests.support.faults import Case, Kind, Trial, explore_faults
 from tests.support.outcomes import Aborted
-from tests.support.sqs import FakeSqs
+from tests.support.sqs import FakeSqs, SqsMessage
 from tests.support.sweeping import swept
+from tests.support.table import PREPARED
 
 pytestmark = pytest.mark.races
 __all__ = ["shared_clock"]
@@ -77,6 +79,21 @@ class Hosted:
         self.around(lambda: self.comments.__setitem__(number, body))
 
 
+@pytest.fixture
+def announced(
+    stage: Stage, sqs: FakeSqs, shared_clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> Callable[[], "Review"]:
+    """Returns a function that starts with an empty table, a new code host, and an event about a pull request."""
+
+    def start() -> Review:
+        host = Hosted()
+        monkeypatch.setattr(reviews, "connect", host.connect)
+        monkeypatch.setattr("scan_preparation.service.prepare_scan.__defaults__", (host.connect,))
+        return Review(stage, sqs, shared_clock, host)
+
+    return start
+
+
 class Review:
     """A pull request that GitHub has announced, with everything that scans it and reports on it."""
 
@@ -89,14 +106,14 @@ class Review:
         link = self.repository.links[0]._replace(pull_request_scans_enabled=True)
         repositories.link_project(self.repository.repository_id, link)
         key = keys.repository(*self.repository.location)
-        table.put(Put({**(table.get(key) or {}), "hostedId": _HOSTED_ID}))
+        table.put(Put({**(table.get(key) or {}), "hostedId": _HOSTED_ID}), PREPARED)
         self.client, self.sqs, self.host, self._set_clock = stage.client, sqs, host, set_clock
         event = HostEvent(
             event="pull_request", installation_id=4711, hosted_id=_HOSTED_ID, subject=_NUMBER, until=2**31
         )
         messages.send(Queue.GITHUB_EVENTS.value, event.model_dump(by_alias=True))
 
-    def run(self, last_write: int) -> bool:
+    def run(self, last_write: int = 10_000) -> bool:
         """Runs everything until nothing is left. Returns whether a worker died: after that write, from 0."""
         made = [0]
 
@@ -112,16 +129,20 @@ class Review:
         with intercepted(self.client, lambda call, proceed: proceed() if is_read(call) else around(proceed)):
             for _ in range(40):
                 with suppress(Died):
-                    self._step()
+                    self.step()
                 if not self.sqs.letters and self._is_reported():
                     break
                 self._set_clock(clock.now() + 121)
         return last_write < made[0]
 
-    def _step(self) -> None:
-        for queue, worker in HANDLERS.items():
+    def deliver(self, letter: SqsMessage, queue: Queue = Queue.GITHUB_EVENTS) -> None:
+        self.sqs.deliver(letter, HANDLERS[queue], queue.dead_letters_url)
+
+    def step(self) -> None:
+        """Delivers what is due, and does what the worker of scans and the sweeper do then."""
+        for queue in HANDLERS:
             for letter in self.sqs.due(queue.url):
-                self.sqs.deliver(letter, worker, queue.dead_letters_url)
+                self.deliver(letter, queue)
         self._execute()
         for step in (messages.resend, scan_messages.recover_scans, scan_starts.start_queued):
             swept(step)
@@ -148,14 +169,11 @@ class Review:
 
 
 def test_a_crash_at_any_write_leaves_one_check_run_and_one_comment(
-    stage: Stage, sqs: FakeSqs, shared_clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+    stage: Stage, announced: Callable[[], Review]
 ) -> None:
     runs = 0
     while True:
-        host = Hosted()
-        monkeypatch.setattr(reviews, "connect", host.connect)
-        monkeypatch.setattr("scan_preparation.service.prepare_scan.__defaults__", (host.connect,))
-        review = Review(stage, sqs, shared_clock, host)
+        review = announced()
         died = review.run(runs)
         review.check()
         stage.check_invariants()
@@ -163,3 +181,24 @@ def test_a_crash_at_any_write_leaves_one_check_run_and_one_comment(
             break
         runs += 1
     assert runs > 15
+
+
+@pytest.mark.parametrize("steps", [0, 1], ids=["event", "report"])
+def test_under_every_fault_of_a_delivery_there_is_one_check_run_and_one_comment(
+    stage: Stage, announced: Callable[[], Review], steps: int
+) -> None:
+    def scenario() -> Trial:
+        review = announced()
+        for _ in range(steps):
+            review.step()
+        letter = review.sqs.due(Queue.GITHUB_EVENTS.url)[0]
+
+        def check(_: Case) -> None:
+            review.check()
+            stage.check_invariants()
+
+        return Trial(lambda: review.deliver(letter), check, review.run)
+
+    # A call that is certain to have failed leaves what a crash before it leaves, which the test above covers.
+    kinds = frozenset({Kind.LOST, Kind.LOST_THEN_CONFLICT, Kind.CONFLICT})
+    assert explore_faults(stage.client, scenario, kinds=kinds, breaks=lambda call: call.operation not in _READS) > 15

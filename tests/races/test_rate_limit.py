@@ -13,6 +13,7 @@ from tests.support.api import Reply
 from tests.support.faults import Case, Kind, Trial, explore_faults
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
+from tests.support.table import PREPARED
 from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
@@ -24,7 +25,7 @@ MINUTE = int(RACE_TIME) // 60
 def key_with_limit(world: World, limit: int) -> str:
     """Creates a key with this limit and returns its secret."""
     secret = world.key(world.company())
-    table.update(Update(keys.key_secret(digest(secret)), "SET #rateLimit = :limit", values={"limit": limit}))
+    table.update(Update(keys.key_secret(digest(secret)), "SET #rateLimit = :limit", values={"limit": limit}), PREPARED)
     return secret
 
 

@@ -45,6 +45,7 @@ class Shop:
 
     def __init__(self, world: World, api: DirectApi, set_clock: SetClock) -> None:
         self.api, self.set_clock, self.at = api, set_clock, RACE_TIME
+        set_clock(self.at)  # the thread's clock is where the run before has left it
         self.company = world.company()
         self.repository = world.connected_repository(self.company)
         make_scan(self.repository)
@@ -63,8 +64,9 @@ class Shop:
         """Runs the last stage of the scan, and completes it."""
         self.set_clock(self.at + 30)
         lease = lease or lease_of(scan)
-        count = publish_findings(scan, lease, Analysis(list(found)), frozenset(), Project())
-        execution.complete_scan(scan, lease, len(found), count, Coverage(1, 1, {}))
+        published = publish_findings(scan, lease, Analysis(list(found)), frozenset(), Project())
+        assert published.issue_count is not None
+        execution.complete_scan(published, lease, len(found), published.issue_count, Coverage(1, 1, {}))
 
     def completes(self, scan: ScanItem, *found: Finding) -> ScanItem:
         self.publishes(scan, *found)

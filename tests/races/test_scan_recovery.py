@@ -1,6 +1,7 @@
 """After a crash at any step of a scan, redelivery and the sweep ensure that it isn't lost, or charged or published
 twice."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -50,6 +51,8 @@ def ends_well(line: ScanLine, stage: Stage) -> None:
     published = [item.title for item in line.published()]
     assert len(published) == len(set(published)) == PREVIEW_FINDINGS
     assert line.dead_letters() == []
+    assert told(line, "finding.opened") == {item.item_id for item in line.published()}
+    assert told(line, "scan.completed") == {line.scan().scan_id}
     items = stage.check_invariants()
     assert len([item for item in items.values() if "headCommitSha" in item]) == 1
     assert not [key for key in items if key.pk.startswith(("OUTBOX#", "SCANWATCH"))]
@@ -157,10 +160,17 @@ class TestACrash:
                 published = [item.title for item in line.published()]
                 assert len(published) == len(set(published)) == FINDINGS
                 assert credits_of(line) == 10
+                assert told(line, "finding.opened") >= {item.item_id for item in line.published()}
 
             return Trial(unlock_and_publish, check, unlock_again)
 
         assert explore_faults(stage.client, scenario, kinds=DEADLY, breaks=decisive) > 10
+
+
+def told(line: ScanLine, event: str) -> set[str]:
+    """Returns the ids in the messages about an event. A message may be sent twice."""
+    sent = [json.loads(letter.body) for letter in line.sqs.at(Queue.NOTIFICATIONS.url)]
+    return {subject for message in sent if message["event"] == event for subject in message["subjects"]}
 
 
 def credits_of(line: ScanLine) -> int:

@@ -6,6 +6,7 @@ from controlplane.store.keys import Key
 from controlplane.store.table import Put, Throttled, table
 from tests.races.stage import Stage
 from tests.support.faults import Case, Crashed, Kind, Trial, explore_faults
+from tests.support.table import PREPARED
 
 pytestmark = pytest.mark.races
 
@@ -13,7 +14,7 @@ KEY = Key("ORG#org_0123456789abcdef", "META")
 
 
 def put_once() -> None:
-    table.transact({"item": Put(KEY._asdict(), "attribute_not_exists(pk)")})
+    table.transact({"item": Put(KEY._asdict(), "attribute_not_exists(pk)")}, PREPARED)
 
 
 def test_no_attempt_is_refused_by_an_earlier_one(stage: Stage) -> None:

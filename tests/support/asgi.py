@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from starlette.types import Message
 
+from tests.support import lagging
 from tests.support.api import Api, Reply
 from tests.support.operations import operations_at
 from tests.support.response_checks import check_response
@@ -51,7 +52,8 @@ class DirectApi(Api):
             "client": (self.source_ip, 443),
             "server": ("api.assent.test", 443),
         }
-        reply = _run(_app_of(parts.path), scope, body)
+        with lagging.deciding(method):
+            reply = _run(_app_of(parts.path), scope, body)
         check_response(parts.path, sent, reply)
         return reply
 

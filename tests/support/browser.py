@@ -35,6 +35,11 @@ class Browser:
         fields = self.forms()[action][0]
         return self.post(action, {**fields, **changes})
 
+    def follow(self, reply: Reply) -> Reply:
+        """Follows the redirect after a form."""
+        assert reply.status == 303, reply.text
+        return self.get(reply.headers["location"])
+
     def forms(self) -> dict[str, list[dict[str, str]]]:
         """Returns the fields of each form of the last page, by action."""
         assert self.last is not None
@@ -46,8 +51,10 @@ class Browser:
         return found
 
     def signed_in(self, user_id: str) -> "Browser":
-        """Adds a session of the user, and returns the browser."""
-        self.cookies[web_session.cookie_name("session")] = sessions.create(user_id)
+        """Adds a session of the user with its note, and returns the browser."""
+        for cookie in web_session.session_cookies(sessions.create(user_id), user_id, sessions.LIFE_SECONDS):
+            name, _, rest = cookie.partition("=")
+            self.cookies[name] = rest.partition(";")[0]
         return self
 
     @property

@@ -53,8 +53,10 @@ class DocumentedOperation:
     def pointer(self) -> str:
         return f"#/paths/{_escaped(self.path)}/{self.method}"
 
-    def responses(self) -> dict[int, dict[str, Any]]:
-        return {int(status): resolve(response) for status, response in self.content["responses"].items()}
+    def responses(self, *, to_form: bool = False) -> dict[int, dict[str, Any]]:
+        """Returns the documented responses to requests in JSON or as OAuth's forms."""
+        described = self.content["x-form-encoded"] if to_form else self.content
+        return {int(status): resolve(response) for status, response in described["responses"].items()}
 
 
 @cache
@@ -83,13 +85,19 @@ def _escaped(name: str) -> str:
 
 @cache
 def _registry() -> Registry[Any]:
-    return Registry().with_resource(_BASE, Resource.from_contents(document(), default_specification=DRAFT202012))
+    contents = _closed(document())
+    return Registry().with_resource(_BASE, Resource.from_contents(contents, default_specification=DRAFT202012))
+
+
+def _closed(schema: dict[str, Any]) -> Any:
+    """Returns the schema without the values that later versions may send: this one sends only those that it names."""
+    return json.loads(json.dumps(schema).replace('"x-extensible-enum":', '"enum":'))
 
 
 def problems(schema: dict[str, Any], value: Any) -> list[str]:
     """Returns the errors of a value by a schema of the document."""
     # Its references are relative to the document.
-    rooted = json.loads(json.dumps(schema).replace('"$ref": "#', f'"$ref": "{_BASE}#'))
+    rooted = json.loads(json.dumps(_closed(schema)).replace('"$ref": "#', f'"$ref": "{_BASE}#'))
     validator = Draft202012Validator(rooted, registry=_registry(), format_checker=_FORMATS)
     return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]
 
@@ -116,16 +124,20 @@ def _sent_headers() -> dict[str, str]:
     names = {
         name
         for operation in documented_operations()
-        for one in operation.responses().values()
+        for one in [*operation.responses().values(), *_form_responses(operation)]
         for name in one["headers"]
     }
     return {name.lower(): name for name in names}
 
 
+def _form_responses(operation: DocumentedOperation) -> list[dict[str, Any]]:
+    return [*operation.responses(to_form=True).values()] if "x-form-encoded" in operation.content else []
+
+
 @cache
-def _refusals(operation: DocumentedOperation, status: int) -> set[tuple[str, ...]]:
+def _refusals(operation: DocumentedOperation, status: int, *, to_form: bool) -> set[tuple[str, ...]]:
     """Returns the codes and details of the documented error examples for the status."""
-    examples = operation.responses()[status]["content"]["application/json"]["examples"].values()
+    examples = operation.responses(to_form=to_form)[status]["content"]["application/json"]["examples"].values()
     return {_outline(resolve(example)["value"]) for example in examples}
 
 
@@ -144,13 +156,17 @@ _ALWAYS_SENT = {"x-request-id", "cache-control", "x-ratelimit-limit", "x-ratelim
 _MAYBE_UNCOUNTED = {429, 500, 503}
 
 
-def check_documented(method: str, path: str, status: int, headers: dict[str, str], body: Any) -> None:
+def check_documented(
+    method: str, path: str, status: int, headers: dict[str, str], body: Any, *, to_form: bool = False
+) -> None:
     """Checks a response against its documented operation. Ignores paths and methods that aren't in the document."""
     operation = _operation(method, path)
     if operation is None:
         return
     advice = f"{operation.name} answered {status}, and docs/openapi.json says otherwise (is it current? make openapi)"
-    responses = operation.responses()
+    # A path that isn't an operation's refuses a form in the envelope.
+    to_form = to_form and not (isinstance(body, dict) and "success" in body)
+    responses = operation.responses(to_form=to_form)
     assert status in responses, advice
     declared = responses[status]["headers"]
     known = _sent_headers()
@@ -160,9 +176,9 @@ def check_documented(method: str, path: str, status: int, headers: dict[str, str
         missing = {name for name in declared if name.lower() in _ALWAYS_SENT - headers.keys()}
         assert not missing, f"{advice}: without {missing}"
     if status >= 400:
-        assert _outline(body) in _refusals(operation, status), f"{advice}: {body}"
+        assert _outline(body) in _refusals(operation, status, to_form=to_form), f"{advice}: {body}"
     # Checks one body per shape, which is close enough: single words distinguish shapes, other texts don't.
-    key = (operation.name, status, _shape(body))
+    key = (operation.name, status, to_form, _shape(body))
     if "content" in responses[status] and key not in _seen:
         assert problems(responses[status]["content"]["application/json"]["schema"], body) == [], advice
         _seen.add(key)

@@ -201,6 +201,13 @@ def response_violations(exchange: Exchange) -> list[str]:
     return violations(schema, json.loads(exchange.answer))
 
 
+def webhook_violations(event: str, body: bytes) -> list[str]:
+    """Returns the errors of a delivery by the schema of its event and action."""
+    content = json.loads(body)
+    name = "-".join([event, *filter(None, [content.get("action")])]).replace("_", "-")
+    return [f"{name}{wrong}" for wrong in violations(description()["webhooks"][name], content)]
+
+
 def _recording(app: Any, api_path: str, exchanges: list[Exchange]) -> Any:
     """Wraps the app to record every exchange of its REST API, except archives, which are too large."""
 

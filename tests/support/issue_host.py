@@ -34,6 +34,7 @@ class HostedIssue:
     body: str
     created_seconds: float
     listed_from: float
+    is_pull_request: bool = False
 
     def shown(self, repository: str) -> dict[str, Any]:
         moment = datetime.fromtimestamp(self.created_seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -41,9 +42,11 @@ class HostedIssue:
             "number": self.number,
             "title": self.title,
             "body": self.body,
+            "state": "open",
             "created_at": moment,
             "updated_at": moment,
             "html_url": f"https://github.com/{repository}/issues/{self.number}",
+            **({"pull_request": {}} if self.is_pull_request else {}),
         }
 
 
@@ -95,9 +98,20 @@ class IssueHost:
             expires = datetime.fromtimestamp(clock.now() + 3_600, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             return _response(201, {"token": "ghs_double", "expires_at": expires})
         repository = f"{words[1]}/{words[2]}"
+        if method == "GET" and len(words) == 5:
+            return self.around("get", lambda: self._get(repository, url, int(words[4])))
+        if method == "GET" and len(words) == 3:
+            return _response(200, _repository(*words[1:]))
         if method == "GET":
             return self.around("list", lambda: self._list(repository, url, parse_qs(parts.query)))
         return self.around("create", lambda: self._create(repository, url, json.loads(body or b"{}")))
+
+    def _get(self, repository: str, url: str, number: int) -> urllib3.HTTPResponse:
+        self.requests.append(("get", url))
+        if self.script:
+            return _scripted(self.script.popleft())
+        found = [issue for issue in self.of(*repository.split("/")) if issue.number == number]
+        return _response(200, found[0].shown(repository)) if found else _response(404, {"message": "Not Found"})
 
     def _list(self, repository: str, url: str, query: dict[str, list[str]]) -> urllib3.HTTPResponse:
         self.requests.append(("list", url))
@@ -123,6 +137,12 @@ class IssueHost:
         if outcome == "lost":
             raise ReadTimeoutError(urllib3.HTTPSConnectionPool("code-host.example.com"), url, "lost")
         return _response(201, issue.shown(repository))
+
+
+def _repository(owner: str, name: str) -> dict[str, Any]:
+    flags = {"private": True, "archived": False, "has_issues": True}
+    page = f"https://github.com/{owner}/{name}"
+    return {"id": 1, "owner": {"login": owner}, "name": name, "default_branch": "main", "html_url": page, **flags}
 
 
 def _scripted(outcome: Any) -> urllib3.HTTPResponse:

@@ -8,6 +8,7 @@ from pathlib import Path
 from controlplane.http.access import Requires
 from controlplane.http.anonymous import Anonymous
 from controlplane.http.route import ControlRoute
+from controlplane.http.route_groups import routes_of
 from controlplane.http.web_session import RequiresSession
 
 FUNCTIONS = Path(__file__).parents[2] / "functions"
@@ -50,16 +51,19 @@ def operations() -> list[Operation]:
         for group, module in sorted(modules.items())
         # Workers have only a handler.
         if hasattr(module, "app")
-        for route in module.app.routes
+        for route in routes_of(module.app.routes)
         for method in sorted(route.methods)
     ]
 
 
 def operations_at(path: str) -> list[Operation]:
-    """Returns the operations of the path, with any method."""
-    return [operation for operation in operations() if operation.route.path_regex.match(path)]
+    """Returns the operations of the path, with any method: of the route with the fewest parameters, as the gateway."""
+    found = [operation for operation in operations() if operation.route.path_regex.match(path)]
+    fewest = min((operation.path.count("{") for operation in found), default=0)
+    return [operation for operation in found if operation.path.count("{") == fewest]
 
 
-def is_page(path: str) -> bool:
-    """Returns True if the path is a page for people, which returns HTML even for errors."""
-    return any(operation.requires_session is not None for operation in operations_at(path))
+def is_page(path: str, *, accepts_html: bool = False) -> bool:
+    """Returns True if the path returns HTML even for errors: a page for people or, if it accepts HTML, no page."""
+    sessions = [operation.requires_session for operation in operations_at(path)]
+    return any(it is not None and (accepts_html or not it.negotiated) for it in sessions)

@@ -127,7 +127,9 @@ def record_call(service: str, operation: str, parameters: dict[str, Any]) -> Non
 
 def _uses(operation: str, parameters: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     """Yields each use as (action, target), or (action, target, kind of partition key) for an item of the table."""
-    if "QueueUrl" in parameters:
+    if operation == "SendEmail":
+        yield from ((operation, "EmailIdentity"), (operation, "EmailConfiguration"))
+    elif "QueueUrl" in parameters:
         yield operation, _queue(parameters["QueueUrl"])
     elif operation == "TransactWriteItems":
         for item in parameters["TransactItems"]:

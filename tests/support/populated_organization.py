@@ -25,6 +25,7 @@ from controlplane.store.table import table
 from controlplane.store.vendors import Detection
 from tests.support.audits import history_of, make_issue, make_request, make_scan
 from tests.support.cleanup import clean_up
+from tests.support.table import PREPARED
 from tests.support.world import Company, World, table_dump
 
 OBSERVED_AT = "2026-03-04T05:00:00.000Z"
@@ -55,7 +56,7 @@ def populate_organization(world: World, company: Company | None = None) -> Popul
     vendors.record_detection(detection(project.project_id))
     issues = [make_issue(number) for number in range(1, 6)]
     scan = make_scan(repository, issues=issues)
-    table.put_all(history_of(scan, issue).to_item() for issue in issues)
+    table.put_all((history_of(scan, issue).to_item() for issue in issues), PREPARED)
     found = [inbox.publish_finding(findings.as_discovery(scan, issue)) for issue in issues]
     issue_attempts.begin_attempt(found[0].item_id, owner)
     inbox.change_status(found[1], "dismissed", found[1].version, owner, "Not ours")

@@ -8,6 +8,7 @@ from controlplane.core.errors import CATALOG
 from tests.support.operations import is_page
 from tests.support.reply import Reply
 
+_SARIF = re.compile(r"/v1/code-audit/scans/[^/]+/sarif")
 _NOT_ENVELOPED = {"/.well-known/oauth-authorization-server", "/.well-known/agent-feedback.json"}
 # Files that the build generates.
 _DOCUMENTS = re.compile(r"/openapi\.json|/llms\.txt|/docs(/[^/]+)?")
@@ -18,38 +19,50 @@ _OAUTH_PATHS = "/v1/auth/device/"
 
 def check_response(path: str, sent: dict[str, str], reply: Reply, request_id: str | None = None) -> None:
     """Checks that a response has the shape of a page, of OAuth if the request used it, or of the envelope."""
-    media_type = "".join(value for name, value in sent.items() if name.lower() == "content-type").partition(";")[0]
-    used_oauth = path.startswith(_OAUTH_PATHS) and media_type.strip().lower() == FORM
-    if is_page(path):
+    accepted = "".join(value for name, value in sent.items() if name.lower() == "accept")
+    if "content-disposition" in reply.headers:
+        check_download(reply)
+    elif is_page(path, accepts_html="text/html" in accepted):
         check_page(reply)
         assert request_id in {None, reply.headers["x-request-id"]}
-    elif used_oauth and reply.status != 404:
+    elif is_oauth(path, sent) and reply.status != 404:
         check_oauth(reply)
         assert request_id in {None, reply.headers["x-request-id"]}
     else:
         check_envelope(path, reply, request_id)
 
 
+def is_oauth(path: str, sent: dict[str, str]) -> bool:
+    """Returns whether a request with these headers is OAuth's form."""
+    media_type = "".join(value for name, value in sent.items() if name.lower() == "content-type").partition(";")[0]
+    return path.startswith(_OAUTH_PATHS) and media_type.strip().lower() == FORM
+
+
 PAGE_POLICY = (
-    "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; "
-    "base-uri 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 
 
 class _SafePage(HTMLParser):
-    """Parses a page like a browser, and fails on anything that could run or load from another origin."""
+    """Parses a page like a browser. Fails on anything but the pages' own script that could run or load something."""
+
+    def handle_data(self, data: str) -> None:
+        assert self.cdata_elem != "script", f"an inline script: {data}"
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert tag not in {"script", "style", "iframe", "object", "embed", "base", "img"}, tag
+        if tag == "script":
+            assert re.fullmatch(r"(/live)?/assets/pages\.[0-9a-f]{16}\.js", dict(attrs)["src"] or ""), attrs
+        assert tag not in {"style", "iframe", "object", "embed", "base", "img"}, tag
         for name, value in attrs:
             assert not name.startswith("on"), name
             assert name != "style"
             if name in {"href", "src", "action"}:
-                assert re.match(r"/[^/]|/$|#|https?://|data:image/svg", value or ""), value
+                assert re.match(r"/[^/]|/$|#|https?://|mailto:|data:image/svg", value or ""), value
 
 
 def check_page(reply: Reply) -> None:
-    """Checks the properties of every page: HTML, title, heading, strict policy, and no scripts, framing, or caching."""
+    """Checks the properties of every page: HTML, title, heading, strict policy, no inline script, framing, caching."""
     headers = reply.headers
     assert headers.get("x-request-id"), "an answer without X-Request-Id"
     assert headers["content-type"] == "text/html; charset=utf-8"
@@ -72,6 +85,18 @@ def check_page(reply: Reply) -> None:
     _SafePage().feed(reply.text)
     if reply.status == 429:
         assert int(headers["retry-after"]) >= 1
+
+
+def check_download(reply: Reply) -> None:
+    """Checks that a browser saves the file and never shows it as a page."""
+    headers = reply.headers
+    assert reply.status == 200
+    assert re.fullmatch(r'attachment; filename="[A-Za-z0-9._-]+"', headers["content-disposition"])
+    # The gateway would return other media types as Base64.
+    assert headers["content-type"].startswith(("application/json", "text/csv"))
+    assert headers["content-security-policy"] == PAGE_POLICY
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["cache-control"] == "no-store"
 
 
 def check_oauth(reply: Reply) -> None:
@@ -132,7 +157,12 @@ def check_envelope(path: str, reply: Reply, request_id: str | None = None) -> No
     assert reply.headers.get("x-request-id"), "an answer without X-Request-Id"
     if request_id is not None:
         assert reply.headers["x-request-id"] == request_id
-    if (path in _NOT_ENVELOPED or path.startswith("/assets/")) and reply.status == 200:
+    if (
+        path in _NOT_ENVELOPED | {"/favicon.ico", "/robots.txt"} or path.startswith("/assets/")
+    ) and reply.status == 200:
+        return
+    if _SARIF.fullmatch(path) and reply.status == 200:
+        assert reply.body["version"] == "2.1.0"
         return
     if _DOCUMENTS.fullmatch(path) and reply.status in {200, 304}:
         check_document(reply)

@@ -21,6 +21,7 @@ from tests.support.code_host import SHA, FakeHost, archive
 from tests.support.outcomes import Aborted
 from tests.support.sqs import FakeSqs, SqsMessage
 from tests.support.sweeping import swept
+from tests.support.table import PREPARED
 from tests.support.world import World
 
 # Five trackers, each a finding, plus one finding because nothing asks for consent.
@@ -117,7 +118,7 @@ class ScanLine:
     def forget_unsent(self) -> None:
         """Deletes the outbox entries, as if their messages had been sent and lost by the queues."""
         for item in self.unsent:
-            table.delete(Delete(keys.Key(item["pk"], item["sk"])))
+            table.delete(Delete(keys.Key(item["pk"], item["sk"])), PREPARED)
 
     def sweep(self) -> None:
         swept(messages.resend)

@@ -1,10 +1,14 @@
 """Creates the table of template.yaml on any engine: one for races, or moto."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+from controlplane.store.table import Unrecorded, table
 from local.template import TEMPLATE, load_template
 
 # The table properties that CreateTable accepts. TTL stays off: AWS deletes days late, so no test may rely on it.
@@ -16,7 +20,11 @@ _CREATED_WITH = (
     "LocalSecondaryIndexes",
 )
 
+# What a test stores directly has no entry in the audit log, like what a backfill stores.
+PREPARED = Unrecorded.BACKFILL
+
 _READY_SECONDS = 20
+_NUMBERS = count(1)
 
 
 @lru_cache
@@ -28,9 +36,20 @@ def table_properties(template: Path = TEMPLATE) -> dict[str, Any]:
 
 def create_table(client: Any, name: str) -> None:
     """Creates the template's table under this name, empty and ready."""
-    status = client.create_table(TableName=name, **table_properties())["TableDescription"]["TableStatus"]
+    client.create_table(TableName=name, **table_properties())
     until = time.monotonic() + _READY_SECONDS
-    while status != "ACTIVE":
+    while (status := client.describe_table(TableName=name)["Table"]["TableStatus"]) != "ACTIVE":
         assert time.monotonic() < until, f"the table is {status}"
-        time.sleep(0.1)
-        status = client.describe_table(TableName=name)["Table"]["TableStatus"]
+        time.sleep(0.005)
+
+
+@contextmanager
+def own_table() -> Iterator[None]:
+    """While open, the product uses an empty table of its own. For one of many cases in a test."""
+    before, table.name = table.name, f"own-{next(_NUMBERS)}"
+    try:
+        create_table(table.client, table.name)
+        yield
+        table.client.delete_table(TableName=table.name)
+    finally:
+        table.name = before

@@ -6,6 +6,9 @@ from typing import Any, NamedTuple
 
 from local.template import load_template
 
+# How the names of SES's resources begin.
+_EMAIL = "arn:${AWS::Partition}:ses:${AWS::Region}:${AWS::AccountId}:"
+
 
 @dataclass(frozen=True, order=True)
 class Route:
@@ -34,6 +37,15 @@ def routes_by_group() -> dict[str, list[Route]]:
         properties = [event["Properties"] for event in function["Properties"]["Events"].values()]
         group = Path(function["Properties"]["CodeUri"]).name
         found[group] = sorted(Route(entry["Method"], entry["Path"]) for entry in properties)
+    return found
+
+
+def gateway_route(routes: list[Route], wanted: Route) -> Route:
+    """Returns the route that the gateway selects for the operation: its own, or the one of a prefix."""
+    if wanted in routes:
+        return wanted
+    prefixes = (it for it in routes if it.method == wanted.method and it.path.endswith("/{path+}"))
+    (found,) = (it for it in prefixes if wanted.path.startswith(it.path.removesuffix("{path+}")))
     return found
 
 
@@ -78,6 +90,8 @@ def keys_of(condition: dict[str, Any]) -> list[str]:
     match condition:
         case {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [*patterns]}} if len(condition) == 1:
             return [str(pattern) for pattern in patterns]
+        case {"StringEquals": {"ses:FromAddress": {"Ref": "EmailSender"}}} if len(condition) == 1:
+            return []
     if condition:
         raise ValueError(condition)
     return []
@@ -92,6 +106,10 @@ def target_of(value: dict[str, Any]) -> str:
     match value:
         case {"Ref": str(name)} | {"Fn::GetAtt": [str(name), "Arn" | "Id"]}:
             return name
+        case {"Fn::Sub": str(text)} if text.startswith(_EMAIL) and text.endswith("identity/*"):
+            return "EmailIdentity"  # which SES resource verifies the sender isn't known
+        case {"Fn::Sub": str(text)} if text == f"{_EMAIL}configuration-set/${{AWS::StackName}}":
+            return "EmailConfiguration"
         case {"Fn::Sub": str(text)} if text.startswith("${Table.Arn}/index/") and "*" not in text:
             return text.replace("${Table.Arn}", "Table")
     raise ValueError(value)

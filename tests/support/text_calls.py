@@ -15,12 +15,14 @@ from fnmatch import fnmatchcase
 from ipaddress import ip_network
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from controlplane.core.settings import settings
 from controlplane.github.transport import Transport
 from controlplane.http import reader, strict_json, web_session
 from controlplane.http.client_address import client_address
+from controlplane.rules import issues
 from controlplane.store.inbox_items import Evidence, InboxItem
 from dashboard import sign_in
 from dashboard.provider import Provider
@@ -29,6 +31,7 @@ from github_events import reports
 from issue_creation import text as issue_text
 from scan_execution import workspace
 from scan_execution.analysis import (
+    addresses,
     engine,
     files,
     gates,
@@ -100,6 +103,7 @@ def _read_sources(text: str) -> None:
         source.template_conditions(len(text) // 2)
         mechanisms.asks_for_consent(source)
         mechanisms.sets_consent_mode(source)
+        addresses.wanted(source)
         engine.triggers().possible(source)
 
 
@@ -115,6 +119,17 @@ def _read_templates(text: str) -> None:
         found = read_template(path, text)
         assert found
         found.tests_at(len(found.code) // 2), found.origin(len(found.code))
+
+
+def _addresses(text: str) -> None:
+    data = json.dumps({"a": {"b": text}})
+    for language, code, names in (
+        ("javascript", f"export const A = {json.dumps('//' + text)}; export default {data}", ("A", "default.a.b")),
+        ("json", data, ("default.a.b",)),
+    ):
+        source = Source(f"a.{language}", code, language, catalogue())
+        addresses.given_by(source, names, _UNHURRIED)
+        addresses.given_by(source, [text], _UNHURRIED)
 
 
 def _read_options(text: str) -> None:
@@ -136,8 +151,9 @@ def _check_lines(text: str) -> None:
 
 def _check_copy(text: str) -> None:
     for banner in (text, f"/*!{text}", f"/*! @license v1.2.3 {text}*/"):
-        with suppress(files.Skipped):
-            files.check_copy(banner + " " * 8_000)
+        for path in ("site.js", "jquery.tabs.js"):
+            with suppress(files.Skipped):
+                files.check_copy(path, banner + " " * 8_000)
 
 
 def _check_depth(text: str) -> None:
@@ -231,12 +247,16 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "controlplane.http.client_address:client_address": _client_address,
     "controlplane.github.transport:Transport.url": lambda text: Transport("https://a.test").url(text, page=text),
     "controlplane.http.web_session:_read_form": lambda text: web_session._read_form(
-        web_session._FORM_TYPE, as_bytes(text)
+        web_session._FORM_TYPE, as_bytes(text), 64
     ),
+    "controlplane.http.web_session:_read_note": lambda text: web_session._read_note(text, text),
     "dashboard.provider:Provider.is_named": lambda text: Provider("https://a.test").is_named(text),
     "dashboard.sign_in:_open_note": _open_note,
     "device_auth.dialect:OAuthForm.read": lambda text: OAuthForm().read(as_bytes(text)),
     "github_events.reports:parse_external_id": reports.parse_external_id,
+    "controlplane.rules.issues:_parse_number": lambda text: issues._parse_number(
+        text, SimpleNamespace(html_url="https://a.test", owner="a", name="b")
+    ),
     "issue_creation.text:compose": lambda text: issue_text.compose(_item(text), "marker"),
     "issue_creation.text:_title": lambda text: issue_text._title(text, Evidence(text, None, text)),
     "scan_execution.analysis.calls:Calls.places_in": lambda text: [*vendor_calls().places_in(text)],
@@ -247,6 +267,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "scan_execution.analysis.catalogue:Catalogue.knows": lambda text: catalogue().knows(text),
     "scan_execution.analysis.catalogue:Catalogue.package": lambda text: catalogue().package(text),
     "scan_execution.analysis.catalogue:Catalogue.packages_in": lambda text: catalogue().packages_in(text),
+    "scan_execution.analysis.catalogue:Catalogue.vendors_at": lambda text: list(catalogue().vendors_at(text)),
     "scan_execution.analysis.catalogue:Catalogue.vendor_of": lambda text: catalogue().vendor_of(text, text),
     "scan_execution.analysis.calls:Calls.in_text": lambda text: [*vendor_calls().in_text(text, text)],
     "scan_execution.analysis.calls:Calls.of_call": lambda text: vendor_calls().of_call(text, text),
@@ -260,6 +281,11 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "scan_execution.analysis.gates:template_gates": lambda text: gates.template_gates(text, holds=True),
     "scan_execution.analysis.gates.options:_calls": _read_options,
     "scan_execution.analysis.mechanisms:_has": _read_sources,
+    **dict.fromkeys(
+        (f"scan_execution.analysis.addresses:{name}" for name in ("_in_data", "_exported", "_of_instance")),
+        _addresses,
+    ),
+    "scan_execution.analysis.examine:_examine_addresses": _addresses,
     "scan_execution.analysis.libraries:newest_is_outdated": _library,
     "scan_execution.analysis.manifests:_rule_of": _library,
     "scan_execution.analysis.examine:_examine_manifest": _manifests,
@@ -308,11 +334,42 @@ EXEMPT: dict[str, str] = {
     "*.routes:*": "endpoints: their parameters are validated before, and what they call is tested itself",
     "scan_execution.identities:found_again": "a digest, which is only compared",
     "*.service:*": "rules: they hand ids and validated text on to the store",
+    "controlplane.rules.vendor_decisions:decide": "rules: they hand ids and validated text on to the store",
     "code_audit.links:*": "rules: they hand ids and validated text on to the store",
+    "controlplane.rules.accounts:*": "rules: they hand ids of ours on to the store",
+    "controlplane.store.audit_log:list_entries": "a position from a sealed cursor",
+    "dashboard.audit_log:get_log": "hands a slug on to the store, and a cursor to `cursors`",
+    "dashboard.audit_log:export": "hands a slug on to the store",
+    "controlplane.rules.scan_diff:*": "rules: they hand ids on to the store",
+    "controlplane.rules.scans:*": "rules: they hand ids and validated text on to the store",
+    "controlplane.rules.personal_data:*": "finds an address of at most 254 characters, by str.find",
+    "controlplane.http.web_session:WebSession.authenticate": "a secret, which is only hashed, and a note (_read_note)",
+    "controlplane.http.web_session:session_cookies": "an id and a secret of ours",
+    "dashboard.invitations:*": "rules: they parse ids with functions that are tested themselves",
+    "dashboard.accounts:*": "rules: they compare the text and hand ids on to the store",
     "dashboard.connecting:*": "rules: a code for the code host, and signed text, which is decoded once",
     "dashboard.repositories:*": "rules: they hand ids and text on to the store, after is_branch and is_folder",
+    "controlplane.rules.sarif:_plain": "one pass over a text of the analysis, whose rules limit its length",
+    "controlplane.rules.spreadsheet:_as_text": "one pass over a text of the analysis, whose rules limit its length",
+    "dashboard.scans:*": "rules: they parse ids and cursors with functions that are tested themselves",
+    "dashboard.scan_changes:*": "rules: they parse ids with functions that are tested themselves",
     "dashboard.organizations:*": "rules: they hand ids and validated text on to the store",
+    "dashboard.inbox:*": "rules: they hand ids on to the store, and look for short text in the few items of a page",
+    "dashboard.triage:*": "rules: they hand ids and text on to the store",
     "dashboard.projects:*": "rules: they hand slugs on to the store, after an expression that is tested itself",
+    "dashboard.billing:get_billing": "rules: a slug, and a position that an expression checks",
+    "dashboard.keys:*": "rules: they hand ids and validated text on to the store",
+    "dashboard.notifications:*": "rules: ids, and names of fields",
+    "controlplane.rules.unsubscriptions:link_of_choice": "ids of ours",
+    "controlplane.rules.unsubscriptions:unsubscribe": "a signed link, which read_link reads and is tested itself",
+    "notifications.mail_notices:*": "ids of ours, and names that shown_name and shown_title shorten",
+    "dashboard.members:*": "rules: they hand ids and validated text on to the store",
+    "dashboard.project_changes:*": "rules: they hand on what read_name and read_addresses have checked",
+    "dashboard.once:*": "the name of an operation of ours",
+    "dashboard.snippets:*": "an address of ours",
+    "controlplane.core.consent_code:*": "code of ours",
+    "controlplane.rules.members:*": "rules: they hand ids and validated text on to the store",
+    "controlplane.rules.projects:update_project": "a role of ours",
     "dashboard.devices:*": "rules: they hand a code and sealed text on to the store",
     "dashboard.sign_in:*": "rules: own_page's expressions are tested themselves, and state is signed",
     "controlplane.store.*": "the store copies validated text into requests to the table",
@@ -328,6 +385,7 @@ EXEMPT: dict[str, str] = {
     "controlplane.http.replays:*": "at most 255 characters (IdempotencyKey), which are only hashed",
     "controlplane.http.pagination:CursorCodec.cursor": "a sort key of ours",
     "controlplane.queues.issue_messages:request_issue": "ids of ours",
+    "controlplane.rules.issues:*": "text that _parse_number reads, and reasons of ours",
     "controlplane.queues.messages:Queue._setting": "a name of ours",
     "controlplane.core.cursors:_mac": "only hashed",
     "controlplane.core.keyring:*": "only hashed",
@@ -338,6 +396,14 @@ EXEMPT: dict[str, str] = {
     "controlplane.queues.scan_starts:is_wanted": "the name of a plan",
     "controlplane.core.schedules:next_run": "ids of ours, which are only hashed",
     "controlplane.http.webhooks:*": "only hashed and compared",
+    "controlplane.core.sealing:*": "a secret of ours and an id",
+    "controlplane.core.webhook_urls:*": "a URL of at most 1,000 characters, which parse checks first",
+    "controlplane.rules.webhooks:*": "a URL of at most 1,000 characters, and ids",
+    "dashboard.webhooks:*": "texts of ours, and what rules.webhooks reads",
+    "notifications.formats:*": "texts of ours, and titles and names that are truncated when they are stored",
+    "notifications.payloads:*": "texts of ours",
+    "notifications.signatures:*": "only hashed",
+    "notifications.transport:*": "a URL of at most 1,000 characters, and the resolver's addresses",
     "github_events.outcomes:*": "texts of ours",
     "github_events.persistence:*": "reasons of ours",
     "github_events.pushes:*": "the name of a branch, which client._checked_branch checks",
@@ -348,8 +414,12 @@ EXEMPT: dict[str, str] = {
     "scan_execution.analysis.conditions:Candidate.text": "the name of a capture",
     "scan_execution.analysis.loading:*loaded": "the name of a capture",
     "scan_execution.analysis.values:_default_in": "a name in a tree: test_the_analysis_of_a_file_is_linear has many",
+    "scan_execution.analysis.importing:Importing.*": "paths, which Links.resolve and modules compare",
     "scan_execution.analysis.report:has_loader": "an id of ours",
     "scan_execution.analysis.values:named_values": "a name in a tree: test_the_analysis_of_a_file_is_linear has many",
+    "scan_execution.analysis.values:_Folding._by_method": "a name in a tree, as for _default_in",
+    "scan_execution.analysis.values:_Folding._taken": "a name in a tree, as for _default_in",
+    "scan_execution.analysis.values:_pattern_with": "a name in a tree: test_the_analysis_of_a_file_is_linear has many",
     "scan_execution.analysis.values:_Folding._joined": "parts that fold has shortened",
     "scan_execution.analysis.engine:_applies": "a language of ours",
     "scan_execution.analysis.statements:*": "reads a tree: test_the_uses_of_a_file_are_linear has many",

@@ -12,6 +12,7 @@ from controlplane.store.project_items import Address
 from controlplane.store.repositories import HostedRepository, Link, RepositoryItem
 from controlplane.store.table import Delete, Put, Update, table
 from controlplane.store.users import UserItem
+from tests.support.table import PREPARED
 
 _NUMBERS = count(1)
 ALL_SCOPES = sorted(SCOPES)
@@ -66,21 +67,23 @@ class World:
             organization_id=company.organization_id, slug=company.slug, name=company.name, role=role
         )
         for put in organizations.membership_legs(membership, profile):
-            table.put(put)
+            table.put(put, PREPARED)
         if role == "owner":
             organization = table.get(keys.organization(company.organization_id))
             assert organization is not None
-            table.put(Put({**organization, "owners": organization["owners"] + 1}))
+            table.put(Put({**organization, "owners": organization["owners"] + 1}), PREPARED)
         return person
 
     def clear_default(self, person: Person) -> None:
         """Clears the saved organization, so that the account is like one of an earlier release."""
-        table.update(Update(keys.user(person.user_id), "SET #savedOrganizationId = :none", None, {"none": None}))
+        table.update(
+            Update(keys.user(person.user_id), "SET #savedOrganizationId = :none", None, {"none": None}), PREPARED
+        )
 
     def leave(self, company: Company, person: Person) -> None:
         """Deletes a membership directly in the table, without the API."""
-        table.delete(Delete(keys.member(company.organization_id, person.user_id)))
-        table.delete(Delete(keys.membership(person.user_id, company.organization_id)))
+        table.delete(Delete(keys.member(company.organization_id, person.user_id)), PREPARED)
+        table.delete(Delete(keys.membership(person.user_id, company.organization_id)), PREPARED)
 
     def key(self, company: Company, name: str = "deploy") -> str:
         """Creates an API key and returns its secret."""

@@ -79,4 +79,5 @@ def test_an_unknown_verdict_is_refused(tmp_path):
 
 def test_the_committed_verdicts_are_valid():
     for file in FOLDER.glob("*.tsv"):
-        assert sum(map(len, read_verdicts(file).values())) > 50
+        found = sum(map(len, read_verdicts(file).values()))
+        assert found > 50 or (file.stem == "held-out" and not found)

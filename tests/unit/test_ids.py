@@ -23,6 +23,17 @@ def test_a_member_id_contains_the_organization_and_the_user():
     assert parsed.location == (ORGANIZATION, user[4:])
 
 
+def test_ids_and_keys_have_the_form_that_stored_items_have():
+    # Stored items are found by these values, so no release may change them.
+    assert ids.derived_local("issue", "rep_1", "abc") == "kegn20ypsh7e9es4a1"
+    assert ids.oldest_local("issue", "rep_1", "abc") == "0000kegn20ypsh7e9e"
+    assert ids.local_at(1_772_600_767.5) == "01kjvktd0c"
+    assert ids.created_at("01kb2m3n4p5q6r7s8t") == 1_764_246_017.174
+    assert ids.session_id("01kb2m3n4p5q6r7s8t") == "ses_01kb2m3n4p5q6r7s8t"
+    assert MemberId.of_user(ORGANIZATION, "usr_5w1n8q2k7m3r9t4v") == "mem_0123456789abcdef5w1n8q2k7m3r9t4v"
+    assert ProjectId.of(ORGANIZATION, "01kb2m3n4p5q6r7s8t") == "prj_0123456789abcdef01kb2m3n4p5q6r7s8t"
+
+
 @given(st.floats(0, 4e9), st.floats(0, 4e9))
 def test_local_parts_sort_by_creation_time(first: float, second: float):
     assert (int(first * 1000) <= int(second * 1000)) == (ids.local_at(first) <= ids.local_at(second))

@@ -123,6 +123,22 @@ class TestPause:
             assert handle(take, [letter]) == {letter.record["messageId"]}
             assert letter.visible_at - 1_000 == expected
 
+    def test_work_that_may_end_sooner_is_tried_again_early(self, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch):
+        from controlplane.core import clock
+
+        monkeypatch.setattr(clock, "source", lambda: 1_000.0)
+
+        def take(message: ExecuteScan) -> None:
+            raise Postponed(60, "another is at it", may_end_sooner=True)
+
+        (letter,) = letters(1)
+        sqs.letters.append(letter)
+        pauses = []
+        for _ in range(MAX_RECEIVES - 1):
+            handle(take, [letter])
+            pauses.append(letter.visible_at - 1_000)
+        assert pauses == [5, 20, 60, 60]
+
 
 class TestUnreachableDeadLetters:
     @pytest.mark.parametrize("text", [body(1), "{"])

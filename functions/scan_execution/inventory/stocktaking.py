@@ -17,8 +17,8 @@ from controlplane.store.scans.inventories import Inventory, Language, Technology
 from scan_execution.analysis.catalogue import Vendor, catalogue
 from scan_execution.analysis.files import Skipped, read
 from scan_execution.analysis.report import Examine, Part, Request
+from scan_execution.analysis.result import Loads
 from scan_execution.analysis.rules import rules
-from scan_execution.analysis.scan import Loads
 from scan_execution.inventory import manifests
 from scan_execution.inventory.listing import MAX_MANIFEST_BYTES, Listing
 from scan_execution.inventory.technologies import DEFAULT, FRAMEWORK, PACKAGE_MANAGER, Sign, technologies

@@ -126,7 +126,7 @@ class Child:
                 self._read()
             elif self._input in events:
                 self._write()
-        except (EOFError, BrokenPipeError) as failure:
+        except EOFError as failure:
             reason = self._reason_of_death()
             if not self.ready:
                 raise SandboxUnavailable(f"it ended with {self.process.returncode}") from failure
@@ -202,6 +202,10 @@ class Child:
             try:
                 sent = os.write(self._input, self._unsent[0][:_PIECE])
             except BlockingIOError:
+                return
+            except BrokenPipeError:
+                # The child has ended. What it answered before that must be read first, up to the end of its output.
+                self._unsent.clear()
                 return
             self._unsent[0] = self._unsent[0][sent:]
             if not self._unsent[0]:

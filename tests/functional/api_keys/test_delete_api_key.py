@@ -24,7 +24,9 @@ class Test200:
         assert (reply.status, reply.data) == (200, {"deleted": True})
         assert api.get("/v1/me", made["key"]).status == 401
         assert api.get("/v1/api-keys", company.owner.token).data == []
-        assert made["keyId"] not in str(table_dump())
+        # The sweep still has to send the event of its creation.
+        left = [it for it in table_dump() if not it["pk"]["S"].startswith((keys.LOG_PREFIX, "OUTBOX#"))]
+        assert made["keyId"] not in str(left)
         organization = table.get(keys.organization(company.organization_id))
         assert organization is not None
         assert organization["keys"] == 0

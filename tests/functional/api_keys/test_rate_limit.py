@@ -16,6 +16,7 @@ from tests.support.calls import intercepted
 from tests.support.each import each
 from tests.support.logs import captured_logs
 from tests.support.recorded import recorded_calls
+from tests.support.table import PREPARED
 from tests.support.world import ALL_SCOPES, World
 
 MINUTE = 1_772_600_760  # 05:06:00, the minute in which the clock starts
@@ -31,7 +32,7 @@ def limited(world: World, company, limit: int) -> str:
 
 
 def set_limit(key: keys.Key, limit: int) -> None:
-    table.update(Update(key, "SET #rateLimit = :limit", "attribute_exists(pk)", {"limit": limit}))
+    table.update(Update(key, "SET #rateLimit = :limit", "attribute_exists(pk)", {"limit": limit}), PREPARED)
 
 
 def hits(secret: str) -> int:
@@ -71,7 +72,7 @@ class TestHeaders:
     def test_a_new_token_gets_the_configured_limit(self):
         script = (
             "from controlplane.core.settings import settings; from controlplane.store import user_tokens;"
-            "user_tokens.table.transact = lambda legs: print(legs['token'].item['rateLimit']);"
+            "user_tokens.table.transact = lambda legs, record: print(legs['token'].item['rateLimit']);"
             "user_tokens.create_token('usr_x', [], 60)"
         )
         environment = {

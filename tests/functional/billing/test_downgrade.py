@@ -20,6 +20,7 @@ from tests.functional.scan_preparation.test_prepare_scan import prepare
 from tests.support.api import Api
 from tests.support.audits import make_issue, make_scan, serving
 from tests.support.sqs import FakeSqs
+from tests.support.table import PREPARED
 from tests.support.world import Company, World
 
 
@@ -94,7 +95,7 @@ class TestEveryLimit:
     def test_organization_rate__the_smaller_limit_applies(self, company: Company, api: Api):
         count = keys.owner_count(company.organization_id, int(clock.now() // 60))
         hits = limit_of_plan("free") + 100
-        table.update(Update(count, "SET #hits = :hits", values={"hits": hits}))
+        table.update(Update(count, "SET #hits = :hits", values={"hits": hits}), PREPARED)
 
         def statuses() -> set[int]:
             return {api.get("/v1/billing", company.owner.token).status for _ in range(30)}

@@ -6,6 +6,7 @@ from tests.functional.conftest import FakeClock
 from tests.support.api import Api
 from tests.support.each import each
 from tests.support.recorded import recorded_calls
+from tests.support.table import PREPARED
 from tests.support.world import ALL_SCOPES, World
 
 PLANS = {
@@ -43,7 +44,7 @@ class Test200:
         world.credits(company, 120)
         world.credits(company, -20)
         top_up = {"enabled": True, "threshold": 20, "amount": 100}
-        table.update(Update(keys.billing(company.organization_id), "SET #topUp = :t", None, {"t": top_up}))
+        table.update(Update(keys.billing(company.organization_id), "SET #topUp = :t", None, {"t": top_up}), PREPARED)
         read = api.get("/v1/billing", company.owner.token).data
         assert read["credits"] == {"balance": 100}
         # As an earlier release could have stored it. Without a monthly limit, it has no effect.
@@ -58,7 +59,7 @@ class Test200:
             keys.billing(company.organization_id), "SET #topUp.#month = :month, #topUp.#used = :used", None,
             {"month": "2026-03", "used": 2},
         )  # fmt: skip
-        table.update(change)
+        table.update(change, PREPARED)
         assert api.get("/v1/billing", company.owner.token).data["topUp"] == {**expected, "usedThisMonth": 2}
         now.seconds += 28 * 86_400
         token = world.token(company.owner.user_id)

@@ -12,6 +12,7 @@ from controlplane.store.repositories import RepositoryItem
 from controlplane.store.table import Update, table
 from tests.functional.projects.builders import make_project
 from tests.support.api import Api
+from tests.support.table import PREPARED
 from tests.support.world import Company, World, table_dump
 
 REPOSITORIES = "/v1/code-audit/repositories"
@@ -77,7 +78,9 @@ class TestList:
         member = world.member(company)
         (link,) = repository.links
         old = {name: value for name, value in link.to_item().items() if name not in {"scanOnPush", "schedule"}}
-        table.update(Update(keys.repository(*repository.location), "SET #links = :links", None, {"links": [old]}))
+        table.update(
+            Update(keys.repository(*repository.location), "SET #links = :links", None, {"links": [old]}), PREPARED
+        )
         assert api.get(links_of(repository), member.token).data == [{**named(link.project_id), **DEFAULTS}]
 
 

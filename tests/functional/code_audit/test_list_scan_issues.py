@@ -13,6 +13,7 @@ from controlplane.store.table import Update, table
 from tests.support.api import Api, Reply
 from tests.support.audits import end_scan, make_issue, make_scan
 from tests.support.each import each
+from tests.support.table import PREPARED
 from tests.support.world import Company, World
 
 ISSUES = [make_issue(number) for number in range(1, 6)]
@@ -101,7 +102,7 @@ class Test200:
         company = world.company()
         scan = make_scan(world.connected_repository(company), issues=ISSUES[:1])
         stray = {**keys.finding(scan.scan_id, 2, 0)._asdict(), **ISSUES[4].to_item()}
-        table.put_all([stray])
+        table.put_all([stray], PREPARED)
         assert fingerprints(read(api, company, scan)) == [ISSUES[0].fingerprint]
 
     def test_a_locked_scan_without_findings_is_readable(self, api: Api, world: World):
@@ -165,7 +166,7 @@ class Test409:
     def test_a_canceled_scan_says_that_it_was_canceled(self, api: Api, world: World):
         company = world.company()
         scan = make_scan(world.connected_repository(company), status="failed")
-        table.update(Update(scan.key, "SET #status = :status", values={"status": "canceled"}))
+        table.update(Update(scan.key, "SET #status = :status", values={"status": "canceled"}), PREPARED)
         reply = read(api, company, scan)
         assert (reply.status, reply.code) == (409, "CONFLICT")
         assert reply.error["message"].startswith("The scan was canceled")

@@ -20,6 +20,7 @@ from tests.support.calls import before_the_transaction
 from tests.support.cleanup import finish_deletions
 from tests.support.code_host import SHA, FakeHost, archive
 from tests.support.sqs import FakeSqs
+from tests.support.table import PREPARED
 from tests.support.world import Company, World
 
 
@@ -100,7 +101,7 @@ class TestEarlierScans:
         membership = keys.membership(company.owner.user_id, company.organization_id)
 
         def demote() -> None:
-            table.update(Update(membership, "SET #role = :role", None, {"role": "admin"}))
+            table.update(Update(membership, "SET #role = :role", None, {"role": "admin"}), PREPARED)
 
         with before_the_transaction(table.client, demote):
             assert unlock(api, company.owner.token, second).code == "FORBIDDEN"
@@ -110,7 +111,7 @@ class TestEarlierScans:
     ):
         first, second = scans_of(repository)
         expired = {"at": int(now.seconds) - 1}
-        table.update(Update(first.key, "SET #findingsExpireAt = :at", None, expired))
+        table.update(Update(first.key, "SET #findingsExpireAt = :at", None, expired), PREPARED)
         unlock(api, company.owner.token, second)
         publish(sqs)
         assert reads.get_scan(first.scan_id).access == "free-preview"
@@ -230,7 +231,7 @@ class TestDeletion:
     ):
         first, second = scans_of(repository)
         unlock(api, company.owner.token, first)
-        table.delete_all([second.key])
+        table.delete_all([second.key], PREPARED)
         publish(sqs)
         assert table.get(second.key) is None
         assert len(reports(repository)) == 1

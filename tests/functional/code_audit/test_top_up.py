@@ -10,6 +10,7 @@ from tests.functional.conftest import FakeClock
 from tests.support.api import Api
 from tests.support.audits import make_scan
 from tests.support.recorded import recorded_calls
+from tests.support.table import PREPARED
 from tests.support.world import Company, World, table_dump
 
 
@@ -122,7 +123,7 @@ class TestMonthlyLimit:
         enable(company, threshold=500, monthly_limit=1)
         ahead = {"month": "2026-04", "used": 1}
         change = "SET #topUp.#month = :month, #topUp.#used = :used"
-        table.update(Update(keys.billing(company.organization_id), change, None, ahead))
+        table.update(Update(keys.billing(company.organization_id), change, None, ahead), PREPARED)
         unlock(api, company.owner.token, scans[0])
         assert changes(company) == [("unlock", -50)]
 
@@ -159,7 +160,7 @@ class TestRefused:
         self, company: Company, scans: list[ScanItem], api: Api
     ):
         settings = {"enabled": True, "threshold": 500, "amount": 100}
-        table.update(Update(keys.billing(company.organization_id), "SET #topUp = :t", None, {"t": settings}))
+        table.update(Update(keys.billing(company.organization_id), "SET #topUp = :t", None, {"t": settings}), PREPARED)
         unlock(api, company.owner.token, scans[0])
         assert changes(company) == [("unlock", -50)]
         assert unlock(api, company.owner.token, scans[1]).code == "INSUFFICIENT_CREDITS"

@@ -30,6 +30,12 @@ def issuer(_running_issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> Issuer:
     return _running_issuer
 
 
+@pytest.fixture(autouse=True)
+def _same_salt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gives all pages of a session the same CSRF token, so that tests can compare pages."""
+    monkeypatch.setattr("controlplane.http.web_session.token_hex", lambda length: "00" * length)
+
+
 @pytest.fixture
 def browser(api: Api) -> Browser:
     return Browser(api)

@@ -7,12 +7,12 @@ import pytest
 from controlplane.core.ids import InvitationId
 from controlplane.store import keys, organizations
 from controlplane.store.table import Delete, table
-from dashboard.invitations import BLOCKED_PER_PAGE
-from dashboard.organizations import PAGE_INVITATIONS
+from dashboard.invitations import BLOCKED_PER_PAGE, ON_PAGE
 from tests.functional.dashboard.test_invitations import ACCEPT, DECLINE, invite, pending, role_of
 from tests.support.browser import Browser, text_of
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.each import each
+from tests.support.table import PREPARED
 from tests.support.world import Company, Person, World, get_profile
 
 BLOCK, BLOCKED, UNBLOCK = "/invitations/block", "/invitations/blocked", "/invitations/unblock"
@@ -28,7 +28,7 @@ def blocker(visitor: Browser, company: Company, person: Person) -> Browser:
     """Returns a browser whose person has blocked the company."""
     invite(visitor, company, person.email)
     visitor.get("/invitations")
-    assert "You declined the invitation to Acme and blocked the organization." in text_of(visitor.submit(BLOCK))
+    assert "You declined the invitation and blocked the organization." in text_of(visitor.follow(visitor.submit(BLOCK)))
     return visitor
 
 
@@ -43,7 +43,7 @@ class TestBlock:
         invitation_id = invite(blocker, company, person.email)
         assert [shown["id"] for shown in pending(blocker, company)] == [invitation_id]
         assert "Acme" not in blocker.get("/invitations").text
-        assert "You have no invitations." in text_of(blocker.get("/"))
+        assert "waiting for you" not in text_of(blocker.get("/"))
 
     def test_blocking_leaves_other_organizations_and_users_alone(
         self, blocker: Browser, company: Company, world: World
@@ -73,7 +73,7 @@ class TestBlocked:
     def test_lists_and_unblocks_organizations(self, blocker: Browser, company: Company, person: Person):
         text = text_of(blocker.get(BLOCKED))
         assert "Acme" in text
-        assert "Blocked on 4 March 2026." in text
+        assert "Blocked on March 4, 2026." in text
         invite(blocker, company, person.email)
         blocker.get(BLOCKED)
         (fields,) = blocker.forms()[UNBLOCK]
@@ -91,13 +91,16 @@ class TestBlocked:
     def test_blocked_organizations_are_paginated(self, visitor: Browser, person: Person):
         made = sorted(f"org_{number:016d}" for number in range(BLOCKED_PER_PAGE + 1))
         table.put_all(
-            {
-                **keys.block(person.user_id, organization_id)._asdict(),
-                "organizationId": organization_id,
-                "name": organization_id,
-                "createdAt": "2026-03-04T05:06:07.000Z",
-            }
-            for organization_id in made
+            (
+                {
+                    **keys.block(person.user_id, organization_id)._asdict(),
+                    "organizationId": organization_id,
+                    "name": organization_id,
+                    "createdAt": "2026-03-04T05:06:07.000Z",
+                }
+                for organization_id in made
+            ),
+            PREPARED,
         )
         first = visitor.get(BLOCKED)
         assert first.text.count("<h2>") == BLOCKED_PER_PAGE
@@ -129,23 +132,23 @@ class TestManyInvitations:
                 replace(organization, organization_id=organization_id).to_item(),
                 {**keys.membership(company.owner.user_id, organization_id)._asdict(), "role": "owner"},
             ]
-        table.put_all(items)
+        table.put_all(items, PREPARED)
         return visitor
 
     def test_only_some_of_many_invitations_are_shown(self, flooded: Browser):
         reply = flooded.get("/invitations")
-        assert len(flooded.forms()[ACCEPT]) == PAGE_INVITATIONS
+        assert len(flooded.forms()[ACCEPT]) == ON_PAGE
         assert "There are more invitations. Answer some of these to see them." in text_of(reply)
-        flooded.submit(DECLINE)
-        assert len(flooded.forms()[ACCEPT]) == PAGE_INVITATIONS
+        flooded.follow(flooded.submit(DECLINE))
+        assert len(flooded.forms()[ACCEPT]) == ON_PAGE
 
     def test_void_invitations_dont_hide_valid_ones(self, flooded: Browser, company: Company):
         for number in range(self.COUNT):
-            table.delete(Delete(keys.membership(company.owner.user_id, f"org_{number:016d}")))
+            table.delete(Delete(keys.membership(company.owner.user_id, f"org_{number:016d}")), PREPARED)
         text = text_of(flooded.get("/invitations"))
         assert len(flooded.forms()[ACCEPT]) == 1
         assert "invites you to be a member" in text
-        assert "1 waiting for you" in text_of(flooded.get("/"))
+        assert "1 invitation is waiting for you" in text_of(flooded.get("/"))
 
     def test_counting_invitations_doesnt_read_them_all(self, flooded: Browser):
         read: list[str] = []
@@ -158,5 +161,5 @@ class TestManyInvitations:
 
         with intercepted(table.client, around):
             text = text_of(flooded.get("/"))
-        assert "20+ waiting for you" in text
+        assert "20+ invitations are waiting for you" in text
         assert 0 < len(read) <= 60

@@ -1,14 +1,17 @@
 """Rules for every page, generated from the route table: sessions, forms, rejections, and other users' data."""
 
 import re
+import secrets
 
 import pytest
 
+from controlplane.core import tokens
 from controlplane.http import web_session
 from tests.support.api import FORM
 from tests.support.browser import Browser, text_of
 from tests.support.each import each
 from tests.support.operations import Operation, operations
+from tests.support.table import PREPARED
 from tests.support.template import resources
 from tests.support.world import ALL_SCOPES, Person, World, table_dump
 
@@ -93,7 +96,7 @@ class TestForm:
 
     @each(
         "body",
-        [b"form_token=%ff", b"form_token=\xff", b"a=%00", b"a=1&a=2", b"&".join(b"a%d=1" % n for n in range(40))],
+        [b"form_token=%ff", b"form_token=\xff", b"a=%00", b"a=1&a=2", b"&".join(b"a%d=1" % n for n in range(80))],
         ids=["not UTF-8", "not ASCII", "NUL", "twice", "many"],
     )
     def test_an_unreadable_form_returns_400(self, operation: Operation, body: bytes, visitor: Browser):
@@ -112,21 +115,33 @@ class TestForm:
     def test_a_get_request_doesnt_submit_a_form(self, operation: Operation, visitor: Browser):
         before = _uncounted()
         reply = visitor.get(f"{operation.path}?form_token={visitor.form_token}")
-        # 404: the page of an organization that the visitor doesn't belong to.
-        assert reply.status in {200, 404}
+        # 404: the page of an organization that the visitor doesn't belong to. 303: to the page that has the form.
+        assert reply.status in {200, 303, 404}
         assert _uncounted() == before
 
     def test_each_session_is_rate_limited(self, operation: Operation, visitor: Browser):
-        from controlplane.core import tokens
         from controlplane.store import keys
         from controlplane.store.table import Update, table
 
         key = keys.user_token(tokens.digest(visitor.secret))
-        table.update(Update(key, "SET #rateLimit = :none", values={"none": 0}))
+        table.update(Update(key, "SET #rateLimit = :none", values={"none": 0}), PREPARED)
         assert visitor.post(operation.path, {"form_token": visitor.form_token}).status == 429
 
 
 HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"
+
+
+def test_each_page_has_another_token_and_a_page_of_the_previous_release_still_works(visitor: Browser, monkeypatch):
+    monkeypatch.setattr("controlplane.http.web_session.token_hex", secrets.token_hex)
+    given = []
+    for _ in range(2):
+        visitor.get("/organizations")
+        given.append(visitor.forms()["/sign-out"][0]["form_token"])
+    assert given[0] != given[1]
+    previous = tokens.keyed_digest("form", visitor.secret)
+    for token in (given[0], previous):
+        assert visitor.post("/organizations", {"form_token": token}).status == 404
+    assert visitor.post("/organizations", {"form_token": given[0][:16] + previous}).status == 403
 
 
 class TestWhatIsShown:
@@ -137,7 +152,7 @@ class TestWhatIsShown:
         inviting = world.company(name=HOSTILE, owner=world.person(name=HOSTILE))
         browser.api.post("/v1/invitations", inviting.owner.token, json_body={"email": person.email, "role": "member"})
         for page in ("/", "/organizations", "/invitations"):
-            reply = browser.get(page)  # check_page checks that it has no script
+            reply = browser.get(page)  # check_page checks that it has no other script
             assert "{{739*911}}" in text_of(reply)
             assert "673229" not in text_of(reply)
             assert "&lt;script&gt;" in reply.text
@@ -148,7 +163,7 @@ class TestWhatIsShown:
 
         reply = visitor.get(f"/device?user_code={quote(code)}")
         assert reply.status == 200
-        assert "<script" not in reply.text
+        assert "<script>alert" not in reply.text
         assert len(reply.text) < 5_000
 
     def test_a_page_that_shows_text_from_a_link_is_not_compressed(self, visitor: Browser):
@@ -164,7 +179,7 @@ class TestWhatIsShown:
 
     def test_only_the_current_page_is_marked_as_current(self, visitor: Browser):
         for page in ("/", "/organizations", "/invitations", "/sessions", "/device"):
-            marked = re.findall(r'<a href="([^"]+)" aria-current="page">', visitor.get(page).text)
+            marked = re.findall(r'<a [^>]*href="([^"]+)" aria-current="page">', visitor.get(page).text)
             assert marked == [page]
 
     def test_shows_the_welcome_page_to_a_signed_out_user(self, browser: Browser):
@@ -185,16 +200,23 @@ class TestWhatIsShown:
         assert "the cause" not in reply.text
 
 
-class TestStyle:
-    def test_the_style_sheet_is_served_under_its_hashed_name_and_cached(self, browser: Browser):
-        (address,) = re.findall(r'<link rel="stylesheet" href="([^"]+)">', browser.get("/").text)
+class TestAssets:
+    @each(
+        ("pattern", "media_type"),
+        [
+            (r'<link rel="stylesheet" href="([^"]+)">', "text/css"),
+            (r'<script src="([^"]+)" defer></script>', "text/javascript"),
+        ],
+    )
+    def test_an_asset_is_served_under_its_hashed_name_and_cached(self, browser: Browser, pattern: str, media_type: str):
+        (address,) = re.findall(pattern, browser.get("/").text)
         reply = browser.get(address)
         assert reply.status == 200
-        assert reply.headers["content-type"] == "text/css; charset=utf-8"
+        assert reply.headers["content-type"] == f"{media_type}; charset=utf-8"
         assert reply.headers["cache-control"] == "public, max-age=31536000, immutable"
         assert "url(" not in reply.text
         assert "@import" not in reply.text
 
-    @each("name", ["style.css", "style.0000000000000000.css", "..", "app.py", "style.css%00"])
+    @each("name", ["pages.css", "style.css", "pages.0000000000000000.css", "live.js", "..", "app.py", "pages.css%00"])
     def test_no_other_file_is_served(self, browser: Browser, name: str):
         assert browser.get(f"/assets/{name}").status == 404

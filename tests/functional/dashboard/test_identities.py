@@ -11,6 +11,7 @@ from controlplane.store.users import UserItem
 from tests.functional.dashboard.test_sign_in import principal, sign_in
 from tests.support.browser import Browser, text_of
 from tests.support.issuer import Issuer
+from tests.support.table import PREPARED
 from tests.support.world import World, get_profile, table_dump
 
 ADA = "ada@example.com"
@@ -18,8 +19,8 @@ ADA = "ada@example.com"
 
 def forget_lists(user_id: str, subject: Subject) -> None:
     """Converts the account to the earlier version, which stored no list of identities."""
-    table.delete(Delete(subject.issuer_key(user_id)))
-    table.update(Update(keys.user(user_id), "REMOVE #identitiesRecorded"))
+    table.delete(Delete(subject.issuer_key(user_id)), PREPARED)
+    table.update(Update(keys.user(user_id), "REMOVE #identitiesRecorded"), PREPARED)
 
 
 def account(browser: Browser) -> UserItem:
@@ -71,7 +72,7 @@ class TestAnotherSubject:
         sign_in(browser, issuer)
         first, second = Subject(issuer.url, "subject-1"), Subject(issuer.url, "subject-2")
         user_id = principal(browser)["userId"]
-        table.put(identities._put(second, user_id))
+        table.put(identities._put(second, user_id), PREPARED)
         forget_lists(user_id, first)
         for subject in ("subject-2", "subject-1", "subject-2"):
             assert sign_in(browser, issuer, subject=subject).status == 303
@@ -91,7 +92,7 @@ class TestAnotherSubject:
         person = world.person(ADA)
         elsewhere = Subject("https://elsewhere.example", "subject-1")
         for leg in identities.first_legs(elsewhere, person.user_id).values():
-            table.put(leg)
+            table.put(leg, PREPARED)
         sign_in(browser, issuer)
         assert principal(browser)["userId"] == person.user_id
 
@@ -168,4 +169,4 @@ class TestChangedAddress:
         issuer.changes = {"email": "countess@example.com"}
         sign_in(browser, issuer)
         browser.get("/invitations")
-        assert browser.submit("/invitations/accept").status == 200
+        assert browser.submit("/invitations/accept").status == 303

@@ -6,8 +6,10 @@ from controlplane.core.ids import MemberId
 from controlplane.store import keys, organizations, users
 from controlplane.store.table import Delete, Put, table
 from tests.support import invariants
+from tests.support.api import Api
 from tests.support.browser import Browser, text_of
 from tests.support.each import each
+from tests.support.table import PREPARED
 from tests.support.world import Company, Person, World
 
 ACCEPT, DECLINE = "/invitations/accept", "/invitations/decline"
@@ -38,13 +40,48 @@ def owners(company: Company) -> int:
     return organization.owners
 
 
+class TestLink:
+    def test_the_link_of_an_invitation_leads_through_the_sign_in_to_its_answer(
+        self, browser: Browser, world: World, api: Api
+    ):
+        company, guest, stranger = world.company(), world.person(), world.person()
+        body = {"email": guest.email.upper(), "role": "admin"}
+        invitation_id = api.post("/v1/invitations", company.owner.token, json_body=body).data["id"]
+        path = f"/invitations/{invitation_id}"
+        assert browser.get(path).headers["location"] == f"/sign-in?return_to=%2Finvitations%2F{invitation_id}"
+        for outsider in (stranger, company.owner):
+            shown = Browser(api).signed_in(outsider.user_id).get(path)
+            assert (shown.status, "This invitation isn't open" in text_of(shown)) == (200, True)
+            assert guest.email not in shown.text
+            assert company.owner.name not in text_of(shown) or outsider is company.owner
+        browser.signed_in(guest.user_id)
+        assert "invites you to be an admin" in text_of(browser.get(path))
+        assert "You are now a member" in text_of(browser.follow(browser.submit("/invitations/accept")))
+        assert "This invitation isn't open" in text_of(browser.get(path))
+        assert "This invitation isn't open" in text_of(browser.get("/invitations/inv_unknown"))
+
+    def test_a_void_or_blocked_invitation_isnt_open(self, visitor: Browser, world: World, person: Person, api: Api):
+        company = world.company()
+        admin = world.member(company, "admin")
+        body = {"email": person.email, "role": "member"}
+        void = api.post("/v1/invitations", admin.token, json_body=body).data["id"]
+        world.leave(company, admin)
+        assert "This invitation isn't open" in text_of(visitor.get(f"/invitations/{void}"))
+        other = world.company()
+        blocked = api.post("/v1/invitations", other.owner.token, json_body=body).data["id"]
+        visitor.get(f"/invitations/{blocked}")
+        visitor.submit("/invitations/block")
+        again = api.post("/v1/invitations", other.owner.token, json_body=body).data["id"]
+        assert "This invitation isn't open" in text_of(visitor.get(f"/invitations/{again}"))
+
+
 class TestShown:
     def test_lists_the_invitations_to_the_users_address(self, visitor: Browser, company: Company, person: Person):
         invite(visitor, company, person.email.upper(), "admin")
         text = text_of(visitor.get("/invitations"))
         assert "Acme" in text
-        assert "Ada Lovelace invites you to be an admin. Open until 11 March 2026." in text
-        assert "1 waiting for you" in text_of(visitor.get("/"))
+        assert "Ada Lovelace invites you to be an admin. Open until March 11, 2026." in text
+        assert "1 invitation is waiting for you" in text_of(visitor.get("/"))
 
     def test_omits_invitations_to_other_addresses(self, visitor: Browser, company: Company):
         invite(visitor, company, "someone@example.com")
@@ -63,8 +100,7 @@ class TestAccepted:
         invite(visitor, company, person.email, role)
         visitor.get("/invitations")
         (fields,) = visitor.forms()[ACCEPT]
-        reply = visitor.submit(ACCEPT)
-        assert reply.status == 200
+        reply = visitor.follow(visitor.submit(ACCEPT))
         assert f"You are now a member of Acme, as {role}." in text_of(reply)
         assert role_of(person, company) == role
         roster = table.get(keys.member(company.organization_id, person.user_id))
@@ -93,7 +129,7 @@ class TestDeclined:
         invite(visitor, company, person.email)
         visitor.get("/invitations")
         (fields,) = visitor.forms()[DECLINE]
-        assert "You declined the invitation to Acme." in text_of(visitor.submit(DECLINE))
+        assert "You declined the invitation." in text_of(visitor.follow(visitor.submit(DECLINE)))
         assert role_of(person, company) is None
         assert pending(visitor, company) == []
         assert visitor.post(DECLINE, fields).status == 404
@@ -154,7 +190,7 @@ class TestInviter:
         made = invite(visitor, company, "new@example.com", "member")
         users.change_address(users.find_user(company.owner.user_id), "new@example.com")
         if not is_member:
-            table.delete(Delete(keys.membership(company.owner.user_id, company.organization_id)))
+            table.delete(Delete(keys.membership(company.owner.user_id, company.organization_id)), PREPARED)
         visitor.signed_in(company.owner.user_id)
         visitor.get("/invitations")
         reply = visitor.post(ACCEPT, {"form_token": visitor.form_token, "invitation_id": made})
@@ -171,11 +207,11 @@ class TestInviter:
             keys.member(company.organization_id, second.user_id),
             table.get(keys.membership(second.user_id, company.organization_id)),
         )
-        table.put(Put({**own, "role": "admin"}))
+        table.put(Put({**own, "role": "admin"}), PREPARED)
         reply = visitor.post(ACCEPT, {"form_token": visitor.form_token, "invitation_id": made})
         assert reply.status == 409
         assert "This invitation is no longer valid" in text_of(reply)
-        table.delete(Delete(key))
+        table.delete(Delete(key), PREPARED)
         assert role_of(person, company) is None
         assert owners(company) == 2
 
@@ -195,7 +231,7 @@ class TestInviter:
             assert "No longer valid" in text
             assert "The people who sent these can't invite anyone to that role anymore." in text
             assert ACCEPT not in visitor.forms()
-            assert "You have no invitations." in text_of(visitor.get("/"))
+            assert "waiting for you" not in text_of(visitor.get("/"))
             assert pending(visitor, company) == []
             fields = {"form_token": visitor.form_token, "invitation_id": invitation_id}
             reply = visitor.post(ACCEPT, fields)
@@ -211,7 +247,7 @@ class TestInviter:
         member = MemberId.of_user(company.organization_id, second.user_id)
         visitor.api.patch(f"/v1/members/{member}", company.owner.token, json_body={"role": "admin"})
         visitor.get("/invitations")
-        assert visitor.submit(ACCEPT).status == 200
+        assert visitor.submit(ACCEPT).status == 303
         assert role_of(person, company) == "admin"
 
     def test_a_void_invitation_can_be_removed_and_replaced(

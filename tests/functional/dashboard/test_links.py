@@ -36,7 +36,7 @@ def crawl(browser: Browser, start: str = "/") -> set[str]:
 
 def test_every_link_of_a_person_without_an_organization_leads_to_a_page(visitor: Browser):
     seen = crawl(visitor)
-    assert {"/organizations", "/invitations", "/device", "/docs", "/docs/createOrganization.md"} <= seen
+    assert {"/organizations", "/organizations/new", "/invitations", "/device", "/docs"} <= seen
 
 
 def test_every_link_of_a_member_leads_to_a_page(visitor: Browser, world: World, person: Person):
@@ -56,9 +56,17 @@ def test_every_link_of_a_member_leads_to_a_page(visitor: Browser, world: World, 
     repository = world.connected_repository(company)
     scan = make_scan(repository, issues=[make_issue(number) for number in range(1, 6)])
     own = f"/organizations/{company.slug}"
-    pages = {own, f"{own}/delete", f"{own}/projects/{project.slug}", f"{own}/projects/{project.slug}/consent"}
-    pages |= {f"{own}/projects/{repository.name}", f"{own}/scans/{scan.scan_id}", "/docs/unlockScan.md"}
-    assert {*pages, "/invitations/blocked", "/docs/updateProject.md"} <= crawl(visitor)
+    pages = {
+        own,
+        f"{own}/settings",
+        f"{own}/delete",
+        f"{own}/projects/{project.slug}",
+        f"{own}/projects/{project.slug}/consent",
+    }
+    pages |= {f"{own}/projects/{repository.name}", f"{own}/scans/{scan.scan_id}"}
+    pages |= {f"{own}/projects/{project.slug}/{page}" for page in ("settings", "vendors", "delete")}
+    pages |= {f"{own}/{page}" for page in ("keys", "members", "billing", "projects/new")}
+    assert {*pages, "/invitations/blocked"} <= crawl(visitor)
 
 
 def test_messages_send_callers_to_places_that_exist(api: Api, visitor: Browser, world: World):

@@ -1,14 +1,21 @@
-"""GET /organizations/{organizationSlug}: an organization's projects."""
+"""GET /organizations/{organizationSlug}: what is left to set up, the findings, the latest scans and projects."""
 
 import re
 
 import pytest
 
-from controlplane.store import projects
-from dashboard.projects import PROJECTS_PER_PAGE
+from controlplane.store import inbox, projects, vendors
+from controlplane.store.scans.inventories import Inventory, UsedVendor, VendorPackage
+from controlplane.store.scans.items import ScanItem
+from controlplane.store.table import Put, table
+from dashboard.summaries import CONSENT_LIBRARY
+from tests.support.audits import make_issue, make_scan
 from tests.support.browser import Browser, text_of
-from tests.support.each import each
+from tests.support.populated_organization import detection
+from tests.support.table import PREPARED
 from tests.support.world import Company, Person, World
+
+PACKAGE = VendorPackage("@c15t/react", "^2.2", "package.json")
 
 
 @pytest.fixture
@@ -21,10 +28,21 @@ def create(company: Company, *names: str) -> None:
         projects.create_project(company.organization_id, name, region="eu-central", addresses=[], branding="assent")
 
 
+def install_consent(scan: ScanItem, packages: tuple[VendorPackage, ...] = (PACKAGE,)) -> None:
+    """Stores an inventory with the consent library for the scan."""
+    library = UsedVendor(vendor_id=CONSENT_LIBRARY, name="c15t", category="consent", packages=packages)
+    table.put(Put(Inventory(files=1, vendors=(library,)).to_item(scan.scan_id)), PREPARED)
+
+
 def links(browser: Browser) -> list[str]:
     """Returns the paths that the last page links to, in order."""
     assert browser.last is not None
     return re.findall(r'href="(/[^"]*)"', browser.last.text)
+
+
+def projects_in(browser: Browser) -> set[str]:
+    """Returns the pages of projects that the last page links to, without those below them."""
+    return {path for path in links(browser) if re.search(r"/projects/shop[^/]*$|/projects/blog$", path)}
 
 
 class TestShown:
@@ -36,33 +54,67 @@ class TestShown:
             assert own in links(visitor)
         assert visitor.get(own).status == 200
         pages = [f"{own}/projects/{slug}" for slug in ("blog", "shop")]
-        assert sorted(path for path in links(visitor) if path.startswith(f"{own}/projects/")) == pages
-        for path in (*pages, f"{own}/delete"):
+        assert sorted(projects_in(visitor)) == pages
+        for path in (*pages, f"{own}/settings", f"{own}/delete"):
             assert visitor.get(path).status == 200
             assert own in links(visitor)
 
-    def test_projects_are_listed_in_pages(self, visitor: Browser, company: Company):
-        create(company, *(f"Shop {number}" for number in range(PROJECTS_PER_PAGE + 1)))
-        path: str | None = f"/organizations/{company.slug}"
-        shown: list[str] = []
-        pages = 0
-        while path is not None:
-            visitor.get(path)
-            shown += [it for it in links(visitor) if "/projects/" in it]
-            path = next((it for it in links(visitor) if "?after=" in it), None)
-            pages += 1
-        assert pages == 2
-        assert len(shown) == len(set(shown)) == PROJECTS_PER_PAGE + 1
+    def test_the_latest_projects_are_listed_with_their_number(self, visitor: Browser, company: Company):
+        create(company, *(f"Shop {number}" for number in range(7)))
+        reply = visitor.get(f"/organizations/{company.slug}")
+        assert len(projects_in(visitor)) == 5
+        assert "Projects 7 of" in text_of(reply)
 
-    @each("after", ["", "x", "prj_" + "0" * 34, "PROJECT%23", "%C3%A9"])
-    def test_a_position_that_is_no_project_of_the_organization_shows_the_first_page(
-        self, visitor: Browser, company: Company, after: str
+    def test_each_step_is_shown_until_all_are_done(self, visitor: Browser, company: Company, world: World):
+        path = f"/organizations/{company.slug}"
+        assert "0 of 5 done" in text_of(visitor.get(path))
+        repository = world.connected_repository(company)
+        assert "2 of 5 done" in text_of(visitor.get(path))
+        project = projects.get_project(repository.links[0].project_id)
+        assert f"{path}/projects/{project.slug}/consent" in links(visitor)
+        install_consent(make_scan(repository, issues=[make_issue(1)]))
+        found = world.finding(company, repository, priority="P0")
+        shown = text_of(visitor.get(path))
+        assert "4 of 5 done" in shown
+        assert "Open P0 findings 1" in shown
+        assert repository.name in shown
+        inbox.change_status(found, "dismissed", found.version, company.owner.user_id, None)
+        shown = text_of(visitor.get(path))
+        assert "of 5 done" not in shown
+        assert "Open P0 findings 0" in shown
+
+    def test_a_scan_without_findings_leaves_nothing_to_review(self, visitor: Browser, company: Company, world: World):
+        install_consent(make_scan(world.connected_repository(company)))
+        assert "of 5 done" not in text_of(visitor.get(f"/organizations/{company.slug}"))
+
+    def test_the_consent_library_is_noticed_in_code_and_by_what_a_website_reports(
+        self, visitor: Browser, company: Company, world: World
     ):
-        create(company, "Shop")
-        assert "Shop" in text_of(visitor.get(f"/organizations/{company.slug}?after={after}"))
+        path = f"/organizations/{company.slug}"
+        repository = world.connected_repository(company)
+        scan = make_scan(repository)
+        # A vendor that the code only loads isn't ours to name on every plan.
+        install_consent(scan, packages=())
+        assert "Install the consent library (to do)" in text_of(visitor.get(path))
+        vendors.record_detection(detection(repository.links[0].project_id))
+        assert "Install the consent library (done)" in text_of(visitor.get(path))
 
-    def test_an_organization_without_projects_says_how_to_create_one(self, visitor: Browser, company: Company):
-        assert "There are no projects here." in text_of(visitor.get(f"/organizations/{company.slug}"))
+    def test_more_findings_than_are_counted_are_not_given_a_number(
+        self, visitor: Browser, company: Company, world: World
+    ):
+        for _ in range(51):
+            world.finding(company)
+        assert "More than 50" in text_of(visitor.get(f"/organizations/{company.slug}"))
+
+    def test_a_free_plan_says_what_it_lacks_and_a_member_who_can_connect(
+        self, visitor: Browser, world: World, person: Person
+    ):
+        company = world.company("free")
+        world.member(company, person=person)
+        reply = visitor.get(f"/organizations/{company.slug}")
+        assert "need a paid plan" in text_of(reply)
+        assert "ask one of them" in text_of(reply)
+        assert "or create a key" not in text_of(reply)
 
     def test_texts_of_users_are_escaped(self, visitor: Browser, company: Company):
         create(company, "<script>{{7*7}}")

@@ -37,7 +37,7 @@ class TestSaved:
         first, second = world.company(owner=person), world.company(owner=person, name="Birch")
         assert active(visitor, person) == first.organization_id
         visitor.get(SAVE)
-        reply = visitor.submit(SAVE, organization_id=second.organization_id)
+        reply = visitor.follow(visitor.submit(SAVE, organization_id=second.organization_id))
         assert "Birch is saved as your default organization." in text_of(reply)
         assert active(visitor, person) == second.organization_id
         assert visitor.api.get("/v1/billing", person.token).data["organizationId"] == second.organization_id

@@ -79,7 +79,7 @@ class TestShown:
         words = text_of(visitor.get(path_of(project["dashboardUrl"]) + "/consent"))
         others = "Consent also loads on these audited websites: audited.example.com."
         assert f"Trusted origins shop.example.com {others}" in words
-        assert "audited.example.com Audited" in text_of(visitor.get(path_of(project["dashboardUrl"])))
+        assert "audited.example.com Domain Audited" in text_of(visitor.get(path_of(project["dashboardUrl"])))
 
     def test_the_consent_page_shows_the_branding_that_the_plan_allows(self, visitor: Browser, company: Company):
         project = created(visitor, company, consent={"branding": "none"})

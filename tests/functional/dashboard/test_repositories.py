@@ -1,14 +1,22 @@
 """The pages of connected repositories: what is linked, changing it, and disconnecting a repository."""
 
+import re
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
-from controlplane.core import clock
-from controlplane.core.ids import ProjectId
+from controlplane.core import clock, ids
+from controlplane.core.ids import ProjectId, RepositoryId
 from controlplane.core.schedules import next_run
 from controlplane.store import projects, repositories
 from controlplane.store.repositories import Link, RepositoryItem
+from controlplane.store.table import table
 from tests.functional.projects.builders import make_project
 from tests.support.browser import Browser, text_of
+from tests.support.calls import Call, Proceed, intercepted
+from tests.support.lagging import settle
+from tests.support.table import PREPARED
 from tests.support.world import Company, Person, World
 
 SETTINGS = {
@@ -50,21 +58,20 @@ class TestLinks:
     ):
         project_id = make_project(company, "Storefront").project_id
         assert "No project is linked" in text_of(visitor.get(path(company, repository)))
-        reply = link(visitor, company, repository, project_id)
+        reply = visitor.follow(link(visitor, company, repository, project_id))
         assert "The project is linked." in text_of(reply)
         made = Link(project_id, "release", "apps/web", True, True, "daily", "P2")
         assert stored(repository) == (made,)
         day = clock.timestamp(next_run("daily", repository.repository_id, project_id, clock.now()))[8:10].lstrip("0")
-        assert f"The next scheduled scan starts on {day} March 2026" in text_of(reply)
+        assert f"The next scheduled scan starts on March {day}, 2026" in text_of(reply)
         (form, *_) = visitor.forms()[path(company, repository, "/links")]
         assert (form["production_branch"], form["root_directory"]) == ("release", "apps/web")
         sent = {name: form[name] for name in ("form_token", "project_id")}
-        reply = visitor.post(
-            path(company, repository, "/links"), {**sent, "production_branch": " ", "failure_threshold": "P1"}
-        )
+        changes = {"production_branch": " ", "failure_threshold": "P1"}
+        reply = visitor.follow(visitor.post(path(company, repository, "/links"), {**sent, **changes}))
         assert "The link is changed." in text_of(reply)
         assert stored(repository) == (Link(project_id, None, None, False),)
-        reply = visitor.post(path(company, repository, "/links"), {**sent, "action": "unlink"})
+        reply = visitor.follow(visitor.post(path(company, repository, "/links"), {**sent, "action": "unlink"}))
         assert "The project is unlinked." in text_of(reply)
         assert stored(repository) == ()
 
@@ -72,6 +79,7 @@ class TestLinks:
         self, visitor: Browser, company: Company, repository: RepositoryItem
     ):
         project_id = make_project(company).project_id
+        settle()  # the form is shown again, with a list of projects
         for wrong in (
             {"production_branch": "a b"},
             {"root_directory": "../apps"},
@@ -102,14 +110,48 @@ class TestLinks:
         assert (reply.status, "Unlink one first" in text_of(reply)) == (400, True)
 
 
+class TestMany:
+    def test_many_repositories_are_listed_by_pages_and_never_read_at_once(
+        self, visitor: Browser, person: Person, world: World
+    ):
+        company = world.company("enterprise", owner=person)
+        first = world.connected_repository(company, name="shop")
+        copies = [
+            replace(first, repository_id=RepositoryId.of(company.organization_id, ids.new_local())) for _ in range(560)
+        ]
+        table.put_all((it.to_item() for it in copies), PREPARED)
+        own = f"/organizations/{company.slug}"
+        seen: set[str] = set()
+        address = f"{own}/repositories"
+        for _ in range(3):
+            shown = visitor.get(address).text
+            page = set(re.findall(r"/repositories/(rep[a-z]*_\w+)\"", shown))
+            assert len(page) == 50
+            assert not page & seen
+            seen |= page
+            address = re.findall(r'href="([^"]+\?after=[^"]+)">Next page', shown)[0]
+        read = 0
+
+        def counting(_call: Call, proceed: Proceed) -> Any:
+            nonlocal read
+            answer = proceed()
+            read = max(read, len(answer.get("Items", [])))
+            return answer
+
+        with intercepted(table.client, counting):
+            for below in ("", "/repositories", "/inbox", "/scans", "/projects/shop"):
+                assert visitor.get(own + below).status == 200
+        assert read == 501
+
+
 class TestDisconnecting:
     def test_an_admin_disconnects_a_repository_after_confirming(
         self, visitor: Browser, company: Company, repository: RepositoryItem
     ):
         visitor.get(path(company, repository))
         assert "This cannot be undone" in text_of(visitor.get(path(company, repository, "/disconnect")))
-        reply = visitor.submit(path(company, repository, "/disconnect"))
-        assert f"{repository.owner}/{repository.name} is disconnected." in text_of(reply)
+        reply = visitor.follow(visitor.submit(path(company, repository, "/disconnect")))
+        assert "The repository is disconnected." in text_of(reply)
         assert repositories.find_repository(repository.repository_id) is None
         assert visitor.get(path(company, repository)).status == 404
 

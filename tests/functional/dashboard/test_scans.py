@@ -20,8 +20,9 @@ from controlplane.store.table import Put, Update, table
 from dashboard.scans import FINDINGS_PER_PAGE, LATEST
 from tests.functional.conftest import FakeClock
 from tests.support.api import Reply
-from tests.support.audits import make_issue, make_scan
+from tests.support.audits import end_scan, make_issue, make_scan
 from tests.support.browser import Browser, text_of
+from tests.support.table import PREPARED
 from tests.support.world import Company, Person, World
 
 ISSUES = [make_issue(number) for number in range(1, 6)]
@@ -57,11 +58,11 @@ def full_scan(repository: RepositoryItem, issues: Sequence[FindingItem] = ISSUES
 def change(scan: ScanItem, **values: Any) -> None:
     """Sets attributes of the stored scan."""
     settings = ", ".join(f"#{name} = :{name}" for name in values)
-    table.update(Update(scan.key, f"SET {settings}", values=values))
+    table.update(Update(scan.key, f"SET {settings}", values=values), PREPARED)
 
 
 def take_inventory(scan: ScanItem, *vendors: UsedVendor, truncated: bool = False) -> None:
-    table.put(Put(Inventory(files=10, vendors=vendors, truncated=truncated).to_item(scan.scan_id)))
+    table.put(Put(Inventory(files=10, vendors=vendors, truncated=truncated).to_item(scan.scan_id)), PREPARED)
 
 
 def show(browser: Browser, company: Company, scan_id: str, query: str = "") -> Reply:
@@ -83,21 +84,27 @@ class TestStatus:
         assert "The vendors are listed once the scan has read the package manifests." in text_of(reply)
         assert "Findings" not in text_of(reply)
 
-    def test_a_running_scan_names_its_stage(self, visitor: Browser, company: Company, repository: RepositoryItem):
+    def test_a_running_scan_names_its_stage_until_it_ends(
+        self, visitor: Browser, company: Company, repository: RepositoryItem
+    ):
         scan = make_scan(repository, status="running")
         stages = {
-            "Stage 1 of 4: downloading the commit. ": Progress("fetch", "running", 0),
-            "Stage 3 of 4: searching the files for findings, 12 of 40 files done. ": Progress(
-                "analyze", "running", 2, 12, 40
-            ),
+            "Queued Done Preparing Downloading the commit Analyzing Not started": Progress("fetch", "running", 0),
+            "Preparing Reading the package manifests": Progress("inventory", "running", 1),
+            "Preparing Done Analyzing Searching the files": Progress("analyze", "running", 2),
+            "Preparing Done Analyzing 12 of 40 files Publishing Not started": Progress("analyze", "running", 2, 12, 40),
+            "Analyzing Done Publishing Storing the findings": Progress("publish", "running", 3),
         }
         for sentence, progress in stages.items():
             change(scan, progress=progress.to_item())
             assert sentence in words(visitor, company, scan)
+            assert 'id="scan" data-refresh="2"' in show(visitor, company, scan.scan_id).text
+        end_scan(scan)
+        assert "data-refresh" not in show(visitor, company, scan.scan_id).text
 
     def test_a_failed_scan_says_why(self, visitor: Browser, company: Company, repository: RepositoryItem):
         shown = words(visitor, company, make_scan(repository, status="failed"))
-        assert "This scan failed: Too large. Use the API to start another one." in shown
+        assert "This scan failed: Too large. Start another scan" in shown
         assert "This scan has no inventory of vendors." in shown
         assert "Findings" not in shown
 
@@ -110,7 +117,13 @@ class TestStatus:
         scan = full_scan(repository)
         change(scan, rootDirectory="apps/web")
         reply = show(visitor, company, scan.scan_id)
-        for text in ("Scan of shop", "Branch main", "Folder apps/web", scan.head_commit_sha[:12], "Status Completed"):
+        for text in (
+            "Scan of shop",
+            "Branch main",
+            "Folder apps/web",
+            scan.head_commit_sha[:12],
+            "Scan of shop Completed Manual",
+        ):
             assert text in text_of(reply)
         assert f'href="{repository.html_url}/commit/{scan.head_commit_sha}"' in reply.text
         assert f'href="/organizations/{company.slug}/projects/shop"' in reply.text
@@ -135,12 +148,14 @@ class TestFindings:
         found = inbox.publish_finding(findings.as_discovery(scan, issue))
         inbox.change_status(found, "accepted", found.version, company.owner.user_id, None)
         reply = show(visitor, company, scan.scan_id)
+        shown = text_of(reply)
         assert (
-            "Google Analytics loads before consent P1 High severity High confidence Accepted "
-            "A script of googletagmanager.com is loaded before anybody agreed. src/app.tsx , line 1 <script> "
-            "How to fix it Load it in the consent callback. Waits for consent. It needs c15t@^2.2 . "
-            '<script data-src="a.js"></script> Further reading:' in text_of(reply)
+            "P1 Google Analytics loads before consent src/app.tsx , line 1 Accepted High severity High confidence "
+            "Code at this commit A script of googletagmanager.com is loaded before anybody agreed." in shown
         )
+        assert "How to fix it Load it in the consent callback. Waits for consent. It needs c15t@^2.2 ." in shown
+        assert '<span class="is-string">&#34;a.js&#34;</span>' in reply.text
+        assert re.findall(r'data-line="(\d+)"', reply.text) == ["1"]
         assert f'href="{issue.location.permalink}"' in reply.text
 
     def test_a_finding_of_low_confidence_says_what_is_unknown(
@@ -149,7 +164,7 @@ class TestFindings:
         unknown = "The analysis can't tell whether the caller waits for consent."
         issue = replace(ISSUES[0], confidence="low", description=unknown)
         shown = words(visitor, company, full_scan(repository, [issue]))
-        assert f"Low confidence Open {unknown}" in shown
+        assert f"Low confidence Code at this commit {unknown}" in shown
 
     def test_findings_are_in_order_of_urgency(self, visitor: Browser, company: Company, repository: RepositoryItem):
         shown = words(visitor, company, full_scan(repository))
@@ -161,17 +176,13 @@ class TestFindings:
     ):
         shown = words(visitor, company, make_scan(repository, issues=ISSUES))
         assert re.findall(r"src/app\.tsx , line (\d)", shown) == list("123")
-        locked = (
-            "2 findings more are locked. An owner of the organization can use the API to unlock them for 50 credits."
-        )
-        assert locked in shown
+        assert "2 findings more are locked. Unlock them for 50 credits. Unlock findings" in shown
 
     def test_a_locked_scan_shows_only_the_number_and_the_price(
         self, visitor: Browser, company: Company, repository: RepositoryItem
     ):
         reply = show(visitor, company, make_scan(repository, again="locked", issues=ISSUES[:1]).scan_id)
-        assert "1 finding is locked. An owner" in text_of(reply)
-        assert "unlock it for 50 credits." in text_of(reply)
+        assert "1 finding is locked. Unlock it for 50 credits." in text_of(reply)
         assert "src/app.tsx" not in reply.text
 
     def test_expired_findings_are_not_shown(
@@ -235,7 +246,7 @@ class TestCoverage:
         del earlier["kinds"]
         change(scan, coverage=earlier)
         shown = words(visitor, company, scan)
-        assert "The scan found nothing in the 9 files that it analyzed. Coverage" in shown.replace("  ", " ")
+        assert "The scan found nothing in the 9 files that it analyzed. Scan Repository" in shown.replace("  ", " ")
         assert "This scan didn't count files by kind." in shown
 
 
@@ -282,11 +293,11 @@ class TestHostileText:
         coverage = Coverage(1, 1, {HOSTILE: 1}, (CoveredKind(HOSTILE, 0, 2),))
         change(scan, coverage=coverage.to_item())
         for address in (f"/organizations/{company.slug}/scans/{scan.scan_id}", project_page(company, "shop")):
-            reply = visitor.get(address)  # check_page checks that it has no script
+            reply = visitor.get(address)  # check_page checks that it has no other script
             assert reply.status == 200
             assert "{{739*911}}" in text_of(reply)
             assert "673229" not in text_of(reply)
-            assert "<script" not in reply.text
+            assert "<script>alert" not in reply.text
             assert "&lt;script&gt;" in reply.text
 
 

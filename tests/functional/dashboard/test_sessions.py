@@ -32,8 +32,8 @@ class TestShown:
             "Ada's laptop",
             "assent-cli",
             "203.0.113.9",
-            "4 March 2026, 05:06 UTC",
-            "4 March 2026, between 05:00 and 05:59 UTC",
+            "March 4, 2026, 05:06 UTC",
+            "March 4, 2026, between 05:00 and 05:59 UTC",
             "Token made by the operator",
         ):
             assert fact in text

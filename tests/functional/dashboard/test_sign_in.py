@@ -3,8 +3,10 @@
 import base64
 import hmac
 import json
+import re
 from collections.abc import Callable
-from urllib.parse import parse_qs, quote, urlsplit
+from html import unescape
+from urllib.parse import parse_qs, parse_qsl, quote, urlsplit
 
 import pytest
 
@@ -289,7 +291,7 @@ class TestRefusedCallback:
         second = issuer.authorize(begin(browser, "?return_to=%2Finvitations"))
         assert browser.get(callback(first)).headers["location"] == "/device"
         assert browser.get(callback(second)).headers["location"] == "/invitations"
-        assert set(browser.cookies) == {web_session.cookie_name("session")}
+        assert set(browser.cookies) == {web_session.cookie_name("session"), web_session.cookie_name("user")}
 
     def test_a_repeated_parameter_is_refused(self, browser: Browser, issuer: Issuer):
         answer = issuer.authorize(begin(browser))
@@ -448,8 +450,12 @@ class TestSignOut:
 
     def test_signing_out_links_to_the_issuers_sign_out(self, browser: Browser, issuer: Issuer):
         reply = browser.get("/signed-out")
-        url = f"{issuer.url}/logout?client_id=pages&amp;post_logout_redirect_uri="
-        assert f'href="{url}' in reply.text
+        (url,) = re.findall(rf'href="({issuer.url}/logout[^"]*)"', reply.text)
+        sent = dict(parse_qsl(urlsplit(unescape(url)).query))
+        # OpenID Connect and Cognito have different names for it.
+        assert sent["post_logout_redirect_uri"] == sent["logout_uri"]
+        assert urlsplit(sent["logout_uri"]).path == "/signed-out"
+        assert sent["client_id"] == "pages"
 
     def test_signing_out_omits_the_link_if_the_issuer_has_none(self, browser: Browser, issuer: Issuer):
         issuer.metadata = {"end_session_endpoint": None}

@@ -10,6 +10,7 @@ from controlplane.store.table import Delete, Put, table
 from tests.support.api import Api
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.recorded import recorded_calls
+from tests.support.table import PREPARED
 from tests.support.world import World
 
 PATH = "/v1/feedback"
@@ -39,15 +40,15 @@ def old_report(local: str = "7" * 18) -> dict[str, Any]:
         "createdAt": "2026-03-04T01:00:00.000Z",
         "expiresAt": 1_807_160_767,
     }
-    table.put(Put(item))
+    table.put(Put(item), PREPARED)
     return item
 
 
 def move_to_unsharded_partition(local: str) -> None:
     """Moves a report of the day to the key that earlier releases wrote it to."""
-    item = table.delete(Delete(keys.feedback_report(DAY, local)))
+    item = table.delete(Delete(keys.feedback_report(DAY, local)), PREPARED)
     assert item is not None
-    table.put(Put({**item, **keys.unsharded_feedback_report(DAY, local)._asdict()}))
+    table.put(Put({**item, **keys.unsharded_feedback_report(DAY, local)._asdict()}), PREPARED)
 
 
 class TestALongReport:
@@ -75,7 +76,7 @@ class TestALongReport:
     def test_a_report_whose_texts_have_expired_is_missing(self, api: Api, token: str):
         reference = api.post(PATH, token, json_body=LONG).data["reference"]
         local = "".join(reference.lower().split("-")[2:])
-        table.delete_all([keys.feedback_text(DAY, local)])
+        table.delete_all([keys.feedback_text(DAY, local)], PREPARED)
         assert feedback.list_reports(DAY) == []
         with pytest.raises(feedback.UnknownReport):
             feedback.get_report(reference)
@@ -140,7 +141,7 @@ class TestIntakeSwitch:
         assert statuses == [201, 503, 201, 503]
 
     def test_a_pause_set_by_an_older_release_lasts_until_resumed(self, api: Api, token: str):
-        table.put(Put({**keys.single_feedback_intake()._asdict(), "paused": True, "changedAt": "2026-03-01"}))
+        table.put(Put({**keys.single_feedback_intake()._asdict(), "paused": True, "changedAt": "2026-03-01"}), PREPARED)
         assert feedback.get_intake() == (True, "2026-03-01")
         assert [self.post(api, token, number) for number in range(3)] == [503] * 3
         feedback.set_intake(paused=False)

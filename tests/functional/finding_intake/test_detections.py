@@ -13,6 +13,7 @@ from tests.functional.finding_intake.conftest import Intake, detection, items_of
 from tests.support.api import Api
 from tests.support.crashes import dies_at
 from tests.support.older_detections import as_older_release_wrote_it
+from tests.support.table import PREPARED
 from tests.support.world import Company, table_dump
 
 
@@ -226,7 +227,7 @@ class TestEvidence:
         intake.take(self.message(project, 1))
         vendors.decide_vendor(project, "segment", "approved", company.owner.user_id)
         (item,) = items_of(company)
-        table.delete(Delete(keys.Key(item["pk"], item["sk"])))
+        table.delete(Delete(keys.Key(item["pk"], item["sk"])), PREPARED)
         intake.take(self.message(project, 2))
         (again,) = items_of(company)
         assert (again["status"], [piece["url"][-1] for piece in again["evidence"]]) == ("resolved", ["2", "1"])

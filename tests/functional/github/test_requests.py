@@ -43,7 +43,8 @@ class TestEveryRequest:
         head = open_pull_request(code_host.stand_in)
         reviewing = reviews.connect(installation_id(DEMO_OWNER))
         reviewing.get_pull_request(*DEMO, 2)
-        reviewing.is_issue_open(*DEMO, 1)
+        assert [it.number for it in reviewing.list_open_pull_requests(*DEMO)] == [2]
+        reviewing.get_issue(*DEMO, 1)
         state = CheckState("queued", "Title", "Summary")
         run = reviewing.create_check_run(*DEMO, head, "assent", "external", state)
         reviewing.find_check_run(*DEMO, head, "assent", "external")

@@ -15,7 +15,7 @@ from controlplane.queues.messages import Queue
 from local.github import setup
 from local.github.webhooks import Webhooks
 from tests.support.api import Api
-from tests.support.github import GitHub, github
+from tests.support.github import GitHub, github, webhook_violations
 from tests.support.sqs import FakeSqs
 
 PAGE = "/demo-shop/storefront"
@@ -58,6 +58,8 @@ def person(prepared: Path, tmp_path: Path, api: Api, sqs: FakeSqs, monkeypatch: 
     monkeypatch.setattr(Webhooks, "_post", lambda _, body, headers: sent.append((body, headers)))
     with github(root, webhooks_url="http://127.0.0.1:9") as served:
         yield Person(served, api, sqs, sent)
+    for body, headers in sent:
+        assert webhook_violations(headers["X-GitHub-Event"], body) == []
 
 
 def head_of(person: Person) -> str:

@@ -105,7 +105,7 @@ class TestList:
 
 
 class TestUnknownPaths:
-    @each("path", ["", "/", "/user", "/repos/demo-shop", "/repos/demo-shop/storefront/pulls"])
+    @each("path", ["", "/", "/user", "/repos/demo-shop", "/repos/demo-shop/storefront/milestones"])
     def test_unknown_paths_return_githubs_error(self, send_request, code_host, token, path):
         answer = send_request("GET", API + path, token)
         code_host.exchanges.clear()

@@ -19,6 +19,7 @@ from scan_preparation.app import handler as prepare
 from tests.functional.github.conftest import code_host, prepared
 from tests.functional.projects.builders import make_project
 from tests.support.github import POLICY, GitHub
+from tests.support.lagging import settle
 from tests.support.sqs import FakeSqs
 from tests.support.world import Company, World
 
@@ -99,7 +100,9 @@ def connect(company: Company, **changes: object) -> RepositoryItem:
     )
     repository = repositories.connect_repository(company.organization_id, hosted)
     link = Link(make_project(company).project_id, None, None, False)._replace(**changes)
-    return repositories.link_project(repository.repository_id, link)
+    linked = repositories.link_project(repository.repository_id, link)
+    settle()  # the index by installation may miss a repository of the last second
+    return linked
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from tests.functional.github_events.conftest import DEMO, INSTALLATION, Events, 
 from tests.support.github import GitHub
 from tests.support.sqs import FakeSqs
 from tests.support.sweeping import swept
+from tests.support.table import PREPARED
 from tests.support.world import Company
 
 
@@ -46,7 +47,7 @@ class TestAccess:
 
     def test_repositories_of_other_installations_are_left_alone(self, events: Events, company: Company, code_host):
         repository = connect(company)
-        table.put(Put({**table.get(keys.repository(*repository.location)), "installationId": 5}))
+        table.put(Put({**table.get(keys.repository(*repository.location)), "installationId": 5}), PREPARED)
         code_host.stand_in.faults.suspended.add(INSTALLATION)
         events.take("installation")
         assert read(repository).access_lost_at is None
@@ -60,7 +61,7 @@ class TestNames:
     ):
         before = stored(repository)
         item = {**table.get(keys.repository(*repository.location)), "hostedId": before.hosted_id}
-        table.put(Put({name: value for name, value in item.items() if value is not None}))
+        table.put(Put({name: value for name, value in item.items() if value is not None}), PREPARED)
         found = code_host.stand_in.repositories.find(*DEMO)
         assert found is not None
         old = found.path
@@ -79,13 +80,13 @@ class TestNames:
         self, events: Events, repository: RepositoryItem, code_host: GitHub
     ):
         item = table.get(keys.repository(*repository.location))
-        table.put(Put({**item, "hostedId": 1}))
+        table.put(Put({**item, "hostedId": 1}), PREPARED)
         events.take("repository")
         assert read(repository).access_lost_at is not None
 
     def test_visibility_and_default_branch_are_what_github_says(self, events: Events, repository, code_host: GitHub):
         item = table.get(keys.repository(*repository.location))
-        table.put(Put({**item, "visibility": "public", "defaultBranch": "master"}))
+        table.put(Put({**item, "visibility": "public", "defaultBranch": "master"}), PREPARED)
         events.take("repository")
         assert read(repository).visibility == "private"
         assert read(repository).default_branch == "main"
@@ -123,16 +124,18 @@ class TestRetries:
         events.work()
         assert read(repository).access_lost_at is not None
 
-    def test_a_rate_limit_postpones_the_event_and_after_a_day_it_is_a_dead_letter(
+    def test_a_rate_limit_postpones_the_event_without_receives_and_after_a_day_it_is_a_dead_letter(
         self, events: Events, repository: RepositoryItem, code_host: GitHub, sqs: FakeSqs, now
     ):
         limited = Fault(403, {"Retry-After": "700"})
         operation = "POST /app/installations/{installation_id}/access_tokens"
         code_host.stand_in.faults.add(operation, limited, limited)
         events.take("installation")
-        (letter,) = sqs.at(Queue.GITHUB_EVENTS.url)
-        assert letter.visible_at == now() + 700
+        assert sqs.letters == []
+        now.advance(699)
+        assert swept(messages.resend) == 0
         now.advance(86_400)
+        assert swept(messages.resend) == 1
         events.work()
         (dead,) = sqs.at(Queue.GITHUB_EVENTS.dead_letters_url)
         assert dead.attributes["reason"]["StringValue"] == "rate limited by the code host"

@@ -1,7 +1,10 @@
 """Scans of pull requests: what is scanned, what is reported, and what is canceled."""
 
+from unittest import mock
+
 import pytest
 
+from controlplane.github import client
 from controlplane.queues import messages, scan_starts
 from controlplane.queues.messages import PrepareScan, Queue
 from controlplane.store import pull_requests, repositories
@@ -9,8 +12,9 @@ from controlplane.store.pull_requests import PullRequestItem
 from controlplane.store.repositories import RepositoryItem
 from controlplane.store.scans import reads
 from controlplane.store.scans.items import ScanItem
-from local.github.faults import Fault
+from local.github.faults import Fault, Quota
 from local.github.pull_requests import CheckRun, Comment
+from local.github.stand_in import Denied
 from tests.functional.github_events.conftest import DEMO, INSTALLATION, Events, connect
 from tests.support.api import Api
 from tests.support.audits import make_request, make_scan, stored_repository
@@ -270,17 +274,101 @@ class TestFailures:
         assert [it.status for it in scans_of(reviewed)] == ["completed", "failed"]
         assert [it.conclusion for it in checks(code_host)] == ["neutral"]
 
-    def test_an_app_that_is_uninstalled_ends_the_scan_and_the_report(
-        self, events: Events, reviewed: RepositoryItem, code_host: GitHub, sqs: FakeSqs
+    def test_each_of_many_annotations_is_added_once_wherever_the_report_is_interrupted(
+        self, events: Events, reviewed: RepositoryItem, code_host: GitHub, now
     ):
-        events.take("pull_request", open_one(code_host))
+        scan_production(events, reviewed)
+        now.advance(1)
+        opened = code_host.stand_in.open_pull_request(*DEMO, "A change", {f"{at}.html": PAGE for at in range(102)})
+        events.take("pull_request", opened.pull_request.number)
+        events.work(Queue.SCAN_PREPARATION)
+        # The first part takes effect without a response, then nothing arrives, then the last response is lost.
+        change = "PATCH /repos/{owner}/{repo}/check-runs/{check_run_id}"
+        for fault in (Fault(502, takes_effect=True), Fault(502)):
+            events.work(Queue.SCAN_EXECUTION, Queue.GITHUB_EVENTS)
+            code_host.stand_in.faults.add(change, fault)
+            now.advance(61)
+        events.scan()
+        now.advance(61)
+        events.scan()
+        (check,) = checks(code_host)
+        assert check.conclusion == "failure"
+        places = [(it["path"], it["start_line"], it["title"]) for it in check.annotations]
+        assert len(places) == len({*places}) > 100
+        sizes = [len(it.body["output"].get("annotations", ())) for it in code_host.sent(change)]
+        assert max(sizes) == 50
+
+    def test_what_an_uninstalled_app_interrupts_or_misses_is_scanned_once_it_is_installed_again(
+        self, events: Events, company: Company, code_host: GitHub, sqs: FakeSqs, now
+    ):
+        repository = connect(company, pull_request_scans_enabled=True, scan_on_push=True)
+        interrupted = open_one(code_host)
+        events.take("pull_request", interrupted)
         events.work(Queue.SCAN_PREPARATION)
         code_host.stand_in.faults.suspended.add(INSTALLATION)
         code_host.stand_in.revoke_tokens()
         events.take("installation")
         events.scan()
-        assert scans_of(reviewed)[0].status == "failed"
+        assert [it.status for it in scans_of(repository)] == ["failed"]
         assert sqs.letters == []
+        now.advance(7_200)
+        assert swept(scan_starts.start_queued) == 0  # it could only fail again
+        # GitHub sends nothing about these to an App without access.
+        pushed = code_host.stand_in.push(*DEMO, interrupted, {"other.html": PAGE})
+        missed = open_one(code_host)
+        code_host.stand_in.faults.suspended.clear()
+        for _ in range(2):
+            events.take("installation")
+        for _ in range(4):
+            now.advance(60)
+            swept(scan_starts.start_queued)
+            events.scan()
+        found = [(it.cause.pull_request_number or 0, it.status) for it in scans_of(repository)]
+        assert sorted(found) == [(0, "completed"), (1, "completed"), (1, "failed"), (missed, "completed")]
+        assert pushed.head in [it.head_commit_sha for it in scans_of(repository) if it.status == "completed"]
+        assert {it.status for it in checks(code_host)} == {"completed"}
+        assert len(comments(code_host)) == 2
+
+    def test_a_scan_waits_until_a_revoked_key_is_replaced(
+        self, events: Events, reviewed: RepositoryItem, code_host: GitHub, now
+    ):
+        events.take("pull_request", open_one(code_host))
+        client._app.cache_clear()
+        code_host.stand_in.revoke_tokens()
+        rejected = Denied(401, "A JSON web token could not be decoded")
+        with mock.patch.object(code_host.stand_in, "check_app", side_effect=rejected):
+            for _ in range(12):
+                events.scan()
+                now.advance(301)
+                swept(messages.resend)
+                swept(scan_starts.start_queued)
+        for _ in range(3):
+            now.advance(301)
+            swept(messages.resend)
+            swept(scan_starts.start_queued)
+            events.scan()
+        assert [it.status for it in scans_of(reviewed)] == ["completed"]
+        assert [it.status for it in checks(code_host)] == ["completed"]
+
+    def test_no_request_is_sent_after_the_last_one_that_the_installation_has(
+        self, events: Events, reviewed: RepositoryItem, code_host: GitHub, sqs: FakeSqs, now
+    ):
+        """Neither by this worker nor by others, and no message runs out of receives, nor a scan of attempts."""
+        code_host.stand_in.faults.quotas[INSTALLATION] = Quota(left=1, resets_at=int(now()) + 3_600)
+        number = open_one(code_host)
+        for _ in range(6):
+            events.take("pull_request", number)
+            events.work(Queue.SCAN_PREPARATION)
+            now.advance(590)
+            swept(messages.resend)
+        spent = [it for it in code_host.stand_in.requests if "access_tokens" not in it.operation]
+        assert [it.operation for it in spent] == ["GET /repos/{owner}/{repo}/pulls/{pull_number}"]
+        now.advance(121)
+        swept(messages.resend)
+        events.scan()
+        assert [it.status for it in scans_of(reviewed)] == ["completed"]
+        assert [it.status for it in checks(code_host)] == ["completed"]
+        assert [it for it in sqs.letters if it.queue_url != Queue.NOTIFICATIONS.url] == []
 
     def test_a_rate_limit_makes_the_other_messages_of_the_installation_wait(
         self, events: Events, reviewed: RepositoryItem, code_host: GitHub, sqs: FakeSqs, now
@@ -291,6 +379,7 @@ class TestFailures:
         events.take("pull_request", open_one(code_host))
         assert len(code_host.exchanges) == sent
         now.advance(121)
+        assert swept(messages.resend) == 2
         events.work()
         assert len(checks(code_host)) == 2
         assert sqs.at(Queue.GITHUB_EVENTS.url) == []

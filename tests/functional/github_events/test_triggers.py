@@ -1,18 +1,27 @@
 """Scans after pushes and on a schedule, and the state of issues."""
 
+from controlplane.core import clock
+from controlplane.core.ids import RepositoryId, ScanRequestId
 from controlplane.core.schedules import next_run
-from controlplane.queues import scan_starts
+from controlplane.queues import messages, scan_starts
 from controlplane.queues.messages import Queue, ref_digest
-from controlplane.store import issue_attempts, repositories
-from controlplane.store.inbox_items import GithubIssue
+from controlplane.store import inbox, issue_attempts, keys, repositories
+from controlplane.store.inbox_items import GithubIssue, InboxItem
+from controlplane.store.pull_requests import PullRequestItem
 from controlplane.store.repositories import RepositoryItem
-from controlplane.store.scans import execution, reads
-from controlplane.store.scans.items import ScanItem
+from controlplane.store.scans import execution, failures, queue, reads, requests
+from controlplane.store.scans.causes import Cause
+from controlplane.store.scans.items import ScanItem, Work
+from controlplane.store.scans.queue import QueuedScan
+from controlplane.store.table import Put, table
+from ops import issue_backfill
 from tests.functional.github_events.conftest import DEMO, Events, connect
 from tests.support.api import Api
 from tests.support.audits import end_scan, make_scan, stored_repository
+from tests.support.code_host import SHA
 from tests.support.github import GitHub
 from tests.support.sweeping import swept
+from tests.support.table import PREPARED
 from tests.support.world import Company, World, table_dump
 
 MAIN = ref_digest("refs/heads/main")
@@ -68,6 +77,72 @@ class TestPush:
         assert swept(scan_starts.start_queued) == 0
 
 
+def begin_requested(repository_ids: list[RepositoryId]) -> list[Work]:
+    """Creates the scans of these repositories' requests in place of the worker. Returns their active scans."""
+    found = []
+    for repository_id in repository_ids:
+        repository = repositories.get_repository(repository_id)
+        stored = stored_repository(repository)
+        if stored.get("activeRequestId") and not stored.get("activeScanId"):
+            lease, request = requests.acquire_request(ScanRequestId.stored(stored["activeRequestId"]), 30)
+            target = requests.Target(repository, repository.links[0], "main", SHA)
+            scan_id = requests.new_scan_id(repository.organization_id)
+            message = messages.entry(Queue.SCAN_EXECUTION, messages.ExecuteScan(scan_id=scan_id))
+            is_preview = request.cause.pull_request_number is None and not repository.preview_used
+            access = "free-preview" if is_preview else "full"
+            requests.start_scan(request, lease, scan_id, target, access=access, message=message)
+        if stored.get("activeRequestId"):
+            found.append(reads.get_active_work(stored_repository(repository)))
+    return found
+
+
+def open_pull_requests(repository: RepositoryItem, count: int) -> None:
+    """Queues the scans of that many pull requests."""
+    repository_id, link = repository.repository_id, repository.links[0]
+    repositories.link_project(repository_id, link._replace(pull_request_scans_enabled=True))
+    for number in range(1, count + 1):
+        wanted = PullRequestItem(
+            repository_id=repository_id, project_id=link.project_id, number=number, head_sha="0" * 40
+        )
+        table.put(Put(wanted.to_item()), PREPARED)
+        queue.enqueue(QueuedScan.of(repository_id, link.project_id, Cause("pull_request", number)))
+
+
+class TestTurns:
+    def test_a_monorepo_with_a_hundred_open_pull_requests_delays_no_one(self, world: World, now):
+        company, other_company = world.company("starter"), world.company("starter")
+        # In the order in which the sweep reads them: without turns, it would always start those of the first two.
+        own = sorted(
+            (world.connected_repository(company) for _ in range(3)),
+            key=lambda it: (keys.SCAN_QUEUE_PKS.index(keys.scan_queue_pk(it.repository_id)), it.repository_id),
+        )
+        quiet, others = own[2], world.connected_repository(other_company)
+        ids = [it.repository_id for it in (*own, others)]
+        for busy, count in zip(own[:2], (100, 10), strict=True):
+            open_pull_requests(busy, count)
+        now.advance(60)
+        for late in (quiet, others):
+            link = late.links[0]._replace(scan_on_push=True)
+            repositories.link_project(late.repository_id, link)
+            queue.enqueue(QueuedScan.of(late.repository_id, link.project_id, Cause("push")))
+        started = []
+        for _ in range(4):
+            # More pushes to the pull requests come in whenever a scan has ended.
+            for busy in own[:2]:
+                scan_starts.start_next(busy.repository_id)
+                begin_requested(ids)
+            swept(scan_starts.start_queued)
+            running = begin_requested(ids)
+            started.append({ids.index(work.repository_id) for work in running})
+            for work in running:
+                failures.cancel_superseded(work)
+            now.advance(60)
+        assert 3 in started[0]  # the other organization's isn't even delayed
+        assert 2 in started[0] | started[1]
+        assert 1 in set.union(*started)
+        assert [len(turns - {3}) for turns in started] == [2] * 4
+
+
 class TestSchedule:
     def test_a_link_is_scanned_daily_at_its_minute(self, events: Events, company: Company, code_host, now):
         repository = connect(company, schedule="daily")
@@ -110,6 +185,11 @@ class TestSchedule:
         assert [it for it in table_dump() if it["pk"]["S"].startswith("SCANQUEUE#")] == []
 
 
+def issue_state(item: InboxItem) -> str | None:
+    issue = inbox.get_item(item.item_id).github_issue
+    return issue.state if issue else None
+
+
 class TestIssues:
     def test_the_item_says_that_its_issue_is_closed_and_reopened(  # noqa: PLR0917
         self, events: Events, repository: RepositoryItem, company: Company, code_host: GitHub, world: World, api: Api
@@ -124,6 +204,37 @@ class TestIssues:
             shown = api.get(f"/v1/inbox/{item.item_id}", company.owner.token).data
             assert (shown["githubIssue"]["state"], shown["status"]) == (state, "open")
             assert api.get("/v1/inbox", company.owner.token).data[0]["githubIssue"]["state"] == state
+
+    def test_issues_of_older_releases_are_followed_once_they_are_indexed(  # noqa: PLR0917
+        self, events: Events, repository: RepositoryItem, company: Company, code_host: GitHub, world: World, now
+    ):
+        items = [world.finding(company, repository) for _ in range(3)]
+        now.advance(61)
+        swept(messages.resend)  # the events of the findings
+        for item in items[:2]:
+            issue = code_host.stand_in.issues.create(*DEMO, "A finding", "Text", [])
+            opened = GithubIssue(issue.number, f"https://github.com/demo-shop/storefront/issues/{issue.number}", "2026")
+            issue_attempts.complete(item.item_id, None, opened)  # as older releases did, without an entry
+            code_host.stand_in.issues.set_state(*DEMO, issue.number, "closed")
+        events.take("issues", 1)
+        assert issue_state(items[0]) == "open"
+        # The first release with webhooks wrote an entry without the item in its key.
+        lookup = keys.opened_issue(repository.repository_id, 2, "")
+        table.put(Put({"pk": lookup.pk, "sk": lookup.sk.removesuffix("#"), "itemId": items[1].item_id}), PREPARED)
+        events.take("issues", 2)
+        assert issue_state(items[1]) == "closed"
+
+        assert issue_backfill.run() == {"completedAt": clock.timestamp(), "read": 2, "indexed": 1}
+        now.advance(61)
+        assert swept(messages.resend) == 1
+        events.work()
+        assert issue_state(items[0]) == "closed"
+        assert issue_backfill.run()["read"] == 0
+        assert issue_backfill.run(again=True)["indexed"] == 0
+        for state in ("open", "closed"):
+            code_host.stand_in.issues.set_state(*DEMO, 1, state)
+            events.take("issues", 1)
+            assert issue_state(items[0]) == state
 
     def test_other_issues_are_ignored(self, events: Events, repository: RepositoryItem, code_host: GitHub):
         events.take("issues", 77)

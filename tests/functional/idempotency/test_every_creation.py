@@ -23,6 +23,10 @@ BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"name": "Shop", "region": "eu-central", "websites": ["other.example.com"]},
     ),
     "/v1/api-keys": ({"name": "deploy"}, {"name": "other"}),
+    "/v1/webhook-endpoints": (
+        {"name": "Alerts", "url": "https://hooks.example.com/", "events": ["credits.low"]},
+        {"name": "Other", "url": "https://hooks.example.com/", "events": ["credits.low"]},
+    ),
     # `addressed` adds the repository and the project.
     "/v1/code-audit/repositories/{repositoryId}/links": ({"rootDirectory": "web"}, {"rootDirectory": "api"}),
     "/v1/feedback": ({"category": "bug", "message": "It fails."}, {"category": "bug", "message": "It fails again."}),

@@ -21,6 +21,7 @@ from tests.support.each import each
 from tests.support.logs import captured_logs
 from tests.support.operations import operations
 from tests.support.rings import SWITCHED, use_ring
+from tests.support.table import PREPARED
 from tests.support.world import Company, World, table_dump
 
 KEY = "8f14e45f-ceea-467f-a9b7-0d5b2c3a1e77"
@@ -271,7 +272,9 @@ class Test409:
                     "attempt": "another",
                     "status": "INPROGRESS",
                 }
-                table.put(Put({**another, "payload": "x", "leaseUntil": 2_000_000_000, "expiresAt": 2_000_000_000}))
+                table.put(
+                    Put({**another, "payload": "x", "leaseUntil": 2_000_000_000, "expiresAt": 2_000_000_000}), PREPARED
+                )
             return proceed()
 
         with intercepted(table.client, overtaken):
@@ -351,7 +354,7 @@ class TestSecrets:
         second = create(api, company, "b").data["key"]
         (moved,) = (other for other in records() if other["pk"] != record["pk"])
         key = keys.Key(moved["pk"]["S"], moved["sk"]["S"])
-        table.update(Update(key, "SET #data = :stolen", None, {"stolen": record["data"]["S"]}))
+        table.update(Update(key, "SET #data = :stolen", None, {"stolen": record["data"]["S"]}), PREPARED)
         assert create(api, company, "b").data["key"] not in (first, second)
 
     def test_the_record_cant_be_found_from_the_table_and_the_signing_key_alone(
@@ -377,7 +380,7 @@ class TestWithoutSecret:
         def effect(legs):
             (times if times is not None else []).append(1)
             if legs:
-                table.transact(dict(legs))
+                table.transact(dict(legs), PREPARED)
             return made
 
         return idempotency.idempotent(self.access, "createThing", key, payload, effect)

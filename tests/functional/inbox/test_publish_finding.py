@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import inbox
-from controlplane.store.inbox_items import Discovery, Evidence, InboxItem, Status
+from controlplane.store import inbox, issue_attempts
+from controlplane.store.inbox_items import Discovery, Evidence, GithubIssue, InboxItem, Status
 from controlplane.store.table import table
 from tests.support.calls import intercepted
 from tests.support.world import Company, World, table_dump
@@ -140,3 +140,25 @@ class TestAgain:
         with intercepted(table.client, dismiss_before_the_write):
             again = inbox.publish_finding(found._replace(observed_at=LATER, title="Another"))
         assert (again.status, again.title) == ("dismissed", "Another")
+
+
+class TestPath:
+    def test_the_position_follows_a_moved_finding_that_stays_in_its_place(self, world: World, now):
+        company = world.company()
+        found = world.discovery(company, world.connected_repository(company))
+        item = inbox.publish_finding(found)
+        now.advance(60)
+        moved = found.evidence[0]._replace(path="src/moved.html")
+        inbox.publish_finding(found._replace(observed_at="2026-03-04T05:07:00.000Z", evidence=(moved,)))
+        (listed,) = inbox.list_items(company.organization_id, "open", 10, None).items
+        assert (listed.path, listed.version, listed.updated_at) == ("src/moved.html", item.version, item.updated_at)
+
+    def test_an_issue_and_a_decision_keep_the_path(self, world: World):
+        company = world.company()
+        item = world.finding(company, world.connected_repository(company))
+        issue = GithubIssue(7, "https://github.com/acme/shop/issues/7", "2026-03-04T05:06:07Z")
+        issue_attempts.complete(item.item_id, None, issue, path=item.path)
+        current = inbox.get_item(item.item_id)
+        inbox.change_status(current, "accepted", current.version, company.owner.user_id, None)
+        (listed,) = inbox.list_items(company.organization_id, "accepted", 10, None).items
+        assert listed.path == "src/index.html"

@@ -31,6 +31,7 @@ class Opening:
     host: IssueHost
     sqs: FakeSqs
     advance: Callable[[float], None]
+    world: World
     idle: bool = False
     pauses: list[float] = field(default_factory=list)
 
@@ -40,6 +41,16 @@ class Opening:
 
     def post(self, token: str | None = None) -> Reply:
         return self.api.post(self.path, token or self.company.owner.token)
+
+    def link(self, existing: int | str) -> Reply:
+        return self.api.post(self.path, self.company.owner.token, json_body={"existingIssue": existing})
+
+    def exists(self, number: int, *, is_pull_request: bool = False) -> str:
+        """Adds an issue that a maintainer opened to the repository, and returns its URL."""
+        name = f"{self.repository.owner}/{self.repository.name}"
+        issue = HostedIssue(number, "An issue", "", clock.now(), clock.now(), is_pull_request)
+        self.host.issues.setdefault(name, []).append(issue)
+        return f"https://github.com/{name}/issues/{number}"
 
     @property
     def issues(self) -> list[HostedIssue]:
@@ -68,6 +79,6 @@ def opening(api: Api, world: World, now: Any, sqs: FakeSqs, host: IssueHost) -> 
     company = world.company()
     repository = world.connected_repository(company)
     item = world.finding(company, repository)
-    made = Opening(api, company, repository, item, host, sqs, now.advance)
+    made = Opening(api, company, repository, item, host, sqs, now.advance, world)
     with mock.patch.object(clock, "pause", made.pause):
         yield made

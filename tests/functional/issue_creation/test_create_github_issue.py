@@ -1,8 +1,11 @@
 """POST /v1/inbox/{itemId}/github-issue, with the worker behind it."""
 
+from dataclasses import replace
+
 import pytest
 
 from controlplane.core.settings import settings
+from controlplane.queues import issue_messages, messages
 from controlplane.store import inbox, issue_attempts, repositories, waiting
 from tests.functional.issue_creation.conftest import QUEUE, Opening
 from tests.support.sweeping import swept
@@ -83,14 +86,26 @@ class Test201:
         assert opening.post().status == 201
         assert (len(opening.issues), opening.host.count("create")) == (1, 2)
 
-    def test_the_code_hosts_rate_limit_is_waited_for(self, opening: Opening):
-        opening.host.script.append((429, {"Retry-After": "45"}))
+    def test_the_code_hosts_rate_limit_is_waited_for_without_requests_or_receives(self, opening: Opening, now):
+        other = replace(opening, item=opening.world.finding(opening.company, opening.repository, identity=("other",)))
+        now.advance(61)
+        swept(messages.resend)  # the events of the findings
+        opening.sqs.letters.clear()
+        opening.host.script.append((429, {"Retry-After": "3000"}))
         assert opening.post().error["details"] == {"status": "creation_pending"}
-        (letter,) = opening.sqs.at(QUEUE)
-        opening.work_until_quiet()
-        assert letter.receives == 2
-        assert opening.post().status == 201
-        assert len(opening.issues) == 1
+        sent = len(opening.host.requests)
+        assert opening.sqs.letters == []
+        for _ in range(49):
+            now.advance(60)
+            assert (swept(messages.resend), swept(issue_messages.resend_overdue)) == (0, 0)
+        # Another finding's issue waits, too.
+        other.post()
+        assert len(opening.host.requests) == sent
+        now.advance(120)
+        assert swept(messages.resend) == 2
+        opening.work()
+        assert opening.post().status == other.post().status == 201
+        assert len(opening.issues) == 2
 
     def test_a_request_succeeds_after_one_that_crashed_before_sending_its_message(self, opening: Opening, now):
         issue_attempts.begin_attempt(opening.item.item_id, opening.company.owner.user_id)

@@ -11,6 +11,7 @@ from controlplane.store.table import Delete, table
 from issue_creation.app import handler
 from tests.functional.issue_creation.conftest import DEAD_LETTERS, QUEUE, Opening
 from tests.support.sweeping import swept
+from tests.support.table import PREPARED
 
 
 @pytest.fixture
@@ -151,7 +152,7 @@ class TestUnknownOutcomes:
     def test_a_repository_that_is_disconnected_concurrently_ends_the_attempt(self, wanted: Opening):
         wanted.host.script.append((500, {}))
         wanted.work()
-        table.delete(Delete(repository_key(*wanted.repository.location)))
+        table.delete(Delete(repository_key(*wanted.repository.location)), PREPARED)
         wanted.work_until_quiet()
         after = progress(wanted)
         assert after.attempt is None

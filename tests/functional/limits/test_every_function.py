@@ -12,6 +12,7 @@ from tests.support.api import Api
 from tests.support.each import each
 from tests.support.legacy_table import delete_index
 from tests.support.operations import Operation, operations
+from tests.support.table import PREPARED
 from tests.support.world import World
 
 WITH_TOKEN = {operation.group: operation for operation in operations() if operation.requires}
@@ -42,10 +43,12 @@ def test_the_plan_is_read_only_above_the_lowest_limit(group: str, api: Api, worl
     company = world.company()
     minute = int(clock.now()) // 60
     owner_count = keys.owner_count(company.organization_id, minute)
-    table.update(Update(owner_count, "SET #hits = :hits", values={"hits": 12_000}))
+    table.update(Update(owner_count, "SET #hits = :hits", values={"hits": 12_000}), PREPARED)
     # The next request with the token completes a block, so it reserves one at the organization's counter.
     change = "SET #win = :minute, #hits = :hits"
-    table.update(Update(keys.user_token(digest(company.owner.token)), change, values={"minute": minute, "hits": 11}))
+    table.update(
+        Update(keys.user_token(digest(company.owner.token)), change, values={"minute": minute, "hits": 11}), PREPARED
+    )
     path = path_of(IN_ORGANIZATION[group], company.organization_id)
     assert api.get(path, company.owner.token).status == 200
     assert table.get(owner_count)["hits"] == 12_012

@@ -12,6 +12,7 @@ from controlplane.store.table import Update, table
 from tests.support.api import Api
 from tests.support.calls import intercepted
 from tests.support.recorded import recorded_calls
+from tests.support.table import PREPARED
 from tests.support.world import World
 
 MINUTE = 1_772_600_760  # 05:06:00, the minute in which the clock starts
@@ -55,7 +56,9 @@ class TestPerson:
     def test_a_persons_block_is_reserved_by_its_first_request(self, api: Api, world: World, limit):
         limit(requests_per_minute_user=300)  # blocks of 3
         person = world.person()
-        table.update(Update(keys.owner_count(person.user_id, MINUTE // 60), "SET #hits = :hits", values={"hits": 294}))
+        table.update(
+            Update(keys.owner_count(person.user_id, MINUTE // 60), "SET #hits = :hits", values={"hits": 294}), PREPARED
+        )
         assert [api.get("/v1/me", person.token).status for _ in range(8)] == [200] * 6 + [429] * 2
 
     def test_blocks_end_at_half_of_the_limit_and_the_limit_is_exact(self, api: Api, world: World, limit):
@@ -97,7 +100,7 @@ class TestPerson:
         limit(requests_per_minute_user=100)
         person = world.person()
         key = keys.user_token(digest(person.token))
-        table.update(Update(key, "SET #rateLimit = :two", "attribute_exists(pk)", {"two": 2}))
+        table.update(Update(key, "SET #rateLimit = :two", "attribute_exists(pk)", {"two": 2}), PREPARED)
         assert [api.get("/v1/me", person.token).status for _ in range(5)] == [200, 200, 429, 429, 429]
         assert reserved(person.user_id) == 2
 
@@ -157,7 +160,7 @@ class TestOrganization:
 
     def fill(self, organization_id: str, hits: int) -> None:
         counter = keys.owner_count(organization_id, MINUTE // 60)
-        table.update(Update(counter, "SET #hits = :hits", values={"hits": hits}))
+        table.update(Update(counter, "SET #hits = :hits", values={"hits": hits}), PREPARED)
 
     def test_an_organizations_keys_share_a_multiple_of_the_plans_rate(self, api: Api, world: World):
         for plan, rate in (("starter", 600), ("pro", 1_500), ("enterprise", 3_000)):

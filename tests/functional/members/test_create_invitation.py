@@ -10,6 +10,7 @@ from tests.functional.conftest import FakeClock
 from tests.support import invariants
 from tests.support.api import Api, Reply
 from tests.support.each import each
+from tests.support.table import PREPARED
 from tests.support.world import ALL_SCOPES, Company, Person, World, table_dump
 
 PATH = "/v1/invitations"
@@ -65,7 +66,7 @@ class Test201:
         admin = world.member(company, "admin", world.person(name="Grace"))
         first = invite(api, admin).data["invitedBy"]
         roster = table.get(keys.member(company.organization_id, admin.user_id))
-        table.put(Put({**roster, "name": "Grace Hopper"}))
+        table.put(Put({**roster, "name": "Grace Hopper"}), PREPARED)
         assert api.get(PATH, company.owner.token).data[0]["invitedBy"] == first
 
     @each(

@@ -11,6 +11,7 @@ from controlplane.store.table import Delete, table
 from tests.functional.conftest import FakeClock
 from tests.support.api import Api, Reply
 from tests.support.browser import Browser
+from tests.support.table import PREPARED
 from tests.support.world import Company, Person, World
 
 PATH = "/v1/invitations"
@@ -78,7 +79,7 @@ class TestOrganization:
             person = world.person(f"guest{number}@example.com")
             browser = Browser(api).signed_in(person.user_id)
             browser.get("/invitations")
-            assert browser.submit(f"/invitations/{action}").status == 200
+            assert browser.submit(f"/invitations/{action}").status == 303
             assert invite(api, company, f"next{number}@example.com").status == 201
             self.refused(api, company)
 
@@ -103,7 +104,7 @@ class TestOrganization:
     def test_invitations_from_before_they_were_counted_count(self, api: Api, world: World):
         company = world.company()
         self.fill(api, company)
-        table.delete(Delete(keys.invitations_made(company.organization_id)))
+        table.delete(Delete(keys.invitations_made(company.organization_id)), PREPARED)
         assert self.refused(api, company)["current"] == 3
 
 
@@ -155,7 +156,7 @@ class TestAddress:
 
     def test_invitations_to_the_address_from_before_they_were_counted_count(self, api: Api, world: World):
         self.fill(api, world)
-        table.delete(Delete(keys.invitations_received(GRACE)))
+        table.delete(Delete(keys.invitations_received(GRACE)), PREPARED)
         assert invite(api, world.company(), GRACE).status == 409
 
     def test_nothing_is_stored_about_the_address_after_its_invitations(self, api: Api, world: World, now: FakeClock):

@@ -10,6 +10,7 @@ from controlplane.github import app_auth, client
 from controlplane.store import repositories
 from local.github.faults import Fault
 from local.github.setup import DEMO_BRANCH, DEMO_NAME, DEMO_OWNER, installation_id
+from local.github.stand_in import PERMISSIONS
 from tests.functional.ops.conftest import Ops
 from tests.support.github import GitHub, github
 from tests.support.world import World, table_dump
@@ -39,6 +40,7 @@ class TestCheck:
             "name": "assent-local",
             "url": f"{code_host.url}/apps/assent-local",
             "permissions": ["checks write", "contents read", "issues write", "metadata read", "pull_requests read"],
+            "events": ["check_run", "issues", "pull_request", "push", "repository"],
         }
 
     def test_github_check_shows_the_installation_that_sees_a_repository(self, ops: Ops, code_host: GitHub):
@@ -59,21 +61,37 @@ class TestCheck:
         assert outcome.exit_code == 3
         assert "isn't installed" in outcome.error["message"]
 
-    @pytest.mark.parametrize("permission", ["contents", "issues"])
-    def test_github_check_exits_1_if_the_installation_lacks_a_permission(
-        self, permission: str, ops: Ops, code_host: GitHub
-    ):
-        code_host.stand_in.faults.withheld[installation_id(DEMO_OWNER)] = {permission}
-        outcome = ops("github", "check", DEMO)
-        assert outcome.exit_code == 1
-        assert "contents read, metadata read, issues write" in outcome.error["message"]
+    def test_github_check_exits_1_and_names_the_permissions_that_the_installation_lacks(self, ops: Ops, code_host):
+        for withheld, named in (
+            ({"contents"}, "grant contents read."),
+            ({"checks", "pull_requests"}, "grant pull_requests read, checks write."),
+        ):
+            client._app.cache_clear()
+            code_host.stand_in.faults.withheld[installation_id(DEMO_OWNER)] = withheld
+            outcome = ops("github", "check", DEMO)
+            assert outcome.exit_code == 1
+            assert named in outcome.error["message"]
 
     def test_github_check_exits_1_if_the_app_doesnt_request_a_permission(self, ops: Ops, code_host: GitHub):
-        content = {"id": 1, "name": "Reader", "html_url": "https://x.example", "permissions": {"issues": "read"}}
+        granted = {"issues": "read", "metadata": "read", "contents": "read", "pull_requests": "read"}
+        content = {"id": 1, "name": "Reader", "html_url": "https://x.example", "permissions": granted, "events": []}
         code_host.stand_in.faults.add("GET /app", Fault(200, content=content))
         outcome = ops("github", "check")
         assert outcome.exit_code == 1
-        assert "contents read, metadata read, issues write" in outcome.error["message"]
+        assert "doesn't request issues write, checks write." in outcome.error["message"]
+
+    def test_github_check_exits_1_if_the_webhook_lacks_an_event(self, ops: Ops, code_host: GitHub):
+        content = {
+            "id": 1,
+            "name": "Deaf",
+            "html_url": "https://x.example",
+            "permissions": PERMISSIONS,
+            "events": ["push", "issues", "repository"],
+        }
+        code_host.stand_in.faults.add("GET /app", Fault(200, content=content))
+        outcome = ops("github", "check")
+        assert outcome.exit_code == 1
+        assert "isn't subscribed to check_run, pull_request." in outcome.error["message"]
 
     @pytest.mark.parametrize(
         ("settings", "said"),

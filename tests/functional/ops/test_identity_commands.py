@@ -8,6 +8,7 @@ from controlplane.store.sign_in import AnotherIdentity, Claims
 from controlplane.store.table import Delete, Update, table
 from tests.functional.ops.conftest import Ops
 from tests.support.api import Api
+from tests.support.table import PREPARED
 from tests.support.world import World, get_profile, table_dump
 
 ISSUER = "https://issuer.example"
@@ -19,8 +20,8 @@ def identity(subject: str, email: str = "ada@example.com") -> Claims:
 
 def forget_lists(user_id: str, *subjects: str) -> None:
     for subject in subjects:
-        table.delete(Delete(Subject(ISSUER, subject).issuer_key(user_id)))
-    table.update(Update(keys.user(user_id), "REMOVE #identitiesRecorded"))
+        table.delete(Delete(Subject(ISSUER, subject).issuer_key(user_id)), PREPARED)
+    table.update(Update(keys.user(user_id), "REMOVE #identitiesRecorded"), PREPARED)
 
 
 @pytest.fixture
@@ -115,7 +116,7 @@ class TestRecordIdentities:
         self, ops: Ops, world: World, user_id: str
     ):
         pre_made = world.person("grace@example.com").user_id
-        table.put(identities._put(Subject(ISSUER, "second"), user_id))
+        table.put(identities._put(Subject(ISSUER, "second"), user_id), PREPARED)
         forget_lists(user_id, "old")
         forget_lists(pre_made)
         with pytest.raises(AnotherIdentity):

@@ -7,6 +7,7 @@ from controlplane.store import keys
 from controlplane.store.table import Update, table
 from tests.functional.ops.conftest import Ops
 from tests.support.api import Api
+from tests.support.table import PREPARED
 from tests.support.world import World, table_dump
 
 
@@ -36,7 +37,7 @@ class TestCreate:
     def test_exit_code_4_at_the_limit_of_keys(self, ops: Ops, world: World):
         company = world.company()
         full = {"cap": API_KEYS_PER_ORGANIZATION}
-        table.update(Update(keys.organization(company.organization_id), "SET #keys = :cap", None, full))
+        table.update(Update(keys.organization(company.organization_id), "SET #keys = :cap", None, full), PREPARED)
         outcome = ops("key", "create", company.slug, "--name", "CI", "--created-by", company.owner.email)
         assert outcome.exit_code == 4
 

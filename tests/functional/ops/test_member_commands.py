@@ -8,6 +8,7 @@ from controlplane.store.table import table
 from controlplane.store.users import UserItem
 from tests.functional.ops.conftest import Ops
 from tests.support.api import Api
+from tests.support.table import PREPARED
 from tests.support.world import Company, World, table_dump
 
 
@@ -63,7 +64,7 @@ class TestList:
                 created_at="2026-03-04T05:06:07.000Z",
             )
             roster, _ = membership_legs(membership, profile)
-            table.put(roster)
+            table.put(roster, PREPARED)
         assert len({it["userId"] for it in ops("member", "list", company.slug).document}) == 102
 
     def test_member_list_shows_names_and_addresses(self, ops: Ops, world: World):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from controlplane.core import tokens
+from controlplane.rules.personal_data import Subject
 from controlplane.store import (
     billing,
     default_organizations,
@@ -24,13 +25,13 @@ from controlplane.store import (
 )
 from controlplane.store.table import table
 from ops import accounts
-from ops.personal_data import Subject
 from tests.functional.ops.conftest import Ops
 from tests.support.api import Api
 from tests.support.cleanup import finish_deletions
 from tests.support.crashes import Died, dies_at
 from tests.support.each import each
 from tests.support.populated_organization import populate_organization
+from tests.support.table import PREPARED
 from tests.support.world import Company, Person, World, table_dump
 
 CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
@@ -83,7 +84,7 @@ class FullAccount:
         # Like a report stored by an earlier release: no item under its caller.
         report = {"category": "friction", "message": TEXT, "expected": TEXT}
         receipt = feedback.submit_report(self.user_id, report)
-        table.delete_all([keys.feedback_by(self.user_id, receipt.reference)])
+        table.delete_all([keys.feedback_by(self.user_id, receipt.reference)], PREPARED)
         found = self.world.finding(self.company)
         inbox.change_status(found, "dismissed", found.version, self.user_id, TEXT)
         self.item_id = found.item_id
@@ -160,7 +161,7 @@ class TestDelete:
         for canary in CANARIES:
             assert canary.lower() not in text
         # The organization's records of who did something keep the bare ID.
-        assert {_kind(item) for item in full_account.naming()} == {"KEY", "KH", "INBOX"}
+        assert {_kind(item) for item in full_account.naming()} == {"AUDITLOG", "KEY", "KH", "INBOX"}
 
     def test_after_user_delete_the_export_shows_what_remains(self, ops: Ops, full_account: FullAccount):
         ops("user", "delete", EMAIL, "--yes")
@@ -173,8 +174,12 @@ class TestDelete:
 
     def test_user_delete_keeps_their_decision_without_its_reason(self, ops: Ops, full_account: FullAccount):
         before = inbox.get_item(full_account.item_id)
+        inbox.change_status(before, "accepted", before.version, full_account.user_id, TEXT)
+        before = inbox.get_item(full_account.item_id)
         ops("user", "delete", EMAIL, "--yes")
-        assert inbox.get_item(full_account.item_id) == replace(before, status_reason=None)
+        unreasoned = tuple(change._replace(reason=None) for change in before.history)
+        assert [change.by for change in unreasoned] == [None, full_account.user_id, full_account.user_id]
+        assert inbox.get_item(full_account.item_id) == replace(before, status_reason=None, history=unreasoned)
 
     def test_user_delete_removes_idempotent_replays(self, ops: Ops, api: Api, world: World, full_account: FullAccount):
         """The organization's stored response is gone, but the retried request still takes effect only once."""
@@ -224,7 +229,7 @@ class TestWithOrganizations:
         finish_deletions()
         assert "canary sole" not in str(table_dump()).lower()
         assert sole.organization_id.removeprefix("org_") not in str(
-            [it for it in table_dump() if not it["pk"]["S"].startswith(("SLUG#", "ORG#"))]
+            [it for it in table_dump() if not it["pk"]["S"].startswith(("SLUG#", "ORG#", "OUTBOX#"))]
         )
 
     def test_with_organizations_keeps_one_that_got_another_owner(self, world: World):

@@ -8,9 +8,11 @@ import pytest
 from controlplane.core.ids import KeyId
 from controlplane.core.scopes import SCOPES
 from controlplane.core.tokens import digest
+from controlplane.queues.messages import Queue
 from controlplane.store import (
     api_keys,
     billing,
+    inbox,
     keys,
     members,
     organizations,
@@ -20,12 +22,14 @@ from controlplane.store import (
     users,
 )
 from controlplane.store.repositories import HostedRepository
+from controlplane.store.scans import reads
 from controlplane.store.table import Delete, table
 from ops.members import add_member, remove_member
 from ops.seed import ensure_demo
 from tests.functional.conftest import FakeClock
 from tests.support.api import Api
 from tests.support.sqs import FakeSqs
+from tests.support.table import PREPARED
 from tests.support.world import table_dump
 
 
@@ -76,7 +80,7 @@ class TestFresh:
         assert sorted(item["source"] for item in shown) == ["advisory", "runtime", "runtime"]
         assert {item["status"] for item in shown} == {"open"}
 
-    def test_the_seeded_repository_is_scanned_once(self, sqs: FakeSqs):
+    def test_the_seeded_repository_has_a_past_scan_and_is_scanned_once_more(self, sqs: FakeSqs):
         hosted = HostedRepository(
             installation_id=1,
             owner="acme",
@@ -87,8 +91,14 @@ class TestFresh:
         )
         demo = ensure_demo(None, hosted)
         assert ensure_demo(demo, hosted) == demo
-        (letter,) = sqs.letters
+        (letter,) = sqs.at(Queue.SCAN_PREPARATION.url)
         assert json.loads(letter.body)["kind"] == "prepare-scan"
+        organization_id = of_plan(demo, "pro")
+        (past,) = reads.list_scans(organization_id, 10, None).scans
+        assert (past.status, past.locked_count) == ("completed", 2)
+        assert {it["queue"] for name in keys.OUTBOX_PKS for it in table.query(name).items} == {"notifications"}
+        resolved = inbox.list_items(organization_id, None, 100, None).items
+        assert sum(item.source == "code-audit" for item in resolved) == 3
 
     def test_an_interrupted_seed_is_completed_by_running_it_again(self):
         users.create_user("owner@acme.example", "Olivia Owner")
@@ -118,7 +128,7 @@ class TestAgain:
     def test_expired_and_revoked_seeded_secrets_are_replaced(self, api: Api, demo: dict[str, Any], now: FakeClock):
         (key,) = demo["apiKeys"]
         api_keys.delete_key(KeyId.stored(key["keyId"]))
-        table.delete(Delete(keys.user_token(digest(demo["users"][0]["accessToken"]))))
+        table.delete(Delete(keys.user_token(digest(demo["users"][0]["accessToken"]))), PREPARED)
         again = ensure_demo(demo)
         assert again["apiKeys"][0]["key"] != key["key"]
         assert again["users"][0]["accessToken"] != demo["users"][0]["accessToken"]

@@ -277,9 +277,9 @@ class TestDelete:
         ops("user", "delete", guest.email, "--yes")
         assert guest.email not in str(table_dump())
         assert "Ada King" not in str(table_dump())
-        # The key that they created keeps their ID.
+        # The key that they created and the audit log keep their ID.
         left = {item["pk"]["S"].partition("#")[0] for item in table_dump() if guest.user_id in str(item)}
-        assert left == {"ORG", "KH"}
+        assert left == {"AUDITLOG", "ORG", "KH"}
 
     def test_a_deleted_users_address_can_be_used_for_a_new_account(self, ops: Ops, guest: Guest):
         ops("user", "delete", guest.email, "--yes")

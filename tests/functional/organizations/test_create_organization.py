@@ -15,6 +15,7 @@ from tests.support import invariants
 from tests.support.api import Api, Reply
 from tests.support.browser import Browser, text_of
 from tests.support.each import each
+from tests.support.table import PREPARED
 from tests.support.world import ALL_SCOPES, Person, World, table_dump
 
 PATH = "/v1/organizations"
@@ -340,7 +341,7 @@ class TestLimit:
 
     def test_accounts_from_before_they_were_counted_are_counted(self, api: Api, world: World, person: Person):
         world.company(owner=person), world.company(owner=person)
-        table.update(Update(keys.user(person.user_id), "REMOVE #ownerships"))
+        table.update(Update(keys.user(person.user_id), "REMOVE #ownerships"), PREPARED)
         self.refused(api, person)
 
     def test_granting_owner_returns_403_and_accepting_returns_409_at_the_limit(

@@ -9,6 +9,7 @@ from controlplane.store import audits, keys, projects
 from controlplane.store.project_items import Address, ProjectItem
 from controlplane.store.table import Put, table
 from tests.support.api import Api, Reply
+from tests.support.table import PREPARED
 from tests.support.world import Company, table_dump
 
 COUNTERS = {"hits", "win", "usedHour", "lastUsedAt"}
@@ -33,7 +34,7 @@ def add_audits(project: ProjectItem, position: int = 0, count: int = 1) -> list[
 def without_consent(project: ProjectItem) -> ProjectItem:
     """Returns the project after removing its consent instance."""
     changed = replace(project, consent=None).with_new_version()
-    table.put(projects.put_changed(project, changed))
+    table.put(projects.put_changed(project, changed), PREPARED)
     return changed
 
 
@@ -43,7 +44,8 @@ def add_finding(project: ProjectItem, vendor_id: str, local: str = "0" * 18) -> 
     finding = f"inb_{organization_id[4:]}{local}"
     of_vendor = {"projectId": project.project_id, "vendorId": vendor_id}
     table.put(
-        Put({**keys.vendor(organization_id, project_local, vendor_id)._asdict(), **of_vendor, "inboxItemId": finding})
+        Put({**keys.vendor(organization_id, project_local, vendor_id)._asdict(), **of_vendor, "inboxItemId": finding}),
+        PREPARED,
     )
     item = {
         **keys.inbox_item(organization_id, local)._asdict(),
@@ -55,7 +57,7 @@ def add_finding(project: ProjectItem, vendor_id: str, local: str = "0" * 18) -> 
         "updatedAt": "2026-01-01T00:00:00.000Z",
         "runtimeVendor": {**of_vendor, "name": "Segment", "domain": "segment.com"},
     }
-    table.put(Put(item))
+    table.put(Put(item), PREPARED)
     return finding
 
 

@@ -12,6 +12,7 @@ from tests.functional.projects.builders import create, make_project, projects_co
 from tests.support.api import Api
 from tests.support.calls import intercepted
 from tests.support.each import each
+from tests.support.table import PREPARED
 from tests.support.world import Company, World
 
 
@@ -19,7 +20,7 @@ def fill(company: Company, count: int) -> None:
     """Sets the organization's project count without creating projects."""
     organization = table.get(keys.organization(company.organization_id))
     assert organization is not None
-    table.put(Put({**organization, "projects": count}))
+    table.put(Put({**organization, "projects": count}), PREPARED)
 
 
 class Test201:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.store import audits, projects, vendors
+from controlplane.store import audits, keys, projects, vendors
 from controlplane.store.project_items import Address
 from controlplane.store.table import table
 from tests.functional.projects.builders import add_audits, make_project, projects_counted, stored, uncounted
@@ -10,6 +10,11 @@ from tests.support.api import Api
 from tests.support.calls import before_the_transaction, intercepted
 from tests.support.cleanup import finish_deletions
 from tests.support.world import World
+
+
+def unlogged() -> list[str]:
+    """Returns what `uncounted` does, without the audit log."""
+    return [item for item in uncounted() if keys.LOG_PREFIX not in item]
 
 
 class Test200:
@@ -31,7 +36,7 @@ class Test200:
         company = world.company()
         key = world.key(company)
         api.get("/v1/projects", key)
-        before = uncounted()
+        before = unlogged()
         project = make_project(company)
         (audit_id,) = add_audits(project)
         audits.record_run(project.project_id, audit_id, "passed")
@@ -41,7 +46,7 @@ class Test200:
         assert finish_deletions() == 1
         (run,) = stored("AUDITRUN#")
         table.client.delete_item(TableName=table.name, Key={"pk": run["pk"], "sk": run["sk"]})
-        assert uncounted() == before
+        assert unlogged() == before
 
     def test_other_projects_of_the_organization_keep_their_items(self, api: Api, world: World):
         company = world.company()

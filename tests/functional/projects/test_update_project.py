@@ -156,7 +156,7 @@ class Test200:
         done: list[str] = []
 
         def before_the_transaction(call, proceed):
-            if call.operation == "PutItem" and not done:
+            if call.operation == "TransactWriteItems" and not done:
                 done.append("once")
                 projects.update_project(project, {"name": "Elsewhere"}, may_remove_websites=False)
             return proceed()
@@ -171,7 +171,7 @@ class Test200:
         key = world.key(company)
 
         def applied_twice(call, proceed):
-            if call.operation == "PutItem":
+            if call.operation == "TransactWriteItems":
                 proceed()  # the SDK retries if it gets no response
             return proceed()
 
@@ -313,9 +313,11 @@ class Test404:
         company = world.company()
         project = make_project(company)
         key = world.key(company)
+        done: list[str] = []
 
         def before_the_transaction(call, proceed):
-            if call.operation == "PutItem":
+            if call.operation == "TransactWriteItems" and not done:
+                done.append("once")
                 projects.delete_project(project)
             return proceed()
 
@@ -331,7 +333,7 @@ class Test503:
         key = world.key(company)
 
         def unreachable(call, proceed):
-            if call.operation == "PutItem":
+            if call.operation == "TransactWriteItems":
                 raise NoAnswer("ConnectTimeoutError")
             return proceed()
 

@@ -1,5 +1,6 @@
 """The worker that runs scans: stages, findings, the inbox, and a final status for every scan, whatever fails."""
 
+import json
 import shutil
 import tempfile
 from functools import partial
@@ -122,7 +123,9 @@ class TestCompleted:
         assert [finding.priority for finding in found] == sorted(finding.priority for finding in found)
         items = {item.item_id for item in published(scan)}
         assert items == {findings.as_discovery(scan, finding).item_id for finding in found[:3]}
-        assert sqs.letters == []
+        told = [json.loads(letter.body) for letter in sqs.letters]
+        assert [event["event"] for event in told] == ["finding.opened", "scan.completed"]
+        assert [{*event["subjects"]} for event in told] == [items, {scan.scan_id}]
         assert "activeRequestId" not in stored_repository(repository)
 
     def test_a_full_scan_publishes_all_findings_and_a_locked_scan_none(self, repository: RepositoryItem, sqs: FakeSqs):

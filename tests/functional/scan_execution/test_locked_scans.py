@@ -9,6 +9,7 @@ from controlplane.store.table import Put, table
 from tests.support.api import Api
 from tests.support.repeated_scans import BING, GA, HOTJAR, Audit, page
 from tests.support.sqs import FakeSqs
+from tests.support.table import PREPARED
 from tests.support.world import Company, World, table_dump
 
 
@@ -99,7 +100,9 @@ class TestALockedScan:
 
     def test_that_is_a_free_preview_announces_nothing(self, world: World, company: Company, sqs: FakeSqs, now: Any):
         audit = Audit(world.connected_repository(company), sqs, now.advance)
-        table.put(Put({**(table.get(keys.repository(*audit.repository.location)) or {}), "previewUsed": False}))
+        table.put(
+            Put({**(table.get(keys.repository(*audit.repository.location)) or {}), "previewUsed": False}), PREPARED
+        )
         audit.scan({f"{name}.html": page(GA) for name in "abcde"}, "free-preview")
         assert len(audit.items()) == 3
         assert not any(item.locked_findings for item in audit.items())

@@ -15,6 +15,7 @@ from scan_execution.sandbox import Sandbox
 from tests.functional.projects.builders import make_project
 from tests.support.api import Api
 from tests.support.repeated_scans import BING, CONSENT, GA, HOTJAR, Audit, found_by, page
+from tests.support.table import PREPARED
 from tests.support.world import Company
 
 
@@ -137,7 +138,7 @@ class TestAFixedFinding:
     def test_is_resolved_if_only_earlier_releases_found_it(self, audit: Audit):
         audit.scan({"a.html": page(GA), "b.html": page(HOTJAR)})
         for known in list_history(audit.repository.repository_id).values():
-            table.put(Put({**known.key._asdict(), "firstSeenAt": known.first_seen_at}))
+            table.put(Put({**known.key._asdict(), "firstSeenAt": known.first_seen_at}), PREPARED)
         audit.scan({"b.html": page(HOTJAR)})
         assert audit.statuses() == {"Google Analytics": "resolved", "Hotjar": "open"}
         audit.scan({})
@@ -149,7 +150,8 @@ def _link_first(repository_id: RepositoryId, link: Link) -> None:
     repository = repositories.link_project(repository_id, link)
     links = sorted(repository.links, key=lambda it: it.project_id != link.project_id)
     table.put(
-        Put({**(table.get(keys.repository(*repository_id.location)) or {}), "links": [it.to_item() for it in links]})
+        Put({**(table.get(keys.repository(*repository_id.location)) or {}), "links": [it.to_item() for it in links]}),
+        PREPARED,
     )
 
 

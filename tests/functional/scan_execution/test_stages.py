@@ -229,10 +229,11 @@ class TestProgress:
 
         with intercepted(table.client, around):
             line.deliver()
-        # The lease, the reports of the stages, those with the inventory; the finding's history; the end of the scan.
+        # The lease, the reports of the stages, those with the inventory; the finding's history; the finding with its
+        # event; the end of the scan.
         assert updates == [
             *["UpdateItem"] * 4, "TransactWriteItems", "UpdateItem", "TransactWriteItems",
-            "UpdateItem", "TransactWriteItems", "UpdateItem", "TransactWriteItems",
+            "UpdateItem", "TransactWriteItems", "TransactWriteItems", "UpdateItem", "TransactWriteItems",
         ]  # fmt: skip
 
 

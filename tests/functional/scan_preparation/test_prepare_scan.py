@@ -121,18 +121,28 @@ def _unlink(repository: RepositoryItem) -> None:
 
 
 class TestTransientFailure:
-    def test_a_rate_limit_postpones_the_message_as_long_as_the_host_says(self, world: World, sqs: FakeSqs, now):
-        repository = world.connected_repository(world.company())
-        request_id = make_request(repository)
-        letter = send(sqs, request_id)
+    def test_a_rate_limit_postpones_all_scans_of_the_installation_without_attempts(self, world: World, sqs, now):
+        company = world.company()
+        first, second = (make_request(world.connected_repository(company)) for _ in range(2))
+        repository = repositories.get_repository(reads.get_request(first).repository_id)
         host = serving(repository)
-        host.failures = [errors.RateLimitedByHost(77)]
-        deliver(sqs, letter, host)
-        assert reads.get_request(request_id).status == "starting"
-        assert letter.visible_at == now() + 77
-        now.advance(77)
-        deliver(sqs, letter, host)
-        assert reads.get_request(request_id).status == "started"
+        host.failures = [errors.RateLimitedByHost(3_000)]
+        deliver(sqs, send(sqs, first), host)
+        for _ in range(MAX_ATTEMPTS + 1):  # an operator redrives it, or it is a duplicate
+            deliver(sqs, send(sqs, first), host)
+            deliver(sqs, send(sqs, second), host)
+        assert len(host.asked) == 1
+        assert reads.get_request(first).status == "starting"
+        assert reads.get_request(first).lease.attempts == 0
+        assert sqs.letters == []
+        now.advance(2_999)
+        assert swept(messages.resend) == 2  # those that came with the requests
+        sqs.letters.clear()
+        now.advance(2)
+        assert swept(messages.resend) > 0
+        for letter in sqs.due(QUEUE.url):
+            deliver(sqs, letter, host)
+        assert reads.get_request(first).status == "started"
 
     def test_after_the_last_attempt_the_request_fails_and_the_message_is_kept_with_its_reason(
         self, world: World, sqs: FakeSqs, now

@@ -20,6 +20,7 @@ from tests.functional.projects.builders import make_project
 from tests.support.calls import intercepted
 from tests.support.logs import captured_logs
 from tests.support.sqs import FakeSqs
+from tests.support.table import PREPARED
 from tests.support.template import resources
 from tests.support.world import Company, World
 
@@ -47,7 +48,7 @@ def ticking(monkeypatch: pytest.MonkeyPatch) -> Ticking:
 def waiting(number: int, queue: str = "scan-preparation") -> None:
     """Stores an unsent message in one shard of the outbox, at that position."""
     key = keys.outbox_message(0, f"2026-03-04T04:00:{number:02d}.000Z", f"{number:02d}")
-    table.put(Put({**key._asdict(), "queue": queue, "message": {"number": number}}))
+    table.put(Put({**key._asdict(), "queue": queue, "message": {"number": number}}), PREPARED)
 
 
 def sent(sqs: FakeSqs) -> list[int]:
@@ -98,7 +99,7 @@ class TestABadEntry:
             keys.SCAN_QUEUE_PKS[-1],
             keys.DELETIONS_PKS[-1],
         ):
-            table.put(Put({"pk": pk, "sk": "!"}))
+            table.put(Put({"pk": pk, "sk": "!"}), PREPARED)
         with captured_logs() as log:
             assert sweep() == {**NOTHING, "ResentMessages": 1, "FinishedDeletions": 1}
         failed = [line["step"] for line in map(json.loads, log.getvalue().splitlines()) if line["level"] == "ERROR"]
@@ -179,7 +180,7 @@ class TestTime:
 
     def test_a_position_in_another_releases_partition_restarts_the_step(self, sweep, sqs: FakeSqs):
         key = keys.sweep_position("ResentMessages")
-        table.put(Put({**key._asdict(), "partition": "OUTBOX#99999", "after": "x"}))
+        table.put(Put({**key._asdict(), "partition": "OUTBOX#99999", "after": "x"}), PREPARED)
         waiting(0)
         assert sweep() == {**NOTHING, "ResentMessages": 1}
         assert table.get(key) is None
@@ -193,9 +194,11 @@ def test_an_unreadable_partition_hides_no_other(sweep, company: Company, sqs: Fa
     entry = messages.entry(Queue.SCAN_EXECUTION, ExecuteScan(scan_id="scn_" + "0" * 34))
     shard = shards.OUTBOX - 1
     key = keys.outbox_message(shard, "2026-03-04T04:00:00.000Z", "1")
-    table.transact({"message": entry._replace(key=key).leg})
+    table.transact({"message": entry._replace(key=key).leg}, PREPARED)
     message = messages.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id="spr_" + "0" * 34))
-    table.transact({"message": message._replace(key=keys.outbox_message(0, "2026-03-04T04:00:00.000Z", "1")).leg})
+    table.transact(
+        {"message": message._replace(key=keys.outbox_message(0, "2026-03-04T04:00:00.000Z", "1")).leg}, PREPARED
+    )
 
     def throttled(call: Any, proceed: Callable[[], Any]) -> Any:
         values = call.parameters.get("ExpressionAttributeValues", {})

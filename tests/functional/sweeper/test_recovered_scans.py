@@ -19,6 +19,7 @@ from tests.support.outcomes import Aborted
 from tests.support.scan_line import ScanLine
 from tests.support.sqs import FakeSqs
 from tests.support.sweeping import swept
+from tests.support.table import PREPARED
 from tests.support.template import resources
 from tests.support.world import World, table_dump
 
@@ -36,11 +37,12 @@ def line(world: World, api: Api, sqs: FakeSqs, now) -> ScanLine:
 def move_to_old_partition(line: ScanLine) -> None:
     """Rewrites the scan as a release before sharding and retries stored it."""
     (watch,) = [item for pk in keys.SCAN_WATCH_PKS for item in table.query(pk, consistent=True).items]
-    table.delete(Delete(keys.Key(watch["pk"], watch["sk"])))
-    table.put(Put({**watch, "pk": "SCANWATCH"}))
+    table.delete(Delete(keys.Key(watch["pk"], watch["sk"])), PREPARED)
+    table.put(Put({**watch, "pk": "SCANWATCH"}), PREPARED)
     until = int(line._at) + 4 * 3_600
     table.update(
-        Update(keys.repository(*line.repository.location), "SET #activeUntil = :until", None, {"until": until})
+        Update(keys.repository(*line.repository.location), "SET #activeUntil = :until", None, {"until": until}),
+        PREPARED,
     )
 
 

@@ -20,6 +20,7 @@ from tests.support.audits import make_issue, make_scan
 from tests.support.crashes import dies_at
 from tests.support.populated_organization import populate_organization
 from tests.support.sqs import FakeSqs
+from tests.support.table import PREPARED
 from tests.support.world import Company, World, table_dump
 
 NOTHING = dict.fromkeys(STEPS, 0)
@@ -36,7 +37,7 @@ def waits(message: Any = None, queue: Queue = Queue.SCAN_PREPARATION) -> outbox.
     from controlplane.queues import messages
 
     entry = messages.entry(queue, message or PrepareScan(request_id=REQUEST_ID))
-    table.transact({"message": entry.leg})
+    table.transact({"message": entry.leg}, PREPARED)
     return entry
 
 
@@ -127,9 +128,9 @@ class TestResumedIssueAttempts:
         issue_attempts.begin_attempt(found.item_id, company.owner.user_id)
         assert sweep() == NOTHING
         now.advance(61)
-        assert sweep() == {**NOTHING, "ResumedIssueAttempts": 1}
-        (letter,) = sqs.letters
-        assert letter.queue_url == Queue.ISSUE_CREATION.url
+        # The message is the event of the finding.
+        assert sweep() == {**NOTHING, "ResumedIssueAttempts": 1, "ResentMessages": 1}
+        (letter,) = sqs.at(Queue.ISSUE_CREATION.url)
         assert json.loads(letter.body)["itemId"] == found.item_id
 
 
@@ -149,7 +150,7 @@ class TestFinishedDeletions:
     def test_deletions_recorded_by_an_earlier_release_are_finished(self, sweep, company: Company, now):
         project = make_project(company)
         projects.delete_project(project)
-        table.put(Put({"pk": "DELETIONS", "sk": project.project_id, "deletedAt": "2026-03-04T05:00:00.000Z"}))
+        table.put(Put({"pk": "DELETIONS", "sk": project.project_id, "deletedAt": "2026-03-04T05:00:00.000Z"}), PREPARED)
         now.advance(SETTLED_AFTER_SECONDS)
         sweep()
         assert stored_partitions("DELETIONS") == 0
@@ -159,7 +160,8 @@ class TestFinishedDeletions:
         first = make_scan(repository, issues=[make_issue()])
         now.advance(1)
         make_scan(repository)
-        assert sweep() == NOTHING
+        # The event of the first scan's end.
+        assert sweep() == {**NOTHING, "ResentMessages": 1}
         assert reads.get_scan(first.scan_id).findings_expire_at is not None
 
 

@@ -21,6 +21,9 @@ class TestDescription:
     def test_the_description_contains_only_the_operations_we_call(self):
         assert tuple(CONTENT["operations"]) == github_schemas.OPERATIONS
 
+    def test_the_description_contains_only_the_webhooks_we_check(self):
+        assert tuple(CONTENT["webhooks"]) == github_schemas.WEBHOOKS
+
     def test_the_description_contains_the_operations_that_the_client_names(self):
         source = Path("layers/shared/controlplane/github")
         root = Path(__file__).resolve().parents[3]

@@ -10,7 +10,7 @@ from scan_execution.analysis.catalogue import catalogue
 from scan_execution.analysis.examine import examine
 from scan_execution.analysis.files import Skipped
 from scan_execution.analysis.report import MAX_PARTS, Answer, Request, read_report, write_report
-from scan_execution.analysis.scan import Loads
+from scan_execution.analysis.result import Loads
 from scan_execution.inventory.listing import MAX_MANIFEST_BYTES, MAX_MANIFESTS, MAX_PATH, Listing
 from scan_execution.inventory.manifests import is_manifest, parts_of
 from scan_execution.inventory.stocktaking import MAX_PACKAGES, MAX_VENDORS, take_inventory, with_loads

@@ -7,11 +7,9 @@ from typing import Any
 
 import httpx
 import pytest
-from starlette.applications import Starlette
+from fastapi import FastAPI
 from starlette.datastructures import Headers
-from starlette.requests import Request
 from starlette.responses import PlainTextResponse
-from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from local.request_log import READINESS_PROBE, RequestLog
@@ -19,11 +17,14 @@ from local.server import FrontDoor, Gateway, load_apps
 from tests.support.template import gateway_responses
 
 
-def make_app(name: str, *routes: tuple[str, str]) -> Starlette:
-    async def answer(request: Request) -> PlainTextResponse:
+def make_app(name: str, *routes: tuple[str, str]) -> FastAPI:
+    async def answer() -> PlainTextResponse:
         return PlainTextResponse(name)
 
-    return Starlette(routes=[Route(path, answer, methods=[method]) for method, path in routes])
+    app = FastAPI(openapi_url=None)
+    for method, path in routes:
+        app.add_api_route(path, answer, methods=[method])
+    return app
 
 
 async def send(app: Any, method: str, path: str, headers: dict[str, str]) -> httpx.Response:

@@ -4,6 +4,7 @@ import ctypes
 import errno
 import math
 import os
+import select
 import time
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from scan_execution.analysis.report import InvalidReport, Request, read_report
 from scan_execution.analysis.rules import rules
 from scan_execution.sandbox import Bounds, Sandbox, SandboxUnavailable
 from scan_execution.sandbox.pool import cores
-from scan_execution.sandbox.process import CPU, CRASHED, FAILED, MEMORY, WALL
+from scan_execution.sandbox.process import CPU, CRASHED, FAILED, MEMORY, WALL, Ended, Task
 from tests.support import analysis, hostile
 
 TRACKER = b"const s = document.createElement('script'); s.src = 'https://static.hotjar.com/c/hotjar-1.js';\n"
@@ -166,6 +167,25 @@ class TestProcesses:
                     assert str(outcome) == CRASHED
         assert number + 1 == len(sent)
         assert len(processes) > 2  # two, and those that replaced them
+
+    def test_the_answers_of_a_process_that_has_crashed_since_are_read(self):
+        sent, crashing, late = (Task(Request(f"attack/{name}.js", "javascript", b"1"))
+                                for name in ("say-who", "abort", "say-who"))  # fmt: skip
+        with Sandbox(Limits(), entry="tests.support.hostile:start_attacks") as sandbox:
+            (child,) = sandbox._children
+            while not child.ready:
+                sandbox._advance(1)
+            child.send(sent)
+            child.send(crashing)
+            child.advance({child._input: select.POLLOUT})
+            os.waitid(os.P_PID, child.process.pid, os.WEXITED | os.WNOWAIT)
+            child.send(late)
+            child.advance({child._input: select.POLLOUT})
+            child.advance({child._output: select.POLLIN})
+            assert sent.outcome.lines == child.process.pid
+            with pytest.raises(Ended, match=CRASHED):
+                child.advance({child._output: select.POLLIN})
+            assert list(child.tasks) == [crashing, late]
 
     def test_a_process_that_is_busy_with_an_earlier_examination_answers_nothing_in_a_later_one(self):
         def requests(name):

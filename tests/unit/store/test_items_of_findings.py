@@ -3,7 +3,7 @@
 from itertools import permutations
 from typing import Any
 
-from controlplane.store.inbox_items import Evidence, InboxItem, RuntimeVendor, merge_evidence
+from controlplane.store.inbox_items import Evidence, InboxItem, RuntimeVendor, StatusChange, merge_evidence
 from controlplane.store.vendors import VendorItem
 
 _ORGANIZATION, _LOCAL = "3f8k2m9q7r1s5t6v", "01kb2m3n4p5q6r7s8t"
@@ -78,3 +78,19 @@ def test_merged_evidence_is_the_same_in_any_order():
     for order in permutations(pieces):
         assert merge_evidence(order) == merged
         assert merge_evidence([*merged, *order]) == merged
+
+
+def test_an_item_without_history_has_its_current_status_only():
+    stored = {**LISTED, "statusAt": "2026-03-05T05:06:07.000Z", "statusBy": "usr_1", "statusReason": "a test page"}
+    item = InboxItem.from_item({**stored, "status": "dismissed"})
+    assert item.history == (StatusChange("dismissed", "2026-03-05T05:06:07.000Z", "usr_1", "a test page"),)
+    assert item.former is None
+    assert InboxItem.from_item(LISTED).history == ()
+
+
+def test_a_position_carries_the_path_of_a_code_finding_or_nothing():
+    code = {**LISTED, "source": "code-audit"}
+    assert InboxItem.from_item(code).path is None
+    path = "src/a#b#c#d.html"
+    item = InboxItem.from_item({**code, "inboxOrder": f"{LISTED['inboxOrder']}#{path}"})
+    assert (item.path, item.runtime_vendor) == (path, None)

@@ -7,6 +7,7 @@ from controlplane.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
 from controlplane.store import codec
 from controlplane.store.inbox_items import Fix
 from controlplane.store.leases import LeaseState
+from controlplane.store.scans.causes import Comparison
 from controlplane.store.scans.findings import FindingItem
 from controlplane.store.scans.history import Absence, HistoryItem
 from controlplane.store.scans.inventories import Inventory, Language, Technology, UsedVendor, VendorPackage
@@ -107,6 +108,26 @@ def test_what_is_set_later_is_read_and_unknown_attributes_are_left_out():
         assert ScanItem.from_item({**item.to_item(), "scope": "repository"}) == item
     started = replace(RequestItem.from_item(REQUEST), status="started", scan_id=ScanId.stored(SCAN_ID))
     assert RequestItem.from_item({**started.to_item(), "activeUntil": 1}) == started
+
+
+def test_a_comparison_is_read_as_stored_also_by_earlier_releases():
+    scan = ScanItem.from_item(QUEUED)
+    assert (scan.comparison, scan.priority_counts, scan.visible_priorities) == (None, None, None)
+    of_pull_request = {"baseScanId": SCAN_ID, "fixedCount": 1, "fixed": ["77ab"]}
+    assert Comparison.from_item(of_pull_request) == Comparison(SCAN_ID, 1, ("77ab",), new_count=None)
+    assert Comparison.from_item(of_pull_request).to_item() == {**of_pull_request, "fixed": ("77ab",)}
+    compared = replace(scan, comparison=Comparison(SCAN_ID, 0, (), new_count=0), priority_counts={"P0": 2, "P2": 1})
+    assert ScanItem.from_item(codec.decode_item(codec.encode_item(compared.to_item()))) == compared
+    finding = replace(make_issue(), is_new=True)
+    assert FindingItem.from_item(finding.to_item()) == finding
+    assert "isNew" not in make_issue().to_item()
+
+
+def test_only_readable_findings_are_counted_by_priority():
+    scan = replace(ScanItem.from_item(QUEUED), issue_count=6, priority_counts={"P2": 2, "P0": 1, "P1": 3})
+    assert scan.visible_priorities == {"P0": 1, "P1": 2, "P2": 0}  # a free preview: three findings
+    assert replace(scan, access="locked").visible_priorities == {"P0": 0, "P1": 0, "P2": 0}
+    assert replace(scan, access="full").visible_priorities == scan.priority_counts
 
 
 def test_an_inventory_is_read_as_stored():

@@ -44,10 +44,12 @@ class ApiError(Exception):
     """An error that is returned to the client.
 
     `details` is the structured part of the response body, `headers` are response headers, `context` is only logged.
+    `title` is the heading of a page that shows the error, if its status doesn't say enough.
     """
 
     code: ClassVar[str] = "INTERNAL_ERROR"
     message: ClassVar[str] = "Something went wrong on our side. Try again, and quote the request id if it persists."
+    title: ClassVar[str | None] = None
 
     def __init__(
         self,
@@ -127,7 +129,7 @@ class MethodNotAllowed(InvalidPayload):
     problem = "method_not_allowed"
 
     def __init__(self, allowed: list[str]) -> None:
-        super().__init__(status=405, headers={"Allow": ", ".join(sorted(allowed))})
+        super().__init__(status=405, headers={"Allow": ", ".join(sorted({*allowed}))})
 
 
 class UnsupportedMediaType(InvalidPayload):

@@ -29,11 +29,26 @@ REPOSITORY = "rep"
 SCAN = "scn"
 SCAN_REQUEST = "spr"
 SESSION = "ses"
+EVENT = "evt"
+WEBHOOK = "whk"
+LOG_ENTRY = "log"
 
 _ROOT = {prefix: re.compile(f"{prefix}_({_PART}{{16}})") for prefix in (ORGANIZATION, USER)}
 _OWNED = {
     prefix: re.compile(f"{prefix}_({_PART}{{16}})({_PART}{{18}})")
-    for prefix in (PROJECT, INSTANCE, KEY, INVITATION, INBOX_ITEM, REPOSITORY, SCAN, SCAN_REQUEST)
+    for prefix in (
+        PROJECT,
+        INSTANCE,
+        KEY,
+        INVITATION,
+        INBOX_ITEM,
+        REPOSITORY,
+        SCAN,
+        SCAN_REQUEST,
+        EVENT,
+        WEBHOOK,
+        LOG_ENTRY,
+    )
 } | {MEMBER: re.compile(f"{MEMBER}_({_PART}{{16}})({_PART}{{16}})")}
 _SESSION = re.compile(f"{SESSION}_({_PART}{{18}})")
 
@@ -116,6 +131,22 @@ class ScanId(OwnedId):
 
 class ScanRequestId(OwnedId):
     prefix = SCAN_REQUEST
+
+
+class EventId(OwnedId):
+    """The id of an event, and of each webhook delivery of it: receivers recognize duplicates by it."""
+
+    prefix = EVENT
+
+
+class WebhookId(OwnedId):
+    """The id of an endpoint that webhooks are sent to."""
+
+    prefix = WEBHOOK
+
+
+class LogEntryId(OwnedId):
+    prefix = LOG_ENTRY
 
 
 class MemberId(OwnedId):

@@ -33,6 +33,8 @@ TELEMETRY_OFF: Any = {"tracing": False, "metrics": False, "logs": False}
 
 _CORE_SCHEMA = "pydantic_core.core_schema"
 _OPENAPI_MODELS = "fastapi.openapi.models"
+# A list of 50 items takes a fifth of these. By default it is collected twice while it is built, which frees nothing.
+_OBJECTS_BETWEEN_COLLECTIONS = 20_000
 # Imports zipfile and csv. pydantic uses it to find plugins.
 _METADATA = "importlib.metadata"
 _TELEMETRY = (
@@ -219,7 +221,19 @@ def finish() -> None:
     """Ends what speeds up imports, after the last one. Garbage collection ignores all existing objects."""
     dataclass_code.uninstall()
     gc.freeze()
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     gc.enable()
+
+
+@contextmanager
+def resumed() -> Iterator[None]:
+    """Speeds up imports after `finish` in the same way."""
+    gc.disable()
+    dataclass_code.install()
+    try:
+        yield
+    finally:
+        finish()
 
 
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")

@@ -14,6 +14,7 @@ _BLANKS = (
     r"\s\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u206f\u2800\u3164"
     r"\ufe00-\ufe0f\ufeff\uffa0"
 )
+_MAX_NAME = 100
 _FORBIDDEN = re.compile(f"[{_CONTROLS}]")
 _VISIBLE = re.compile(f"[^{_CONTROLS}{_BLANKS}]")
 # Latin letters that Unicode doesn't decompose into a base letter and a mark.
@@ -43,6 +44,14 @@ def _check_characters(name: str) -> str:
     return name
 
 
+def clean_name(text: str) -> str | None:
+    """Returns the text as a name, trimmed, or None if it can't be one. The rule of `Name`, for forms."""
+    name = text.strip()
+    if not 1 <= len(name) <= _MAX_NAME or _FORBIDDEN.search(name) or not _VISIBLE.search(name):
+        return None
+    return name
+
+
 # The same rule as a pattern, which counts characters after trimming. It doesn't match names that begin with a joiner.
 _JSON_SCHEMA = {
     "type": "string",
@@ -52,7 +61,7 @@ _JSON_SCHEMA = {
 # Trimmed first, so that the length limit applies to the stored text.
 Name = Annotated[
     str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=100),
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=_MAX_NAME),
     AfterValidator(_check_characters),
     WithJsonSchema(_JSON_SCHEMA),
 ]

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 API_KEYS_PER_ORGANIZATION = 50
 # The price of unlocking a scan's remaining findings.
 SCAN_UNLOCK_CREDITS = 50
+# A balance below this is low: it unlocks at most one more scan.
+LOW_CREDITS = 2 * SCAN_UNLOCK_CREDITS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

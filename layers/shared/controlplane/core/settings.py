@@ -81,6 +81,8 @@ class Settings(BaseModel):
     library_brand: str = Field("openassent", pattern=r"^[a-z][a-z0-9-]{1,30}$")
     # Contact address in the API description. None: an example address.
     contact_email: OptionalText = None
+    # The email address or the page (https) of those who change plans. None: the pages name the contact address.
+    upgrade_contact: OptionalText = None
     consent_runtime_version: str = "2.0.0"
     # Base URL of the consent runtime; an instance's URL is this plus its id. None: the runtime isn't deployed yet.
     consent_runtime_base_url: OptionalUrl = None
@@ -129,6 +131,18 @@ class Settings(BaseModel):
     finding_intake_dead_letters_url: OptionalUrl = None
     github_events_queue_url: OptionalUrl = None
     github_events_dead_letters_url: OptionalUrl = None
+    # The address that emails come from, and SES's configuration set, which reports bounces. None: no emails are sent.
+    email_sender: OptionalText = None
+    email_configuration_set: OptionalText = None
+    # How often the invitations of an organization can be sent again on a day, and the most invitation emails on a day,
+    # by organization and by address.
+    invitation_resends_per_day: int = Field(50, ge=1)
+    invitation_emails_per_organization: int = Field(200, ge=1)
+    invitation_emails_per_address: int = Field(10, ge=1)
+    notifications_queue_url: OptionalUrl = None
+    notifications_dead_letters_url: OptionalUrl = None
+    # Lets webhooks go to http URLs and to private addresses. Only for local runs: no template sets it.
+    webhooks_to_this_machine: bool = False
     # Limits on the part of a repository that a scan reads. A scan that exceeds one of the first four fails; a file that
     # exceeds the last is skipped.
     scan_archive_bytes: int = Field(256 * 1024**2, ge=1)
@@ -169,6 +183,7 @@ class Settings(BaseModel):
     audit_run_retention_days: int = Field(400, ge=0)
     feedback_retention_days: int = Field(400, ge=0)
     ledger_retention_days: int = Field(3650, ge=0)
+    audit_log_retention_days: int = Field(400, ge=0)
     log_level: str = "INFO"
 
     @property

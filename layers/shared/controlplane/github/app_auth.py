@@ -29,6 +29,7 @@ from controlplane.github.errors import (
     Refused,
     RepositoryGone,
 )
+from controlplane.github.quotas import Quotas
 from controlplane.github.transport import Deadline, Request, Response, Transport
 
 # A purpose is a set of permissions. GitHub refuses the token if the installation doesn't grant all of them.
@@ -62,7 +63,7 @@ class _Token:
 
 
 class AppAuth:
-    """The App's authentication state in this process: the host's clock offset, and a token per active scope."""
+    """The App's state in this process: the host's clock offset, a token per active scope, and spent quotas."""
 
     def __init__(
         self, transport: Transport, app_id: str | None, read_private_key: Callable[[], str] | None = None
@@ -72,6 +73,7 @@ class AppAuth:
         self._read_private_key = read_private_key or read_configured_key
         self._ahead_seconds = 0.0
         self._tokens: dict[Scope, _Token] = {}
+        self.quotas = Quotas()
 
     def authorization(self, scope: Scope, deadline: Deadline) -> str:
         """Returns the Authorization header for requests in the scope.

@@ -25,10 +25,12 @@ from controlplane.github.errors import (
     CommitGone,
     HostUnavailable,
     InvalidName,
+    IssueGone,
     OutcomeUnknown,
     Refused,
     RepositoryGone,
 )
+from controlplane.github.quotas import Quotas
 from controlplane.github.transport import Deadline, Request, Response, RetryPolicy, Transport
 
 # GitHub's maximum lengths; longer values get 422.
@@ -50,6 +52,7 @@ _INSTALLATION = "/repos/{owner}/{repo}/installation"
 _BRANCH = "/repos/{owner}/{repo}/branches/{branch}"
 _TARBALL = "/repos/{owner}/{repo}/tarball/{ref}"
 _ISSUES = "/repos/{owner}/{repo}/issues"
+_ISSUE = "/repos/{owner}/{repo}/issues/{issue_number}"
 
 _OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _NAME = re.compile(r"(?!\.\.?$)[A-Za-z0-9._-]{1,100}")
@@ -59,12 +62,16 @@ _NEXT_PAGE = re.compile(r'<([^<>]+)>\s*;[^,<]*\brel="?next"?')
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """The App that we authenticate as. `permissions` maps the permissions that it requests to their levels."""
+    """The App that we authenticate as. `permissions` maps the permissions that it requests to their levels.
+
+    events: what its webhook is subscribed to. GitHub doesn't list events of installations, which it always sends.
+    """
 
     app_id: int
     name: str
     html_url: str
     permissions: Mapping[str, str]
+    events: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,8 @@ class Issue:
     created_at: str
     title: str
     body: str
+    is_open: bool = True
+    is_pull_request: bool = False
 
 
 class CodeHost:
@@ -104,6 +113,12 @@ class CodeHost:
         """Returns the repository. Raises RepositoryGone, AccessLost, and the errors common to all operations."""
         response = self._get(READ_CODE, _REPOSITORY, repository_names(owner, name), self._deadline())
         return self._read(response, _REPOSITORY, _to_repository)
+
+    def check_access(self, owner: str, name: str, purpose: Purpose) -> None:
+        """Requests a token with these permissions. Raises AccessLost if the installation doesn't grant all of them."""
+        names = repository_names(owner, name)
+        scope = Scope(self._installation_id, names["owner"], names["repo"], purpose)
+        self._auth.authorization(scope, self._deadline())
 
     def get_branch_head(self, owner: str, name: str, branch: str) -> str:
         """Returns the SHA of the branch's head commit. Raises BranchGone, RepositoryGone, AccessLost."""
@@ -160,6 +175,20 @@ class CodeHost:
             self._raise_for_status(response, _ISSUES, names, deadline, RepositoryGone)
         return self._read(response, _ISSUES, _to_issue, unreadable=OutcomeUnknown)
 
+    def get_issue(self, owner: str, name: str, number: int) -> Issue:
+        """Returns the issue, which can be a pull request. Raises IssueGone, RepositoryGone, AccessLost.
+
+        An issue that was transferred is returned with its new number and URL.
+        """
+        names = repository_names(owner, name) | {"issue_number": str(number)}
+        try:
+            response = self._get(WRITE_ISSUES, _ISSUE, names, self._deadline(), gone=IssueGone)
+        except Refused as refused:
+            if refused.status == 410:  # it was deleted
+                raise IssueGone(**refused.context) from refused
+            raise
+        return self._read(response, _ISSUE, _to_issue)
+
     def list_issues_since(self, owner: str, name: str, since: float) -> Iterator[Issue]:
         """Yields open and closed issues created or changed since the Unix time `since`, oldest first.
 
@@ -207,12 +236,18 @@ class CodeHost:
     def _authorized(
         self, purpose: Purpose, names: Mapping[str, str], send: Callable[[str], Response], deadline: Deadline
     ) -> Response:
-        """Returns the response to `send`. After a 401 (a token revoked early), retries once with a new token."""
+        """Returns the response to `send`. After a 401 (a token revoked early), retries once with a new token.
+
+        Sends nothing if the installation has no request left.
+        """
+        quotas = self._auth.quotas
+        quotas.require(self._installation_id)
         scope = Scope(self._installation_id, names["owner"], names["repo"], purpose)
         response = send(self._auth.authorization(scope, deadline))
         if response.status == 401:
             self._auth.forget(scope)
             response = send(self._auth.authorization(scope, deadline))
+        quotas.note(self._installation_id, response)
         return response
 
     def _raise_for_status(
@@ -254,6 +289,11 @@ def connect(installation_id: int) -> CodeHost:
     return CodeHost(transport, auth, installation_id)
 
 
+def get_quotas() -> Quotas:
+    """Returns which installations have no request left, as this process has seen it."""
+    return _app()[1].quotas
+
+
 def get_transport() -> tuple[Transport, AppAuth]:
     """Returns what the operations of an installation are sent with, which are in a module of their own."""
     return _app()
@@ -268,7 +308,8 @@ def get_app() -> App:
         raise Refused(response.status, **context)
     try:
         content = response.content
-        return App(int(content["id"]), content["name"], content["html_url"], dict(content["permissions"]))
+        permissions, events = dict(content["permissions"]), frozenset(content["events"])
+        return App(int(content["id"]), content["name"], content["html_url"], permissions, events)
     except (KeyError, TypeError, ValueError) as failure:
         raise HostUnavailable(reason="unexpected response", **context) from failure
 
@@ -349,6 +390,8 @@ def _to_issue(content: Any) -> Issue:
         created_at=content["created_at"],
         title=content["title"],
         body=content.get("body") or "",
+        is_open=content["state"] == "open",
+        is_pull_request="pull_request" in content,
     )
 
 
@@ -356,4 +399,4 @@ def _to_issues(content: Any) -> list[Issue]:
     """Returns the issues without pull requests, which GitHub lists as issues."""
     if not isinstance(content, list):
         raise TypeError
-    return [_to_issue(it) for it in content if "pull_request" not in it]
+    return [issue for issue in map(_to_issue, content) if not issue.is_pull_request]

@@ -22,6 +22,10 @@ class BranchGone(CodeHostError):
     """The repository exists, but the branch doesn't."""
 
 
+class IssueGone(CodeHostError):
+    """The repository exists, but the issue doesn't."""
+
+
 class CommitGone(CodeHostError):
     """The repository exists, but the commit doesn't: its branch was rewritten."""
 

@@ -34,11 +34,13 @@ def list_granted(installation_id: int) -> list[GrantedRepository]:
 
 def _list(transport: Transport, auth: AppAuth, installation_id: int) -> Iterator[GrantedRepository]:
     deadline = Deadline(_SECONDS)
+    auth.quotas.require(installation_id)
     authorization = auth.metadata_authorization(installation_id, deadline)
     page, seen = 1, 0
     while True:
         url = transport.url(_GRANTED, per_page=str(_PAGE_SIZE), page=str(page))
         response = transport.send_with_retries(Request("GET", _GRANTED, url, authorization), deadline)
+        auth.quotas.note(installation_id, response)
         context = {"operation": _GRANTED, "status": response.status, "requestId": response.request_id}
         if response.status in (401, 403, 404):
             raise AccessLost(**context)

@@ -1,6 +1,6 @@
 """Pull requests at the code host, and what we report on them: check runs and comments."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -17,14 +17,15 @@ MOST_ANNOTATIONS = 50
 TEXT_LIMIT = 60_000
 _PAGE_SIZE = 100
 _MOST_PAGES = 50
+_MOST_LISTED_PAGES = 10
 # The sum of both fits an operation of a worker: a token, if one is needed, and the write.
 _TOKEN_SECONDS, _WRITE_SECONDS = 8, 15
 
 _PULL_REQUEST = "/repos/{owner}/{repo}/pulls/{pull_number}"
+_PULL_REQUESTS = "/repos/{owner}/{repo}/pulls"
 _CHECK_RUNS = "/repos/{owner}/{repo}/check-runs"
 _CHECK_RUN = "/repos/{owner}/{repo}/check-runs/{check_run_id}"
 _CHECK_RUNS_OF_COMMIT = "/repos/{owner}/{repo}/commits/{ref}/check-runs"
-_ISSUE = "/repos/{owner}/{repo}/issues/{issue_number}"
 _COMMENTS = "/repos/{owner}/{repo}/issues/{issue_number}/comments"
 _COMMENT = "/repos/{owner}/{repo}/issues/comments/{comment_id}"
 
@@ -41,10 +42,11 @@ class PullRequest:
 
 
 class CheckRun(NamedTuple):
-    """A check run. `external_id` is what we called it when we created it."""
+    """A check run. `external_id` is what we called it when we created it. `annotations` is their number."""
 
     check_run_id: int
     external_id: str
+    annotations: int = 0
 
 
 class Annotation(NamedTuple):
@@ -95,11 +97,16 @@ class ReviewHost(CodeHost):
         response = self._get(READ_PULL_REQUESTS, _PULL_REQUEST, names, self._deadline())
         return self._read(response, _PULL_REQUEST, _to_pull_request)
 
-    def is_issue_open(self, owner: str, name: str, number: int) -> bool:
-        """Returns whether the issue is open."""
-        names = repository_names(owner, name) | {"issue_number": str(number)}
-        response = self._get(WRITE_ISSUES, _ISSUE, names, self._deadline())
-        return self._read(response, _ISSUE, lambda content: bool(content["state"] == "open"))
+    def list_open_pull_requests(self, owner: str, name: str) -> Iterator[PullRequest]:
+        """Yields the open pull requests, the newest first, at most 1,000."""
+        names, deadline = repository_names(owner, name), self._deadline()
+        for page in range(1, _MOST_LISTED_PAGES + 1):
+            query = {"state": "open", "per_page": str(_PAGE_SIZE), "page": str(page)}
+            response = self._get(READ_PULL_REQUESTS, _PULL_REQUESTS, names, deadline, query=query)
+            found = self._read(response, _PULL_REQUESTS, lambda content: [*map(_to_pull_request, content)])
+            yield from found
+            if len(found) < _PAGE_SIZE:
+                return
 
     # Check runs
 
@@ -122,17 +129,23 @@ class ReviewHost(CodeHost):
     ) -> CheckRun:
         """Creates a check run. The request is never repeated. Raises OutcomeUnknown if it may have been created."""
         body = {"name": title, "head_sha": checked_commit(sha), "external_id": external_id, **state.to_body()}
-        response = self._create(WRITE_CHECKS, _CHECK_RUNS, repository_names(owner, name), body)
+        response = self._send_once(201, "POST", WRITE_CHECKS, _CHECK_RUNS, repository_names(owner, name), body)
         return self._read(response, _CHECK_RUNS, _to_check_run, unreadable=OutcomeUnknown)
 
     def update_check_run(
         self, owner: str, name: str, check_run_id: int, state: CheckState, annotations: Sequence[Annotation] = ()
     ) -> None:
-        """Changes what the check run shows, and adds at most 50 annotations to it."""
+        """Changes what the check run shows, and adds at most 50 annotations to it.
+
+        A request with annotations is never repeated. Raises OutcomeUnknown if they may have been added.
+        """
         names = repository_names(owner, name) | {"check_run_id": str(check_run_id)}
         body = state.to_body()
+        if not annotations:
+            self._change(WRITE_CHECKS, _CHECK_RUN, names, body)
+            return
         body["output"] |= {"annotations": [it.to_body() for it in annotations]}
-        self._change(WRITE_CHECKS, _CHECK_RUN, names, body)
+        self._send_once(200, "PATCH", WRITE_CHECKS, _CHECK_RUN, names, body)
 
     # Comments
 
@@ -153,7 +166,7 @@ class ReviewHost(CodeHost):
     def create_comment(self, owner: str, name: str, number: int, body: str) -> int:
         """Creates a comment and returns its id. Never repeated. Raises OutcomeUnknown if it may have been created."""
         names = repository_names(owner, name) | {"issue_number": str(number)}
-        response = self._create(WRITE_ISSUES, _COMMENTS, names, {"body": body})
+        response = self._send_once(201, "POST", WRITE_ISSUES, _COMMENTS, names, {"body": body})
         return self._read(response, _COMMENTS, lambda content: int(content["id"]), unreadable=OutcomeUnknown)
 
     def update_comment(self, owner: str, name: str, comment_id: int, body: str) -> None:
@@ -161,15 +174,23 @@ class ReviewHost(CodeHost):
         names = repository_names(owner, name) | {"comment_id": str(comment_id)}
         self._change(WRITE_ISSUES, _COMMENT, names, {"body": body})
 
-    def _create(self, purpose: Purpose, operation: str, names: Mapping[str, str], body: Mapping[str, Any]) -> Response:
+    def _send_once(  # noqa: PLR0917 (a request, and the status that it should get)
+        self,
+        status: int,
+        method: str,
+        purpose: Purpose,
+        operation: str,
+        names: Mapping[str, str],
+        body: Mapping[str, Any],
+    ) -> Response:
         deadline = Deadline(_TOKEN_SECONDS)
         url = self._transport.url(operation.format(**names))
 
         def send(authorization: str) -> Response:
-            request = Request("POST", operation, url, authorization, body)
+            request = Request(method, operation, url, authorization, body)
             return self._transport.send_once(request, Deadline(_WRITE_SECONDS))
 
-        return self._expect(201, self._authorized(purpose, names, send, deadline), operation, names, deadline)
+        return self._expect(status, self._authorized(purpose, names, send, deadline), operation, names, deadline)
 
     def _change(self, purpose: Purpose, operation: str, names: Mapping[str, str], body: Mapping[str, Any]) -> None:
         deadline = self._deadline()
@@ -206,4 +227,4 @@ def _to_pull_request(content: Any) -> PullRequest:
 
 
 def _to_check_run(content: Any) -> CheckRun:
-    return CheckRun(int(content["id"]), content["external_id"] or "")
+    return CheckRun(int(content["id"]), content["external_id"] or "", int(content["output"]["annotations_count"]))

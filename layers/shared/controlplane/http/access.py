@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from fastapi import Path, Query
 
 from controlplane.core import ids
+from controlplane.core.acting import Actor
 from controlplane.core.errors import Forbidden, InsufficientScope, InvalidPayload, NotFound, PlanRequired
 from controlplane.core.ids import OwnedId
 from controlplane.core.plans import PLANS
@@ -105,6 +106,12 @@ class Access[T](Caller):
     def caller_id(self) -> str:
         """The id that the request is attributed to: the person's, or for an API key the organization's."""
         return self.principal.user_id or self.principal.organization_id or ""
+
+    @property
+    def actor(self) -> Actor:
+        if self.principal.user_id is not None:
+            return Actor("person", self.principal.user_id, "api")
+        return Actor("api_key", self.principal.key_id or "", "api")
 
     @property
     def log_fields(self) -> dict[str, Any]:

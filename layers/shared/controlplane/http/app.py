@@ -6,7 +6,6 @@ import warnings
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
-from fastapi.routing import APIRoute
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
@@ -16,6 +15,7 @@ from controlplane.core.errors import InternalError, InvalidPayload, MethodNotAll
 from controlplane.http.middleware import RequestMiddleware
 from controlplane.http.request_state import RequestState
 from controlplane.http.route import ControlRoute
+from controlplane.http.route_groups import RouteGroup, routes_of
 
 # FastAPI suppresses this warning while it builds body validators. Ours are built later, during the first request.
 warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
@@ -28,8 +28,8 @@ class ControlRouter(APIRouter):
         super().__init__(route_class=ControlRoute, redirect_slashes=False, **options)
 
 
-def create_app(*routers: APIRouter) -> FastAPI:
-    """Returns the app of one function. Every router must be a ControlRouter.
+def create_app(*routers: APIRouter | RouteGroup) -> FastAPI:
+    """Returns the app of one function. Every router must be a ControlRouter, or a group whose module has one.
 
     Every response, including FastAPI's own 404 and 405, has the format of the API.
     """
@@ -44,7 +44,7 @@ def create_app(*routers: APIRouter) -> FastAPI:
     )
     app.router.route_class = ControlRoute
     for router in routers:
-        app.router.routes.extend(router.routes)
+        app.router.routes.extend([router] if isinstance(router, RouteGroup) else router.routes)
 
     async def on_http_exception(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
@@ -61,12 +61,15 @@ def create_app(*routers: APIRouter) -> FastAPI:
 
 
 def _allowed_methods(app: FastAPI, scope: Scope) -> list[str]:
-    return [
+    found = [
         method
-        for route in app.routes
-        if isinstance(route, APIRoute) and route.matches(scope)[0] != Match.NONE
+        for group in app.routes
+        if group.matches(scope)[0] != Match.NONE
+        for route in routes_of([group])
+        if route.matches(scope)[0] != Match.NONE
         for method in route.methods or ()
     ]
+    return [*dict.fromkeys(found)]
 
 
 async def _respond_not_found(scope: Scope, receive: Receive, send: Send) -> None:

@@ -13,6 +13,7 @@ An endpoint without such a parameter, such as the health check, has the base cla
 
 from typing import Any
 
+from controlplane.core.acting import Actor
 from controlplane.http.dialect import Dialect
 from controlplane.http.reader import MAX_BODY_BYTES, RequestReader
 
@@ -21,6 +22,11 @@ class Caller:
     """The caller of a request, as the endpoint gets it, and what the log and the response headers say about it."""
 
     __slots__ = ()
+
+    @property
+    def actor(self) -> Actor | None:
+        """The actor that the audit log names. None: a caller that changes nothing of an organization."""
+        return None
 
     @property
     def log_fields(self) -> dict[str, Any]:

@@ -1,10 +1,13 @@
 """Formats of requests and responses other than JSON in the envelope: OAuth's forms, and pages."""
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from starlette.responses import Response
 
 from controlplane.core.errors import ApiError
+
+if TYPE_CHECKING:
+    from controlplane.http.callers import Caller
 
 
 class Dialect(Protocol):
@@ -16,5 +19,8 @@ class Dialect(Protocol):
     def success(self, content: Any) -> Response:
         """Returns the response for the endpoint's return value."""
 
-    def failure(self, error: ApiError) -> Response:
-        """Returns the response for an error. Used for every error of the route, starting with its first check."""
+    def failure(self, error: ApiError, caller: "Caller") -> Response:
+        """Returns the response for an error. Used for every error of the route, starting with its first check.
+
+        caller: a `Caller` of the base class until the caller is identified.
+        """

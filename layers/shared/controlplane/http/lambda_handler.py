@@ -8,10 +8,15 @@ from urllib.parse import unquote
 
 from fastapi import FastAPI
 from mangum import Mangum
+from mangum.adapter import DEFAULT_TEXT_MIME_TYPES
+from mangum.handlers import APIGateway
 
 from controlplane.core import deadline, lazy_imports
 from controlplane.core.observability import count_request
+from controlplane.http.route_groups import routes_of
 
+# Other types would be sent as Base64, which the gateway passes on as it is.
+_TEXT_TYPES = [*DEFAULT_TEXT_MIME_TYPES, "image/svg+xml"]
 # A path that no function has.
 _UNKNOWN_PATH = "/-"
 # Requests it, so that nothing is read or counted.
@@ -35,7 +40,7 @@ def create_handler(app: FastAPI) -> Callable[[dict[str, Any], Any], dict[str, An
     """Returns the handler of one function, which also counts requests and server errors by service."""
     # Mangum uses the thread's event loop, which Python 3.13 no longer creates implicitly.
     asyncio.set_event_loop(asyncio.new_event_loop())
-    adapter = Mangum(app, lifespan="off")
+    adapter = Mangum(app, lifespan="off", custom_handlers=[APIGateway], text_mime_types=_TEXT_TYPES)
 
     def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         with deadline.invocation(context):
@@ -44,8 +49,9 @@ def create_handler(app: FastAPI) -> Callable[[dict[str, Any], Any], dict[str, An
         return response
 
     if os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "snap-start":
-        # Includes everything that a first request initializes in the snapshot. Restored copies have nothing to reset:
-        # no connection, credential, or time is held yet.
+        # Includes all routes, and everything that a first request initializes, in the snapshot. Restored copies have
+        # nothing to reset: no connection, credential, or time is held yet.
+        list(routes_of(app.routes))
         adapter(_FIRST_REQUEST, None)  # type: ignore[arg-type]
     lazy_imports.finish()
     return handler
@@ -56,10 +62,15 @@ def _normalized(event: dict[str, Any]) -> dict[str, Any]:
 
     It takes the last of several headers whose names differ only in case, so their values are put into one list. It
     decodes the path, and the app could then find another route than the gateway did. So a path that has more segments
-    than the gateway's route, because of an encoded slash, becomes an unknown one.
+    than the gateway's route, because of an encoded slash, becomes an unknown one. A route such as `/account/{path+}`
+    has any number of segments.
     """
     headers: dict[str, list[str]] = {}
     for name, values in (event.get("multiValueHeaders") or {}).items():
         headers.setdefault(name.lower(), []).extend(values)
-    is_route = unquote(event["path"]).count("/") == event["resource"].count("/")
-    return {**event, "multiValueHeaders": headers, "path": event["path"] if is_route else _UNKNOWN_PATH}
+    path, resource = event["path"], event["resource"]
+    segments = path.count("/") if resource.endswith("+}") else resource.count("/")
+    decoded = unquote(path) if "%" in path else path
+    path = path if decoded.count("/") == segments else _UNKNOWN_PATH
+    # The other list has the same headers, with one value each.
+    return {**event, "headers": {} if headers else event.get("headers"), "multiValueHeaders": headers, "path": path}

@@ -7,7 +7,7 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from controlplane.core import deadline, urls
+from controlplane.core import acting, deadline, urls
 from controlplane.core.errors import Forbidden, InternalError
 from controlplane.core.observability import describe, logger
 from controlplane.core.settings import settings
@@ -56,7 +56,7 @@ class RequestMiddleware:
                 raise ClientDisconnect from None
 
         try:
-            with deadline.budget(settings.dependency_seconds):
+            with acting.request(state.request_id), deadline.budget(settings.dependency_seconds):
                 await app(scope, receive, send_with_headers)
         except ClientDisconnect:
             # Not a server error. No response can be sent; the request's writes are kept.

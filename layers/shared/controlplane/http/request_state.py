@@ -50,5 +50,5 @@ class RequestState:
         if error.context:
             logger.info("refused", extra={"requestId": self.request_id, "code": error.code, **error.context})
         if self.dialect is not None:
-            return self.dialect.failure(error)
+            return self.dialect.failure(error, self.caller)
         return Response(envelope.failure(error), error.status, {**_JSON_HEADERS, **error.headers})

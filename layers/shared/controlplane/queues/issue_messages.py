@@ -1,4 +1,4 @@
-"""Starts the worker that opens an issue: with a message for each attempt, and with another one if it is overdue.
+"""Starts the worker that opens or links an issue, with a message for each attempt, and another one if it is overdue.
 
 An attempt stays in the table until its outcome is known, so it is its own outbox: if its message was never sent, or had
 no result, the sweep sends it again. `store.issue_attempts` describes the life cycle.
@@ -13,13 +13,15 @@ from controlplane.store.issue_attempts import AttemptItem
 from controlplane.store.sweep_runs import SweepRun
 
 
-def request_issue(item_id: InboxItemId, user_id: str) -> AttemptItem:
-    """Begins the attempt to open the item's issue, or returns the pending one, and sends its message to the worker.
+def request_issue(item_id: InboxItemId, user_id: str, existing: int | None = None) -> AttemptItem:
+    """Begins the attempt at the item's issue, or returns the pending one, and sends its message to the worker.
+
+    existing: the number of the issue to link; None opens one.
 
     A pending attempt's message is sent again only if the attempt is overdue. If the queue is unavailable, the sweep
     sends the message later. Raises IssueExists, RoleLost, UnknownItem.
     """
-    attempt, is_new = issue_attempts.begin_attempt(item_id, user_id)
+    attempt, is_new = issue_attempts.begin_attempt(item_id, user_id, existing)
     if is_new or attempt.is_overdue:
         try:
             send_message(item_id)

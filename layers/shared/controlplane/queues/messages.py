@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -19,6 +19,7 @@ from controlplane.core import deadline
 from controlplane.core.observability import describe, logger
 from controlplane.core.settings import settings
 from controlplane.store import outbox
+from controlplane.store.events import MOST_SUBJECTS, EventName
 from controlplane.store.outbox import Entry
 from controlplane.store.sweep_runs import SweepRun
 from controlplane.store.table import StoreError
@@ -29,6 +30,8 @@ _DISPATCH_SECONDS = 1.5
 MAX_RECEIVES = 5
 
 _OWNED_ID = r"^[a-z]{3}_[0-9a-hjkmnp-tv-z]{34}$"
+# Also the id of a member.
+_SUBJECT_ID = r"^[a-z]{3}_[0-9a-hjkmnp-tv-z]{32,34}$"
 
 
 class Queue(StrEnum):
@@ -39,6 +42,7 @@ class Queue(StrEnum):
     ISSUE_CREATION = "issue-creation"
     FINDING_INTAKE = "finding-intake"
     GITHUB_EVENTS = "github-events"
+    NOTIFICATIONS = "notifications"
 
     @property
     def url(self) -> str:
@@ -129,6 +133,29 @@ class ReportPullRequest(Message):
     project_id: str = Field(pattern=_OWNED_ID)
     number: int = Field(ge=1)
     until: int
+
+
+class OrganizationEvent(Message):
+    """Tell the organization's webhooks and members what has happened. `store.events` writes the message.
+
+    event_id: unique, and the same in each copy of the message. at: when it happened, RFC 3339.
+    subjects: the ids of what the event is about; none if it is about the organization.
+    """
+
+    kind: Literal["organization-event"] = "organization-event"
+    event_id: str = Field(pattern=_OWNED_ID)
+    event: EventName
+    at: str = Field(max_length=30)
+    subjects: tuple[Annotated[str, Field(pattern=_SUBJECT_ID)], ...] = Field(max_length=MOST_SUBJECTS)
+
+
+class DeliverWebhook(Message):
+    """Make the attempt with this number at delivering an event to an endpoint. `store.webhook_deliveries` writes it."""
+
+    kind: Literal["deliver-webhook"] = "deliver-webhook"
+    webhook_id: str = Field(pattern=_OWNED_ID)
+    event_id: str = Field(pattern=_OWNED_ID)
+    attempt: int = Field(ge=1)
 
 
 class _Sender:

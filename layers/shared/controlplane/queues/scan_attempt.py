@@ -9,10 +9,11 @@ from contextlib import contextmanager
 
 from controlplane.core.observability import describe, logger
 from controlplane.github import errors as host
-from controlplane.queues.worker import LeftToSweep, Postponed, Rejected, is_last_delivery
+from controlplane.queues.host_requests import KEY_SECONDS, LIMITED, NO_KEY, within_limits
+from controlplane.queues.worker import Delayed, LeftToSweep, Postponed, Rejected, is_last_delivery
 from controlplane.store import leases
 from controlplane.store.leases import Lease
-from controlplane.store.scans.failures import CODE_HOST_UNAVAILABLE, fail_attempted
+from controlplane.store.scans.failures import ACCESS_LOST, CODE_HOST_UNAVAILABLE, fail_attempted
 from controlplane.store.scans.items import Failure, WorkId
 
 _UNAVAILABLE_SECONDS = 30
@@ -23,7 +24,7 @@ _HOST_FAILURES: dict[type[host.CodeHostError], Failure] = {
     host.RepositoryGone: Failure(
         "REPOSITORY_GONE", "The repository is gone from the code host, or the app may no longer see it."
     ),
-    host.AccessLost: Failure("ACCESS_LOST", "The app was removed from the repository. Install it again."),
+    host.AccessLost: Failure(ACCESS_LOST, "The app was removed from the repository. Install it again."),
     host.BranchGone: Failure("BRANCH_GONE", "The production branch does not exist in the repository."),
     host.CommitGone: Failure("COMMIT_GONE", "The commit is gone: its branch was rewritten. Start another scan."),
     host.TarballTooLarge: Failure("ARCHIVE_TOO_LARGE", "The repository is larger than a scan reads."),
@@ -44,7 +45,7 @@ def run_attempt[T](work_id: WorkId, acquire: Callable[[], tuple[Lease, T]], work
     """Runs one attempt for a delivery. If the work is already finished, this is a success.
 
     acquire: takes the lease, as `leases.acquire` does. work: does the work and ends it.
-    Raises Postponed, Rejected after the work has ended as failed, LeftToSweep, or the errors of `work`.
+    Raises Postponed, Delayed, Rejected after the work has ended as failed, LeftToSweep, or the errors of `work`.
     """
     try:
         lease, item = acquire()
@@ -64,6 +65,9 @@ def run_attempt[T](work_id: WorkId, acquire: Callable[[], tuple[Lease, T]], work
     except PermanentFailure as permanent:
         logger.info("given up", extra={"reason": permanent.failure.code})
         _fail(work_id, permanent.failure, lease)
+    except Delayed:
+        leases.release(lease, counted=False)
+        raise
     except Postponed as postponed:
         _release_or_fail(work_id, lease, postponed.reason, _HOST_UNAVAILABLE)
         raise
@@ -95,15 +99,20 @@ def _fail(work_id: WorkId, failure: Failure, lease: Lease | None) -> None:
 
 
 @contextmanager
-def code_host_errors() -> Iterator[None]:
-    """Converts the code host's errors to PermanentFailure or Postponed, except for errors in our configuration."""
+def code_host_errors(installation_id: int) -> Iterator[None]:
+    """Converts the code host's errors to PermanentFailure, Postponed, or Delayed, and keeps to its limits."""
     try:
-        yield
+        with within_limits(installation_id):
+            yield
     except host.RateLimitedByHost as error:
-        raise Postponed(error.retry_after_seconds, "rate limited by the code host") from error
+        raise Delayed(error.retry_after_seconds, LIMITED) from error
     except host.HostUnavailable as error:
         raise Postponed(_UNAVAILABLE_SECONDS, "code host unavailable") from error
+    except (host.AppKeyUnreadable, host.AppNotConfigured) as error:
+        raise Postponed(KEY_SECONDS, NO_KEY) from error
     except host.CodeHostError as error:
+        if isinstance(error, host.Refused) and error.status == 401:
+            raise Postponed(KEY_SECONDS, NO_KEY) from error
         failure = _HOST_FAILURES.get(type(error))
         if failure is None:
             raise

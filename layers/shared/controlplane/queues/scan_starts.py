@@ -4,15 +4,17 @@ They wait in `store.scans.queue`. The worker that queued one tries to start it, 
 within a minute after its repository's last scan has ended.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from controlplane.core.ids import ProjectId, RepositoryId
 from controlplane.core.plans import PLANS
 from controlplane.core.schedules import Schedule
 from controlplane.queues import messages
 from controlplane.queues.messages import PrepareScan, Queue
-from controlplane.store import keys, pull_requests, repositories
+from controlplane.store import host_limits, keys, pull_requests, repositories
 from controlplane.store.repositories import Link, ProjectGone, RepositoryItem, UnknownRepository
 from controlplane.store.scans import queue, reads, requests, schedule
 from controlplane.store.scans.causes import Cause
@@ -33,31 +35,44 @@ def is_wanted(cause: Cause, link: Link | None, plan: str) -> bool:
     }[cause.trigger]
 
 
-def start_next(repository_id: RepositoryId) -> bool:
+def start_next(repository_id: RepositoryId, *, in_turn: bool = False, just_started: int = 0) -> bool:
     """Starts the repository's oldest queued scan, unless another one is active. Returns whether it did.
 
-    A scan also waits while the organization has as many running ones as its plan lets start by themselves.
+    in_turn: whether the organization's other repositories had their turn. If not, the scan starts only while half of
+    what the plan allows is unused: a repository with many events must not take what the sweep gives out in turn.
+    just_started: the number of the organization's scans that lists don't show yet.
+
+    A scan also waits while the organization has as many running ones as its plan lets start by themselves, and while
+    our App has no access to the repository or GitHub limits its requests.
     """
     for queued in queue.list_queued(repository_id):
-        repository, organization = table.batch_get(
+        item, organization = table.batch_get(
             [keys.repository(*repository_id.location), keys.organization(repository_id.organization_id)]
         )
         plan = organization["plan"] if organization else ""
-        link = RepositoryItem.from_item(repository).find_link(queued.project_id) if repository else None
-        if repository is None or not plan or not is_wanted(queued.cause, link, plan):
+        repository = RepositoryItem.from_item(item) if item else None
+        link = repository.find_link(queued.project_id) if repository else None
+        if item is None or repository is None or not plan or not is_wanted(queued.cause, link, plan):
             queue.drop(queued)
             continue
-        if repository.get("activeRequestId") or _has_enough(repository_id.organization_id, plan):
+        if item.get("activeRequestId") or _must_wait(repository):
+            return False
+        most = PLANS[plan].automatic_scans
+        if _has_enough(repository_id.organization_id, (most if in_turn else most // 2) - just_started):
             return False
         with _dropping_unstartable(queued):
-            return _start(RepositoryItem.from_item(repository), link, queued)
+            return _start(repository, link, queued)
     return False
 
 
-def _has_enough(organization_id: str, plan: str) -> bool:
-    """Returns whether the organization's scans use up what its plan lets run. Lists lag, so there may be a few more."""
-    most = PLANS[plan].automatic_scans
-    return any(
+def _must_wait(repository: RepositoryItem) -> bool:
+    """Returns whether the code host wouldn't let us read the repository. Then a scan could only fail."""
+    return repository.access_lost_at is not None or host_limits.seconds_left(repository.installation_id) > 0
+
+
+def _has_enough(organization_id: str, most: int) -> bool:
+    """Returns whether the organization has that many scans. Lists lag, so there may be a few more."""
+    return most <= 0 or any(
         len(reads.list_scans(organization_id, most, None, status=status).scans) >= most
         for status in ("running", "queued")
     )
@@ -95,13 +110,24 @@ def _start(repository: RepositoryItem, link: Link | None, queued: QueuedScan) ->
 
 
 def start_queued(run: SweepRun) -> None:
-    """Starts what is queued, at most one scan for each repository. Runs as a step of the sweep."""
-    seen: set[str] = set()
+    """Starts what is queued, at most one scan for each repository. Runs as a step of the sweep.
+
+    Repositories take turns: the one whose last turn is the longest ago is first.
+    """
+    waiting: dict[RepositoryId, Mapping[str, Any]] = {}
     for entry in run.entries(keys.SCAN_QUEUE_PKS):
         with run.isolating(entry):
-            if entry["repositoryId"] not in seen:
-                seen.add(entry["repositoryId"])
-                run.finished += start_next(RepositoryId.stored(entry["repositoryId"]))
+            waiting[RepositoryId.stored(entry["repositoryId"])] = entry
+    last_turns = queue.find_last_turns(waiting)
+    started: Counter[str] = Counter()
+    for repository_id in sorted(last_turns, key=lambda it: (last_turns[it], it)):
+        if run.is_over:
+            run.unfinished = True
+            break
+        with run.isolating(waiting[repository_id]):
+            organization_id = repository_id.organization_id
+            started[organization_id] += start_next(repository_id, in_turn=True, just_started=started[organization_id])
+    run.finished += started.total()
 
 
 def queue_scheduled(run: SweepRun) -> None:

@@ -6,6 +6,7 @@ worker crashes does SQS move the message there, without a reason. Logs and reaso
 never content.
 """
 
+import json
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -17,9 +18,10 @@ from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from pydantic import TypeAdapter, ValidationError
 
 from controlplane.aws.errors import AwsError
-from controlplane.core import deadline
+from controlplane.core import acting, deadline
 from controlplane.core.observability import describe, logger, metrics
 from controlplane.queues.messages import MAX_RECEIVES, Queue, Unreachable, sender
+from controlplane.store import outbox
 
 _last_delivery: ContextVar[bool] = ContextVar("last_delivery", default=False)
 _FIRST_BACKOFF_SECONDS = 5
@@ -27,11 +29,27 @@ _LONGEST_BACKOFF_SECONDS = 900
 
 
 class Postponed(Exception):
-    """The message can't be processed yet and is redelivered after `seconds`."""
+    """The message can't be processed yet and is redelivered after `seconds`.
+
+    may_end_sooner: what it waits for usually ends long before, so it is redelivered with the usual backoff until then.
+    """
+
+    def __init__(self, seconds: int, reason: str, *, may_end_sooner: bool = False) -> None:
+        super().__init__(reason)
+        self.may_end_sooner = may_end_sooner
+        self.seconds = min(max(1, seconds), _LONGEST_BACKOFF_SECONDS)
+        self.reason = reason
+
+
+class Delayed(Exception):
+    """The message leaves its queue, and the sweep sends it again after `seconds`, with all of its receives.
+
+    For waits that nothing is wrong with, however often and however long.
+    """
 
     def __init__(self, seconds: int, reason: str) -> None:
         super().__init__(reason)
-        self.seconds = min(max(1, seconds), _LONGEST_BACKOFF_SECONDS)
+        self.seconds = max(1, seconds)
         self.reason = reason
 
 
@@ -73,7 +91,8 @@ def create_worker[M](
         started = time.perf_counter()
         outcome = "failed"
         try:
-            outcome = _process(queue, accepted, process, record)
+            with acting.message(record.message_id):
+                outcome = _process(queue, accepted, process, record)
         finally:
             milliseconds = round((time.perf_counter() - started) * 1000, 1)
             logger.info("message", extra={**_log_fields(record), "outcome": outcome, "durationMs": milliseconds})
@@ -110,6 +129,10 @@ def _process[M](queue: Queue, accepted: TypeAdapter[M], process: Callable[[M], N
     except Rejected as failure:
         _move_to_dead_letters(queue, record, failure.reason)
         return "dead-lettered"
+    except Delayed as delay:
+        outbox.write(outbox.new_entry(queue.value, json.loads(record.body), delay.seconds))
+        logger.info("message delayed", extra={**_log_fields(record), "reason": delay.reason, "seconds": delay.seconds})
+        return "delayed"
     except LeftToSweep as failure:
         metrics.add_metric(name="FailedMessages", unit=MetricUnit.Count, value=1)
         logger.error("message left to the sweep", extra={**_log_fields(record), "reason": failure.reason})
@@ -153,7 +176,7 @@ def _set_backoff(queue: Queue, record: SQSRecord, failure: Exception) -> None:
     """Sets the backoff before the next delivery. If that fails, the queue's visibility timeout applies."""
     seconds = min(_FIRST_BACKOFF_SECONDS * 4 ** (_receives(record) - 1), _LONGEST_BACKOFF_SECONDS)
     if isinstance(failure, Postponed):
-        seconds = failure.seconds
+        seconds = min(seconds, failure.seconds) if failure.may_end_sooner else failure.seconds
     try:
         sender.client.change_message_visibility(
             QueueUrl=queue.url, ReceiptHandle=record.receipt_handle, VisibilityTimeout=seconds

@@ -3,18 +3,21 @@
 They are stored only as inbox items.
 """
 
+from controlplane.core.actions import Action
 from controlplane.core.ids import ProjectId
-from controlplane.store import inbox, keys
+from controlplane.store import events, inbox, keys
+from controlplane.store.events import Announce
+from controlplane.store.inbox import Change
 from controlplane.store.inbox_items import Discovery
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.projects import UnknownProject
 from controlplane.store.retry import WriteConflict, retry_on_conflict
-from controlplane.store.table import Check, Leg, LegFailed, table
+from controlplane.store.table import Check, Leg, LegFailed, Recorded, table
 
 _EXISTS = "attribute_exists(pk)"
 
 
-def publish_advisory(discovery: Discovery) -> None:
+def publish_advisory(discovery: Discovery, announce: Announce = events.leave_to_sweep) -> None:
     """Publishes an advisory as a new item, or replaces its earlier edition.
 
     Duplicates and editions older than the stored one change nothing. Raises UnknownOrganization, and UnknownProject
@@ -29,11 +32,20 @@ def publish_advisory(discovery: Discovery) -> None:
         around["project"] = Check(keys.project(*project_id.location), _EXISTS)
 
     def publish() -> None:
-        finding = inbox.publish_leg(discovery, table.get(key))
+        existing = table.get(key)
+        finding = inbox.publish_leg(discovery, existing)
         if finding is None:
             return
+        change = Change(discovery.item_id, finding, existing["status"] if existing else None)
+        record = Recorded(
+            Action.ADVISORY_PUBLISH,
+            discovery.organization_id,
+            discovery.item_id,
+            discovery.title,
+            after={"edition": discovery.observed_at},
+        )
         try:
-            table.transact({**around, "finding": finding})
+            inbox.transact_and_tell([change], around, record, announce)
         except LegFailed as failure:
             if failure.leg == "organization":
                 raise UnknownOrganization from None

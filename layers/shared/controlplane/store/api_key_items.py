@@ -1,9 +1,9 @@
 """The two items of an API key: the one that lists show, and the one that authenticates."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Self
 
+from controlplane.core.frozen import dataclass
 from controlplane.core.ids import KeyId
 from controlplane.store import keys
 from controlplane.store.keys import Key

@@ -10,16 +10,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from controlplane.core import clock, ids, tokens
+from controlplane.core.actions import Action
 from controlplane.core.errors import ApiError, Forbidden, NotFound, PlanRequired
 from controlplane.core.ids import KeyId
 from controlplane.core.plans import API_KEYS_PER_ORGANIZATION, PLANS
 from controlplane.core.settings import settings
-from controlplane.store import keys, organizations
+from controlplane.store import events, keys, organizations
 from controlplane.store.api_key_items import ApiKeyItem, KeySecretItem
 from controlplane.store.organization_items import OrganizationItem
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.retry import WriteConflict, retry_on_conflict
-from controlplane.store.table import Delete, Leg, LegFailed, Put, Update, table
+from controlplane.store.table import Delete, Leg, LegFailed, Put, Recorded, Update, table
 
 _EXISTS = "attribute_exists(pk)"
 _ABSENT = "attribute_not_exists(pk)"
@@ -85,6 +86,7 @@ def _mint(
     legs: dict[str, Leg] = {
         "key": Put(item.to_item(), _ABSENT),
         "secret": Put(authenticating.to_item(), _ABSENT),
+        "event": events.entry(organization_id, "key.created", item.key_id).leg,
     }
     return MintedKey(item, secret), legs
 
@@ -99,16 +101,24 @@ def _with_api_access(item: Mapping[str, Any] | None) -> OrganizationItem:
     return organization
 
 
-def _write(organization_id: str, admin_id: str | None, extra_legs: Mapping[str, Leg], legs: Mapping[str, Leg]) -> None:
+def _write(record: Recorded, admin_id: str | None, extra_legs: Mapping[str, Leg], legs: Mapping[str, Leg]) -> None:
     """Writes the extra legs, a check of the admin's role, and the legs. Raises Forbidden, LegFailed."""
     if admin_id is not None:
-        extra_legs = {**extra_legs, "caller": organizations.role_check(admin_id, organization_id, "admin")}
+        extra_legs = {**extra_legs, "caller": organizations.role_check(admin_id, record.organization_id, "admin")}
     try:
-        table.transact({**extra_legs, **legs})
+        table.transact({**extra_legs, **legs}, record)
     except LegFailed as failure:
         if failure.leg == "caller":
             raise Forbidden from None  # the role was lost after the request was authorized
         raise
+
+
+def _creation(key: ApiKeyItem) -> Recorded:
+    return Recorded(Action.API_KEY_CREATE, key.key_id.organization_id, key.key_id, key.name, after=_recorded(key))
+
+
+def _recorded(key: ApiKeyItem) -> dict[str, Any]:
+    return {"name": key.name, "rateLimit": key.rate_limit}
 
 
 def create_key(
@@ -141,7 +151,7 @@ def create_key(
             {"one": 1, "cap": API_KEYS_PER_ORGANIZATION, "plan": organization.plan},
         )
         try:
-            _write(organization_id, admin_id, extra_legs, {"organization": count, **key_legs})
+            _write(_creation(minted.item), admin_id, extra_legs, {"organization": count, **key_legs})
         except LegFailed as failure:
             if failure.leg in extra_legs:
                 raise
@@ -189,8 +199,12 @@ def roll_key(
             "oldSecret": Delete(keys.key_secret(old.digest), _EXISTS),
             **key_legs,
         }
+        successor = {"successor": minted.item.key_id}
+        record = Recorded(
+            Action.API_KEY_ROLL, organization_id, key_id, old.name, before=_recorded(old), after=successor
+        )
         try:
-            _write(organization_id, admin_id, extra_legs, legs)
+            _write(record, admin_id, extra_legs, legs)
         except LegFailed as failure:
             if failure.leg in extra_legs:
                 raise
@@ -211,9 +225,10 @@ def delete_key(key_id: KeyId, *, admin_id: str | None = None) -> None:
     item = table.get(key)
     if item is None:
         raise UnknownKey
+    stored = ApiKeyItem.from_item(item)
     legs: dict[str, Leg] = {
         "key": Delete(key, _EXISTS),
-        "secret": Delete(keys.key_secret(ApiKeyItem.from_item(item).digest), _EXISTS),
+        "secret": Delete(keys.key_secret(stored.digest), _EXISTS),
         "organization": Update(
             keys.organization(key_id.organization_id),
             "SET #keys = #keys - :one, #keyVersion = #keyVersion + :one",
@@ -221,18 +236,33 @@ def delete_key(key_id: KeyId, *, admin_id: str | None = None) -> None:
             {"one": 1},
         ),
     }
+    before = _recorded(stored)
+    record = Recorded(Action.API_KEY_DELETE, key_id.organization_id, key_id, stored.name, before=before)
     try:
-        _write(key_id.organization_id, admin_id, _NO_LEGS, legs)
+        _write(record, admin_id, _NO_LEGS, legs)
     except LegFailed as failure:
         if failure.leg != "key":
             raise
         raise UnknownKey from None
 
 
-def list_keys(organization_id: str, limit: int, after: str | None) -> KeyPage:
+def get_key(key_id: KeyId) -> tuple[OrganizationItem, ApiKeyItem]:
+    """Returns the key with its organization. Raises UnknownKey."""
+    organization, item = table.batch_get([keys.organization(key_id.organization_id), keys.api_key(*key_id.location)])
+    if organization is None or item is None:
+        raise UnknownKey
+    return OrganizationItem.from_item(organization), ApiKeyItem.from_item(item)
+
+
+def list_keys(organization_id: str, limit: int, after: str | None, *, consistent: bool = False) -> KeyPage:
     """Returns one page, newest first. Works on every plan, so that keys can be listed and deleted after a downgrade."""
     page = table.query(
-        keys.organization_pk(organization_id), prefix=keys.KEY_PREFIX, newest_first=True, limit=limit, after=after
+        keys.organization_pk(organization_id),
+        prefix=keys.KEY_PREFIX,
+        newest_first=True,
+        limit=limit,
+        after=after,
+        consistent=consistent,
     )
     return KeyPage([ApiKeyItem.from_item(item) for item in page.items], page.next_sk)
 

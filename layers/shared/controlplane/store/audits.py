@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from controlplane.core import clock, ids
+from controlplane.core.actions import Action
 from controlplane.core.ids import ProjectId
 from controlplane.core.retention import expiry
 from controlplane.core.settings import settings
 from controlplane.store import keys
 from controlplane.store.project_items import AUDITABLE_KIND, ProjectItem
 from controlplane.store.projects import MAX_AUDITS, change_until_written, get_project
-from controlplane.store.table import Check, Leg, LegFailed, Put, StoreError, table
+from controlplane.store.table import Check, Leg, LegFailed, Put, Recorded, StoreError, table
 from controlplane.store.websites import UnknownWebsite
 
 MAX_AUDITS_PER_WEBSITE = 5
@@ -102,7 +103,7 @@ def create_audit(project_id: ProjectId, website_id: str, every_days: int) -> Aud
         after = before.with_website(replace(website, audits=(*website.audits, audit_id)))
         return after.with_new_version(), {"audit": Put(audit.to_item()), "schedule": Put(schedule)}
 
-    change_until_written(project, with_audit)
+    change_until_written(project, Action.AUDIT_CREATE, with_audit)
     return audit
 
 
@@ -110,8 +111,9 @@ def record_run(project_id: ProjectId, audit_id: str, result: str) -> AuditRunIte
     """Stores a run of an audit and its result. Raises UnknownAudit."""
     run = AuditRunItem(audit_id=audit_id, project_id=project_id, started_at=clock.timestamp(), result=result)
     audit = Check(keys.audit(*project_id.location, audit_id), "attribute_exists(pk)")
+    record = Recorded(Action.AUDIT_RUN, project_id.organization_id, audit_id, after={"result": result})
     try:
-        table.transact({"audit": audit, "run": Put(run.to_item())})
+        table.transact({"audit": audit, "run": Put(run.to_item())}, record)
     except LegFailed as failure:
         if failure.leg != "audit":
             raise

@@ -3,15 +3,29 @@
 `charges` has the legs that charge for a scan.
 """
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from controlplane.core import clock, ids
+from controlplane.core.actions import Action
 from controlplane.core.plans import PLANS
 from controlplane.store import api_keys, keys
-from controlplane.store.organization_items import BillingItem, LedgerItem, OrganizationItem
+from controlplane.store.organization_items import BillingItem, LedgerItem, OrganizationItem, TopUpItem
 from controlplane.store.organizations import UnknownOrganization, find_organization
+from controlplane.store.parallel import read_each
 from controlplane.store.retry import WriteConflict, retry_on_conflict
-from controlplane.store.table import ConditionFailed, Leg, LegFailed, StoreError, Update, table
+from controlplane.store.table import Leg, LegFailed, Recorded, StoreError, Update, table
+
+# For each of `keys.LEDGER_PREFIXES`, the sort key of the last entry that was shown.
+type LedgerPosition = tuple[str | None, ...]
+FIRST_PAGE: LedgerPosition = (None,) * len(keys.LEDGER_PREFIXES)
+
+
+class LedgerPage(NamedTuple):
+    """Entries of a ledger, the latest first, and the position of the next page (None on the last page)."""
+
+    entries: list[LedgerItem]
+    next_position: LedgerPosition | None
 
 
 class NotEnoughCredits(StoreError):
@@ -43,16 +57,24 @@ def change_plan(organization_id: str, plan: str) -> None:
             "organization": Update(
                 keys.organization(organization_id),
                 "SET #plan = :plan",
-                "#keyVersion = :seen",
-                {"plan": plan, "seen": organization.key_version},
+                "#keyVersion = :seen AND #plan = :former",
+                {"plan": plan, "seen": organization.key_version, "former": organization.plan},
             )
         }
         for number, secret in enumerate(api_keys.key_secrets(organization_id)):
             legs[f"key{number}"] = Update(secret, "SET #plan = :plan", "attribute_exists(pk)", {"plan": plan})
+        record = Recorded(
+            Action.ORGANIZATION_CHANGE_PLAN,
+            organization_id,
+            organization_id,
+            organization.name,
+            before={"plan": organization.plan},
+            after={"plan": plan},
+        )
         try:
-            table.transact(legs)
+            table.transact(legs, record)
         except LegFailed:
-            raise WriteConflict from None  # a key was added or removed concurrently
+            raise WriteConflict from None  # the plan was changed, or a key was added or removed, concurrently
 
     retry_on_conflict(change, "the set of keys")
 
@@ -74,7 +96,9 @@ def add_credits(organization_id: str, amount: int) -> int:
             ),
             "ledger": entry.leg,
         }
-        table.transact(legs)
+        table.transact(
+            legs, Recorded(Action.BILLING_ADD_CREDITS, organization_id, organization_id, after={"added": amount})
+        )
     except LegFailed as failure:
         if failure.leg != "billing":
             raise
@@ -98,12 +122,56 @@ def disable_top_up(organization_id: str) -> BillingItem:
 
 
 def _change_top_up(organization_id: str, settings: dict[str, Any]) -> BillingItem:
-    change = "SET " + ", ".join(f"#topUp.#{name} = :{name}" for name in settings)
-    try:
-        item = table.update(Update(keys.billing(organization_id), change, "attribute_exists(pk)", settings))
-    except ConditionFailed:
-        raise UnknownOrganization from None
-    return BillingItem.from_item(organization_id, item)
+    def change() -> BillingItem:
+        _, billing = get_billing(organization_id)
+        before = billing.top_up.to_item()
+        after = {**before, **settings}
+        if after == before:
+            return billing
+        update = Update(
+            keys.billing(organization_id), "SET #topUp = :topUp", "#topUp = :seen", {"topUp": after, "seen": before}
+        )
+        record = Recorded(Action.BILLING_CHANGE_TOP_UP, organization_id, organization_id, before=before, after=after)
+        try:
+            table.transact({"billing": update}, record)
+        except LegFailed:
+            raise WriteConflict from None
+        return replace(billing, top_up=TopUpItem.from_item(after))
+
+    return retry_on_conflict(change, "the top-up")
+
+
+def list_latest_ledger(organization_id: str, limit: int, after: LedgerPosition = FIRST_PAGE) -> LedgerPage:
+    """Returns a page of the ledger, the latest entry first. Each entry is on one page.
+
+    The kinds of entries are read at the same time, at most `limit` of each, and merged by time.
+    """
+
+    def read(kind: int) -> list[LedgerItem]:
+        page = table.query(
+            keys.organization_pk(organization_id),
+            prefix=keys.LEDGER_PREFIXES[kind],
+            newest_first=True,
+            limit=limit + 1,
+            after=after[kind],
+            consistent=True,
+        )
+        return [LedgerItem.from_item(item) for item in page.items]
+
+    streams = read_each(read, range(len(keys.LEDGER_PREFIXES)))
+    taken, position = [0] * len(streams), list(after)
+    entries: list[LedgerItem] = []
+    while len(entries) < limit:
+        left = [kind for kind, stream in enumerate(streams) if taken[kind] < len(stream)]
+        if not left:
+            break
+        latest = max(left, key=lambda kind: streams[kind][taken[kind]].at)
+        entry = streams[latest][taken[latest]]
+        entries.append(entry)
+        taken[latest] += 1
+        position[latest] = entry.key.sk
+    has_more = any(taken[kind] < len(stream) for kind, stream in enumerate(streams))
+    return LedgerPage(entries, tuple(position) if has_more else None)
 
 
 def list_ledger(organization_id: str) -> list[LedgerItem]:

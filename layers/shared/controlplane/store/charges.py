@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from controlplane.core import clock
 from controlplane.core.ids import ScanId
-from controlplane.store import keys
+from controlplane.core.plans import LOW_CREDITS
+from controlplane.store import events, keys
 from controlplane.store.organization_items import BillingItem, LedgerItem, TopUpItem
 from controlplane.store.table import Leg, Update
 
@@ -26,7 +27,10 @@ def covers(account: BillingItem, price: int) -> bool:
 
 
 def charge_legs(account: BillingItem, scan_id: ScanId, price: int, caller_id: str) -> dict[str, Leg]:
-    """Returns the legs that charge for the scan: `ledger` and `billing`, and `topUp` if a top-up is due."""
+    """Returns the legs that charge for the scan: `ledger` and `billing`, and `topUp` if a top-up is due.
+
+    With `event` if the charge makes the balance low.
+    """
     charged = LedgerItem(
         key=keys.ledger_of_scan(*scan_id.location),
         kind="unlock",
@@ -37,10 +41,33 @@ def charge_legs(account: BillingItem, scan_id: ScanId, price: int, caller_id: st
     )
     top_up = _due_top_up(account, price)
     if top_up is None:
-        return {"ledger": charged.leg, "billing": _plain_charge(account, price)}
+        return {"ledger": charged.leg, "billing": _plain_charge(account, price), **_event_legs(account, -price)}
     key = keys.ledger_of_top_up(*scan_id.location)
     added = replace(charged, key=key, kind="top-up", credits=top_up.amount, by=None)
-    return {"ledger": charged.leg, "billing": _charge_with(top_up, account, price), "topUp": added.leg}
+    return {
+        "ledger": charged.leg,
+        "billing": _charge_with(top_up, account, price),
+        "topUp": added.leg,
+        **_event_legs(account, top_up.amount - price),
+    }
+
+
+def _becomes_low(account: BillingItem, difference: int) -> bool:
+    return account.credits >= LOW_CREDITS > account.credits + difference
+
+
+def _event_legs(account: BillingItem, difference: int) -> dict[str, Leg]:
+    if not _becomes_low(account, difference):
+        return {}
+    return {"event": events.entry(account.organization_id, "credits.low").leg}
+
+
+def _same_event(account: BillingItem, difference: int) -> tuple[str, dict[str, Any]]:
+    """Returns the condition, and its values, that the change makes the balance low if and only if it did as read."""
+    values = {"low": LOW_CREDITS, "ample": LOW_CREDITS - difference}
+    if _becomes_low(account, difference):
+        return "#credits >= :low AND #credits < :ample", values
+    return ("(#credits < :low OR #credits >= :ample)", values) if difference < 0 else ("", {})
 
 
 class _TopUp(NamedTuple):
@@ -77,16 +104,21 @@ def _plain_charge(account: BillingItem, price: int) -> Update:
     else:
         when, values = "#topUp.#enabled = :false", {**values, "false": False}
     key = keys.billing(account.organization_id)
-    return Update(key, "SET #credits = #credits - :price", f"#credits >= :least AND {when}", values)
+    same, limits = _same_event(account, -price)
+    when = " AND ".join(filter(None, [f"#credits >= :least AND {when}", same]))
+    return Update(key, "SET #credits = #credits - :price", when, {**values, **limits})
 
 
 def _charge_with(top_up: _TopUp, account: BillingItem, price: int) -> Update:
+    difference = top_up.amount - price
+    same, limits = _same_event(account, difference)
     return Update(
         keys.billing(account.organization_id),
         "SET #credits = #credits + :difference, #topUp = :counted",
-        "#topUp = :seen AND #credits >= :least AND #credits < :enough",
+        " AND ".join(filter(None, ["#topUp = :seen AND #credits >= :least AND #credits < :enough", same])),
         {
-            "difference": top_up.amount - price,
+            **limits,
+            "difference": difference,
             "counted": top_up.counted.to_item(),
             "seen": account.top_up.to_item(),
             "least": max(0, price - top_up.amount),

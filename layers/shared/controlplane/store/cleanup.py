@@ -18,7 +18,7 @@ from controlplane.store.deletions import DeletionItem
 from controlplane.store.legs import set_expression
 from controlplane.store.scans.expiry import expire_superseded
 from controlplane.store.sweep_runs import SweepRun
-from controlplane.store.table import ConditionFailed, Delete, Update, table
+from controlplane.store.table import ConditionFailed, Delete, Unrecorded, Update, table
 
 # Twice the longest function timeout (scan_execution, 420 s in template.yaml), plus a minute for clock skew.
 SETTLED_AFTER_SECONDS = 900
@@ -72,10 +72,10 @@ def _continue(deletion: DeletionItem) -> DeletionItem | None:
     """
     if _is_scan(deletion):
         expire_superseded(ScanId.stored(deletion.subject_id))
-        table.delete(Delete(deletion.key))
+        table.delete(Delete(deletion.key), Unrecorded.CLEANUP)
         return None
     final = deletion.final or (deletion.step is None and _is_settled(deletion))
-    subject = leftovers.Subject.of(deletion.subject_id, final=final)
+    subject = leftovers.Subject.of(deletion, final=final)
     after = deletion.after
     steps = _STEPS[deletion.subject_id.partition("_")[0]]
     for number in range(deletion.step or 0, len(steps)):
@@ -83,7 +83,7 @@ def _continue(deletion: DeletionItem) -> DeletionItem | None:
         if after is not None:
             return _store_position(deletion, {"step": number, "after": after, "final": final})
     if final:
-        table.delete(Delete(deletion.key))
+        table.delete(Delete(deletion.key), Unrecorded.CLEANUP)
         return None
     return _store_position(deletion, {"step": 0, "after": None, "final": True})
 
@@ -91,6 +91,6 @@ def _continue(deletion: DeletionItem) -> DeletionItem | None:
 def _store_position(deletion: DeletionItem, position: dict[str, Any]) -> DeletionItem | None:
     advance = Update(deletion.key, set_expression(position), "attribute_exists(pk)", position)
     try:
-        return DeletionItem.from_item(table.update(advance))
+        return DeletionItem.from_item(table.update(advance, Unrecorded.CLEANUP))
     except ConditionFailed:
         return None  # another call has finished the deletion

@@ -11,7 +11,10 @@ def decode(value: dict[str, Any]) -> Any:
     if kind == "M":
         return decode_item(inner)
     if kind == "L":
-        return [entry["S"] if "S" in entry else decode(entry) for entry in inner]
+        return [
+            entry["S"] if "S" in entry else decode_item(entry["M"]) if "M" in entry else decode(entry)
+            for entry in inner
+        ]
     if kind == "N":
         return int(inner)
     if kind == "NULL":

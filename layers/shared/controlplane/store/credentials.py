@@ -4,14 +4,16 @@ The counter is exact per credential and minute. Every attempt counts, including 
 written, the request is rejected.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from controlplane.core import clock
-from controlplane.store import keys, user_tokens
+from controlplane.store import key_usage, keys, user_tokens
 from controlplane.store.api_key_items import KeySecretItem
+from controlplane.store.key_usage import NOTHING, Closing
 from controlplane.store.retry import WriteConflict, retry_on_conflict
-from controlplane.store.table import ConditionFailed, StoreError, Throttled, Update, table
+from controlplane.store.table import ConditionFailed, StoreError, Throttled, Unrecorded, Update, table
 from controlplane.store.user_tokens import UserTokenItem
 
 _WINDOW_SECONDS = 60
@@ -43,7 +45,7 @@ def authenticate_api_key(digest: str) -> tuple[KeySecretItem, Counted]:
     The first use in an hour is also recorded on the listed item, so that `lastUsedAt` is accurate to the hour.
     """
     hour = int(clock.now()) // _HOUR_SECONDS
-    item, counted, previous = _count(keys.key_secret(digest), hour)
+    item, counted, previous = _count(keys.key_secret(digest), hour, key_usage.closing)
     key = KeySecretItem.from_item(item)
     if previous is not None and previous["usedHour"] < hour:
         _note_key_use(key)
@@ -78,7 +80,7 @@ def _note_for(credential: Credential, minute: int, change: str, values: dict[str
     A failed write is ignored: the next block of requests triggers it again.
     """
     with suppress(StoreError):
-        table.update(Update(credential.key, change, "#win = :minute", {**values, "minute": minute}))
+        table.update(Update(credential.key, change, "#win = :minute", {**values, "minute": minute}), Unrecorded.COUNTER)
 
 
 def refusal_note(minute: int, owner_id: str) -> str:
@@ -86,8 +88,12 @@ def refusal_note(minute: int, owner_id: str) -> str:
     return f"{minute}#{owner_id}"
 
 
-def _count(key: keys.Key, hour: int) -> tuple[dict[str, Any], Counted, dict[str, Any] | None]:
+def _count(
+    key: keys.Key, hour: int, close: Callable[[dict[str, Any]], Closing] = lambda _: NOTHING
+) -> tuple[dict[str, Any], Counted, dict[str, Any] | None]:
     """Counts a request. Returns the item, its window, and, if this request opened the window, the previous item.
+
+    close: returns what else to write when the window before ends.
 
     In an open window, this takes one write, conditional on item and minute. In a new minute, the failed write returns
     the item and a second write opens the new window. The loser of that race counts in the winner's window.
@@ -98,7 +104,7 @@ def _count(key: keys.Key, hour: int) -> tuple[dict[str, Any], Counted, dict[str,
         nonlocal minute
         try:
             count = Update(key, "SET #hits = #hits + :one", "#win = :minute", {"one": 1, "minute": minute})
-            return *_counted(table.update(count), minute), None
+            return *_counted(table.update(count, Unrecorded.COUNTER), minute), None
         except ConditionFailed as failure:
             if failure.item is None:
                 raise UnknownSecret from None
@@ -107,9 +113,10 @@ def _count(key: keys.Key, hour: int) -> tuple[dict[str, Any], Counted, dict[str,
             minute = previous["win"]
             raise WriteConflict
         try:
-            change = "SET #win = :minute, #hits = :one, #usedHour = :hour"
-            when = "attribute_exists(pk) AND #win < :minute"
-            item = table.update(Update(key, change, when, {"one": 1, "minute": minute, "hour": hour}))
+            ended = close(previous)
+            change = f"SET #win = :minute, #hits = :one, #usedHour = :hour{ended.set_part}{ended.remove_part}"
+            values = {"one": 1, "minute": minute, "hour": hour, "previous": previous["win"], **ended.values}
+            item = table.update(Update(key, change, "#win = :previous", values), Unrecorded.COUNTER)
             return *_counted(item, minute), previous
         except ConditionFailed as lost:
             if lost.item is None:
@@ -127,4 +134,6 @@ def _note_key_use(used: KeySecretItem) -> None:
     key = keys.api_key(*used.key_id.location)
     # If the key was just revoked, or the write is throttled, the request goes on without the last use in lists.
     with suppress(ConditionFailed, Throttled):
-        table.update(Update(key, "SET #lastUsedAt = :at", "attribute_exists(pk)", {"at": clock.timestamp()}))
+        table.update(
+            Update(key, "SET #lastUsedAt = :at", "attribute_exists(pk)", {"at": clock.timestamp()}), Unrecorded.COUNTER
+        )

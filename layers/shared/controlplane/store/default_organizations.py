@@ -4,7 +4,7 @@ from contextlib import suppress
 
 from controlplane.core.errors import NotFound
 from controlplane.store import keys
-from controlplane.store.table import Check, Leg, LegFailed, Update, table
+from controlplane.store.table import Check, Leg, LegFailed, Unrecorded, Update, table
 
 
 class NotMember(NotFound):
@@ -22,7 +22,7 @@ def save(user_id: str, organization_id: str) -> None:
         ),
     }
     try:
-        table.transact(legs)
+        table.transact(legs, Unrecorded.ACCOUNT)
     except LegFailed as failure:
         if failure.leg != "membership":
             raise
@@ -41,4 +41,4 @@ def forget(user_id: str, organization_id: str) -> None:
         ),
     }
     with suppress(LegFailed):
-        table.transact(legs)
+        table.transact(legs, Unrecorded.ACCOUNT)

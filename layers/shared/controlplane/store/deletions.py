@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from controlplane.core import clock
+from controlplane.core.actions import Action
 from controlplane.core.errors import Forbidden
 from controlplane.core.retention import expiry
 from controlplane.store import api_keys, keys, members, organizations
+from controlplane.store.codec import present
 from controlplane.store.keys import Key
 from controlplane.store.organization_items import OrganizationItem
 from controlplane.store.organizations import MemberItem, UnknownOrganization
 from controlplane.store.retry import WriteConflict, retry_on_conflict
-from controlplane.store.table import Delete, Leg, LegFailed, Put, table
+from controlplane.store.table import Delete, Leg, LegFailed, Put, Recorded, Unrecorded, table
 
 # How long the slug of a deleted organization stays reserved: links to it must not lead to another organization.
 SLUG_RESERVED_DAYS = 90
@@ -38,6 +40,7 @@ class DeletionItem:
     subject_id: the deleted project, repository, or organization, or the completed scan.
     step: how many kinds of items are removed; None before the first page. `after` is the position in the next kind.
     final: True if everything was removed once, and is removed again for late writers.
+    created_at: when the organization was created, if it is one; its audit log began then.
     """
 
     key: Key
@@ -46,6 +49,7 @@ class DeletionItem:
     step: int | None = None
     after: str | None = None
     final: bool = False
+    created_at: str | None = None
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
@@ -56,15 +60,16 @@ class DeletionItem:
             step=item.get("step"),
             after=item.get("after"),
             final=item.get("final", False),
+            created_at=item.get("createdAt"),
         )
 
 
-def work_item(subject_id: str) -> Put:
+def work_item(subject_id: str, created_at: str | None = None) -> Put:
     """Returns the leg that schedules the cleanup of a deleted project, repository, or organization.
 
     For a completed scan, it schedules the expiry of the findings of the scans it supersedes.
     """
-    return Put({**keys.deletion(subject_id)._asdict(), "deletedAt": clock.timestamp()})
+    return Put({**keys.deletion(subject_id)._asdict(), "deletedAt": clock.timestamp(), **present(createdAt=created_at)})
 
 
 def delete_organization(organization_id: str, caller_id: str | None = None) -> OrganizationItem:
@@ -83,8 +88,15 @@ def delete_organization(organization_id: str, caller_id: str | None = None) -> O
         if organization is None:
             raise UnknownOrganization
         roster = members.list_members(organization_id, _MEMBERS_IN_TRANSACTION, None, consistent=True)
+        record = Recorded(
+            Action.ORGANIZATION_DELETE,
+            organization_id,
+            organization_id,
+            organization.name,
+            before={"name": organization.name, "slug": organization.slug, "plan": organization.plan},
+        )
         try:
-            table.transact(_deletion(organization, roster.members, caller_id))
+            table.transact(_deletion(organization, roster.members, caller_id), record)
         except LegFailed as failure:
             if failure.leg == "caller":
                 raise NotOwner from None
@@ -114,7 +126,7 @@ def _deletion(organization: OrganizationItem, roster: list[MemberItem], caller_i
         "organization": Delete(
             keys.organization(organization_id), "#keyVersion = :seen", {"seen": organization.key_version}
         ),
-        "deletion": work_item(organization_id),
+        "deletion": work_item(organization_id, organization.created_at),
         "slug": Put(reserved),
     }
     for number, secret in enumerate(api_keys.key_secrets(organization_id)):
@@ -130,5 +142,7 @@ def _delete_memberships(organization_id: str, after: str | None) -> None:
     while after is not None:
         page = members.list_members(organization_id, _PAGE, after, consistent=True)
         if page.members:
-            table.transact({member.user_id: Delete(member.membership_key) for member in page.members})
+            table.transact(
+                {member.user_id: Delete(member.membership_key) for member in page.members}, Unrecorded.CLEANUP
+            )
         after = page.next_sk

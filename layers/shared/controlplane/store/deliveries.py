@@ -3,7 +3,7 @@
 from controlplane.core import clock
 from controlplane.store import keys
 from controlplane.store.outbox import Entry
-from controlplane.store.table import LegFailed, Put, table
+from controlplane.store.table import LegFailed, Put, Unrecorded, table
 
 # GitHub offers a delivery for redelivery for three days. Later copies can only come from someone who kept one.
 _KNOWN_SECONDS = 7 * 86_400
@@ -15,7 +15,7 @@ def accept(delivery_id: str, message: Entry) -> bool:
     item = {**keys.delivery(delivery_id)._asdict(), "expiresAt": now + _KNOWN_SECONDS}
     unknown = "attribute_not_exists(pk) OR #expiresAt <= :now"
     try:
-        table.transact({"delivery": Put(item, unknown, {"now": now}), "message": message.leg})
+        table.transact({"delivery": Put(item, unknown, {"now": now}), "message": message.leg}, Unrecorded.MESSAGE)
     except LegFailed:
         return False
     return True

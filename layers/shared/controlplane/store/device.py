@@ -19,7 +19,7 @@ from controlplane.store.codec import present
 from controlplane.store.credential_index import CredentialItem
 from controlplane.store.keys import Key
 from controlplane.store.retry import WriteConflict, retry_on_conflict
-from controlplane.store.table import Check, ConditionFailed, Leg, LegFailed, Put, Update, table
+from controlplane.store.table import Check, ConditionFailed, Leg, LegFailed, Put, Unrecorded, Update, table
 from controlplane.store.token_families import Pair
 
 LIFE_SECONDS = 900
@@ -176,7 +176,7 @@ def create(client_id: str, challenge: str, scopes: list[str], device_name: str |
             listed_as=ids.new_local(),
         )
         try:
-            table.transact(_creation(request, issued.user_code))
+            table.transact(_creation(request, issued.user_code), Unrecorded.CREDENTIAL)
         except LegFailed:
             raise WriteConflict from None  # another live request has the user code: retry with a new one
         return issued
@@ -236,7 +236,7 @@ def note_poll(request: DeviceRequestItem) -> bool:
         },
     )
     try:
-        table.update(poll)
+        table.update(poll, Unrecorded.CREDENTIAL)
     except ConditionFailed as failure:
         if failure.item is None or failure.item["status"] != "pending":
             raise WriteConflict from None
@@ -258,7 +258,7 @@ def redeem(request: DeviceRequestItem) -> Pair:
     )
     listed = request.entry(user_id, granted, now + token_families.REFRESH_SECONDS, family_id).upsert()
     try:
-        table.transact({"request": redemption, "listed": listed, **legs})
+        table.transact({"request": redemption, "listed": listed, **legs}, Unrecorded.CREDENTIAL)
     except LegFailed as failure:
         if failure.leg != "request":
             raise

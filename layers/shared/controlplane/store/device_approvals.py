@@ -13,7 +13,17 @@ from controlplane.core.errors import Conflict, NotFound, RateLimited
 from controlplane.store import device, keys, rate, users
 from controlplane.store.device import USER_CODE_LETTERS, DeviceRequestItem
 from controlplane.store.keys import Key
-from controlplane.store.table import Check, ConditionFailed, Delete, Leg, LegFailed, StoreError, Update, table
+from controlplane.store.table import (
+    Check,
+    ConditionFailed,
+    Delete,
+    Leg,
+    LegFailed,
+    StoreError,
+    Unrecorded,
+    Update,
+    table,
+)
 
 # With 8 of 20 letters, 5 attempts have a 2^-32 chance to guess a code. RFC 8628 section 5.1.
 PEOPLE_PER_CODE = 5
@@ -92,7 +102,7 @@ def find_by_user_code(code: str, user_id: str) -> DeviceRequest:
         {"people": [user_id], "user": user_id, "most": PEOPLE_PER_CODE},
     )
     try:
-        pointer = table.update(first_look)
+        pointer = table.update(first_look, Unrecorded.CREDENTIAL)
     except ConditionFailed as failure:
         if failure.item is None or user_id not in failure.item["seenBy"]:
             raise UnknownUserCode from None
@@ -148,7 +158,7 @@ def withdraw(digest: str, user_id: str) -> str | None:
     )
     listed = Delete(keys.credential(user_id, request.entry_local))
     try:
-        table.transact({"request": denial, "listed": listed})
+        table.transact({"request": denial, "listed": listed}, Unrecorded.CREDENTIAL)
     except LegFailed as failure:
         current = DeviceRequestItem.from_item(failure.item) if failure.item else None
         is_redeemed = current and current.status == "redeemed" and current.user_id == user_id
@@ -160,7 +170,10 @@ def list_older_approval(request: DeviceRequestItem) -> None:
     """Lists an approved request from before the index of credentials. Raises LegFailed if it isn't approved now."""
     user_id, granted = request.approval()
     same = Check(request.key, "#status = :approved", {"approved": "approved"})
-    table.transact({"request": same, "listed": request.entry(user_id, granted, request.valid_until).upsert()})
+    table.transact(
+        {"request": same, "listed": request.entry(user_id, granted, request.valid_until).upsert()},
+        Unrecorded.CREDENTIAL,
+    )
 
 
 def _count_try(user_id: str) -> None:
@@ -189,7 +202,10 @@ def _decide(
     decision = secrets.token_hex(16)
     values = {**values, "decision": decision, "now": int(clock.now())}
     try:
-        table.transact({"request": Update(request.key, change, f"{when} AND #validUntil > :now", values), **extra_legs})
+        table.transact(
+            {"request": Update(request.key, change, f"{when} AND #validUntil > :now", values), **extra_legs},
+            Unrecorded.CREDENTIAL,
+        )
     except LegFailed as failure:
         if failure.leg != "request" or failure.item is None:
             raise UnknownUserCode from None  # the account or the request was just deleted

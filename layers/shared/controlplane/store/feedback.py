@@ -19,7 +19,7 @@ from controlplane.core.retention import expiry
 from controlplane.core.settings import settings
 from controlplane.store import keys, shards
 from controlplane.store.keys import Key
-from controlplane.store.table import Delete, Leg, LegFailed, Put, StoreError, Update, table
+from controlplane.store.table import Delete, Leg, LegFailed, Put, StoreError, Unrecorded, Update, table
 
 Category = Literal["bug", "friction", "docs_mismatch", "feature_request", "performance"]
 Surface = Literal["api", "mcp", "cli", "docs", "sdk", "dashboard", "other"]
@@ -134,7 +134,7 @@ def submit_report(caller_id: str, fields: Mapping[str, str], extra_legs: Mapping
         ),
     }
     try:
-        table.transact(legs)
+        table.transact(legs, Unrecorded.FEEDBACK)
     except LegFailed as failure:
         if failure.leg == "report":
             return Receipt(report.reference, already_submitted=True)
@@ -197,7 +197,7 @@ def _reference(day: str, local: str) -> str:
 
 def get_report(reference: str) -> ReportItem:
     """Returns the report with the reference, in any letter case. Consistent. Raises UnknownReport."""
-    locations = _find_keys(reference)
+    locations = find_keys(reference)
     if locations is None:
         raise UnknownReport
     texts, sharded, unsharded = table.batch_get(list(locations))
@@ -207,7 +207,7 @@ def get_report(reference: str) -> ReportItem:
     return report
 
 
-def _find_keys(reference: str) -> tuple[Key, Key, Key] | None:
+def find_keys(reference: str) -> tuple[Key, Key, Key] | None:
     """Returns the keys of a report's texts, the report, and its unsharded form. None if it isn't a reference."""
     match = _REFERENCE.fullmatch(reference.strip().lower())
     if match is None:
@@ -229,15 +229,15 @@ def delete_reports_of(caller_id: str, after: str | None = None) -> str | None:
     page = table.query(keys.feedback_by_pk(caller_id), after=after, limit=_PAGE, consistent=True)
     for item in page.items:
         delete_report(item["sk"])
-    table.delete_all(keys.feedback_by(caller_id, item["sk"]) for item in page.items)
+    table.delete_all((keys.feedback_by(caller_id, item["sk"]) for item in page.items), Unrecorded.CLEANUP)
     return page.next_sk
 
 
 def delete_report(reference: str) -> None:
     """Removes the report with the reference, if it exists."""
     # Texts first: they can be found only through the report.
-    for key in _find_keys(reference) or ():
-        table.delete(Delete(key))
+    for key in find_keys(reference) or ():
+        table.delete(Delete(key), Unrecorded.FEEDBACK)
 
 
 def list_reports(day: str) -> list[ReportItem]:
@@ -258,7 +258,7 @@ def set_intake(*, paused: bool) -> None:
     copies = [keys.feedback_intake(copy) for copy in range(shards.FEEDBACK_INTAKE)]
     # Functions of earlier releases, which run in parallel for a while, read the single item.
     locations = [*copies, keys.single_feedback_intake()]
-    table.transact({key.pk: Put({**key._asdict(), **switch}) for key in locations})
+    table.transact({key.pk: Put({**key._asdict(), **switch}) for key in locations}, Unrecorded.SERVICE)
 
 
 def get_intake() -> tuple[bool, str | None]:

@@ -4,7 +4,7 @@ from contextlib import suppress
 
 from controlplane.core import clock
 from controlplane.store import keys
-from controlplane.store.table import ConditionFailed, Put, table
+from controlplane.store.table import ConditionFailed, Put, Unrecorded, table
 
 
 def limit(installation_id: int, seconds: int) -> None:
@@ -12,7 +12,7 @@ def limit(installation_id: int, seconds: int) -> None:
     until = int(clock.now()) + seconds
     item = {**keys.host_limit(installation_id)._asdict(), "until": until, "expiresAt": until}
     with suppress(ConditionFailed):
-        table.put(Put(item, "attribute_not_exists(pk) OR #until < :until", {"until": until}))
+        table.put(Put(item, "attribute_not_exists(pk) OR #until < :until", {"until": until}), Unrecorded.COUNTER)
 
 
 def seconds_left(installation_id: int) -> int:

@@ -1,13 +1,16 @@
 """Connected repositories as the code host has them: their names, and whether our App still has access to them."""
 
+from contextlib import suppress
+
 from controlplane.core import clock
+from controlplane.core.actions import Action
 from controlplane.core.ids import RepositoryId
 from controlplane.store import keys
 from controlplane.store.keys import Key
 from controlplane.store.legs import set_expression
 from controlplane.store.repositories import HostedRepository, RepositoryItem
 from controlplane.store.retry import WriteConflict, retry_on_conflict
-from controlplane.store.table import ConditionFailed, Delete, Leg, LegFailed, Put, Update, table
+from controlplane.store.table import Delete, Leg, LegFailed, Put, Update, table
 
 
 def list_by_installation(installation_id: int) -> list[RepositoryItem]:
@@ -54,21 +57,26 @@ def _describe(repository_id: RepositoryId, hosted: HostedRepository) -> None:
         named = table.get(before)
         if named is not None and named["repositoryId"] == repository_id:
             legs["formerName"] = Delete(before, "#repositoryId = :id", {"id": repository_id})
+    record = stored.recorded(
+        Action.REPOSITORY_UPDATE,
+        before={**HostedRepository.to_item(stored), "accessLostAt": stored.access_lost_at},
+        after={**values, "accessLostAt": None},
+    )
     try:
-        table.transact(legs)
+        table.transact(legs, record)
     except LegFailed:
         raise WriteConflict from None
 
 
 def lose_access(repository: RepositoryItem) -> None:
     """Records that our App no longer has access to the repository. Keeps the time at which it was first noticed."""
+    now = clock.timestamp()
     update = Update(
         keys.repository(*repository.location),
         "SET #accessLostAt = :now",
         "#installationId = :installation AND attribute_not_exists(#accessLostAt)",
-        {"now": clock.timestamp(), "installation": repository.installation_id},
+        {"now": now, "installation": repository.installation_id},
     )
-    try:
-        table.update(update)
-    except ConditionFailed:
-        return
+    record = repository.recorded(Action.REPOSITORY_LOSE_ACCESS, after={"accessLostAt": now})
+    with suppress(LegFailed):
+        table.transact({"repository": update}, record)

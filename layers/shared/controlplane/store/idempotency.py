@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from controlplane.core import clock
 from controlplane.store.keys import Key
-from controlplane.store.table import ConditionFailed, Delete, LegFailed, Put, StoreError, Update, table
+from controlplane.store.table import ConditionFailed, Delete, LegFailed, Put, StoreError, Unrecorded, Update, table
 
 KEPT_SECONDS = 24 * 3600
 # Longer than a function can run (Timeout in template.yaml). Correctness doesn't depend on it: it is how long retries
@@ -106,9 +106,11 @@ def begin_attempt(key: Key, attempt: str, payload: str, also_known_as: Key | Non
     values = {"now": now, "inProgress": IN_PROGRESS}
     try:
         if also_known_as is None:
-            table.put(Put(claim, free, values))
+            table.put(Put(claim, free, values), Unrecorded.ANSWER)
         else:
-            table.transact({"record": Put(claim, free, values), "other": Delete(also_known_as, free, values)})
+            table.transact(
+                {"record": Put(claim, free, values), "other": Delete(also_known_as, free, values)}, Unrecorded.ANSWER
+            )
     except (ConditionFailed, LegFailed) as failure:
         if failure.item is None:
             raise
@@ -127,10 +129,10 @@ def complete_attempt(key: Key, attempt: str, answer: str) -> None:
     """Stores the answer for retries. Raises ConditionFailed if another attempt holds the key."""
     change = "SET #status = :completed, #data = :answer"
     values = {"completed": COMPLETED, "answer": answer, "attempt": attempt}
-    table.update(Update(key, change, "#attempt = :attempt", values))
+    table.update(Update(key, change, "#attempt = :attempt", values), Unrecorded.ANSWER)
 
 
 def abandon_attempt(key: Key, attempt: str) -> None:
     """Releases the key of a rejected attempt. Raises ConditionFailed if the attempt took effect or lost the key."""
     mine = "#attempt = :attempt AND attribute_not_exists(#effective)"
-    table.delete(Delete(key, mine, {"attempt": attempt}))
+    table.delete(Delete(key, mine, {"attempt": attempt}), Unrecorded.ANSWER)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 from controlplane.core import clock
 from controlplane.store import keys, users
 from controlplane.store.retry import WriteConflict
-from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, StoreError, Update, table
+from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, StoreError, Unrecorded, Update, table
 from controlplane.store.users import UserItem
 
 
@@ -101,7 +101,8 @@ def record(subject: Subject, user_id: str) -> None:
                 "identity": Check(subject.key, "#userId = :user", {"user": user_id}),
                 "profile": users.exists_check(user_id),
                 "issuer": listing,
-            }
+            },
+            Unrecorded.ACCOUNT,
         )
     except LegFailed:
         return
@@ -128,7 +129,7 @@ def list_identities(user_id: str) -> list[IdentityItem]:
 def forget(user_id: str) -> None:
     """Removes the identity lists of a deleted account."""
     listings = table.query(keys.user_pk(user_id), prefix=keys.ISSUER_PREFIX, consistent=True).items
-    table.delete_all(keys.Key(item["pk"], item["sk"]) for item in listings)
+    table.delete_all((keys.Key(item["pk"], item["sk"]) for item in listings), Unrecorded.ACCOUNT)
 
 
 def replace(identity: IdentityItem, subject: str) -> None:
@@ -172,7 +173,7 @@ def move(identity: IdentityItem, user_id: str) -> None:
 
 def _move(legs: dict[str, Leg]) -> None:
     try:
-        table.transact(legs)
+        table.transact(legs, Unrecorded.ACCOUNT)
     except LegFailed as failure:
         meaning = {"identity": IdentityTaken, "target": AccountHasIdentity, "targetIssuer": AccountHasIdentity}
         raise meaning.get(failure.leg, WriteConflict) from None

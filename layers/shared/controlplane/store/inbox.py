@@ -7,20 +7,45 @@ together, only by `update_leg`. The indexes serve only lists; no decision is bas
 import hashlib
 import math
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from itertools import batched
+from typing import Any, NamedTuple, TypedDict
 
 from controlplane.core import clock
+from controlplane.core.actions import Action
 from controlplane.core.errors import Conflict, NotFound
 from controlplane.core.ids import InboxItemId
 from controlplane.core.retention import expiry
 from controlplane.core.settings import settings
-from controlplane.store import keys
-from controlplane.store.inbox_items import LISTED, Discovery, InboxItem, Resolution, RuntimeVendor, Status, resolved_by
+from controlplane.store import events, keys
+from controlplane.store.events import Announce, EventName
+from controlplane.store.inbox_items import (
+    LISTED,
+    Discovery,
+    InboxItem,
+    Resolution,
+    RuntimeVendor,
+    Status,
+    StatusChange,
+    resolved_by,
+    to_former,
+)
+from controlplane.store.keys import Index
 from controlplane.store.legs import set_expression
+from controlplane.store.outbox import Entry
+from controlplane.store.recording import Record
 from controlplane.store.retry import WriteConflict, retry_on_conflict
-from controlplane.store.table import ConditionFailed, Put, Update, table
+from controlplane.store.table import (
+    ConditionFailed,
+    Leg,
+    LegFailed,
+    Put,
+    Recorded,
+    Unrecorded,
+    Update,
+    table,
+)
 
 
 class UnknownItem(NotFound):
@@ -48,6 +73,11 @@ class InboxPage(NamedTuple):
 # Reading
 
 
+class _List(TypedDict):
+    pk: str
+    index: Index
+
+
 def list_items(organization_id: str, status: Status | None, limit: int, after: str | None) -> InboxPage:
     """Returns one page of the organization's items, most recently updated first: all, or those in the status.
 
@@ -55,13 +85,31 @@ def list_items(organization_id: str, status: Status | None, limit: int, after: s
     others keep their positions, so each is returned once. Takes a second round trip if the page has a runtime finding
     whose position doesn't carry its vendor.
     """
-    if status is None:
-        index, pk = keys.INBOX, keys.organization_pk(organization_id)
-    else:
-        index, pk = keys.INBOX_BY_STATUS, keys.inbox_status_pk(organization_id, status)
-    page = table.query(pk, newest_first=True, limit=limit, after=after, index=index)
-    items = _complete([InboxItem.from_item(item) for item in page.items])
+    page = read_positions(organization_id, status, limit, after)
+    return page._replace(items=_complete(page.items))
+
+
+def read_positions(organization_id: str, status: Status | None, limit: int, after: str | None) -> InboxPage:
+    """Returns one page as `list_items` does, always in one round trip: vendors that positions don't carry are None."""
+    page = table.query(**_list(organization_id, status), newest_first=True, limit=limit, after=after)
+    items = [InboxItem.from_item(item) for item in page.items]
     return InboxPage(items, keys.inbox_position(page.next_sk) if page.next_sk else None)
+
+
+def position_of(item: InboxItem) -> str:
+    """Returns the item's position in the lists, after which a page can start."""
+    return keys.inbox_order(item.updated_at, item.item_id.local)
+
+
+def count_items(organization_id: str, status: Status, at_most: int) -> int:
+    """Returns the number of the organization's items in the status, but at most that. Eventually consistent."""
+    return table.count(**_list(organization_id, status), at_most=at_most)
+
+
+def _list(organization_id: str, status: Status | None) -> _List:
+    if status is None:
+        return _List(pk=keys.organization_pk(organization_id), index=keys.INBOX)
+    return _List(pk=keys.inbox_status_pk(organization_id, status), index=keys.INBOX_BY_STATUS)
 
 
 def _complete(items: list[InboxItem]) -> list[InboxItem]:
@@ -108,19 +156,45 @@ def change_status(item: InboxItem, status: Status, version: str, user_id: str, r
         next_version,
         status,
         vendor=item.runtime_vendor,
+        path=item.path,
+        history=item.history,
         fields={"statusReason": reason, "statusBy": user_id},
         when="#version = :expected",
         values={"expected": version},
     )
+    record = Recorded(
+        Action.INBOX_CHANGE_STATUS,
+        item.organization_id,
+        item.item_id,
+        item.title,
+        before={"status": item.status},
+        after={"status": status},
+    )
+    entries = told_by([Change(item.item_id, change, item.status)])
     try:
-        return InboxItem.from_item(table.update(change))
-    except ConditionFailed as failure:
+        table.transact({"item": change, **{entry.key.sk: entry.leg for entry in entries}}, record)
+    except LegFailed as failure:
         if failure.item is None:
             raise UnknownItem from None
         current = InboxItem.from_item(failure.item)
         if current.version != next_version:
             raise StaleVersion(current) from None
         return current
+    return _with_status(item, change.values)
+
+
+def _with_status(item: InboxItem, values: Mapping[str, Any]) -> InboxItem:
+    """Returns the item after a person's change of its status, whose values were written."""
+    current = StatusChange(values["status"], values["statusAt"], values["statusBy"], values["statusReason"])
+    return replace(
+        item,
+        status=values["status"],
+        version=values["version"],
+        updated_at=values["updatedAt"],
+        status_reason=values["statusReason"],
+        resolved_by=None,
+        history=(*map(StatusChange.from_item, to_former(item.history)), current),
+    )
 
 
 def _derive_version(item_id: str, version: str, status: str, user_id: str, reason: str | None) -> str:
@@ -138,6 +212,8 @@ def update_leg(
     status: Status | None = None,
     *,
     vendor: RuntimeVendor | None = None,
+    path: str | None = None,
+    history: Sequence[StatusChange] = (),
     fields: Mapping[str, Any] | None = None,
     when: str = "attribute_exists(pk)",
     values: Mapping[str, Any] | None = None,
@@ -145,20 +221,30 @@ def update_leg(
     """Returns a user-visible change of an item, as a write or a leg of a transaction.
 
     status: the new status; None keeps the current one, and the reason for it. vendor: that of a runtime finding, which
-    lists show. fields: further attributes to set. when, values: the condition.
+    lists show. path: the file of a code finding, which the pages search. history: the item's history, which the current
+    status then becomes part of. fields: further attributes to set. when, values: the condition.
     """
+    former = {"history": to_former(history)} if history and status is not None else {}
     reasons = dict.fromkeys(_REASONS) if status is not None else {}
-    changed = {**reasons, **(fields or {}), **_list_attributes(item_id, status, vendor), "version": version}
+    changed = {
+        **reasons,
+        **former,
+        **(fields or {}),
+        **_list_attributes(item_id, status, vendor, path),
+        "version": version,
+    }
     change = set_expression(changed)
     if status is not None and "expiresAt" not in changed:
         change += " REMOVE #expiresAt"  # only resolved items expire
     return Update(keys.inbox_item(*item_id.location), change, when, {**changed, **(values or {})})
 
 
-def _list_attributes(item_id: InboxItemId, status: Status | None, vendor: RuntimeVendor | None) -> dict[str, Any]:
+def _list_attributes(
+    item_id: InboxItemId, status: Status | None, vendor: RuntimeVendor | None, path: str | None
+) -> dict[str, Any]:
     """Returns the attributes for a change now: its time, the index keys, and the new status, if any."""
     now = clock.timestamp()
-    attributes: dict[str, Any] = {"updatedAt": now, keys.INBOX.sk: _order(now, item_id, vendor)}
+    attributes: dict[str, Any] = {"updatedAt": now, keys.INBOX.sk: _order(now, item_id, vendor, path)}
     if status is not None:
         attributes |= {
             "status": status,
@@ -169,8 +255,9 @@ def _list_attributes(item_id: InboxItemId, status: Status | None, vendor: Runtim
     return attributes
 
 
-def _order(updated_at: str, item_id: InboxItemId, vendor: RuntimeVendor | None) -> str:
-    return keys.inbox_order(updated_at, item_id.local, *(vendor.to_texts() if vendor else ()))
+def _order(updated_at: str, item_id: InboxItemId, vendor: RuntimeVendor | None, path: str | None) -> str:
+    texts = vendor.to_texts() if vendor else (path,) if path else ()
+    return keys.inbox_order(updated_at, item_id.local, *texts)
 
 
 def add_vendor_to_order(item: Mapping[str, Any]) -> bool:
@@ -179,71 +266,144 @@ def add_vendor_to_order(item: Mapping[str, Any]) -> bool:
     Returns False if the position has the vendor, or if the item changed since it was read.
     """
     stored = InboxItem.from_item(item)
-    found, order = item[keys.INBOX.sk], _order(stored.updated_at, stored.item_id, stored.runtime_vendor)
+    found, order = item[keys.INBOX.sk], _order(stored.updated_at, stored.item_id, stored.runtime_vendor, stored.path)
     if found == order:
         return False
     key = keys.inbox_item(*stored.item_id.location)
     try:
-        table.update(Update(key, "SET #inboxOrder = :order", "#inboxOrder = :found", {"order": order, "found": found}))
+        table.update(
+            Update(key, "SET #inboxOrder = :order", "#inboxOrder = :found", {"order": order, "found": found}),
+            Unrecorded.BACKFILL,
+        )
     except ConditionFailed:
         return False
     return True
 
 
+# Events
+
+
+class Change(NamedTuple):
+    """A write that publishes or changes an item, and the status of the item as it was read, or None if it was new."""
+
+    item_id: InboxItemId
+    leg: Put | Update
+    former: str | None
+
+    @property
+    def event(self) -> EventName | None:
+        """The event that the write is."""
+        status = (self.leg.item if isinstance(self.leg, Put) else self.leg.values).get("status")
+        if status in {None, self.former}:
+            return None
+        if status == "open":
+            return "finding.opened"
+        return "finding.resolved" if status == "resolved" and self.former is not None else None
+
+
+def told_by(changes: Iterable[Change]) -> list[Entry]:
+    """Returns the messages about findings of one organization that the changes open or resolve, at most 25 of them."""
+    found: dict[EventName, list[InboxItemId]] = {}
+    for change in changes:
+        if change.event is not None:
+            found.setdefault(change.event, []).append(change.item_id)
+    return [events.entry(item_ids[0].organization_id, event, *item_ids) for event, item_ids in found.items()]
+
+
+def transact_and_tell(changes: Sequence[Change], legs: Mapping[str, Leg], record: Record, announce: Announce) -> None:
+    """Writes the changes, in a transaction with `legs`, which come first, and with the messages about them.
+
+    At most 25 changes. The leg of a change has the item's id as its name. Raises LegFailed.
+    """
+    entries = told_by(changes)
+    told = {entry.key.sk: entry.leg for entry in entries}
+    table.transact({**legs, **{change.item_id: change.leg for change in changes}, **told}, record)
+    for entry in entries:
+        announce(entry)
+
+
 # Publishing
 
 
-def publish_finding(discovery: Discovery) -> InboxItem:
+def publish_findings(discoveries: Iterable[Discovery], announce: Announce = events.leave_to_sweep) -> None:
+    """Publishes distinct findings of an organization as `publish_finding` does, with a message for each 25 it opens."""
+    for batch in batched(discoveries, events.MOST_SUBJECTS, strict=False):
+        _publish_batch(batch, announce)
+
+
+def _publish_batch(batch: Sequence[Discovery], announce: Announce) -> None:
+    item_keys = [keys.inbox_item(*discovery.item_id.location) for discovery in batch]
+
+    def publish() -> None:
+        told = []
+        for discovery, existing in zip(batch, table.batch_get(item_keys), strict=True):
+            write = publish_leg(discovery, existing)
+            if write is None:
+                continue
+            change = Change(discovery.item_id, write, existing["status"] if existing else None)
+            if change.event is None:
+                _write(write)
+            else:
+                told.append(change)
+        if told:
+            _transact(told, announce)
+
+    retry_on_conflict(publish, "the items")
+
+
+def _write(write: Put | Update) -> None:
+    """Writes one item. Raises WriteConflict."""
+    try:
+        if isinstance(write, Put):
+            table.put(write, Unrecorded.PUBLICATION)
+        else:
+            table.update(write, Unrecorded.PUBLICATION)
+    except ConditionFailed:
+        raise WriteConflict from None  # or the response to our own write was lost
+
+
+def _transact(told: Sequence[Change], announce: Announce) -> None:
+    try:
+        transact_and_tell(told, {}, Unrecorded.PUBLICATION, announce)
+    except LegFailed:
+        raise WriteConflict from None
+
+
+def publish_finding(discovery: Discovery, announce: Announce = events.leave_to_sweep) -> InboxItem:
     """Publishes the finding and returns its item: a new, open one (resolved if settled), or the existing one.
 
     An existing item keeps its status, except that a resolved one reopens if the finding was observed after it was
     resolved (unless settled). Observations that aren't newer than the stored one, including duplicates, change nothing.
     """
-    key = keys.inbox_item(*discovery.item_id.location)
-
-    def publish() -> InboxItem:
-        existing = table.get(key)
-        write = publish_leg(discovery, existing)
-        try:
-            if write is None:
-                return InboxItem.from_item(existing or {})
-            if isinstance(write, Update):
-                return InboxItem.from_item(table.update(write))
-            table.put(write)
-        except ConditionFailed:
-            raise WriteConflict from None  # or the response to our own write was lost
-        return InboxItem.from_item(write.item)
-
-    return retry_on_conflict(publish, "the item")
+    _publish_batch([discovery], announce)
+    return get_item(discovery.item_id)
 
 
-def refresh_status(discovery: Discovery) -> None:
+def refresh_status(discovery: Discovery, announce: Announce = events.leave_to_sweep) -> None:
     """Changes the status of the finding's existing item as `publish_finding` does, but doesn't show the finding."""
-    _change_existing(discovery.item_id, lambda existing: _status_leg(discovery, existing))
+    _change_existing(discovery.item_id, lambda existing: _status_leg(discovery, existing), announce)
 
 
-def withdraw(item_id: InboxItemId, resolution: Resolution) -> None:
+def withdraw(item_id: InboxItemId, resolution: Resolution, announce: Announce = events.leave_to_sweep) -> None:
     """Resolves an open or accepted item that announces something, unless a later scan has announced it again."""
 
     def leg_of(existing: Mapping[str, Any]) -> Update | None:
         is_due = existing["status"] in {"open", "accepted"} and existing["observedAt"] <= resolution.observed_at
         return _resolve(existing, resolution) if is_due else None
 
-    _change_existing(item_id, leg_of)
+    _change_existing(item_id, leg_of, announce)
 
 
-def _change_existing(item_id: InboxItemId, leg_of: Callable[[Mapping[str, Any]], Update | None]) -> None:
+def _change_existing(
+    item_id: InboxItemId, leg_of: Callable[[Mapping[str, Any]], Update | None], announce: Announce
+) -> None:
     """Applies the change to the item. Does nothing if the item doesn't exist, or if `leg_of` returns None."""
 
     def change() -> None:
         existing = table.get(keys.inbox_item(*item_id.location))
         leg = leg_of(existing) if existing else None
-        if leg is None:
-            return
-        try:
-            table.update(leg)
-        except ConditionFailed:
-            raise WriteConflict from None
+        if leg is not None and existing is not None:
+            _transact([Change(item_id, leg, existing["status"])], announce)
 
     retry_on_conflict(change, "the item")
 
@@ -262,7 +422,9 @@ def publish_leg(discovery: Discovery, existing: Mapping[str, Any] | None) -> Put
             "source": discovery.source,
             **attributes,
             **discovery.resolved_attributes(),
-            **_list_attributes(item_id, "resolved" if is_resolved else "open", discovery.runtime_vendor),
+            **_list_attributes(
+                item_id, "resolved" if is_resolved else "open", discovery.runtime_vendor, discovery.path
+            ),
             "version": new_version(),
         }
         return Put(item, "attribute_not_exists(pk)")
@@ -271,8 +433,10 @@ def publish_leg(discovery: Discovery, existing: Mapping[str, Any] | None) -> Put
     status = _next_status(discovery, existing)
     if status is None and all(attributes[name] == existing.get(name) for name in LISTED):
         # Nothing listed changed, so the item keeps its position, and its version, so pending decisions still succeed.
+        order = _order(existing["updatedAt"], item_id, discovery.runtime_vendor, discovery.path)
+        changed = {**attributes, keys.INBOX.sk: order}
         when, values = _unchanged(existing)
-        return Update(keys.inbox_item(*item_id.location), set_expression(attributes), when, {**attributes, **values})
+        return Update(keys.inbox_item(*item_id.location), set_expression(changed), when, {**changed, **values})
     return _change(discovery, existing, status, attributes)
 
 
@@ -293,6 +457,8 @@ def _change(
         new_version(),
         status,
         vendor=discovery.runtime_vendor,
+        path=discovery.path,
+        history=InboxItem.from_item(existing).history,
         fields={**attributes, **reasons},
         when=when,
         values=values,
@@ -329,8 +495,17 @@ def resolve_leg(existing: Mapping[str, Any], resolution: Resolution) -> Update |
 
 def _resolve(existing: Mapping[str, Any], resolution: Resolution) -> Update:
     when, values = _unchanged(existing)
-    item_id = InboxItemId.stored(existing["itemId"])
-    return update_leg(item_id, new_version(), "resolved", fields=resolved_by(resolution), when=when, values=values)
+    item = InboxItem.from_item(existing)
+    return update_leg(
+        item.item_id,
+        new_version(),
+        "resolved",
+        path=item.path,
+        history=item.history,
+        fields=resolved_by(resolution),
+        when=when,
+        values=values,
+    )
 
 
 def evidence_leg(discovery: Discovery, existing: Mapping[str, Any]) -> Update | None:

@@ -1,10 +1,10 @@
 """Inbox items as stored, and the discoveries of findings that they are written from."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 from controlplane.core import ids
+from controlplane.core.frozen import dataclass
 from controlplane.core.ids import InboxItemId, RepositoryId
 from controlplane.store import keys
 from controlplane.store.codec import present
@@ -17,6 +17,8 @@ Confidence = Literal["high", "medium", "low"]
 # Items are read for every list entry and written as a whole, so texts from sources are truncated to these lengths.
 _TITLE_LENGTH, _SUMMARY_LENGTH, _TEXT_LENGTH, _SNIPPET_LENGTH, _URL_LENGTH = 200, 1_000, 4_000, 2_000, 2_000
 _MOST_EVIDENCE, _MOST_REFERENCES = 20, 20
+# A reason has up to 1,000 characters, and each former status keeps its own.
+_MOST_FORMER = 10
 
 
 class Evidence(NamedTuple):
@@ -99,7 +101,7 @@ class RuntimeVendor(NamedTuple):
     @classmethod
     def from_listed(cls, item: Mapping[str, Any]) -> Self | None:
         """Returns the vendor of an item in a list, or None if the item's position doesn't carry it."""
-        texts = keys.inbox_order_texts(item.get(keys.INBOX.sk, ""), 3)
+        texts = keys.inbox_order_texts(item.get(keys.INBOX.sk, ""), 3) if item["source"] == "runtime" else []
         if not texts or item.get("projectId") is None:
             return None
         vendor_id, domain, name = texts
@@ -136,6 +138,31 @@ class VendorDecision(NamedTuple):
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
         return cls(item["vendorId"], item["state"], item["decidedAt"])
+
+
+class StatusChange(NamedTuple):
+    """A status of an item, since when it had it, and who or what set it: a person, a scan, or neither if it was found.
+
+    Vendor decisions that an older release applied have neither, too.
+    """
+
+    status: Status
+    at: str
+    by: str | None = None
+    reason: str | None = None
+    scan_id: str | None = None
+
+    def to_item(self) -> dict[str, Any]:
+        return {"status": self.status, "at": self.at, **present(by=self.by, reason=self.reason, scanId=self.scan_id)}
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(item["status"], item["at"], item.get("by"), item.get("reason"), item.get("scanId"))
+
+
+def to_former(history: Sequence[StatusChange]) -> list[dict[str, Any]]:
+    """Returns the former statuses to store with a change of the item's status: the latest ten, oldest first."""
+    return [change.to_item() for change in history[-_MOST_FORMER:]]
 
 
 class Resolution(NamedTuple):
@@ -227,6 +254,11 @@ class Discovery(NamedTuple):
     def item_id(self) -> InboxItemId:
         return InboxItemId.of(self.organization_id, ids.derived_local(self.source, *self.identity))
 
+    @property
+    def path(self) -> str | None:
+        """The file that a code finding is about."""
+        return _path_of(self.source, self.evidence)
+
     def to_item(self) -> dict[str, Any]:
         """Returns the item's attributes that each publication of the finding sets, truncated to the limits."""
         return {
@@ -296,15 +328,25 @@ class InboxItem:
     confidence: Confidence | None = None
     fix: Fix | None = None
     locked_findings: LockedFindings | None = None
+    # The file that a code finding is about. In listed items, None if the position doesn't carry it.
+    path: str | None = None
+    # Former statuses, oldest first, and the current one as the last. Empty in listed items.
+    history: tuple[StatusChange, ...] = ()
 
     @property
     def organization_id(self) -> str:
         return self.item_id.organization_id
 
+    @property
+    def former(self) -> StatusChange | None:
+        """The status before the current one, if it is known."""
+        return self.history[-2] if len(self.history) > 1 else None
+
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
         issue, vendor, repository_id = item.get("githubIssue"), item.get("runtimeVendor"), item.get("repositoryId")
         resolution, locked = item.get("resolvedBy"), item.get("lockedFindings")
+        evidence = tuple(Evidence.from_item(piece) for piece in item.get("evidence") or ())
         return cls(
             item_id=InboxItemId.stored(item["itemId"]),
             title=item["title"],
@@ -323,14 +365,39 @@ class InboxItem:
             description=item.get("description"),
             remediation=item.get("remediation"),
             references=tuple(item.get("references") or ()),
-            evidence=tuple(Evidence.from_item(evidence) for evidence in item.get("evidence") or ()),
+            evidence=evidence,
             status_reason=item.get("statusReason"),
             resolved_by=resolution["scanId"] if resolution else None,
             decisions=tuple(VendorDecision.from_item(decision) for decision in item.get("decisions") or ()),
             confidence=item.get("confidence"),
             fix=Fix.from_item(item["fix"]) if item.get("fix") else None,
             locked_findings=LockedFindings.from_item(locked) if locked else None,
+            path=_path_of(item["source"], evidence) or _listed_path(item),
+            history=_history(item),
         )
+
+
+def _path_of(source: Source, evidence: Iterable[Evidence]) -> str | None:
+    return next((piece.path for piece in evidence if piece.path), None) if source == "code-audit" else None
+
+
+def _listed_path(item: Mapping[str, Any]) -> str | None:
+    texts = keys.inbox_order_texts(item.get(keys.INBOX.sk, ""), 1) if item["source"] == "code-audit" else []
+    return texts[0] if texts else None
+
+
+def _history(item: Mapping[str, Any]) -> tuple[StatusChange, ...]:
+    if "statusAt" not in item:  # listed
+        return ()
+    resolution = item.get("resolvedBy")
+    current = StatusChange(
+        status=item["status"],
+        at=item["statusAt"],
+        by=item.get("statusBy"),
+        reason=item.get("statusReason"),
+        scan_id=resolution["scanId"] if resolution else None,
+    )
+    return (*(StatusChange.from_item(former) for former in item.get("history") or ()), current)
 
 
 def _truncate(text: str | None, length: int) -> str | None:

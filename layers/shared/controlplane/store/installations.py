@@ -11,7 +11,7 @@ from controlplane.core.errors import Conflict, Forbidden
 from controlplane.store import keys, repositories
 from controlplane.store.organizations import UnknownOrganization, role_check
 from controlplane.store.repositories import HostedRepository, RepositoryItem
-from controlplane.store.table import ConditionFailed, Delete, Leg, LegFailed, Put, table
+from controlplane.store.table import ConditionFailed, Delete, Leg, LegFailed, Put, Unrecorded, table
 
 
 class InstallationTaken(Conflict):
@@ -63,14 +63,14 @@ def release(organization_id: str, installation_id: int, version: str) -> None:
     # The organization's own entry is deleted last: a retry finds the installation by it.
     for key in (keys.installation(installation_id), keys.organization_installation(organization_id, installation_id)):
         with suppress(ConditionFailed):
-            table.delete(Delete(key, unchanged, values))
+            table.delete(Delete(key, unchanged, values), Unrecorded.CLEANUP)
 
 
 def use_state(digest: str, expires_at: int) -> bool:
     """Marks the state of a GitHub callback as used. Returns False if it was used before."""
     item = {**keys.used_github_state(digest)._asdict(), "expiresAt": expires_at}
     try:
-        table.put(Put(item, "attribute_not_exists(pk)"))
+        table.put(Put(item, "attribute_not_exists(pk)"), Unrecorded.CREDENTIAL)
     except ConditionFailed:
         return False
     return True

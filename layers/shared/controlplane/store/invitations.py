@@ -1,16 +1,17 @@
 """The organization's side of invitations: at most one pending per email address, in any letter case.
 
 An invitation has two items: the one that the organization lists, in order of creation, and the one by address, which
-is the lock. Both expire after seven days. Conditions compare the time; TTL, which can be days late, only cleans up. An
-invitation is void if the inviter lost the role that is required to send it. The invited person's side is in
-`invitees`.
+is the lock. Both expire seven days after the invitation was created or sent again (`resends`). Conditions compare the
+time; TTL, which can be days late, only cleans up. An invitation is void if the inviter lost the role that is required
+to send it. The invited person's side is in `invitees`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from controlplane.core import clock, ids
+from controlplane.core.actions import Action
 from controlplane.core.emails import normalize_email
 from controlplane.core.errors import Conflict, Forbidden, NotFound
 from controlplane.core.ids import InvitationId
@@ -23,7 +24,9 @@ from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, QueryPage, table
 
 LIFE_SECONDS = 7 * 24 * 3600
-# The counter outlives every invitation that it counted.
+# Sending an invitation again extends it up to this age, so that a list need not look for older ones.
+LONGEST_LIFE_SECONDS = 28 * 24 * 3600
+# A counter that has expired starts again at the number of existing invitations.
 _COUNT_LIFE_SECONDS = LIFE_SECONDS + 24 * 3600
 
 
@@ -84,6 +87,14 @@ class InvitationPage(NamedTuple):
     next_sk: str | None
 
 
+class Resolved(NamedTuple):
+    """An invitation with its organization, and whether it is valid: not void."""
+
+    invitation: InvitationItem
+    organization: OrganizationItem
+    is_valid: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _State:
     """The stored state that a new invitation depends on.
@@ -106,37 +117,53 @@ def least_inviter(role: Role) -> Role:
     return "owner" if role == "owner" else "admin"
 
 
-def list_invitations(organization_id: str, limit: int, after: str | None) -> InvitationPage:
+def list_invitations(
+    organization_id: str, limit: int, after: str | None, *, consistent: bool = False
+) -> InvitationPage:
     """Returns one page of pending invitations, newest first, without void ones."""
     valid: list[InvitationItem] = []
     while True:
-        page = _query_unexpired(organization_id, limit - len(valid), after)
-        valid += keep_valid(map(InvitationItem.from_item, page.items))
+        page = _query_unexpired(organization_id, limit - len(valid), after, consistent=consistent)
+        valid += keep_valid(_pending(page.items))
         if page.next_sk is None or len(valid) == limit:
             return InvitationPage(valid, page.next_sk)
         after = page.next_sk
 
 
+def find_invitation(invitation_id: InvitationId) -> InvitationItem | None:
+    """Returns the invitation, also if it is void or has expired, or None."""
+    item = table.get(keys.invitation(*invitation_id.location))
+    return InvitationItem.from_item(item) if item else None
+
+
 def keep_valid(invitations: Iterable[InvitationItem]) -> list[InvitationItem]:
-    """Returns the invitations that are not void. One consistent read per 100 inviters."""
+    """Returns the invitations that are not void. One consistent read of the inviters."""
     invitations = list(invitations)
     inviters = list(dict.fromkeys(invitation.inviter_key for invitation in invitations))
-    roles = {key: found["role"] for key, found in zip(inviters, table.batch_get(inviters), strict=True) if found}
-    return [
-        invitation
-        for invitation in invitations
-        if (role := roles.get(invitation.inviter_key)) is not None
-        and ROLES.index(role) >= ROLES.index(least_inviter(invitation.role))
-    ]
+    found = dict(zip(inviters, table.batch_get(inviters), strict=True))
+    return [invitation for invitation in invitations if _may_invite(found[invitation.inviter_key], invitation)]
+
+
+def _may_invite(inviter: Mapping[str, Any] | None, invitation: InvitationItem) -> bool:
+    """Returns whether the inviter's membership, if it still exists, has the role that the invitation depends on."""
+    return inviter is not None and ROLES.index(inviter["role"]) >= ROLES.index(least_inviter(invitation.role))
 
 
 def create_invitation(
-    organization_id: str, email: str, role: Role, *, inviter_id: str, limits: Limits, extra_legs: Mapping[str, Leg]
+    organization_id: str,
+    email: str,
+    role: Role,
+    *,
+    inviter_id: str,
+    limits: Limits,
+    extra_legs: Mapping[str, Leg],
+    announce: Callable[[InvitationItem], Mapping[str, Leg]] = lambda _: {},
 ) -> InvitationItem:
     """Creates an invitation if the inviter has the required role and the limits allow it.
 
-    The legs in `extra_legs` go first in the transaction. Raises AlreadyInvited, AlreadyMember, RoleLost,
-    TooManyInvitations, AddressNotInvitable, and LegFailed if a leg of `extra_legs` fails.
+    The legs in `extra_legs` go first in the transaction, and those that `announce` returns go last. Raises
+    AlreadyInvited, AlreadyMember, RoleLost, TooManyInvitations, AddressNotInvitable, and LegFailed if a leg of
+    `extra_legs` fails.
     """
     address = normalize_email(email)
     sent, received = keys.invitations_made(organization_id), keys.invitations_received(address)
@@ -154,9 +181,10 @@ def create_invitation(
             "organization": caps.count_creation(sent, "made", state.sent),
             "address": caps.count_creation(received, "made", state.received, ", #expiresAt = :until", until=until),
             "invitation": Put(invitation.to_item(), "attribute_not_exists(pk)"),
+            **announce(invitation),
         }
         try:
-            table.transact(legs)
+            table.transact(legs, invitation.recorded(Action.INVITATION_CREATE))
         except LegFailed as failure:
             lock = failure.items.get("invitee")
             if lock is None or lock["invitationId"] != invitation.invitation_id:
@@ -181,31 +209,40 @@ def delete_invitation(invitation: InvitationItem, caller_id: str, least: Role) -
         "invitee": Delete(invitation.lock_key, "#invitationId = :id", own),
     }
     try:
-        table.transact(legs)
+        table.transact(legs, invitation.recorded(Action.INVITATION_CANCEL))
     except LegFailed as failure:
         raise (RoleLost if failure.leg == "caller" else UnknownInvitation) from None
 
 
-def resolve_locks(
-    user_id: str | None, locks: Sequence[InvitationLock]
-) -> list[tuple[InvitationItem, OrganizationItem]]:
-    """Returns the invitations for the locks of one address, each with its organization. Includes void ones.
+def resolve_locks(user_id: str | None, locks: Sequence[InvitationLock]) -> list[Resolved]:
+    """Returns the invitations for the locks of one address. Includes void ones.
 
     Omits expired invitations and those of organizations that the user has blocked. Consistent.
     """
+    pending = [lock for lock in locks if lock.is_pending]
     wanted: list[keys.Key] = []
-    for lock in locks:
-        if lock.is_pending:
-            organization_id = lock.invitation_id.organization_id
-            # Without an account there are no blocks: no block is stored under an empty id.
-            block = keys.block(user_id or "", organization_id)
-            wanted += [lock.invitation_key, keys.organization(organization_id), block]
-    found = table.batch_get(wanted)
-    return [
-        (InvitationItem.from_item(item), OrganizationItem.from_item(organization))
-        for item, organization, block in zip(found[::3], found[1::3], found[2::3], strict=True)
-        if item is not None and organization is not None and block is None
-    ]
+    for lock in pending:
+        organization_id = lock.invitation_id.organization_id
+        # Without an account there are no blocks: no item is stored under an empty id.
+        wanted += [
+            lock.invitation_key,
+            keys.organization(organization_id),
+            keys.block(user_id or "", organization_id),
+            keys.membership(lock.inviter_id or "", organization_id),
+        ]
+    found, kept, older = table.batch_get(wanted), list[Resolved](), list[InvitationItem]()
+    for lock, item, organization, block, inviter in zip(
+        pending, found[::4], found[1::4], found[2::4], found[3::4], strict=True
+    ):
+        if item is not None and organization is not None and block is None:
+            invitation = InvitationItem.from_item(item)
+            if lock.inviter_id is None:
+                older.append(invitation)
+            kept.append(
+                Resolved(invitation, OrganizationItem.from_item(organization), _may_invite(inviter, invitation))
+            )
+    valid = {invitation.invitation_id for invitation in keep_valid(older)}
+    return [it._replace(is_valid=it.is_valid or it.invitation.invitation_id in valid) for it in kept]
 
 
 def _read_state(organization_id: str, address: str, inviter_id: str, limits: Limits) -> _State:
@@ -244,8 +281,8 @@ def _read_state(organization_id: str, address: str, inviter_id: str, limits: Lim
 
 def _count_sent(organization_id: str, limit: int) -> int:
     """Returns the number of pending invitations of the organization. Void ones are excluded only at the limit."""
-    items = _query_unexpired(organization_id, None, None, consistent=True).items
-    return len(items) if len(items) < limit else len(keep_valid(map(InvitationItem.from_item, items)))
+    pending = _pending(_query_unexpired(organization_id, None, None, consistent=True).items)
+    return len(pending) if len(pending) < limit else len(keep_valid(pending))
 
 
 def _count_received(address: str, account_id: str | None, limit: int) -> int:
@@ -257,7 +294,7 @@ def _count_received(address: str, account_id: str | None, limit: int) -> int:
     pending = [lock for lock in map(InvitationLock.from_item, items) if lock.is_pending]
     if len(pending) < limit:
         return len(pending)
-    return len(keep_valid(invitation for invitation, _ in resolve_locks(account_id, pending)))
+    return sum(found.is_valid for found in resolve_locks(account_id, pending))
 
 
 def _is_valid(lock: InvitationLock) -> bool:
@@ -271,11 +308,11 @@ def _is_valid(lock: InvitationLock) -> bool:
 def _query_unexpired(
     organization_id: str, limit: int | None, after: str | None, *, consistent: bool = False
 ) -> QueryPage:
-    """Returns a page of the organization's unexpired invitations, newest first.
+    """Returns a page of the organization's invitations that may not have expired, newest first.
 
-    All have the same lifetime, so creation order is expiry order, and the range ends at the first expired one.
+    The range ends at the first that was created too long ago, even if it was sent again since.
     """
-    oldest = ids.local_at(int(clock.now() - LIFE_SECONDS) + 1)
+    oldest = ids.local_at(int(clock.now() - LONGEST_LIFE_SECONDS) + 1)
     return table.query(
         keys.organization_pk(organization_id),
         prefix=keys.INVITATION_PREFIX,
@@ -285,6 +322,10 @@ def _query_unexpired(
         after=after,
         consistent=consistent,
     )
+
+
+def _pending(items: Iterable[Mapping[str, Any]]) -> list[InvitationItem]:
+    return [invitation for invitation in map(InvitationItem.from_item, items) if invitation.is_pending]
 
 
 def _new_invitation(organization_id: str, email: str, role: Role, inviter: MemberItem) -> InvitationItem:
@@ -307,7 +348,9 @@ def _check_not_member(organization_id: str, account_id: str | None) -> dict[str,
 
 def _put_lock(address: str, invitation: InvitationItem, replaced: InvitationLock | None) -> Put:
     lock: dict[str, Any] = InvitationLock(
-        invitation_id=invitation.invitation_id, expires_at=invitation.expires_at
+        invitation_id=invitation.invitation_id,
+        expires_at=invitation.expires_at,
+        inviter_id=invitation.invited_by.id,
     ).to_item(address)
     if replaced is None:
         return Put(lock, "attribute_not_exists(pk)")

@@ -9,16 +9,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from controlplane.core import clock
+from controlplane.core.actions import Action
 from controlplane.core.emails import normalize_email
 from controlplane.core.errors import Conflict, NotFound
-from controlplane.core.ids import InvitationId
-from controlplane.store import invitations, keys, organizations, users
+from controlplane.core.ids import InvitationId, MemberId
+from controlplane.store import events, invitations, keys, organizations, users
 from controlplane.store.invitation_items import InvitationItem, InvitationLock
 from controlplane.store.invitations import least_inviter
 from controlplane.store.organization_items import OrganizationItem
 from controlplane.store.organizations import Account, Joining, Membership, Role
 from controlplane.store.retry import WriteConflict, retry_on_conflict
-from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, Update, table
+from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, Unrecorded, Update, table
 from controlplane.store.users import UserItem
 
 _PAGE = 50
@@ -126,6 +127,48 @@ def list_received(profile: UserItem, most: int) -> Received:
     return Received(_soonest_first(pending[:most]), _soonest_first(void[:most]), has_more)
 
 
+def find_received(invitation_id: InvitationId, profile: UserItem) -> ReceivedInvitation | None:
+    """Returns the invitation if it is to the profile's address, pending, and not void or blocked. Consistent."""
+    organization_id = invitation_id.organization_id
+    item, organization, block = table.batch_get(
+        [
+            keys.invitation(*invitation_id.location),
+            keys.organization(organization_id),
+            keys.block(profile.user_id, organization_id),
+        ]
+    )
+    if item is None or organization is None or block is not None:
+        return None
+    invitation = InvitationItem.from_item(item)
+    is_addressed = normalize_email(invitation.email) == profile.email
+    if not is_addressed or not invitation.is_pending or not invitations.keep_valid([invitation]):
+        return None
+    return _received(invitation, OrganizationItem.from_item(organization), is_void=False)
+
+
+class Invited(NamedTuple):
+    """A pending invitation with its organization, and whether the address's person has blocked it."""
+
+    invitation: InvitationItem
+    organization: OrganizationItem
+    is_blocked: bool
+
+
+def find_invited(invitation_id: InvitationId) -> Invited | None:
+    """Returns the invitation if it is pending and not void."""
+    item, organization = table.batch_get(
+        [keys.invitation(*invitation_id.location), keys.organization(invitation_id.organization_id)]
+    )
+    if item is None or organization is None:
+        return None
+    invitation = InvitationItem.from_item(item)
+    if not invitation.is_pending or not invitations.keep_valid([invitation]):
+        return None
+    account = table.get(keys.user_email(normalize_email(invitation.email)))
+    block = table.get(keys.block(account["userId"], invitation_id.organization_id)) if account else None
+    return Invited(invitation, OrganizationItem.from_item(organization), block is not None)
+
+
 def list_for_address(email: str) -> list[ReceivedInvitation]:
     """Returns all unexpired invitations to an address, including void ones and those of blocked organizations."""
     locks = table.query(keys.invitee_pk(normalize_email(email)), prefix=keys.INVITEE_PREFIX, consistent=True)
@@ -156,7 +199,10 @@ def accept_invitation(invitation_id: InvitationId, user_id: str, limit: int | No
         )
         joining = organizations.join(joined, account, limit)
         try:
-            table.transact(_acceptance(joined, invitation, joining))
+            table.transact(
+                _acceptance(joined, user_id, invitation, joining),
+                organizations.joining_record(joined, user_id, Action.MEMBER_JOIN),
+            )
         except LegFailed as failure:
             raise _acceptance_error(failure, invitation, joining) from None
         return joined
@@ -186,7 +232,7 @@ def block_organization(invitation_id: InvitationId, profile: UserItem) -> str:
 
 def unblock_organization(user_id: str, organization_id: str) -> str:
     """Unblocks the organization's invitations. Returns its name. Raises NotBlocked."""
-    block = table.delete(Delete(keys.block(user_id, organization_id)))
+    block = table.delete(Delete(keys.block(user_id, organization_id)), Unrecorded.ACCOUNT)
     if block is None:
         raise NotBlocked
     return BlockItem.from_item(block).name
@@ -205,12 +251,14 @@ def forget_address(email: str) -> None:
         deleted.append(keys.Key(item["pk"], item["sk"]))
         if item["sk"].startswith(keys.INVITEE_PREFIX):
             deleted.append(InvitationLock.from_item(item).invitation_key)
-    table.delete_all(deleted)
+    table.delete_all(deleted, Unrecorded.ERASURE)
 
 
 def forget_blocks(user_id: str) -> None:
     """Removes the list of organizations that a deleted user has blocked."""
-    table.delete_all(keys.block(user_id, block.organization_id) for block in list_all_blocked(user_id))
+    table.delete_all(
+        (keys.block(user_id, block.organization_id) for block in list_all_blocked(user_id)), Unrecorded.ERASURE
+    )
 
 
 def list_all_blocked(user_id: str) -> list[BlockItem]:
@@ -224,19 +272,19 @@ def _soonest_first(received: list[ReceivedInvitation]) -> list[ReceivedInvitatio
 
 def _resolve(user_id: str | None, locks: Iterable[Mapping[str, Any]]) -> list[ReceivedInvitation]:
     found = invitations.resolve_locks(user_id, [InvitationLock.from_item(lock) for lock in locks])
-    valid = {kept.invitation_id for kept in invitations.keep_valid(invitation for invitation, _ in found)}
-    return [
-        ReceivedInvitation(
-            invitation_id=invitation.invitation_id,
-            organization_id=organization.organization_id,
-            organization_name=organization.name,
-            role=invitation.role,
-            invited_by=invitation.invited_by.name,
-            expires_at=invitation.expires_at,
-            is_void=invitation.invitation_id not in valid,
-        )
-        for invitation, organization in found
-    ]
+    return [_received(invitation, organization, is_void=not is_valid) for invitation, organization, is_valid in found]
+
+
+def _received(invitation: InvitationItem, organization: OrganizationItem, *, is_void: bool) -> ReceivedInvitation:
+    return ReceivedInvitation(
+        invitation_id=invitation.invitation_id,
+        organization_id=organization.organization_id,
+        organization_name=organization.name,
+        role=invitation.role,
+        invited_by=invitation.invited_by.name,
+        expires_at=invitation.expires_at,
+        is_void=is_void,
+    )
 
 
 def _get_pending(invitation_id: InvitationId, profile: UserItem) -> tuple[InvitationItem, OrganizationItem]:
@@ -252,15 +300,17 @@ def _get_pending(invitation_id: InvitationId, profile: UserItem) -> tuple[Invita
     return invitation, OrganizationItem.from_item(organization)
 
 
-def _acceptance(joined: Membership, invitation: InvitationItem, joining: Joining) -> dict[str, Leg]:
-    key, exists = keys.organization(joined.organization_id), "attribute_exists(pk)"
+def _acceptance(joined: Membership, user_id: str, invitation: InvitationItem, joining: Joining) -> dict[str, Leg]:
+    organization_id = joined.organization_id
+    key, exists = keys.organization(organization_id), "attribute_exists(pk)"
     count_owner = Update(key, "SET #owners = #owners + :one", exists, {"one": 1})
     inviter_id, least = invitation.invited_by.id, least_inviter(joined.role)
     return {
         **_removal(invitation),
-        "inviter": organizations.role_check(inviter_id, joined.organization_id, least),
+        "inviter": organizations.role_check(inviter_id, organization_id, least),
         "organization": count_owner if joined.role == "owner" else Check(key, exists),
         **joining.legs,
+        "event": events.entry(organization_id, "member.joined", MemberId.of_user(organization_id, user_id)).leg,
     }
 
 
@@ -300,7 +350,8 @@ def _removal(invitation: InvitationItem) -> dict[str, Leg]:
 def _remove(invitation: InvitationItem, extra_legs: Mapping[str, Leg] | None = None) -> bool:
     """Removes the invitation in one transaction with `extra_legs`. Returns False if the transaction fails."""
     try:
-        table.transact({**_removal(invitation), **(extra_legs or {})})
+        legs = {**_removal(invitation), **(extra_legs or {})}
+        table.transact(legs, invitation.recorded(Action.INVITATION_DECLINE))
     except LegFailed:
         return False
     return True

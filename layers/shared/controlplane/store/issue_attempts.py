@@ -1,4 +1,4 @@
-"""The life cycle of an attempt to open a GitHub issue for a code finding.
+"""The life cycle of an attempt to open a GitHub issue for a code finding, or to link an existing one.
 
 An item has at most one attempt, stored until its outcome is known. The steps, in order:
 
@@ -10,6 +10,9 @@ An item has at most one attempt, stored until its outcome is known. The steps, i
    returns it to `wanted`: no issue was created, but a later request may succeed.
 4. `find_progress`: the user's request, which waits for the outcome, reads it.
 
+An attempt to link an existing issue is `linking` until the worker has looked it up. It sends nothing that would have to
+be sent once, so it never is `sending`. Releases that don't know it leave it alone.
+
 Code hosts accept no idempotency key, and their issue lists lag. So while an attempt is `sending`, the request is never
 repeated: the issues created since are searched, for as long as one could still appear. Every transition is conditional
 on the previous state, so two workers never both send the request. If a worker dies or a message is lost, a sweep sends
@@ -18,19 +21,33 @@ the message of the overdue attempt again.
 
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
 from controlplane.core import clock
+from controlplane.core.actions import Action
 from controlplane.core.errors import Forbidden
 from controlplane.core.ids import InboxItemId, RepositoryId
 from controlplane.store import inbox, keys, opened_issues
 from controlplane.store.codec import present
 from controlplane.store.inbox_items import GithubIssue, InboxItem
 from controlplane.store.organizations import role_check
-from controlplane.store.table import Check, ConditionFailed, Delete, Leg, LegFailed, Put, StoreError, Update, table
+from controlplane.store.table import (
+    Check,
+    ConditionFailed,
+    Delete,
+    Leg,
+    LegFailed,
+    Put,
+    Recorded,
+    StoreError,
+    Unrecorded,
+    Update,
+    table,
+)
 
-State = Literal["wanted", "sending"]
+State = Literal["wanted", "sending", "linking"]
 
 # How long an issue can take to appear in the code host's list. Lags of minutes were observed. After this time, the
 # issue doesn't exist.
@@ -58,7 +75,7 @@ class AttemptItem:
 
     marker: 128 random bits, published only in the issue's text.
     claim: identifies the worker that is sending. sent_at: Unix time when sending began, None while wanted.
-    due_at: Unix time from which a sweep picks it up.
+    due_at: Unix time from which a sweep picks it up. existing: the number of the issue to link; None opens one.
     """
 
     item_id: InboxItemId
@@ -69,6 +86,7 @@ class AttemptItem:
     claim: str | None = None
     sent_at: int | None = None
     due_at: int
+    existing: int | None = None
 
     @property
     def is_overdue(self) -> bool:
@@ -82,7 +100,7 @@ class AttemptItem:
             "requestedBy": self.requested_by,
             "requestedAt": self.requested_at,
             "dueAt": self.due_at,
-            **present(claim=self.claim, sentAt=self.sent_at),
+            **present(claim=self.claim, sentAt=self.sent_at, existing=self.existing),
         }
 
     @classmethod
@@ -96,25 +114,31 @@ class AttemptItem:
             claim=item.get("claim"),
             sent_at=item.get("sentAt"),
             due_at=item["dueAt"],
+            existing=item.get("existing"),
         )
+
+
+def _recorded(action: Action, item_id: InboxItemId, after: Mapping[str, Any]) -> Recorded:
+    return Recorded(action, item_id.organization_id, item_id, after=after)
 
 
 # 1. A user requests an issue
 
 
-def begin_attempt(item_id: InboxItemId, user_id: str) -> tuple[AttemptItem, bool]:
+def begin_attempt(item_id: InboxItemId, user_id: str, existing: int | None = None) -> tuple[AttemptItem, bool]:
     """Returns the item's pending attempt, and True if it is new, in which case the caller must send its message.
 
-    Creates one only if the user has the role and the item has no issue. Raises IssueExists, RoleLost,
-    inbox.UnknownItem.
+    Creates one only if the user has the role and the item has no issue. existing: see AttemptItem.
+    Raises IssueExists, RoleLost, inbox.UnknownItem.
     """
     attempt = AttemptItem(
         item_id=item_id,
         marker=secrets.token_hex(16),
-        state="wanted",
+        state="wanted" if existing is None else "linking",
         requested_by=user_id,
         requested_at=clock.timestamp(),
         due_at=int(clock.now()) + _TAKEN_UP_WITHIN_SECONDS,
+        existing=existing,
     )
     legs: dict[str, Leg] = {
         "caller": role_check(user_id, item_id.organization_id, "admin"),
@@ -124,7 +148,7 @@ def begin_attempt(item_id: InboxItemId, user_id: str) -> tuple[AttemptItem, bool
         "attempt": Put(attempt.to_item(), "attribute_not_exists(pk)"),
     }
     try:
-        table.transact(legs)
+        table.transact(legs, _recorded(Action.ISSUE_REQUEST, item_id, present(existing=existing)))
     except LegFailed as failure:
         if failure.leg == "caller":
             raise RoleLost from None
@@ -156,7 +180,7 @@ def start_sending(attempt: AttemptItem) -> AttemptItem:
         values,
     )
     try:
-        return AttemptItem.from_item(table.update(change))
+        return AttemptItem.from_item(table.update(change, Unrecorded.LEASE))
     except ConditionFailed as failure:
         if failure.item is None or failure.item.get("claim") != claim:  # else our own write: its response was lost
             raise AttemptChanged from None
@@ -184,12 +208,26 @@ def retry_later(attempt: AttemptItem, seconds: int) -> AttemptItem:
         values,
     )
     try:
-        return AttemptItem.from_item(table.update(change))
+        return AttemptItem.from_item(table.update(change, Unrecorded.PROGRESS))
     except ConditionFailed as failure:
         current = AttemptItem.from_item(failure.item) if failure.item else None
         if current is None or current.state != "wanted" or current.claim != attempt.claim:
             raise AttemptChanged from None
         return current  # our own write: its response was lost
+
+
+def put_off(attempt: AttemptItem, seconds: int) -> None:
+    """Keeps the sweep from resending the attempt's message until a minute after `seconds` have passed.
+
+    Does nothing if the attempt has changed.
+    """
+    due = int(clock.now()) + seconds + _TAKEN_UP_WITHIN_SECONDS
+    values = {"marker": attempt.marker, "state": attempt.state, "due": due}
+    key = keys.issue_attempt(attempt.item_id)
+    with suppress(ConditionFailed):
+        table.update(
+            Update(key, "SET #dueAt = :due", "#marker = :marker AND #state = :state", values), Unrecorded.PROGRESS
+        )
 
 
 def refuse(attempt: AttemptItem, reason: str) -> None:
@@ -210,7 +248,7 @@ def refuse(attempt: AttemptItem, reason: str) -> None:
         ),
     }
     try:
-        table.transact(legs)
+        table.transact(legs, _recorded(Action.ISSUE_REFUSE, attempt.item_id, {"reason": reason}))
     except LegFailed:
         raise AttemptChanged from None
 
@@ -221,12 +259,17 @@ def withdraw(attempt: AttemptItem) -> None:
 
 
 def complete(
-    item_id: InboxItemId, marker: str | None, issue: GithubIssue, repository_id: RepositoryId | None = None
+    item_id: InboxItemId,
+    marker: str | None,
+    issue: GithubIssue,
+    repository_id: RepositoryId | None = None,
+    path: str | None = None,
 ) -> None:
     """Records the issue on the item and ends the attempt in any state, because the issue exists.
 
     marker: the marker of the attempt that created it; None if a person reports the issue, which ends any attempt.
-    repository_id: the issue's repository, so that the item follows if the issue is closed.
+    repository_id: the issue's repository, so that the item says when the issue is closed.
+    path: the item's, which its position in the lists carries.
     Raises IssueExists if the item already has an issue, which it keeps, and AttemptChanged if another attempt is
     pending or the item doesn't exist.
     """
@@ -236,11 +279,15 @@ def complete(
     recorded = inbox.update_leg(
         item_id,
         inbox.new_version(),
+        path=path,
         fields={"githubIssue": issue.to_item()},
         when="attribute_exists(pk) AND attribute_not_exists(#githubIssue)",
     )
     try:
-        table.transact({"item": recorded, "attempt": ends, **opened_issues.legs(repository_id, issue.number, item_id)})
+        table.transact(
+            {"item": recorded, "attempt": ends, **opened_issues.legs(repository_id, issue.number, item_id)},
+            _recorded(Action.ISSUE_RECORD, item_id, {"number": issue.number, "url": issue.url}),
+        )
     except LegFailed as failure:
         if failure.leg == "item" and failure.item is not None:
             raise IssueExists from None

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 
 from controlplane.core import clock
 from controlplane.store.keys import Key
-from controlplane.store.table import ConditionFailed, StoreError, Update, table
+from controlplane.store.table import ConditionFailed, StoreError, Unrecorded, Update, table
 
 MAX_ATTEMPTS = 4
 # The condition of every write by a worker; the value `claim` is the lease's.
@@ -116,7 +116,7 @@ def acquire(
         },
     )
     try:
-        item = table.update(update)
+        item = table.update(update, Unrecorded.LEASE)
     except ConditionFailed as failure:
         stored = failure.item
         if stored is None or stored["status"] not in statuses.values():
@@ -130,15 +130,20 @@ def acquire(
     return Lease(key, claim, item["attempts"]), item
 
 
-def release(lease: Lease, *, redelivered: bool = True) -> None:
+def release(lease: Lease, *, redelivered: bool = True, counted: bool = True) -> None:
     """Releases the item before the lease expires. Does nothing if the lease is lost.
 
     redelivered: whether the queue redelivers the worker's message, so that the item is acquired again. If not, the
     sweep has to send another message, so the lease expires now, as if the worker had crashed.
+    counted: whether this was one of the attempts. If not, the worker must have written nothing under its number.
     """
-    values = {"claim": lease.claim, "until": _RELEASED if redelivered else int(clock.now())}
+    attempts = lease.attempt if counted else lease.attempt - 1
+    until = _RELEASED if redelivered else int(clock.now())
+    values = {"claim": lease.claim, "until": until, "attempts": attempts}
     try:
-        table.update(Update(lease.key, "SET #leaseUntil = :until", HELD, values))
+        table.update(
+            Update(lease.key, "SET #leaseUntil = :until, #attempts = :attempts", HELD, values), Unrecorded.LEASE
+        )
     except ConditionFailed:
         return
 

@@ -14,6 +14,7 @@ from controlplane.core.ids import ProjectId, RepositoryId
 from controlplane.core.retention import expiry
 from controlplane.core.settings import settings
 from controlplane.store import default_organizations, feedback, installations, keys, project_slugs, repositories
+from controlplane.store.deletions import DeletionItem
 from controlplane.store.invitation_items import InvitationItem
 from controlplane.store.keys import Key
 from controlplane.store.organizations import MemberItem
@@ -21,7 +22,7 @@ from controlplane.store.repositories import NotLinked, UnknownRepository
 from controlplane.store.scans import reports
 from controlplane.store.scans.failures import fail_deleted
 from controlplane.store.scans.items import RequestItem, ScanItem
-from controlplane.store.table import ConditionFailed, Delete, Leg, LegFailed, QueryPage, table
+from controlplane.store.table import ConditionFailed, Delete, Leg, LegFailed, QueryPage, Unrecorded, table
 
 _PAGE = 100
 # Two legs each, in transactions of at most 100.
@@ -33,22 +34,25 @@ class Subject(NamedTuple):
 
     attribute: the attribute by which its items reference it; None if it owns all items of the organization.
     final: True if nothing that started before the deletion is still running.
+    since: when it was created if it is an organization, or deleted.
     """
 
     subject_id: str
     organization_id: str
     attribute: str | None
     final: bool
+    since: str
 
     @classmethod
-    def of(cls, subject_id: str, *, final: bool) -> Self:
-        """Returns the subject of the id. Raises LookupError if the id isn't of a deletable kind."""
+    def of(cls, deletion: DeletionItem, *, final: bool) -> Self:
+        """Returns the subject of the deletion. Raises LookupError if its id isn't of a deletable kind."""
+        subject_id, since = deletion.subject_id, deletion.created_at or deletion.deleted_at
         if ids.is_root(ids.ORGANIZATION, subject_id):
-            return cls(subject_id, subject_id, None, final)
+            return cls(subject_id, subject_id, None, final, since)
         for kind, attribute in ((ProjectId, "projectId"), (RepositoryId, "repositoryId")):
             parsed = kind.parse(subject_id)
             if parsed is not None:
-                return cls(parsed, parsed.organization_id, attribute, final)
+                return cls(parsed, parsed.organization_id, attribute, final, since)
         raise LookupError("a deletion names nothing that can be deleted")
 
     def page(self, prefix: str, after: str | None) -> QueryPage:
@@ -69,7 +73,7 @@ def _key(item: Mapping[str, Any]) -> Key:
 
 
 def _delete(items: Iterable[Mapping[str, Any]]) -> None:
-    table.delete_all(_key(item) for item in items)
+    table.delete_all((_key(item) for item in items), Unrecorded.CLEANUP)
 
 
 def _delete_partition(pk: str) -> None:
@@ -90,7 +94,7 @@ def remove_requests(subject: Subject, after: str | None) -> str | None:
     for request in own:
         if request.is_open:
             fail_deleted(request)
-    table.delete_all(request.key for request in own)
+    table.delete_all((request.key for request in own), Unrecorded.CLEANUP)
     return page.next_sk
 
 
@@ -109,7 +113,7 @@ def remove_scans(subject: Subject, after: str | None) -> str | None:
         _delete_partition(keys.scan_pk(scan.scan_id))
         if subject.final or scan.status == "completed" or scan.lease.until <= clock.now():
             removed += [*reports.entry_keys(scan), scan.key]
-    table.delete_all(removed)
+    table.delete_all(removed, Unrecorded.CLEANUP)
     return page.next_sk
 
 
@@ -134,7 +138,7 @@ def _delete_items(subject: Subject, items: list[dict[str, Any]]) -> None:
             legs[item["itemId"]] = Delete(_key(item), when, values)
             legs[f"attempt at {item['itemId']}"] = Delete(keys.issue_attempt(item["itemId"]))
         try:
-            table.transact(legs)
+            table.transact(legs, Unrecorded.CLEANUP)
         except LegFailed as failure:
             items = [item for item in items if item["itemId"] not in failure.items]
         else:
@@ -168,7 +172,9 @@ def remove_slugs(subject: Subject, after: str | None) -> str | None:
     for item in subject.own(page):
         slug = item["sk"].removeprefix(keys.PROJECT_SLUG_PREFIX)
         with suppress(ConditionFailed):
-            table.delete(project_slugs.delete_if_own(subject.organization_id, slug, subject.subject_id))
+            table.delete(
+                project_slugs.delete_if_own(subject.organization_id, slug, subject.subject_id), Unrecorded.CLEANUP
+            )
     return page.next_sk
 
 
@@ -190,7 +196,7 @@ def remove_members(subject: Subject, after: str | None) -> str | None:
     page = subject.page(keys.MEMBER_PREFIX, after)
     # Memberships go first, so that no user can set the default again; the roster goes last, because it leads to both.
     members = [MemberItem.from_item(item) for item in page.items]
-    table.delete_all(member.membership_key for member in members)
+    table.delete_all((member.membership_key for member in members), Unrecorded.CLEANUP)
     for member in members:
         default_organizations.forget(member.user_id, subject.organization_id)
     _delete(page.items)
@@ -200,7 +206,7 @@ def remove_members(subject: Subject, after: str | None) -> str | None:
 def remove_keys(subject: Subject, after: str | None) -> str | None:
     """Deletes API keys. The organization's deletion has already deleted their secrets, in its own transaction."""
     page = subject.page(keys.KEY_PREFIX, after)
-    table.delete_all(keys.key_secret(item["digest"]) for item in page.items)
+    table.delete_all((keys.key_secret(item["digest"]) for item in page.items), Unrecorded.CLEANUP)
     _delete(page.items)
     return page.next_sk
 
@@ -208,7 +214,7 @@ def remove_keys(subject: Subject, after: str | None) -> str | None:
 def remove_invitations(subject: Subject, after: str | None) -> str | None:
     """Deletes invitations, with the locks on their addresses."""
     page = subject.page(keys.INVITATION_PREFIX, after)
-    table.delete_all(InvitationItem.from_item(item).lock_key for item in page.items)
+    table.delete_all((InvitationItem.from_item(item).lock_key for item in page.items), Unrecorded.CLEANUP)
     _delete(page.items)
     return page.next_sk
 
@@ -250,8 +256,20 @@ def remove_everything_else(subject: Subject, after: str | None) -> str | None:
     entries = [it for it in page.items if it["sk"].startswith(keys.LEDGER_PREFIX) and "expiresAt" not in it]
     if expires:
         # An entry never changes, so overwriting it with what was read is safe.
-        table.put_all({**entry, **expires} for entry in entries)
+        table.put_all(({**entry, **expires} for entry in entries), Unrecorded.CLEANUP)
     return page.next_sk
+
+
+def remove_log(subject: Subject, after: str | None) -> str | None:
+    """Deletes the organization's audit log, month by month. The position is the next month to look at."""
+    month = after or subject.since[:7]
+    page = table.query(keys.log_pk(subject.organization_id, month), limit=_PAGE, consistent=True)
+    _delete(page.items)
+    if page.next_sk is not None:
+        return month
+    year, number = int(month[:4]), int(month[5:])
+    following = f"{year + number // 12}-{number % 12 + 1:02d}"
+    return following if following <= clock.month() else None
 
 
 OF_PROJECT: tuple[Step, ...] = (
@@ -280,4 +298,6 @@ OF_ORGANIZATION: tuple[Step, ...] = (
     release_installations,
     remove_reports,
     remove_everything_else,
+    # Last, because the steps before it end scans, which has entries.
+    remove_log,
 )

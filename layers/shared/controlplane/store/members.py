@@ -4,13 +4,17 @@ Both sides of a membership and the organization's owner count change in one tran
 role. So an organization always has an owner, even under concurrent changes.
 """
 
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from controlplane.core import ids
+from controlplane.core.actions import Action
 from controlplane.core.errors import Forbidden
+from controlplane.core.ids import MemberId
 from controlplane.store import default_organizations, keys, organizations, users
 from controlplane.store.organizations import MemberItem, Membership, Ownership, Role
-from controlplane.store.retry import WriteConflict
-from controlplane.store.table import Delete, Leg, LegFailed, Update, table
+from controlplane.store.retry import WriteConflict, retry_on_conflict
+from controlplane.store.table import Delete, Leg, LegFailed, Recorded, StoreError, Update, table
 
 
 class LastOwner(Forbidden):
@@ -20,6 +24,10 @@ class LastOwner(Forbidden):
 
     def __init__(self) -> None:
         super().__init__(details={"reason": "last_owner"})
+
+
+class UnknownMember(StoreError):
+    """The user isn't a member of the organization, or no longer is."""
 
 
 class OwnsTooMany(Forbidden):
@@ -46,6 +54,11 @@ def list_members(organization_id: str, limit: int, after: str | None, *, consist
     return MemberPage([MemberItem.from_item(item) for item in page.items], page.next_sk)
 
 
+def position_of(member_id: MemberId) -> str:
+    """Returns the sort key of a member, after which a page of the roster can start."""
+    return keys.member(member_id.organization_id, f"{ids.USER}_{member_id.local}").sk
+
+
 def find_member_and_caller(
     organization_id: str, user_id: str, caller_id: str
 ) -> tuple[MemberItem | None, Membership | None]:
@@ -53,6 +66,12 @@ def find_member_and_caller(
     key = keys.member(organization_id, user_id)
     (item,), caller = organizations.get_with_membership([key], caller_id, organization_id)
     return MemberItem.from_item(item) if item else None, caller
+
+
+def find_names(organization_id: str, user_ids: Iterable[str]) -> dict[str, str]:
+    """Returns the names of those users who are members of the organization, by user id. Consistent."""
+    distinct = [keys.member(organization_id, user_id) for user_id in dict.fromkeys(user_ids)]
+    return {item["userId"]: item["name"] for item in table.batch_get(distinct) if item} if distinct else {}
 
 
 def change_role(member: MemberItem, role: Role, caller_id: str, least: Role, *, limit: int | None = None) -> None:
@@ -77,6 +96,7 @@ def change_role(member: MemberItem, role: Role, caller_id: str, least: Role, *, 
             **({"ownership": ownership.leg} if ownership else {}),
             **_count_owners(member.organization_id, (role == "owner") - (member.role == "owner")),
         },
+        _recorded(Action.MEMBER_CHANGE_ROLE, member, {"role": role}),
         ownership,
     )
 
@@ -93,9 +113,26 @@ def delete_member(member: MemberItem, caller_id: str, least: Role) -> None:
             "member": Delete(member.key, unchanged, values),
             "membership": Delete(member.membership_key, unchanged, values),
             **_count_owners(member.organization_id, -(member.role == "owner")),
-        }
+        },
+        _recorded(Action.MEMBER_REMOVE, member, {}),
     )
     default_organizations.forget(member.user_id, member.organization_id)
+
+
+def get_member(organization_id: str, user_id: str) -> MemberItem:
+    """Returns the member, with a consistent read. Raises UnknownMember."""
+    item = table.get(keys.member(organization_id, user_id))
+    if item is None:
+        raise UnknownMember
+    return MemberItem.from_item(item)
+
+
+def remove_member(organization_id: str, user_id: str) -> None:
+    """Removes the member without a caller's role: for the operator, and for a deleted account.
+
+    Raises UnknownMember, LastOwner, Throttled.
+    """
+    retry_on_conflict(lambda: delete_member(get_member(organization_id, user_id), user_id, "member"), "the membership")
 
 
 def _check_caller(member: MemberItem, caller_id: str, least: Role) -> dict[str, Leg]:
@@ -117,9 +154,14 @@ def _count_owners(organization_id: str, change: int) -> dict[str, Leg]:
     return {"owners": count}
 
 
-def _transact(legs: dict[str, Leg], ownership: Ownership | None = None) -> None:
+def _recorded(action: Action, member: MemberItem, after: Mapping[str, Role]) -> Recorded:
+    member_id = MemberId.of_user(member.organization_id, member.user_id)
+    return Recorded(action, member.organization_id, member_id, before={"role": member.role}, after=after)
+
+
+def _transact(legs: dict[str, Leg], record: Recorded, ownership: Ownership | None = None) -> None:
     try:
-        table.transact(legs)
+        table.transact(legs, record)
     except LegFailed as failure:
         if ownership is not None and failure.leg == "ownership" and ownership.capacity.is_full:
             raise OwnsTooMany(ownership.capacity.limit) from None

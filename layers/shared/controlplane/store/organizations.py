@@ -5,22 +5,27 @@ authorizes. An organization's slug and name never change, so the user's side has
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
 from controlplane.core import clock, ids
+from controlplane.core.actions import Action
 from controlplane.core.errors import Conflict, NotFound, Unauthorized
+from controlplane.core.frozen import dataclass
 from controlplane.core.ids import MemberId
 from controlplane.store import caps, keys
 from controlplane.store.keys import Key
 from controlplane.store.organization_items import BillingItem, OrganizationItem
 from controlplane.store.retry import WriteConflict, retry_on_conflict
-from controlplane.store.table import Check, Leg, LegFailed, Put, Update, table
+from controlplane.store.table import Check, Leg, LegFailed, Put, Recorded, Update, table
 from controlplane.store.users import UserItem
 
 Role = Literal["owner", "admin", "member"]
 # From the least to the most powerful.
 ROLES: tuple[Role, ...] = ("member", "admin", "owner")
+
+
+# The pages have a form at the address that an organization with this slug would have.
+_RESERVED_SLUGS = {"new"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +121,11 @@ def role_check(user_id: str, organization_id: str, least: Role) -> Check:
     held = [role for role in ROLES if ROLES.index(role) >= ROLES.index(least)]
     names = ", ".join(f":{role}" for role in held)
     return Check(keys.membership(user_id, organization_id), f"#role IN ({names})", {role: role for role in held})
+
+
+def admin_check(caller_id: str | None, organization_id: str) -> dict[str, Check]:
+    """Returns a leg that checks that the person is still an admin. API keys, the operator, and workers have none."""
+    return {} if caller_id is None else {"caller": role_check(caller_id, organization_id, "admin")}
 
 
 class UnknownOrganization(NotFound):
@@ -235,12 +245,17 @@ def find_organization(organization_id: str) -> OrganizationItem | None:
     return OrganizationItem.from_item(item) if item else None
 
 
-def get_plan(organization_id: str) -> str:
-    """Returns the organization's plan, with a consistent read. Raises UnknownOrganization."""
+def get_organization(organization_id: str) -> OrganizationItem:
+    """Returns the organization, with a consistent read. Raises UnknownOrganization."""
     organization = find_organization(organization_id)
     if organization is None:
         raise UnknownOrganization
-    return organization.plan
+    return organization
+
+
+def get_plan(organization_id: str) -> str:
+    """Returns the organization's plan, with a consistent read. Raises UnknownOrganization."""
+    return get_organization(organization_id).plan
 
 
 def membership_legs(membership: Membership, profile: UserItem) -> tuple[Put, Put]:
@@ -285,6 +300,12 @@ def join(joined: Membership, account: Account, limit: int | None = None) -> Join
     return Joining(legs, ownership.capacity if ownership else None)
 
 
+def joining_record(joined: Membership, user_id: str, action: Action) -> Recorded:
+    """Returns the entry of a new membership in the audit log."""
+    member_id = MemberId.of_user(joined.organization_id, user_id)
+    return Recorded(action, joined.organization_id, member_id, after={"role": joined.role})
+
+
 def _profile_leg(profile: UserItem, chosen: str | None, ownership: Ownership | None) -> Update | Check:
     """Returns the leg that saves the default organization if it isn't saved, and counts the ownership."""
     saved = profile.saved_organization_id
@@ -318,10 +339,15 @@ def create_organization(
     """
     created = Membership(organization_id=ids.new_root(ids.ORGANIZATION), slug=slug, name=name, role="owner")
 
+    if slug in _RESERVED_SLUGS:
+        raise SlugTaken(slug)
+    after = {"name": name, "slug": slug, "plan": "free"}
+    record = Recorded(Action.ORGANIZATION_CREATE, created.organization_id, created.organization_id, name, after=after)
+
     def create() -> Membership:
         joining = join(created, get_account(owner_id), limit)
         try:
-            table.transact({**(extra_legs or {}), **_creation(created), **joining.legs})
+            table.transact({**(extra_legs or {}), **_creation(created), **joining.legs}, record)
         except LegFailed as failure:
             holder = failure.items.get("slug")
             # The slug's holder is this organization if our own write succeeded but its response was lost.

@@ -11,7 +11,7 @@ from controlplane.core import clock, ids
 from controlplane.store import keys, shards
 from controlplane.store.keys import Key
 from controlplane.store.sweep_runs import SweepRun
-from controlplane.store.table import Delete, Put, table
+from controlplane.store.table import Delete, Put, Unrecorded, table
 
 # How long a queue keeps a message that no worker receives: MessageRetentionPeriod in template.yaml.
 RETENTION_SECONDS = 345_600
@@ -32,21 +32,22 @@ class Entry(NamedTuple):
         return Put({**self.key._asdict(), "queue": self.queue, "message": self.message}, "attribute_not_exists(pk)")
 
 
-def new_entry(queue: str, message: Mapping[str, Any]) -> Entry:
-    """Returns an entry for the message without writing it."""
+def new_entry(queue: str, message: Mapping[str, Any], after_seconds: int = RESEND_AFTER_SECONDS) -> Entry:
+    """Returns an entry for the message without writing it. The sweep sends it `after_seconds`, if no function did."""
     # Not `random`: instances restored from one snapshot would all choose the same shards.
     shard = secrets.randbelow(shards.OUTBOX)
-    return Entry(keys.outbox_message(shard, clock.timestamp(), ids.new_local()), queue, dict(message))
+    at = clock.timestamp(clock.now() + after_seconds - RESEND_AFTER_SECONDS)
+    return Entry(keys.outbox_message(shard, at, ids.new_local()), queue, dict(message))
 
 
 def write(entry: Entry) -> None:
     """Writes an entry without a transaction. The sweep sends its message."""
-    table.put(entry.leg)
+    table.put(entry.leg, Unrecorded.MESSAGE)
 
 
 def delete_entry(entry: Entry) -> None:
     """Deletes the entry of a message that was sent."""
-    table.delete(Delete(entry.key))
+    table.delete(Delete(entry.key), Unrecorded.MESSAGE)
 
 
 def resend(
@@ -60,5 +61,5 @@ def resend(
     for item in run.entries(keys.OUTBOX_PKS, before=before):
         with run.isolating(item):
             send(item["queue"], item["message"])
-            table.delete(Delete(Key(item["pk"], item["sk"])))
+            table.delete(Delete(Key(item["pk"], item["sk"])), Unrecorded.MESSAGE)
             run.finished += 1

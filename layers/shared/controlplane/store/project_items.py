@@ -2,9 +2,10 @@
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Self
 
+from controlplane.core.frozen import dataclass
 from controlplane.core.ids import ProjectId
 from controlplane.core.plans import PLANS
 from controlplane.core.settings import settings
@@ -146,7 +147,7 @@ class ProjectItem:
             region=item["region"],
             created_at=item["createdAt"],
             version=item["version"],
-            websites=tuple(WebsiteItem.from_item(website) for website in item["websites"]),
+            websites=tuple([WebsiteItem.from_item(website) for website in item["websites"]]),
             consent=ConsentItem.from_item(item["consent"]) if item["consent"] else None,
             former_slugs=tuple(item.get("formerSlugs", ())),
         )

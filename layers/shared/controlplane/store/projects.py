@@ -10,15 +10,26 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypedDict
 
 from controlplane.core import clock, ids
-from controlplane.core.errors import NotFound, PlanLimitReached, PlanRequired
+from controlplane.core.actions import Action
+from controlplane.core.errors import Forbidden, NotFound, PlanLimitReached, PlanRequired
 from controlplane.core.ids import InstanceId, ProjectId
 from controlplane.core.naming import slugify
 from controlplane.core.plans import PLANS
 from controlplane.store import deletions, keys, project_slugs, websites
-from controlplane.store.organizations import UnknownOrganization
+from controlplane.store.organizations import UnknownOrganization, admin_check
 from controlplane.store.project_items import NO_BRANDING, Address, ConsentItem, ProjectItem, WebsiteItem
 from controlplane.store.retry import WriteConflict, retry_on_conflict
-from controlplane.store.table import Check, ConditionFailed, Delete, Leg, LegFailed, Put, StoreError, Update, table
+from controlplane.store.table import (
+    Check,
+    Delete,
+    Leg,
+    LegFailed,
+    Put,
+    Recorded,
+    StoreError,
+    Update,
+    table,
+)
 
 # Deleting a project also deletes its audits, two items each, in one transaction of at most 100 items.
 MAX_AUDITS = 40
@@ -26,6 +37,8 @@ MAX_AUDITS = 40
 _SLUG_LENGTH = 48
 _SUFFIX_LENGTH = 4
 _NEUTRAL_SLUG = "project"
+# The pages of projects have these paths.
+_PAGES = frozenset({"new"})
 _ABSENT = "attribute_not_exists(pk)"
 
 
@@ -60,6 +73,8 @@ class ProjectChange(TypedDict, total=False):
     """The fields to change; absent keys leave their fields unchanged.
 
     `websites` and `trusted_origins` are complete new lists, in order: of all websites, and of the consent entries.
+    `added_websites` become consent entries after the existing ones. `first_website` is the ID of one to move to the
+    front. These two keep what others change at the same time.
     """
 
     name: str
@@ -67,22 +82,35 @@ class ProjectChange(TypedDict, total=False):
     branding: str
     websites: list[Address]
     trusted_origins: list[Address]
+    added_websites: list[Address]
+    first_website: str
 
 
-def list_projects(organization_id: str, limit: int, after: str | None) -> ProjectPage:
+def list_projects(organization_id: str, limit: int, after: str | None, *, consistent: bool = False) -> ProjectPage:
     """Returns one page of the organization's projects, newest first."""
     page = table.query(
-        keys.organization_pk(organization_id), prefix=keys.PROJECT_PREFIX, newest_first=True, limit=limit, after=after
+        keys.organization_pk(organization_id),
+        prefix=keys.PROJECT_PREFIX,
+        newest_first=True,
+        limit=limit,
+        after=after,
+        consistent=consistent,
     )
     return ProjectPage([ProjectItem.from_item(item) for item in page.items], page.next_sk)
 
 
+def find_project(project_id: ProjectId) -> ProjectItem | None:
+    """Returns the project, with a consistent read, or None."""
+    item = table.get(keys.project(*project_id.location))
+    return ProjectItem.from_item(item) if item else None
+
+
 def get_project(project_id: ProjectId) -> ProjectItem:
     """Returns the project, with a consistent read. Raises UnknownProject."""
-    item = table.get(keys.project(*project_id.location))
-    if item is None:
+    project = find_project(project_id)
+    if project is None:
         raise UnknownProject
-    return ProjectItem.from_item(item)
+    return project
 
 
 def get_project_by_slug(organization_id: str, slug: str) -> tuple[ProjectItem, str]:
@@ -106,7 +134,8 @@ def resolve_slug(organization_id: str, slug: str) -> tuple[ProjectId, str]:
 
 def slug_of(name: str) -> str:
     """Returns the preferred slug for a project name, or a neutral slug if the name has no Latin letters."""
-    return slugify(name)[:_SLUG_LENGTH].strip("-") or _NEUTRAL_SLUG
+    slug = slugify(name)[:_SLUG_LENGTH].strip("-") or _NEUTRAL_SLUG
+    return f"{slug}-{_NEUTRAL_SLUG}" if slug in _PAGES else slug
 
 
 def _distinct(slug: str) -> str:
@@ -152,7 +181,7 @@ def create_project(
             "project": Put(project.to_item(), _ABSENT),
         }
         try:
-            table.transact(legs)
+            table.transact(legs, _recorded(Action.PROJECT_CREATE, None, project))
         except LegFailed as failure:
             if project_slugs.is_held_by(failure.items.get("slug"), project):
                 return project  # our own write, whose response was lost
@@ -222,20 +251,21 @@ def audit_deletions(project: ProjectItem, deleted: Iterable[WebsiteItem]) -> dic
 
 
 def change_until_written(
-    project: ProjectItem, change: Callable[[ProjectItem], tuple[ProjectItem, Mapping[str, Leg]]]
+    project: ProjectItem, action: Action, change: Callable[[ProjectItem], tuple[ProjectItem, Mapping[str, Leg]]]
 ) -> ProjectItem:
     """Applies `change` under an optimistic lock, retrying on the current item. Returns the changed project.
 
     change: maps the project to its changed state (with a new version) and the legs of the same transaction.
-    Raises UnknownProject, SlugTaken if the leg `slug` fails, BrandingNotIncluded if the leg `plan` fails, and any
-    error that `change` raises.
+    Raises UnknownProject, SlugTaken if the leg `slug` fails, BrandingNotIncluded if the leg `plan` fails, Forbidden if
+    the leg `caller` fails, and any error that `change` raises.
     """
 
     def write() -> ProjectItem:
         nonlocal project
         after, extra_legs = change(project)
         try:
-            _commit(put_changed(project, after), extra_legs)
+            record = _recorded(action, project, after)
+            table.transact({"project": put_changed(project, after), **extra_legs}, record)
         except LegFailed as failure:
             if "project" in failure.items:
                 project = _existing(failure.items["project"])
@@ -246,6 +276,8 @@ def change_until_written(
                 raise SlugTaken from None
             if failure.leg == "plan":
                 raise BrandingNotIncluded from None
+            if failure.leg == "caller":
+                raise Forbidden from None
             raise
         return after
 
@@ -259,20 +291,32 @@ def _existing(item: Mapping[str, Any] | None) -> ProjectItem:
     return ProjectItem.from_item(item)
 
 
-def _commit(project: Put, extra_legs: Mapping[str, Leg]) -> None:
-    if extra_legs:
-        table.transact({"project": project, **extra_legs})
-        return
-    try:
-        table.put(project)  # half the price of a transaction
-    except ConditionFailed as failure:
-        raise LegFailed({"project": failure.item}) from None
+def _recorded(action: Action, before: ProjectItem | None, after: ProjectItem | None) -> Recorded:
+    project = after or before
+    if project is None:
+        raise LookupError("there is no project")
+    shown = [_shown(state) if state else {} for state in (before, after)]
+    return Recorded(action, project.project_id.organization_id, project.project_id, project.name, *shown)
+
+
+def _shown(project: ProjectItem) -> dict[str, Any]:
+    """Returns what the audit log shows of the project."""
+    return {
+        "name": project.name,
+        "slug": project.slug,
+        "description": project.description,
+        "branding": project.consent.branding if project.consent else None,
+        "websites": [website.origin for website in project.websites],
+        "trustedOrigins": project.trusted_origins,
+        "audits": project.audit_count,
+    }
 
 
 def update_project(project: ProjectItem, change: ProjectChange, *, may_remove_websites: bool) -> ProjectItem:
     """Updates and returns the project. Never deletes an audit.
 
-    Raises UnknownProject, WebsiteRemovalNeedsAdmin, BrandingNotIncluded, and InvalidPayload for too many websites.
+    Raises UnknownProject, UnknownWebsite, WebsiteRemovalNeedsAdmin, BrandingNotIncluded, and InvalidPayload for too
+    many websites.
     """
     base = new_slug = slug_of(change.get("name", project.name))
     forgets = True
@@ -290,7 +334,7 @@ def update_project(project: ProjectItem, change: ProjectChange, *, may_remove_we
     def update() -> ProjectItem:
         nonlocal new_slug, forgets
         try:
-            return change_until_written(project, changed)
+            return change_until_written(project, Action.PROJECT_UPDATE, changed)
         except SlugTaken:
             new_slug = _distinct(base)
             raise WriteConflict from None
@@ -314,6 +358,10 @@ def _with_change(project: ProjectItem, change: ProjectChange, new_slug: str) -> 
         after = replace(after, websites=websites.replace_websites(project.websites, change["websites"]))
     if "trusted_origins" in change:
         after = replace(after, websites=websites.replace_entries(project.websites, change["trusted_origins"]))
+    if "added_websites" in change:
+        after = replace(after, websites=websites.add_entries(project.websites, change["added_websites"]))
+    if "first_website" in change:
+        after = replace(after, websites=websites.move_to_front(project.websites, change["first_website"]))
     if "branding" in change:
         if project.consent is None:
             raise LookupError("there is no consent to brand")
@@ -321,10 +369,11 @@ def _with_change(project: ProjectItem, change: ProjectChange, new_slug: str) -> 
     return after
 
 
-def delete_website(project: ProjectItem, website_id: str) -> int:
+def delete_website(project: ProjectItem, website_id: str, caller_id: str | None = None) -> int:
     """Deletes a website with its audits and their schedules. Returns the number of audits. Their runs are kept.
 
-    Raises UnknownProject, UnknownWebsite, LastTrustedWebsite.
+    caller_id: the user who must be an admin at commit; None for an API key or the operator.
+    Raises UnknownProject, UnknownWebsite, LastTrustedWebsite, Forbidden.
     """
     deleted_audits = 0
 
@@ -336,19 +385,18 @@ def delete_website(project: ProjectItem, website_id: str) -> int:
         after = replace(before, websites=tuple(other for other in before.websites if other is not website))
         websites.require_trusted(before, after)
         deleted_audits = len(website.audits)
-        # The check makes this a transaction, which can be retried with its token if the response is lost. Retrying a
-        # conditional put would fail, and after another write it would look as if the website never existed.
-        slug = Check(keys.project_slug(project.project_id.organization_id, before.slug), "attribute_exists(pk)")
-        return after.with_new_version(), {"own slug": slug, **audit_deletions(before, [website])}
+        admin = admin_check(caller_id, project.project_id.organization_id)
+        return after.with_new_version(), {**admin, **audit_deletions(before, [website])}
 
-    change_until_written(project, without)
+    change_until_written(project, Action.WEBSITE_DELETE, without)
     return deleted_audits
 
 
-def delete_project(project: ProjectItem) -> ProjectItem:
+def delete_project(project: ProjectItem, caller_id: str | None = None) -> ProjectItem:
     """Deletes the project with its consent instance, websites, audits, and schedules. Returns the deleted project.
 
-    Raises UnknownProject. Audit runs are kept. Its scans, inbox items, links, and vendors are deleted in the
+    caller_id: the user who must be an admin at commit; None for an API key or the operator.
+    Raises UnknownProject, Forbidden. Audit runs are kept. Its scans, inbox items, links, and vendors are deleted in the
     background, through a work item that the same transaction writes.
     """
     organization_id = project.project_id.organization_id
@@ -356,6 +404,7 @@ def delete_project(project: ProjectItem) -> ProjectItem:
     def delete() -> ProjectItem:
         nonlocal project
         legs: dict[str, Leg] = {
+            **admin_check(caller_id, organization_id),
             "project": Delete(project.key, "#version = :expected", {"expected": project.version}),
             "slug": Delete(keys.project_slug(organization_id, project.slug)),
             "organization": Update(
@@ -368,8 +417,12 @@ def delete_project(project: ProjectItem) -> ProjectItem:
             **audit_deletions(project, project.websites),
         }
         try:
-            table.transact(legs)
+            table.transact(legs, _recorded(Action.PROJECT_DELETE, project, None))
         except LegFailed as failure:
+            if failure.leg == "caller":
+                raise Forbidden from None
+            if failure.leg == "organization":
+                raise UnknownProject from None  # it is deleted with its organization
             if failure.leg != "project":
                 raise
             project = _existing(failure.item)

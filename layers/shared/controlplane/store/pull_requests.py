@@ -12,7 +12,7 @@ from controlplane.store.codec import present
 from controlplane.store.keys import Key
 from controlplane.store.outbox import Entry
 from controlplane.store.retry import WriteConflict, retry_on_conflict
-from controlplane.store.table import ConditionFailed, Leg, LegFailed, Put, StoreError, Update, table
+from controlplane.store.table import ConditionFailed, Leg, LegFailed, Put, StoreError, Unrecorded, Update, table
 
 # The queue of `github_events`, and the kind of its message that reports on a pull request.
 _QUEUE, REPORT_KIND = "github-events", "report-pull-request"
@@ -141,7 +141,7 @@ def want_scan(item: PullRequestItem, queued: Put, message: Entry, *, again: bool
             when, values = _as_read(before)
             legs = {"pullRequest": Update(item.key, change, when, {**values, "sha": item.head_sha}), **legs}
         try:
-            table.transact(legs)
+            table.transact(legs, Unrecorded.MESSAGE)
         except LegFailed:
             raise WriteConflict from None
         return True
@@ -163,7 +163,7 @@ def _as_read(item: PullRequestItem) -> tuple[str, dict[str, Any]]:
 def close(item: PullRequestItem, message: Entry) -> None:
     """Records that the pull request is closed, with the message that reports it."""
     closed = Update(item.key, "SET #closed = :true", "attribute_exists(pk)", {"true": True})
-    table.transact({"pullRequest": closed, "message": message.leg})
+    table.transact({"pullRequest": closed, "message": message.leg}, Unrecorded.MESSAGE)
 
 
 def requested_leg(key: Key, request_id: ScanRequestId) -> Update:
@@ -184,7 +184,9 @@ def claim(key: Key) -> tuple[str, PullRequestItem] | None:
     values = {"claim": claimed, "until": now + _CLAIM_SECONDS, "now": now}
     when = "attribute_exists(pk) AND (attribute_not_exists(#claimedUntil) OR #claimedUntil <= :now)"
     try:
-        item = table.update(Update(key, "SET #claim = :claim, #claimedUntil = :until", when, values))
+        item = table.update(
+            Update(key, "SET #claim = :claim, #claimedUntil = :until", when, values), Unrecorded.MESSAGE
+        )
     except ConditionFailed as failure:
         if failure.item is None:
             return None
@@ -207,7 +209,7 @@ def record(key: Key, claimed: str, **values: Any) -> None:
         if part
     )
     try:
-        table.update(Update(key, change, "#claim = :claim", {**changed, "claim": claimed}))
+        table.update(Update(key, change, "#claim = :claim", {**changed, "claim": claimed}), Unrecorded.MESSAGE)
     except ConditionFailed:
         raise ClaimLost from None
 

@@ -7,7 +7,7 @@ from controlplane.core import clock
 from controlplane.store import keys
 from controlplane.store.credentials import Counted
 from controlplane.store.keys import Key
-from controlplane.store.table import ConditionFailed, Update, table
+from controlplane.store.table import ConditionFailed, Unrecorded, Update, table
 
 ADDRESS_WINDOW_SECONDS = 60
 TRIES_WINDOW_SECONDS = 900
@@ -39,11 +39,13 @@ def return_try(user_id: str) -> None:
     window = int(clock.now()) // TRIES_WINDOW_SECONDS
     key = keys.code_tries(user_id, window)
     with suppress(ConditionFailed):  # a new window has begun: the old count no longer matters
-        table.update(Update(key, "SET #hits = #hits - :one", "#hits > :zero", {"one": 1, "zero": 0}))
+        table.update(
+            Update(key, "SET #hits = #hits - :one", "#hits > :zero", {"one": 1, "zero": 0}), Unrecorded.COUNTER
+        )
 
 
 def _count(key: Key, limit: int, ends_at: int, amount: int = 1) -> Counted:
     # Kept one window longer than it counts, so that instances with clock skew still share a counter.
     values = {"amount": amount, "until": ends_at + TRIES_WINDOW_SECONDS}
-    item = table.update(Update(key, "ADD #hits :amount SET #expiresAt = :until", values=values))
+    item = table.update(Update(key, "ADD #hits :amount SET #expiresAt = :until", values=values), Unrecorded.COUNTER)
     return Counted(limit, item["hits"], ends_at)

@@ -4,10 +4,11 @@ The repository's item also names its requested or running scan: see `store.scans
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final, NamedTuple, Self, TypedDict
 
 from controlplane.core import clock, ids
+from controlplane.core.actions import Action
 from controlplane.core.errors import Forbidden, NotFound
 from controlplane.core.ids import ProjectId, RepositoryId
 from controlplane.core.schedules import Schedule, next_run
@@ -15,11 +16,11 @@ from controlplane.store import deletions, keys
 from controlplane.store.codec import present
 from controlplane.store.inbox_items import Priority
 from controlplane.store.legs import set_expression
-from controlplane.store.organizations import role_check
+from controlplane.store.organizations import admin_check
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.scans import schedule
-from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, StoreError, Update, table
+from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, Recorded, StoreError, Update, table
 
 MAX_LINKS = 10
 DEFAULT_FAILURE_THRESHOLD: Final = "P1"
@@ -155,6 +156,22 @@ class RepositoryItem(HostedRepository):
     def location(self) -> ids.Located:
         return self.repository_id.location
 
+    @property
+    def full_name(self) -> str:
+        return f"{self.owner}/{self.name}"
+
+    def recorded(
+        self,
+        action: Action,
+        resource: str | None = None,
+        *,
+        before: Mapping[str, Any] | None = None,
+        after: Mapping[str, Any] | None = None,
+    ) -> Recorded:
+        """Returns the entry of a change of the repository, or of a resource of it, in the audit log."""
+        changed = resource or self.repository_id
+        return Recorded(action, self.organization_id, changed, self.full_name, before or {}, after or {})
+
     def find_link(self, project_id: str) -> Link | None:
         return next((link for link in self.links if link.project_id == project_id), None)
 
@@ -193,7 +210,9 @@ class RepositoryPage(NamedTuple):
     next_sk: str | None
 
 
-def list_repositories(organization_id: str, limit: int, after: str | None) -> RepositoryPage:
+def list_repositories(
+    organization_id: str, limit: int, after: str | None, *, consistent: bool = False
+) -> RepositoryPage:
     """Returns one page of the organization's repositories, the most recently connected first."""
     page = table.query(
         keys.organization_pk(organization_id),
@@ -201,6 +220,7 @@ def list_repositories(organization_id: str, limit: int, after: str | None) -> Re
         newest_first=True,
         limit=limit,
         after=after,
+        consistent=consistent,
     )
     return RepositoryPage([RepositoryItem.from_item(item) for item in page.items], page.next_sk)
 
@@ -262,7 +282,7 @@ def connect_repository(
         "repository": Put(repository.to_item(), absent),
     }
     try:
-        table.transact(legs)
+        table.transact(legs, repository.recorded(Action.REPOSITORY_CONNECT, after=hosted.to_item()))
     except LegFailed as failure:
         connected = failure.items.get("name")
         if failure.leg != "name" or connected is None:
@@ -276,15 +296,28 @@ def _update_description(
     repository_id: RepositoryId, hosted: HostedRepository, extra_legs: Mapping[str, Leg]
 ) -> RepositoryItem:
     values = hosted.to_item()
-    change = f"{set_expression(values)} REMOVE #accessLostAt"
-    update = Update(keys.repository(*repository_id.location), change, "attribute_exists(pk)", values)
-    try:
-        table.transact({**extra_legs, "repository": update})
-    except LegFailed as failure:
-        if failure.leg != "repository":
-            raise
-        raise UnknownRepository from None
-    return get_repository(repository_id)
+
+    def update() -> RepositoryItem:
+        stored = get_repository(repository_id)
+        before = HostedRepository.to_item(stored)
+        read = {f"read{name}": value for name, value in before.items()}
+        change = Update(
+            keys.repository(*repository_id.location),
+            f"{set_expression(values)} REMOVE #accessLostAt",
+            " AND ".join(f"#{name} = :read{name}" for name in before),
+            {**values, **read},
+        )
+        record = stored.recorded(Action.REPOSITORY_UPDATE, before=before, after=values)
+        try:
+            table.transact({**extra_legs, "repository": change}, record)
+        except LegFailed as failure:
+            if failure.leg != "repository":
+                raise
+            raise WriteConflict from None
+        described = {item.name: getattr(hosted, item.name) for item in fields(HostedRepository)}
+        return replace(stored, **described, access_lost_at=None)
+
+    return retry_on_conflict(update, "the repository")
 
 
 def link_project(repository_id: RepositoryId, link: Link) -> RepositoryItem:
@@ -348,19 +381,29 @@ def _change_links(
         links = change(repository)
         legs: dict[str, Leg] = {
             **(extra_legs or {}),
-            **_check_admin(repository_id, caller_id),
+            **admin_check(caller_id, repository_id.organization_id),
             "project": Check(keys.project(*project_id.location), "attribute_exists(pk)"),
             "repository": _replace_links(repository, links),
             **_schedule_leg(repository_id, next(link for link in links if link.project_id == project_id)),
         }
         try:
-            _transact(legs)
+            _transact(legs, _link_record(repository, links, project_id))
         except WriteConflict:
             repository = get_repository(repository_id)
             raise
         return replace(repository, links=links)
 
     return retry_on_conflict(write, "the repository")
+
+
+def _link_record(repository: RepositoryItem, links: tuple[Link, ...], project_id: ProjectId) -> Recorded:
+    """Returns the entry of a change of a link in the audit log. The project's id is the name of what changed."""
+    before: dict[str, Any] = {
+        link.project_id: link.to_item() for link in repository.links if link.project_id == project_id
+    }
+    after: dict[str, Any] = {link.project_id: link.to_item() for link in links if link.project_id == project_id}
+    action = Action.LINK_DELETE if not after else Action.LINK_UPDATE if before else Action.LINK_CREATE
+    return repository.recorded(action, before=before, after=after)
 
 
 def _schedule_leg(repository_id: RepositoryId, link: Link) -> dict[str, Leg]:
@@ -370,18 +413,13 @@ def _schedule_leg(repository_id: RepositoryId, link: Link) -> dict[str, Leg]:
     return {"schedule": schedule.entry_leg(link.schedule, repository_id, link.project_id)}
 
 
-def _check_admin(repository_id: RepositoryId, caller_id: str | None) -> dict[str, Leg]:
-    """Returns a leg that checks the role of the person who makes the change. The operator and workers have none."""
-    return {} if caller_id is None else {"caller": role_check(caller_id, repository_id.organization_id, "admin")}
-
-
-def _transact(legs: Mapping[str, Leg]) -> None:
+def _transact(legs: Mapping[str, Leg], record: Recorded) -> None:
     """Writes the legs. Raises Forbidden, ProjectGone, and LegFailed if a leg fails that isn't one of this module.
 
     Raises WriteConflict if the links have changed, or the repository is gone.
     """
     try:
-        table.transact(legs)
+        table.transact(legs, record)
     except LegFailed as failure:
         if failure.leg == "caller":
             raise Forbidden from None
@@ -417,7 +455,11 @@ def unlink_project(repository_id: RepositoryId, project_id: ProjectId, caller_id
         links = tuple(link for link in repository.links if link.project_id != project_id)
         if links == repository.links:
             raise NotLinked
-        _transact({**_check_admin(repository_id, caller_id), "repository": _replace_links(repository, links)})
+        legs: dict[str, Leg] = {
+            **admin_check(caller_id, repository_id.organization_id),
+            "repository": _replace_links(repository, links),
+        }
+        _transact(legs, _link_record(repository, links, project_id))
         return replace(repository, links=links)
 
     return retry_on_conflict(write, "the repository")
@@ -438,13 +480,13 @@ def disconnect_repository(repository_id: RepositoryId, caller_id: str | None = N
     repository = get_repository(repository_id)
     name = keys.repository_name(repository.organization_id, repository.owner, repository.name)
     legs: dict[str, Leg] = {
-        **_check_admin(repository_id, caller_id),
+        **admin_check(caller_id, repository_id.organization_id),
         "repository": Delete(keys.repository(*repository.location), "attribute_exists(pk)"),
         "name": Delete(name, "attribute_not_exists(pk) OR #repositoryId = :id", {"id": repository_id}),
         "deletion": deletions.work_item(repository_id),
     }
     try:
-        _transact(legs)
+        _transact(legs, repository.recorded(Action.REPOSITORY_DISCONNECT, before=HostedRepository.to_item(repository)))
     except WriteConflict:
         raise UnknownRepository from None
     return repository

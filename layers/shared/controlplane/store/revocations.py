@@ -7,7 +7,7 @@ that it receives are revoked as well.
 from controlplane.core.errors import NotFound
 from controlplane.store import credential_index, device_approvals, keys, token_families
 from controlplane.store.credential_index import CredentialItem
-from controlplane.store.table import Delete, table
+from controlplane.store.table import Delete, Unrecorded, table
 
 # Stored in revoked token families.
 _BY_USER = "revoked by the person"
@@ -26,7 +26,7 @@ def revoke_credential(credential: CredentialItem, reason: str) -> None:
     """
     entry = Delete(credential.key)
     if credential.digest is not None:
-        table.transact({"token": Delete(keys.user_token(credential.digest)), "listed": entry})
+        table.transact({"token": Delete(keys.user_token(credential.digest)), "listed": entry}, Unrecorded.CREDENTIAL)
         return
     family_id = credential.family_id
     if family_id is None and credential.request_digest is not None:
@@ -34,7 +34,7 @@ def revoke_credential(credential: CredentialItem, reason: str) -> None:
     if family_id is not None:
         token_families.revoke(family_id, reason)
     # Usually already deleted. This deletes the entry of a credential that has expired or is missing.
-    table.delete(entry)
+    table.delete(entry, Unrecorded.CREDENTIAL)
 
 
 def revoke_session(user_id: str, session_id: str) -> str:

@@ -13,13 +13,14 @@ from controlplane.core.settings import settings
 from controlplane.store import identities, keys, organizations, users
 from controlplane.store.identities import Subject
 from controlplane.store.retry import WriteConflict, retry_on_conflict
-from controlplane.store.table import Check, ConditionFailed, LegFailed, Update, table
+from controlplane.store.table import Check, ConditionFailed, LegFailed, Unrecorded, Update, table
 from controlplane.store.users import UserItem
 
 
 class AddressNotVerified(Forbidden):
     """The issuer hasn't verified the address, so it can't identify an account."""
 
+    title = "Your address isn't verified"
     message = (
         "The sign-in service has not verified your email address. Verify it there, for instance by the link or code "
         "that it sent you, and sign in again."
@@ -29,6 +30,7 @@ class AddressNotVerified(Forbidden):
 class AddressNotAccepted(Forbidden):
     """The issuer returned no address, or one that this service doesn't accept."""
 
+    title = "Your address can't be used"
     message = (
         "The sign-in service gave no email address that can be used here. An address such as ada@example.com, without "
         "letters beyond A to Z, is needed. Change it there and sign in again."
@@ -37,6 +39,8 @@ class AddressNotAccepted(Forbidden):
 
 class AnotherIdentity(Forbidden):
     """The account of this address has, or may have, another identity from this issuer. `user_id` is only logged."""
+
+    title = "This sign-in can't open the account"
 
     def __init__(self, user_id: str) -> None:
         contact = settings.contact_email or "the operator of this service"
@@ -118,7 +122,9 @@ def _join(subject: Subject, claims: Claims) -> UserItem:
         pointer = keys.user_email(normalize_email(claims.email))
         account = Check(keys.user(user_id), "#identitiesRecorded = :yes", {"yes": True})
         address = Check(pointer, "#userId = :user", {"user": user_id})
-        table.transact({"profile": account, "email": address, **identities.first_legs(subject, user_id)})
+        table.transact(
+            {"profile": account, "email": address, **identities.first_legs(subject, user_id)}, Unrecorded.ACCOUNT
+        )
     except (LegFailed, users.EmailTaken):
         raise WriteConflict from None
     return profile
@@ -156,14 +162,16 @@ def refresh(profile: UserItem, name: str | None, image: str | None) -> UserItem:
             {**shown, "email": email},
         )
         try:
-            table.transact({"profile": same_address, "member": entry})
+            table.transact({"profile": same_address, "member": entry}, Unrecorded.ACCOUNT)
         except LegFailed as failure:
             if failure.leg == "profile":
                 raise WriteConflict from None
             continue  # the user has just left the organization
     change = "SET #name = :name, #image = :image REMOVE #rostersPending"
     try:
-        updated = table.update(Update(keys.user(user_id), change, "#email = :email", {**shown, "email": email}))
+        updated = table.update(
+            Update(keys.user(user_id), change, "#email = :email", {**shown, "email": email}), Unrecorded.ACCOUNT
+        )
     except ConditionFailed:
         raise WriteConflict from None
     return UserItem.from_item(updated)

@@ -11,7 +11,7 @@ from typing import Any
 from controlplane.core import clock
 from controlplane.core.observability import describe, logger
 from controlplane.store import keys
-from controlplane.store.table import Delete, Put, table
+from controlplane.store.table import Delete, Put, Unrecorded, table
 
 _PAGE = 100
 
@@ -73,13 +73,15 @@ class SweepRun:
                 self._stop_at(partitions[number], None)
                 return
         if position is not None:
-            table.delete(Delete(key))
+            table.delete(Delete(key), Unrecorded.PROGRESS)
         if errors:
             raise errors[0]
 
     def _stop_at(self, pk: str, after: str | None) -> None:
         self.unfinished = True
-        table.put(Put({**keys.sweep_position(self.step)._asdict(), "partition": pk, "after": after}))
+        table.put(
+            Put({**keys.sweep_position(self.step)._asdict(), "partition": pk, "after": after}), Unrecorded.PROGRESS
+        )
 
 
 def _due(pk: str, after: str | None, before: str | None) -> Iterator[dict[str, Any]]:

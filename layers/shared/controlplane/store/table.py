@@ -18,6 +18,8 @@ from controlplane.store import codec
 from controlplane.store.errors import ConditionFailed, LegFailed, StoreError, TableUnavailable, Throttled
 from controlplane.store.keys import Index, Key
 from controlplane.store.legs import Check, Delete, Leg, Put, Update
+from controlplane.store.parallel import read_each
+from controlplane.store.recording import Record, Recorded, Unrecorded
 
 # The store's modules import legs and errors from here, along with the table.
 __all__ = [
@@ -29,10 +31,12 @@ __all__ = [
     "LegFailed",
     "Put",
     "QueryPage",
+    "Recorded",
     "StoreError",
     "Table",
     "TableUnavailable",
     "Throttled",
+    "Unrecorded",
     "Update",
     "table",
 ]
@@ -46,6 +50,8 @@ _THROTTLING = {
 }
 _CONTENDED = {"TransactionConflict", *_THROTTLING}
 _UNKNOWN_OUTCOME = {"InternalServerError", "ServiceUnavailable", "InternalFailure", "TransactionInProgressException"}
+# The name of the leg that writes a transaction's entry in the audit log. It is the last one.
+_ENTRY = "audit log"
 _ATTEMPTS = 5
 _FIRST_PAUSE_SECONDS = 0.025
 _BATCH_GET_LIMIT = 100
@@ -105,6 +111,12 @@ def _unavailable(error: ServiceError | NoAnswer) -> TableUnavailable:
     return TableUnavailable(error.code if isinstance(error, ServiceError) else str(error))
 
 
+def _require_reason(record: Unrecorded) -> None:
+    """Raises TypeError for a write that says neither what its entry in the audit log is nor why it has none."""
+    if not isinstance(record, Unrecorded):
+        raise TypeError("a write needs an entry in the audit log, or a reason why it has none")
+
+
 def _pause(attempt: int) -> None:
     # Not `random`: instances restored from one snapshot would all use the same jitter.
     time.sleep(_FIRST_PAUSE_SECONDS * 2**attempt * secrets.randbelow(1000) / 1000)
@@ -135,22 +147,26 @@ class Table:
         return codec.decode_item(item) if item else None
 
     def batch_get(self, keys: list[Key]) -> list[dict[str, Any] | None]:
-        """Returns the items of distinct keys in order, None if missing, in one round trip per 100 keys."""
+        """Returns the items of distinct keys in order, None if missing. Calls for 100 keys each overlap."""
+        if len(keys) > _BATCH_GET_LIMIT:
+            starts = range(0, len(keys), _BATCH_GET_LIMIT)
+            batches = read_each(self.batch_get, [keys[start : start + _BATCH_GET_LIMIT] for start in starts])
+            return [item for batch in batches for item in batch]
         found: dict[Key, dict[str, Any]] = {}
-        for start in range(0, len(keys), _BATCH_GET_LIMIT):
-            wanted = {"Keys": [codec.encode_item(key._asdict()) for key in keys[start : start + _BATCH_GET_LIMIT]]}
-            request: dict[str, Any] = {self.name: {**wanted, "ConsistentRead": True}}
-            for attempt in range(_ATTEMPTS):
-                answer = self._invoke("batch_get_item", RequestItems=request)
-                for raw in answer["Responses"].get(self.name, []):
-                    item = codec.decode_item(raw)
-                    found[Key(item["pk"], item["sk"])] = item
-                request = answer.get("UnprocessedKeys") or {}
-                if not request:
-                    break
-                _pause(attempt)
-            else:
-                raise Throttled("unprocessed keys remain")
+        wanted = [codec.encode_item(key._asdict()) for key in keys]
+        request: dict[str, Any] = {self.name: {"Keys": wanted, "ConsistentRead": True}} if wanted else {}
+        for attempt in range(_ATTEMPTS):
+            if not request:
+                break
+            if attempt:
+                _pause(attempt - 1)
+            answer = self._invoke("batch_get_item", RequestItems=request)
+            for raw in answer["Responses"].get(self.name, []):
+                item = codec.decode_item(raw)
+                found[Key(item["pk"], item["sk"])] = item
+            request = answer.get("UnprocessedKeys") or {}
+        if request:
+            raise Throttled("unprocessed keys remain")
         return [found.get(key) for key in keys]
 
     def query(
@@ -202,31 +218,54 @@ class Table:
             return QueryPage(items, None)
         return QueryPage(items[:limit], items[limit - 1][index.sk])
 
-    def update(self, leg: Update) -> dict[str, Any]:
+    def count(self, pk: str, *, index: Index, at_most: int) -> int:
+        """Returns the number of items in a partition of an index, but at most that, without returning the items.
+
+        Eventually consistent. Doesn't go on after a page of 1 MB: the number can then be too low.
+        """
+        answer = self._call(
+            "query",
+            IndexName=index.name,
+            KeyConditionExpression="#pk = :pk",
+            ExpressionAttributeNames={"#pk": index.pk},
+            ExpressionAttributeValues={":pk": codec.encode(pk)},
+            Select="COUNT",
+            Limit=at_most,
+        )
+        return int(answer["Count"])
+
+    # Every write says why it has no entry in the audit log; one that has an entry is a transaction.
+
+    def update(self, leg: Update, record: Unrecorded) -> dict[str, Any]:
         """Returns the item after the change. Raises ConditionFailed with the existing item."""
+        _require_reason(record)
         answer = self._call(
             "update_item", **leg.parameters(), ReturnValues="ALL_NEW", ReturnValuesOnConditionCheckFailure="ALL_OLD"
         )
         return codec.decode_item(answer["Attributes"])
 
-    def put(self, leg: Put) -> None:
+    def put(self, leg: Put, record: Unrecorded) -> None:
         """Writes an item. Raises ConditionFailed with the existing item."""
+        _require_reason(record)
         self._call("put_item", **leg.parameters(), ReturnValuesOnConditionCheckFailure="ALL_OLD")
 
-    def delete(self, leg: Delete) -> dict[str, Any] | None:
+    def delete(self, leg: Delete, record: Unrecorded) -> dict[str, Any] | None:
         """Returns the deleted item, or None if it didn't exist. Raises ConditionFailed with the existing item."""
+        _require_reason(record)
         answer = self._call(
             "delete_item", **leg.parameters(), ReturnValues="ALL_OLD", ReturnValuesOnConditionCheckFailure="ALL_OLD"
         )
         deleted = answer.get("Attributes")
         return codec.decode_item(deleted) if deleted else None
 
-    def put_all(self, items: Iterable[Mapping[str, Any]]) -> None:
+    def put_all(self, items: Iterable[Mapping[str, Any]], record: Unrecorded) -> None:
         """Writes or overwrites items in batches of 25, unconditionally and not in a transaction."""
+        _require_reason(record)
         self._write_batches([{"PutRequest": {"Item": codec.encode_item(dict(item))}} for item in items])
 
-    def delete_all(self, keys: Iterable[Key]) -> None:
+    def delete_all(self, keys: Iterable[Key], record: Unrecorded) -> None:
         """Deletes items in batches of 25, unconditionally and not in a transaction."""
+        _require_reason(record)
         self._write_batches([{"DeleteRequest": {"Key": codec.encode_item(key._asdict())}} for key in keys])
 
     def _write_batches(self, requests: list[dict[str, Any]]) -> None:
@@ -240,13 +279,17 @@ class Table:
             else:
                 raise Throttled("unprocessed writes remain")
 
-    def transact(self, legs: Mapping[str, Leg]) -> None:
-        """Writes all legs or none. Raises LegFailed with the first failed leg.
+    def transact(self, legs: Mapping[str, Leg], record: Record) -> None:
+        """Writes all legs and the entry in the audit log, or none. Raises LegFailed with the first failed leg.
 
         Contention (another transaction on the same items, or throttling) applies nothing and is retried with a new
         token. After the first unknown outcome, retries keep the token: if the write was applied, DynamoDB returns its
         original result instead of checking conditions that the write itself has changed.
         """
+        if isinstance(record, Recorded):
+            legs = {**legs, _ENTRY: record.leg()}
+        else:
+            _require_reason(record)
         items = [
             {
                 leg.action: {

@@ -18,7 +18,7 @@ from controlplane.store.codec import present
 from controlplane.store.credential_index import CredentialItem
 from controlplane.store.keys import Key
 from controlplane.store.retry import WriteConflict, retry_on_conflict
-from controlplane.store.table import Delete, Leg, LegFailed, Put, StoreError, Update, table
+from controlplane.store.table import Delete, Leg, LegFailed, Put, StoreError, Unrecorded, Update, table
 from controlplane.store.user_tokens import UserTokenItem
 
 ACCESS_SECONDS = 3600
@@ -264,7 +264,7 @@ def revoke(family_id: str, reason: str) -> None:
         )
         listed = Delete(keys.credential(family.user_id, family.entry_local))
         try:
-            table.transact({"family": end, "listed": listed, **_deletions(family.access)})
+            table.transact({"family": end, "listed": listed, **_deletions(family.access)}, Unrecorded.CREDENTIAL)
         except LegFailed:
             raise WriteConflict from None
 
@@ -347,7 +347,8 @@ def _issue_successors(family: TokenFamilyItem, refresh_token: str, scopes: list[
     listed = family.entry(until, clock.timestamp()).upsert()
     try:
         table.transact(
-            {"family": rotation, "access": Put(access.to_item(), _ABSENT), "listed": listed, **_deletions(dropped)}
+            {"family": rotation, "access": Put(access.to_item(), _ABSENT), "listed": listed, **_deletions(dropped)},
+            Unrecorded.CREDENTIAL,
         )
     except LegFailed:
         raise WriteConflict from None

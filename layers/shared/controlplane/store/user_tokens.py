@@ -6,16 +6,16 @@ Only the hash of a token's secret is stored. A token that belongs to a token fam
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from controlplane.core import clock, ids, tokens
+from controlplane.core.frozen import dataclass
 from controlplane.core.settings import settings
 from controlplane.store import credential_index, keys, users
 from controlplane.store.codec import present
 from controlplane.store.credential_index import CredentialItem
 from controlplane.store.keys import Key
-from controlplane.store.table import ConditionFailed, Delete, LegFailed, Put, Throttled, Update, table
+from controlplane.store.table import ConditionFailed, Delete, LegFailed, Put, Throttled, Unrecorded, Update, table
 from controlplane.store.users import UnknownUser
 
 _HOUR_SECONDS = 3600
@@ -168,7 +168,10 @@ def put_token(
         digest=token.digest,
     )
     try:
-        table.transact({"person": users.exists_check(user_id), "token": Put(token.to_item()), "listed": entry.upsert()})
+        table.transact(
+            {"person": users.exists_check(user_id), "token": Put(token.to_item()), "listed": entry.upsert()},
+            Unrecorded.CREDENTIAL,
+        )
     except LegFailed:
         raise UnknownUser from None
 
@@ -188,7 +191,10 @@ def find_token(secret: str) -> UserTokenItem | None:
 
 def revoke_token(token: UserTokenItem) -> None:
     """Revokes a token that doesn't belong to a family, and deletes its index entry."""
-    table.transact({"token": Delete(token.key), "listed": Delete(keys.credential(token.user_id, token.entry_local))})
+    table.transact(
+        {"token": Delete(token.key), "listed": Delete(keys.credential(token.user_id, token.entry_local))},
+        Unrecorded.CREDENTIAL,
+    )
 
 
 def note_use(token: UserTokenItem, last_used_hour: int) -> None:
@@ -203,13 +209,16 @@ def note_use(token: UserTokenItem, last_used_hour: int) -> None:
             list_older_token(token)
         elif last_used_hour < hour:
             key = keys.credential(token.user_id, token.listed_as)
-            table.update(Update(key, "SET #lastUsedAt = :at", "attribute_exists(pk)", {"at": clock.timestamp()}))
+            table.update(
+                Update(key, "SET #lastUsedAt = :at", "attribute_exists(pk)", {"at": clock.timestamp()}),
+                Unrecorded.COUNTER,
+            )
 
 
 def list_older_token(token: UserTokenItem) -> None:
     """Lists a token from before the index. Raises LegFailed if it no longer exists."""
     mark = Update(token.key, "SET #listedAs = :local", "attribute_exists(pk)", {"local": token.entry_local})
-    table.transact({"token": mark, "listed": _entry_of_older(token).upsert()})
+    table.transact({"token": mark, "listed": _entry_of_older(token).upsert()}, Unrecorded.BACKFILL)
 
 
 def _entry_of_older(token: UserTokenItem) -> CredentialItem:

@@ -12,7 +12,7 @@ from controlplane.core import clock, ids
 from controlplane.core.emails import normalize_email
 from controlplane.store import keys
 from controlplane.store.retry import WriteConflict
-from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, StoreError, Update, table
+from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, StoreError, Unrecorded, Update, table
 
 
 class EmailTaken(StoreError):
@@ -97,7 +97,8 @@ def create_user(
                 "email": Put(_pointer(profile.email, profile.user_id), absent),
                 "profile": Put(profile.to_item(), absent),
                 **(extra_legs(profile.user_id) if extra_legs else {}),
-            }
+            },
+            Unrecorded.ACCOUNT,
         )
     except LegFailed as failure:
         if failure.leg != "email":
@@ -124,7 +125,7 @@ def change_address(profile: UserItem, email: str) -> UserItem:
         "previous": Delete(keys.user_email(normalize_email(profile.email)), "#userId = :user", {"user": user_id}),
     }
     try:
-        table.transact(legs)
+        table.transact(legs, Unrecorded.ACCOUNT)
     except LegFailed as failure:
         raise (EmailTaken if failure.leg == "email" else WriteConflict) from None
     return replace(profile, email=address, rosters_pending=True)

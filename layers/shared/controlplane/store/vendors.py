@@ -8,16 +8,21 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
 from controlplane.core import clock
+from controlplane.core.actions import Action
+from controlplane.core.errors import Forbidden
 from controlplane.core.ids import InboxItemId, ProjectId
-from controlplane.store import inbox, keys, organizations
+from controlplane.store import events, inbox, keys, organizations
 from controlplane.store.codec import present
+from controlplane.store.events import Announce
+from controlplane.store.inbox import Change
 from controlplane.store.inbox_items import Discovery, Evidence, Priority, RuntimeVendor, VendorDecision, merge_evidence
 from controlplane.store.legs import set_expression
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.projects import UnknownProject
+from controlplane.store.recording import Record
 from controlplane.store.retry import WriteConflict, retry_on_conflict
-from controlplane.store.table import Check, ConditionFailed, Leg, LegFailed, Update, table
+from controlplane.store.table import Check, ConditionFailed, Leg, LegFailed, Put, Recorded, Unrecorded, Update, table
 
 VendorState = Literal["approved", "ignored"]
 ReviewState = Literal["accepted", "suggested", "rejected", "needs_review"]
@@ -86,13 +91,23 @@ class VendorPage(NamedTuple):
     next_sk: str | None
 
 
-def list_vendors(project_id: ProjectId, limit: int, after: str | None) -> VendorPage:
-    """Returns one page of the project's vendors, detected or decided on, ordered by id. Eventually consistent."""
+def list_vendors(project_id: ProjectId, limit: int, after: str | None, *, consistent: bool = False) -> VendorPage:
+    """Returns one page of the project's vendors, detected or decided on, ordered by id."""
     organization_id, local = project_id.location
     page = table.query(
-        keys.organization_pk(organization_id), prefix=keys.vendor_prefix(local), limit=limit, after=after
+        keys.organization_pk(organization_id),
+        prefix=keys.vendor_prefix(local),
+        limit=limit,
+        after=after,
+        consistent=consistent,
     )
     return VendorPage([VendorItem.from_item(item) for item in page.items], page.next_sk)
+
+
+def find_vendor(project_id: ProjectId, vendor_id: str) -> VendorItem | None:
+    """Returns the project's vendor, detected or decided on, with a consistent read, or None."""
+    item = table.get(keys.vendor(*project_id.location, vendor_id))
+    return VendorItem.from_item(item) if item else None
 
 
 # Decisions
@@ -114,10 +129,13 @@ def list_decisions(project_id: ProjectId) -> list[DecidedVendor]:
     ]
 
 
-def decide_vendor(project: ProjectItem, vendor_id: str, state: VendorState, decided_by: str) -> str | None:
+def decide_vendor(
+    project: ProjectItem, vendor_id: str, state: VendorState, decided_by: str, caller_id: str | None = None
+) -> str | None:
     """Stores the decision and resolves the vendor's finding. Returns the finding's id, or None if there isn't one.
 
-    Raises UnknownProject if the project was deleted, so that a deleted project never gets a vendor.
+    caller_id: the user who must be an admin at commit; None for the operator.
+    Raises Forbidden, and UnknownProject if the project was deleted, so that a deleted project never gets a vendor.
     """
     vendor: VendorItem | None = None
     finding_expired = False
@@ -126,22 +144,41 @@ def decide_vendor(project: ProjectItem, vendor_id: str, state: VendorState, deci
         nonlocal vendor, finding_expired
         finding_id = vendor.finding_id if vendor and not finding_expired else None
         legs: dict[str, Leg] = {
+            **organizations.admin_check(caller_id, project.project_id.organization_id),
             "project": Check(project.key, "attribute_exists(pk)"),
             "vendor": _decision(project, vendor_id, state, decided_by, vendor),
         }
         if vendor and finding_id is not None:
             legs["finding"] = inbox.update_leg(
-                InboxItemId.stored(finding_id), inbox.new_version(), "resolved", vendor=vendor.runtime_vendor
+                InboxItemId.stored(finding_id),
+                inbox.new_version(),
+                "resolved",
+                vendor=vendor.runtime_vendor,
+                fields={"statusBy": decided_by},
             )
+            organization_id = project.project_id.organization_id
+            resolved = events.entry(organization_id, "finding.resolved", InboxItemId.stored(finding_id))
+            legs["event"] = resolved.leg
+        record = Recorded(
+            Action.VENDOR_DECIDE,
+            project.project_id.organization_id,
+            project.project_id,
+            project.name,
+            # A vendor that wasn't detected is decided on without reading it.
+            before={vendor_id: vendor.state} if vendor else {},
+            after={vendor_id: state},
+        )
         try:
-            table.transact(legs)
+            table.transact(legs, record)
         except LegFailed as failure:
+            if failure.leg == "caller":
+                raise Forbidden from None
             if failure.leg == "project":
                 raise UnknownProject from None
             if failure.leg == "finding":
                 finding_expired = True  # it was resolved before
             else:
-                # The vendor was detected, or detected again. The existing item has its finding.
+                # The vendor was detected, detected again, or decided on. The existing item has its finding.
                 vendor = VendorItem.from_item(failure.item) if failure.item else None
                 finding_expired = False
             raise WriteConflict from None
@@ -153,7 +190,7 @@ def decide_vendor(project: ProjectItem, vendor_id: str, state: VendorState, deci
 def _decision(
     project: ProjectItem, vendor_id: str, state: VendorState, decided_by: str, vendor: VendorItem | None
 ) -> Update:
-    """Returns the leg that stores the decision if the vendor hasn't been detected since it was read."""
+    """Returns the leg that stores the decision if the vendor is as it was read."""
     values: dict[str, Any] = {
         "vendorId": vendor_id,
         "projectId": project.project_id,
@@ -168,6 +205,11 @@ def _decision(
         unchanged, read = _unchanged(vendor)
         when = f"#inboxItemId = :finding AND {unchanged}"
         values |= {"finding": vendor.finding_id, **read}
+        if vendor.state is None:
+            when += " AND attribute_not_exists(#state)"
+        else:
+            when += " AND #state = :formerState"
+            values["formerState"] = vendor.state
     return Update(keys.vendor(*project.project_id.location, vendor_id), change, when, values)
 
 
@@ -218,7 +260,7 @@ class Detection:
         )
 
 
-def record_detection(detection: Detection) -> None:
+def record_detection(detection: Detection, announce: Announce = events.leave_to_sweep) -> None:
     """Stores a detected vendor with its finding, in one transaction.
 
     Keeps existing decisions: if the vendor was decided on, its finding stays resolved. Merges the evidence into that of
@@ -234,11 +276,12 @@ def record_detection(detection: Detection) -> None:
     finding_key = keys.inbox_item(*detection.as_discovery(organization_id).item_id.location)
 
     def record() -> None:
-        legs = _detection_legs(detection, project_id, *table.batch_get([key, finding_key]))
+        legs, changes = _detection(detection, project_id, *table.batch_get([key, finding_key]))
         if not legs:
             return
         try:
-            table.transact(legs)
+            leg = changes[0].leg if changes else None
+            inbox.transact_and_tell(changes, legs, _recorded(detection, leg), announce)
         except LegFailed as failure:
             if failure.leg != "project":
                 raise WriteConflict from None  # a decision or another detection was written first
@@ -249,13 +292,35 @@ def record_detection(detection: Detection) -> None:
     retry_on_conflict(record, "the vendor")
 
 
-def _detection_legs(
+def _recorded(detection: Detection, finding: Leg | None) -> Record:
+    """Returns the entry of a detection whose finding is new or changes its status. Another one changes no decision."""
+    discovery = detection.as_discovery(ProjectId.stored(detection.vendor.project_id).organization_id)
+    written = finding.item if isinstance(finding, Put) else finding.values if isinstance(finding, Update) else {}
+    if "status" not in written:
+        return Unrecorded.OBSERVATION
+    return Recorded(
+        Action.VENDOR_DETECT,
+        discovery.organization_id,
+        discovery.item_id,
+        detection.vendor.name,
+        after={
+            "projectId": detection.vendor.project_id,
+            "vendorId": detection.vendor.vendor_id,
+            "status": written["status"],
+        },
+    )
+
+
+def _detection(
     detection: Detection,
     project_id: ProjectId,
     item: Mapping[str, Any] | None,
     existing_finding: Mapping[str, Any] | None,
-) -> dict[str, Leg]:
-    """Returns the transaction that stores the detection, given the vendor and its finding. Empty if nothing changes."""
+) -> tuple[dict[str, Leg], list[Change]]:
+    """Returns the transaction that stores the detection, given the vendor and its finding. Empty if nothing changes.
+
+    The change of the finding is separate.
+    """
     vendor = VendorItem.from_item(item) if item else None
     evidence = _merged_evidence(detection, vendor, existing_finding)
     settled = vendor is not None and vendor.state is not None
@@ -266,12 +331,14 @@ def _detection_legs(
     if finding is None and existing_finding:
         finding = inbox.evidence_leg(discovery, existing_finding)
     if not changes and finding is None:
-        return {}
+        return {}, []
     legs: dict[str, Leg] = {
         "project": Check(keys.project(*project_id.location), "attribute_exists(pk)"),
         "vendor": _if_unchanged(keys.vendor(*project_id.location, detection.vendor.vendor_id), vendor, changes),
     }
-    return legs if finding is None else {**legs, "finding": finding}
+    if finding is None:
+        return legs, []
+    return legs, [Change(discovery.item_id, finding, existing_finding["status"] if existing_finding else None)]
 
 
 def _merged_evidence(
@@ -344,7 +411,9 @@ def keep_evidence(finding: Mapping[str, Any]) -> bool:
     key = keys.vendor(*ProjectId.stored(vendor.project_id).location, vendor.vendor_id)
     when = "#inboxItemId = :finding AND attribute_not_exists(#evidence)"
     try:
-        table.update(Update(key, "SET #evidence = :evidence, #beforeConsent = :beforeConsent", when, values))
+        table.update(
+            Update(key, "SET #evidence = :evidence, #beforeConsent = :beforeConsent", when, values), Unrecorded.BACKFILL
+        )
     except ConditionFailed:
         return False
     return True

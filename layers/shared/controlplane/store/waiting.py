@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from controlplane.core import clock
 from controlplane.core.settings import settings
 from controlplane.store import keys
-from controlplane.store.table import ConditionFailed, StoreError, Update, table
+from controlplane.store.table import ConditionFailed, StoreError, Unrecorded, Update, table
 
 # One in this many concurrent executions can wait.
 _SHARE = 10
@@ -42,7 +42,7 @@ def acquire_slot(seconds: float) -> tuple[int, str] | None:
         key = keys.waiting_slot(number % count)
         is_free = "attribute_not_exists(pk) OR #expiresAt <= :now"
         try:
-            table.update(Update(key, "SET #holder = :holder, #expiresAt = :until", is_free, values))
+            table.update(Update(key, "SET #holder = :holder, #expiresAt = :until", is_free, values), Unrecorded.LEASE)
         except ConditionFailed:
             continue
         except StoreError:  # throttled or timed out
@@ -60,5 +60,6 @@ def release_slot(number: int, holder: str) -> None:
                 "SET #expiresAt = :now",
                 "#holder = :holder",
                 {"now": int(clock.now()), "holder": holder},
-            )
+            ),
+            Unrecorded.LEASE,
         )

@@ -59,6 +59,22 @@ def replace_entries(existing: Sequence[WebsiteItem], addresses: Collection[Addre
     return _with_omitted(existing, [replace(website, trusted=True) for website in _listed(existing, addresses)])
 
 
+def add_entries(existing: Sequence[WebsiteItem], addresses: Sequence[Address]) -> tuple[WebsiteItem, ...]:
+    """Returns the websites with these distinct addresses as consent entries. New ones come last."""
+    added = {address.origin for address in addresses}
+    kept = [replace(website, trusted=True) if website.origin in added else website for website in existing]
+    known = {website.origin for website in existing}
+    return (*kept, *create_websites(address for address in addresses if address.origin not in known))
+
+
+def move_to_front(existing: Sequence[WebsiteItem], website_id: str) -> tuple[WebsiteItem, ...]:
+    """Returns the websites with this one first. Raises UnknownWebsite."""
+    first = [website for website in existing if website.website_id == website_id]
+    if not first:
+        raise UnknownWebsite
+    return (*first, *(website for website in existing if website.website_id != website_id))
+
+
 def _listed(existing: Iterable[WebsiteItem], addresses: Iterable[Address]) -> list[WebsiteItem]:
     """Returns the websites with these addresses. Existing ones keep their ids and audits."""
     kept = {website.origin: website for website in existing}

@@ -6,6 +6,7 @@ Each builder has an example item above it. Other modules import the package, and
 
 from controlplane.store.keys.findings import *
 from controlplane.store.keys.key import *
+from controlplane.store.keys.mail import *
 from controlplane.store.keys.operations import *
 from controlplane.store.keys.organizations import *
 from controlplane.store.keys.people import *

@@ -36,6 +36,7 @@ SCAN_REQUEST_PREFIX = "SCANREQ#"
 #  ruleId: null, description: …, remediation: …, references: […], evidence: [{…}],
 #  runtimeVendor: {projectId: prj_2f…, vendorId: segment, name: Segment, domain: segment.com},
 #  issueRefusal: {marker: 4f…, reason: issues-disabled, at: 2026-…},
+#  history: [{status: open, at: 2026-…}, {status: dismissed, at: 2026-…, by: usr_8k…, reason: …}],
 #  inboxOrder: 2026-…#8c4…#segment#segment.com#Segment, inboxByStatus: ORG#org_2f…#open}
 def inbox_item(organization_id: str, local: str) -> Key:
     return Key(organization_pk(organization_id), f"{INBOX_PREFIX}{local}")
@@ -70,6 +71,12 @@ def inbox_backfill() -> Key:
     return Key("INBOXINDEX", "INBOXINDEX")
 
 
+# Progress of the backfill that makes issues of older releases lead to their items.
+# {pk: ISSUEINDEX, sk: ISSUEINDEX, position: {pk: ORG#org_2f…, sk: INBOX#8c4…}, completedAt: 2026-…}
+def issue_backfill() -> Key:
+    return Key("ISSUEINDEX", "ISSUEINDEX")
+
+
 ISSUE_ATTEMPTS_PK = "ISSUEATTEMPTS"
 
 
@@ -85,7 +92,7 @@ def issue_attempt(item_id: str) -> Key:
 # {pk: ORG#org_2f…, sk: REPO#01j…, repositoryId: rep_2f…, installationId: 4711, owner: acme, name: shop, htmlUrl: https://…,
 #  defaultBranch: main, visibility: private, connectedAt: 2026-…, links: [{projectId: prj_2f…, productionBranch: null,
 #  rootDirectory: apps/web, pullRequestScansEnabled: false}], previewUsed: true, activeRequestId: spr_2f…,
-#  activeScanId: scn_2f…, activeUntil: 1790014400, hostedId: 1296269, accessLostAt: 2026-…}
+#  activeScanId: scn_2f…, activeUntil: 1790014400, hostedId: 1296269, accessLostAt: 2026-…, lastTurnAt: 2026-…}
 def repository(organization_id: str, local: str) -> Key:
     return Key(organization_pk(organization_id), f"{REPOSITORY_PREFIX}{local}")
 
@@ -202,10 +209,15 @@ def pull_request_prefix(number: int) -> str:
     return f"PULL#{number:010d}#"
 
 
-# The inbox item that an issue of the repository was opened for.
-# {pk: REPO#rep_2f…, sk: ISSUE#0000000007, itemId: inb_2f…}
-def opened_issue(repository_id: str, number: int) -> Key:
-    return Key(finding_history_pk(repository_id), f"ISSUE#{number:010d}")
+# An inbox item that an issue of the repository was opened for, or linked to.
+# {pk: REPO#rep_2f…, sk: ISSUE#0000000007#01j…, itemId: inb_2f…}
+def opened_issue(repository_id: str, number: int, item_local: str) -> Key:
+    return Key(finding_history_pk(repository_id), f"{opened_issue_prefix(number)}#{item_local}")
+
+
+# Entries of the first release with webhooks end here.
+def opened_issue_prefix(number: int) -> str:
+    return f"ISSUE#{number:010d}"
 
 
 # A scan that is to start once the repository has no other: the newest of its kind. `subject` is PRODUCTION, or a pull

@@ -9,8 +9,13 @@ INVITEE_PREFIX = "ORG#"
 KEY_PREFIX = "KEY#"
 PROJECT_PREFIX = "PROJECT#"
 PROJECT_SLUG_PREFIX = "PSLUG#"
+WEBHOOK_PREFIX = "WEBHOOK#"
+WEBHOOK_DELIVERY_PREFIX = "WEBHOOKDELIVERY#"
 INVITATION_PREFIX = "INVITATION#"
 LEDGER_PREFIX = "LEDGER#"
+LOG_PREFIX = "AUDITLOG#"
+# The three kinds of ledger entries, each in order of creation. A local part from `new_local` starts with 0 until 3084.
+LEDGER_PREFIXES = (f"{LEDGER_PREFIX}0", f"{LEDGER_PREFIX}SCAN#", f"{LEDGER_PREFIX}TOPUP#")
 
 
 def organization_pk(organization_id: str) -> str:
@@ -46,13 +51,14 @@ def membership(user_id: str, organization_id: str) -> Key:
     return Key(user_pk(user_id), f"{MEMBERSHIP_PREFIX}{organization_id}")
 
 
-# {pk: ORG#org_2f…, sk: INVITATION#01j…, invitationId: inv_2f…, email, role, createdAt, expiresAt, invitedBy: {...}}
+# {pk: ORG#org_2f…, sk: INVITATION#01j…, invitationId: inv_2f…, email, role, createdAt, expiresAt, invitedBy: {...},
+#  resends: {total: 4, day: 2026-03-04, onDay: 1}, mail: sent}
 def invitation(organization_id: str, local: str) -> Key:
     return Key(organization_pk(organization_id), f"{INVITATION_PREFIX}{local}")
 
 
 # The lock that allows one pending invitation per organization and address. Keyed by address, for lookup at sign-in.
-# {pk: INVITEE#ada@example.com, sk: ORG#org_2f…, invitationId: inv_2f…, expiresAt: 1790000000}
+# {pk: INVITEE#ada@example.com, sk: ORG#org_2f…, invitationId: inv_2f…, expiresAt: 1790000000, inviterId}
 def invitee(email: str, organization_id: str) -> Key:
     return Key(invitee_pk(email), f"{INVITEE_PREFIX}{organization_id}")
 
@@ -62,8 +68,8 @@ def invitee_pk(email: str) -> str:
 
 
 # The number of invitations an organization ever sent, and the number an address received. The latter expires after
-# eight days without a new invitation.
-# {pk: ORG#org_2f…, sk: INVITATIONS, made: 17}
+# eight days without a new invitation. The former also counts how many were sent again on a day.
+# {pk: ORG#org_2f…, sk: INVITATIONS, made: 17, resends: {total: 12, day: 2026-03-04, onDay: 3}}
 def invitations_made(organization_id: str) -> Key:
     return Key(organization_pk(organization_id), "INVITATIONS")
 
@@ -75,7 +81,8 @@ def invitations_received(email: str) -> Key:
 
 # Authenticates an API key and counts its requests. The secret itself is not stored.
 # {pk: KH#9f86d0…, sk: KEY, keyId: key_2f…, organizationId: org_2f…, slug: acme, name: Acme, plan: pro, rateLimit: 1500,
-#  createdBy: usr_8k…, win: 29384756, hits: 17, usedHour: 489745, refusedFor: 29384756#org_2f…}
+#  createdBy: usr_8k…, win: 29384756, hits: 17, usedHour: 489745, refusedFor: 29384756#org_2f…, requests20405: 8123,
+#  refused20405: 12, …}
 def key_secret(digest: str) -> Key:
     return Key(f"KH#{digest}", "KEY")
 
@@ -150,3 +157,42 @@ def vendor(organization_id: str, project_local: str, vendor_id: str) -> Key:
 
 def vendor_prefix(project_local: str) -> str:
     return f"VENDOR#{project_local}#"
+
+
+# An endpoint that webhooks are sent to. The secrets are encrypted.
+# {pk: ORG#org_2f…, sk: WEBHOOK#01j…, webhookId: whk_2f…, name: Slack, url: https://…, format: slack,
+#  events: [finding.opened], status: enabled, secret: …, previousSecret: …, previousUntil: 1790000000,
+#  pagesUrl: https://…, createdAt: 2026-…, createdBy: usr_8k…, failingSince: 1790000000, disabledReason: failing,
+#  disabledAt: 2026-…, slot0: 1790000040, timeouts: 2, restsUntil: 1790000120}
+def webhook(organization_id: str, local: str) -> Key:
+    return Key(organization_pk(organization_id), f"{WEBHOOK_PREFIX}{local}")
+
+
+# What is sent about an event: one item for all endpoints. It expires with the deliveries.
+# {pk: ORG#org_2f…, sk: WEBHOOKEVENT#01j…, event: finding.opened, body: "{…}", expiresAt: 1790000000}
+def webhook_event(organization_id: str, event_local: str) -> Key:
+    return Key(organization_pk(organization_id), f"WEBHOOKEVENT#{event_local}")
+
+
+# The delivery of an event to an endpoint. The sort keys of an endpoint's deliveries are in the order of the events.
+# {pk: ORG#org_2f…, sk: WEBHOOKDELIVERY#01j…#01j…, webhookId: whk_2f…, eventId: evt_2f…, event: finding.opened,
+#  createdAt: 2026-…, status: pending, attempts: 2, retries: 1, leaseUntil: 0, claim: 9b2e…, nextAttemptAt: 2026-…,
+#  log: [{at: 2026-…, status: 500, error: status, milliseconds: 120}], expiresAt: 1790000000}
+def webhook_delivery(organization_id: str, webhook_local: str, event_local: str) -> Key:
+    return Key(organization_pk(organization_id), f"{webhook_delivery_prefix(webhook_local)}{event_local}")
+
+
+def webhook_delivery_prefix(webhook_local: str) -> str:
+    return f"{WEBHOOK_DELIVERY_PREFIX}{webhook_local}#"
+
+
+# An entry of the audit log. Each organization has a partition for each month, named by the time of the entry.
+# {pk: AUDITLOG#org_2f…#2026-03, sk: 01j…, entryId: log_2f…, at: 2026-…, action: project.update, resource: prj_2f…,
+#  name: Shop, actorKind: person, actorId: usr_8k…, source: page, requestId: 7c1e…, before: {name: Store},
+#  after: {name: Shop}, expiresAt: 1790000000}
+def log_entry(organization_id: str, at: str, local: str) -> Key:
+    return Key(log_pk(organization_id, at[:7]), local)
+
+
+def log_pk(organization_id: str, month: str) -> str:
+    return f"{LOG_PREFIX}{organization_id}#{month}"

@@ -41,18 +41,24 @@ MANUAL = Cause()
 
 
 class Comparison(NamedTuple):
-    """A pull request's findings compared with those of the production branch.
+    """A scan's findings compared with those of the last completed scan of the production branch before it.
 
     base_scan_id: None if there is no scan to compare with. fixed: the fingerprints of the first fixed findings.
+    new_count: None for a pull request's scan, which only has new findings.
     """
 
     base_scan_id: str | None
     fixed_count: int = 0
     fixed: tuple[str, ...] = ()
+    new_count: int | None = None
 
     def to_item(self) -> dict[str, Any]:
-        return {"fixedCount": self.fixed_count, "fixed": self.fixed, **present(baseScanId=self.base_scan_id)}
+        return {
+            "fixedCount": self.fixed_count,
+            "fixed": self.fixed,
+            **present(baseScanId=self.base_scan_id, newCount=self.new_count),
+        }
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item.get("baseScanId"), item["fixedCount"], tuple(item["fixed"]))
+        return cls(item.get("baseScanId"), item["fixedCount"], tuple(item["fixed"]), item.get("newCount"))

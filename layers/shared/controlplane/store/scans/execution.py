@@ -4,9 +4,11 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from controlplane.core import clock
+from controlplane.core.actions import Action
 from controlplane.core.ids import ScanId
 from controlplane.core.settings import settings
-from controlplane.store import deletions, leases
+from controlplane.store import deletions, events, leases
+from controlplane.store.events import Announce
 from controlplane.store.leases import Lease
 from controlplane.store.legs import set_expression
 from controlplane.store.outbox import Entry
@@ -14,7 +16,18 @@ from controlplane.store.scans import reports
 from controlplane.store.scans.failures import free_repository
 from controlplane.store.scans.inventories import Inventory
 from controlplane.store.scans.items import OPEN, STAGES, Coverage, Progress, ScanItem, Stage, watch_key, work_key
-from controlplane.store.table import ConditionFailed, Delete, Leg, LegFailed, Put, StoreError, Update, table
+from controlplane.store.table import (
+    ConditionFailed,
+    Delete,
+    Leg,
+    LegFailed,
+    Put,
+    Recorded,
+    StoreError,
+    Unrecorded,
+    Update,
+    table,
+)
 
 
 class ReportPaid(StoreError):
@@ -46,7 +59,7 @@ def report_stage(
     reached: how many stages an earlier attempt completed. files: how many are analyzed, and how many there are.
     """
     try:
-        table.update(_progress(lease, stage, stage_status, reached, files))
+        table.update(_progress(lease, stage, stage_status, reached, files), Unrecorded.PROGRESS)
     except ConditionFailed:
         raise leases.LeaseLost from None
 
@@ -58,7 +71,8 @@ def complete_stage(lease: Lease, stage: Stage, scan_id: ScanId, inventory: Inven
             {
                 "scan": _progress(lease, stage, "completed", reached, None),
                 "inventory": Put(inventory.to_item(scan_id)),
-            }
+            },
+            Unrecorded.PROGRESS,
         )
     except LegFailed:
         raise leases.LeaseLost from None
@@ -79,6 +93,7 @@ def complete_scan(
     coverage: Coverage,
     *,
     report: Entry | None = None,
+    announce: Announce = events.leave_to_sweep,
 ) -> ScanItem:
     """Completes the scan with the findings that the lease's attempt has stored, and frees the repository.
 
@@ -98,6 +113,7 @@ def complete_scan(
     )
     if completed.unlock_credits is not None and completed.locked_count == 0:
         completed = replace(completed, unlock_credits=0)
+    event = events.entry(scan.organization_id, "scan.completed", scan.scan_id)
     changed = _completed_attributes(completed)
     legs: dict[str, Leg] = {
         "scan": Update(
@@ -110,15 +126,25 @@ def complete_scan(
         "watch": Delete(watch_key(scan.request_id)),
         **reports.completion_legs(completed),
         **_following_legs(scan, report),
+        "event": event.leg,
     }
+    record = Recorded(
+        Action.SCAN_COMPLETE,
+        scan.organization_id,
+        scan.scan_id,
+        scan.repository_name,
+        before={"status": "running"},
+        after={"status": "completed", "findings": finding_count, "issues": issue_count, "access": completed.access},
+    )
     try:
-        table.transact(legs)
+        table.transact(legs, record)
     except LegFailed as failure:
         if failure.leg == "report":
             raise ReportPaid from None
         stored = failure.items.get("scan")
         if stored is None or stored.get("claim") != lease.claim or stored["status"] != "completed":
             raise leases.LeaseLost from None
+    announce(event)
     return completed
 
 
@@ -141,5 +167,6 @@ def _completed_attributes(scan: ScanItem) -> dict[str, Any]:
         "access",
         "rulesVersion",
         "comparison",
+        "priorityCounts",
     )
     return {**scan.status_attributes("completed"), **{name: item[name] for name in names if name in item}}

@@ -12,7 +12,7 @@ from controlplane.core.settings import settings
 from controlplane.store import keys
 from controlplane.store.scans.items import ScanItem, UnknownScan
 from controlplane.store.scans.reads import get_scan
-from controlplane.store.table import ConditionFailed, Update, table
+from controlplane.store.table import ConditionFailed, Unrecorded, Update, table
 
 _PAGE = 100
 
@@ -32,7 +32,7 @@ def expire_superseded(scan_id: ScanId) -> None:
             earlier.key, "SET #findingsExpireAt = :at", "attribute_exists(pk)", {"at": expires["expiresAt"]}
         )
         with suppress(ConditionFailed):
-            table.update(change)
+            table.update(change, Unrecorded.CLEANUP)
 
 
 def _list_superseded(scan: ScanItem) -> list[ScanItem]:
@@ -67,7 +67,7 @@ def _expire_findings(scan_id: ScanId, expires: dict[str, Any]) -> None:
     while True:
         page = table.query(keys.scan_pk(scan_id), prefix=keys.FINDING_PREFIX, limit=_PAGE, after=after)
         # Findings are immutable, so they can be rewritten as read.
-        table.put_all({**item, **expires} for item in page.items)
+        table.put_all(({**item, **expires} for item in page.items), Unrecorded.CLEANUP)
         after = page.next_sk
         if after is None:
             return

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from controlplane.core import clock
+from controlplane.core.actions import Action
 from controlplane.core.ids import RepositoryId, ScanRequestId
 from controlplane.store import keys, leases
 from controlplane.store.leases import Lease
@@ -18,12 +19,14 @@ from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.scans.items import Failure, RequestItem, ScanItem, Work, WorkId, watch_key
 from controlplane.store.scans.queue import QueuedScan
 from controlplane.store.scans.reads import find_work
-from controlplane.store.table import ConditionFailed, Delete, Leg, LegFailed, Put, Update, table
+from controlplane.store.table import ConditionFailed, Delete, Leg, LegFailed, Put, Recorded, Unrecorded, Update, table
 
 _ABANDONED = Failure("ABANDONED", "The scan did not come to an end. Start another one.")
 _SUPERSEDED = Failure("SUPERSEDED", "A newer commit was pushed, or the pull request was closed.")
-CODE_HOST_UNAVAILABLE = "CODE_HOST_UNAVAILABLE"
-_RETRY_SECONDS = 300
+CODE_HOST_UNAVAILABLE, ACCESS_LOST = "CODE_HOST_UNAVAILABLE", "ACCESS_LOST"
+# Failures that end by themselves, and when an automatic scan is started again after them. It starts sooner if the
+# App's access is back.
+RETRY_SECONDS = {CODE_HOST_UNAVAILABLE: 300, ACCESS_LOST: 3_600}
 _DELETED = Failure("DELETED", "The project, repository or organization was deleted.")
 
 
@@ -101,18 +104,25 @@ def _fail(work: Work, failure: Failure, when: str, values: Mapping[str, Any], *,
         "watch": Delete(watch_key(work.request_id)),
         **_automatic_legs(work, failure),
     }
+    record = Recorded(
+        Action.SCAN_CANCEL if canceled else Action.SCAN_FAIL,
+        work.organization_id,
+        work.work_id,
+        before={"status": work.status},
+        after={"status": changed["status"], "reason": failure.code},
+    )
     try:
-        table.transact(legs)
+        table.transact(legs, record)
     except LegFailed:
         raise leases.LeaseLost from None
 
 
 def _automatic_legs(work: Work, failure: Failure) -> dict[str, Leg]:
-    """Returns the legs for an automatic scan: start it again if the code host was down, and report it."""
+    """Returns the legs for an automatic scan: start it again if its failure can end by itself, and report it."""
     legs: dict[str, Leg] = {}
     cause = work.cause
-    if failure.code == CODE_HOST_UNAVAILABLE and (cause.retry_until or 0) > clock.now():
-        again = QueuedScan.of(work.repository_id, work.project_id, cause, wait_seconds=_RETRY_SECONDS)
+    if failure.code in RETRY_SECONDS and (cause.retry_until or 0) > clock.now():
+        again = QueuedScan.of(work.repository_id, work.project_id, cause, wait_seconds=RETRY_SECONDS[failure.code])
         legs["again"] = Put(again.to_item())
     if cause.pull_request_number is not None:
         legs["report"] = report_entry(work.repository_id, work.project_id, cause.pull_request_number).leg
@@ -123,7 +133,7 @@ def _fail_without_repository[W: (RequestItem, ScanItem)](work: W) -> W:
     changed = work.status_attributes("failed")
     with suppress(ConditionFailed):
         update = Update(work.key, set_expression(changed), "attribute_exists(pk)", changed)
-        return type(work).from_item(table.update(update))
+        return type(work).from_item(table.update(update, Unrecorded.CLEANUP))
     return work
 
 

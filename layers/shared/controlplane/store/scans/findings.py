@@ -11,7 +11,7 @@ from controlplane.store.codec import present
 from controlplane.store.inbox_items import Confidence, Discovery, Evidence, Fix, InboxItem, Priority
 from controlplane.store.keys import Key
 from controlplane.store.scans.items import ScanItem
-from controlplane.store.table import table
+from controlplane.store.table import Unrecorded, table
 
 _PAGE = 100
 
@@ -86,6 +86,8 @@ class FindingItem:
     # Findings of earlier releases have no confidence: they were reported only if it was high.
     confidence: str = "high"
     fix: Fix | None = None
+    # The scan that its scan is compared with didn't have it. Always False in a pull request's scan.
+    is_new: bool = False
 
     def to_item(self) -> dict[str, Any]:
         return {
@@ -102,7 +104,7 @@ class FindingItem:
             "firstSeenAt": self.first_seen_at,
             "vendors": [vendor.to_item() for vendor in self.vendors],
             "confidence": self.confidence,
-            **present(fix=self.fix and self.fix.to_item()),
+            **present(fix=self.fix and self.fix.to_item(), isNew=self.is_new or None),
         }
 
     @classmethod
@@ -122,6 +124,7 @@ class FindingItem:
             vendors=tuple(FindingVendor.from_item(vendor) for vendor in item.get("vendors") or ()),
             confidence=item.get("confidence", "high"),
             fix=Fix.from_item(item["fix"]) if item.get("fix") else None,
+            is_new=item.get("isNew", False),
         )
 
 
@@ -166,7 +169,11 @@ def as_discovery(scan: ScanItem, finding: FindingItem) -> Discovery:
 def put_findings(scan_id: ScanId, attempt: int, findings: Sequence[FindingItem]) -> None:
     """Stores the findings of an attempt at the scan, most urgent first. Overwrites those it stored before."""
     table.put_all(
-        {**keys.finding(scan_id, attempt, rank)._asdict(), **finding.to_item()} for rank, finding in enumerate(findings)
+        (
+            {**keys.finding(scan_id, attempt, rank)._asdict(), **finding.to_item()}
+            for rank, finding in enumerate(findings)
+        ),
+        Unrecorded.PUBLICATION,
     )
 
 
@@ -195,12 +202,21 @@ def list_readable(scan: ScanItem, skip: int = 0, at_most: int | None = None) -> 
 
     Empty if they have expired or the scan isn't completed. Consistent.
     """
-    count = 0 if scan.findings_expired else scan.visible_count - skip
-    count = count if at_most is None else min(count, at_most)
-    found = list_findings(scan.scan_id, scan.findings_attempt, count, skip)
-    item_ids = [item_id_of(scan.repository_id, finding.fingerprint) for finding in found]
-    items = inbox.find_items(item_ids)
-    return [PublishedFinding(finding, items.get(it)) for finding, it in zip(found, item_ids, strict=True)]
+    found = list_findings(scan.scan_id, scan.findings_attempt, readable_count(scan, skip, at_most), skip)
+    items = find_items(scan, [finding.fingerprint for finding in found])
+    return [PublishedFinding(finding, items.get(finding.fingerprint)) for finding in found]
+
+
+def readable_count(scan: ScanItem, skip: int = 0, at_most: int | None = None) -> int:
+    """Returns how many findings after the first `skip` the scan's access makes readable: 0 if they have expired."""
+    count = 0 if scan.findings_expired else max(0, scan.visible_count - skip)
+    return count if at_most is None else min(count, at_most)
+
+
+def find_items(scan: ScanItem, fingerprints: Sequence[str]) -> dict[str, InboxItem]:
+    """Returns the inbox items of these findings of the scan's repository, by fingerprint. Consistent."""
+    item_ids = {item_id_of(scan.repository_id, fingerprint): fingerprint for fingerprint in fingerprints}
+    return {item_ids[InboxItemId.stored(item_id)]: item for item_id, item in inbox.find_items(item_ids).items()}
 
 
 def delete_attempts_before(scan_id: ScanId, attempt: int) -> None:
@@ -208,6 +224,6 @@ def delete_attempts_before(scan_id: ScanId, attempt: int) -> None:
     while True:
         page = table.query(keys.scan_pk(scan_id), prefix=keys.FINDING_PREFIX, limit=_PAGE, consistent=True)
         left = [item for item in page.items if item["sk"] < keys.finding_prefix(attempt)]
-        table.delete_all(Key(item["pk"], item["sk"]) for item in left)
+        table.delete_all((Key(item["pk"], item["sk"]) for item in left), Unrecorded.CLEANUP)
         if len(left) < len(page.items) or page.next_sk is None:
             return

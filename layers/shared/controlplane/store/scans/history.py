@@ -14,7 +14,7 @@ from controlplane.store import keys, leases
 from controlplane.store.codec import present
 from controlplane.store.keys import Key
 from controlplane.store.leases import Lease
-from controlplane.store.table import Check, Leg, LegFailed, Put, table
+from controlplane.store.table import Check, Leg, LegFailed, Put, Unrecorded, table
 
 # The path of a finding about the project as a whole.
 WHOLE_PROJECT = ""
@@ -109,7 +109,7 @@ def put_history(lease: Lease, items: Sequence[HistoryItem]) -> None:
         part = items[start : start + _MOST_PUTS]
         legs: dict[str, Leg] = {"scan": held(lease), **{item.fingerprint: Put(item.to_item()) for item in part}}
         try:
-            table.transact(legs)
+            table.transact(legs, Unrecorded.PUBLICATION)
         except LegFailed:
             raise leases.LeaseLost from None
 

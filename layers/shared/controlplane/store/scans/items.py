@@ -237,8 +237,10 @@ class ScanItem:
     # The version of the rules that produced the findings; None until completed, and in scans of earlier releases.
     rules_version: str | None = None
     cause: Cause = MANUAL
-    # Of a pull request's completed scan.
+    # None until completed, without an earlier scan, and in scans of earlier releases that aren't of a pull request.
     comparison: Comparison | None = None
+    # The number of issues by priority. None until completed, and in scans of earlier releases.
+    priority_counts: Mapping[str, int] | None = None
 
     @property
     def organization_id(self) -> str:
@@ -285,6 +287,17 @@ class ScanItem:
     def locked_count(self) -> int:
         return (self.issue_count or 0) - self.visible_count
 
+    @property
+    def visible_priorities(self) -> dict[str, int] | None:
+        """Returns how many of the issues that the organization can read have which priority, or None if unknown."""
+        if self.priority_counts is None:
+            return None
+        left, visible = self.visible_count, {}
+        for priority, count in sorted(self.priority_counts.items()):
+            visible[priority] = min(count, left)
+            left -= visible[priority]
+        return visible
+
     def as_unlocked(self) -> Self:
         return replace(self, access="full", unlock_credits=None)
 
@@ -323,6 +336,7 @@ class ScanItem:
             **self.cause.to_item(),
             **present(
                 comparison=self.comparison and self.comparison.to_item(),
+                priorityCounts=self.priority_counts,
                 unlockCredits=self.unlock_credits,
                 findingCount=self.finding_count,
                 issueCount=self.issue_count,
@@ -367,6 +381,7 @@ class ScanItem:
             rules_version=item.get("rulesVersion"),
             cause=Cause.from_item(item),
             comparison=Comparison.from_item(item["comparison"]) if item.get("comparison") else None,
+            priority_counts=item.get("priorityCounts"),
         )
 
 

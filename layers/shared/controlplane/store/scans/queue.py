@@ -1,6 +1,6 @@
 """Scans that wait until their repository has no other: the newest for the production branch and each pull request."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
@@ -10,7 +10,7 @@ from controlplane.core.ids import ProjectId, RepositoryId
 from controlplane.store import keys
 from controlplane.store.keys import Key
 from controlplane.store.scans.causes import Cause
-from controlplane.store.table import ConditionFailed, Delete, Put, table
+from controlplane.store.table import ConditionFailed, Delete, Put, Unrecorded, table
 
 # How long a scan is started again after the code host was unavailable.
 _RETRIED_SECONDS = 86_400
@@ -70,7 +70,7 @@ class QueuedScan:
 
 def enqueue(queued: QueuedScan) -> None:
     """Queues the scan in place of an older one with the same subject."""
-    table.put(Put(queued.to_item()))
+    table.put(Put(queued.to_item()), Unrecorded.MESSAGE)
 
 
 def list_queued(repository_id: RepositoryId) -> list[QueuedScan]:
@@ -80,15 +80,23 @@ def list_queued(repository_id: RepositoryId) -> list[QueuedScan]:
     return sorted((it for it in queued if it.not_before <= clock.now()), key=lambda it: it.queued_at)
 
 
+def find_last_turns(repository_ids: Iterable[RepositoryId]) -> dict[RepositoryId, str]:
+    """Returns when a scan of each repository was last started by itself; empty if it never was. Consistent."""
+    distinct = [*dict.fromkeys(repository_ids)]
+    items = table.batch_get([keys.repository(*repository_id.location) for repository_id in distinct])
+    found = zip(distinct, items, strict=True)
+    return {repository_id: (item or {}).get("lastTurnAt", "") for repository_id, item in found}
+
+
 def drop(queued: QueuedScan) -> None:
     """Removes an entry that is no longer wanted, unless a newer one has replaced it."""
     with suppress(ConditionFailed):
-        table.delete(queued.taken_leg())
+        table.delete(queued.taken_leg(), Unrecorded.MESSAGE)
 
 
 def drop_subject(repository_id: RepositoryId, project_id: ProjectId, cause: Cause) -> None:
     """Removes the entry of the subject, if there is one."""
-    table.delete(Delete(keys.queued_scan(repository_id, project_id.local, cause.subject)))
+    table.delete(Delete(keys.queued_scan(repository_id, project_id.local, cause.subject)), Unrecorded.MESSAGE)
 
 
 def is_queued(repository_id: RepositoryId, project_id: ProjectId, cause: Cause) -> bool:

@@ -1,10 +1,12 @@
 """Reads of scan requests and scans: by id, as a repository's active work, and in lists."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from controlplane.core.ids import RepositoryId, ScanId, ScanRequestId
 from controlplane.store import keys
+from controlplane.store.organization_items import BillingItem
+from controlplane.store.scans.inventories import Inventory, ScanWithInventory
 from controlplane.store.scans.items import (
     RequestItem,
     ScanItem,
@@ -39,6 +41,27 @@ def get_scan(scan_id: ScanId) -> ScanItem:
     if item is None:
         raise UnknownScan
     return ScanItem.from_item(item)
+
+
+def find_with_inventory(scan_id: ScanId) -> ScanWithInventory | None:
+    """Returns the scan with its inventory in one round trip, or None if it doesn't exist. Consistent."""
+    scan, inventory = table.batch_get([work_key(scan_id), keys.scan_inventory(scan_id)])
+    return ScanWithInventory.from_items(scan, inventory) if scan else None
+
+
+def list_inventories(scan_ids: Sequence[ScanId]) -> list[Inventory]:
+    """Returns the inventories of up to 100 scans, in one round trip. A scan without one is omitted. Consistent."""
+    items = table.batch_get([keys.scan_inventory(scan_id) for scan_id in scan_ids])
+    return [Inventory.from_item(item) for item in items if item]
+
+
+def find_with_billing(scan_id: ScanId) -> tuple[ScanItem, BillingItem] | None:
+    """Returns the scan and its organization's credits in one round trip, or None if it doesn't exist. Consistent."""
+    organization_id = scan_id.organization_id
+    scan, billing = table.batch_get([work_key(scan_id), keys.billing(organization_id)])
+    if scan is None or billing is None:
+        return None
+    return ScanItem.from_item(scan), BillingItem.from_item(organization_id, billing)
 
 
 def find_work(work_id: WorkId) -> Work | None:

@@ -11,7 +11,7 @@ from controlplane.store.scans.failures import fail_abandoned
 from controlplane.store.scans.items import Work, WorkId
 from controlplane.store.scans.reads import find_work, get_active_work
 from controlplane.store.sweep_runs import SweepRun
-from controlplane.store.table import Delete, Leg, LegFailed, table
+from controlplane.store.table import Delete, Leg, LegFailed, Unrecorded, table
 
 # A request or scan is ended at this age because its message can no longer be in a queue. A message is sent at most a
 # day late: it stays in the outbox until a queue accepts it.
@@ -32,7 +32,7 @@ def recover_scans(run: SweepRun, message_of: Callable[[WorkId], Entry], dispatch
         with run.isolating(watch):
             repository = table.get(keys.repository(*RepositoryId.stored(watch["repositoryId"]).location))
             if repository is None or repository.get("activeRequestId") != watch["requestId"]:
-                table.delete(Delete(Key(watch["pk"], watch["sk"])))
+                table.delete(Delete(Key(watch["pk"], watch["sk"])), Unrecorded.PROGRESS)
                 continue
             work = get_active_work(repository)
             if not work.is_open:
@@ -65,7 +65,7 @@ def _retry(work: Work, message: Entry) -> bool:
         "message": message.leg,
     }
     try:
-        table.transact(legs)
+        table.transact(legs, Unrecorded.PROGRESS)
     except LegFailed:
         return False
     return True

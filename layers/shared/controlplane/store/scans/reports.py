@@ -12,7 +12,7 @@ from controlplane.core.ids import ScanId
 from controlplane.store import keys
 from controlplane.store.keys import Key
 from controlplane.store.scans.items import ScanItem, work_key
-from controlplane.store.table import Check, ConditionFailed, Delete, Leg, Put, Update, table
+from controlplane.store.table import Check, ConditionFailed, Delete, Leg, Put, Unrecorded, Update, table
 
 
 def with_paid_access(scan: ScanItem) -> ScanItem:
@@ -66,7 +66,7 @@ def unlock_others(scan: ScanItem, publish: Callable[[ScanItem], None]) -> None:
     for entry in items[1:]:
         with suppress(ConditionFailed):
             publish(_unlock(ScanId.stored(entry["scanId"])))
-        table.delete(Delete(Key(entry["pk"], entry["sk"])))
+        table.delete(Delete(Key(entry["pk"], entry["sk"])), Unrecorded.PUBLICATION)
 
 
 def _unlock(scan_id: ScanId) -> ScanItem:
@@ -77,7 +77,7 @@ def _unlock(scan_id: ScanId) -> ScanItem:
         "attribute_exists(pk) AND (attribute_not_exists(#findingsExpireAt) OR #findingsExpireAt > :now)",
         {"full": "full", "now": int(clock.now())},
     )
-    return ScanItem.from_item(table.update(change))
+    return ScanItem.from_item(table.update(change, Unrecorded.PUBLICATION))
 
 
 def _paid_key(scan: ScanItem, report: str) -> Key:

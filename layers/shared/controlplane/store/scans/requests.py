@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from controlplane.core import clock, ids
+from controlplane.core.actions import Action
 from controlplane.core.errors import ApiError
 from controlplane.core.ids import ScanId, ScanRequestId
 from controlplane.core.plans import SCAN_UNLOCK_CREDITS
@@ -17,7 +18,7 @@ from controlplane.store.scans.failures import fail_abandoned
 from controlplane.store.scans.items import STAGES, Access, Progress, RequestItem, ScanItem, watch_key, work_key
 from controlplane.store.scans.reads import get_active_work
 from controlplane.store.scans.recovery import LOST_AFTER_SECONDS, is_lost
-from controlplane.store.table import Check, Leg, LegFailed, Put, Update, table
+from controlplane.store.table import Check, Leg, LegFailed, Put, Unrecorded, Update, table
 
 
 class ScanInProgress(ApiError):
@@ -60,9 +61,11 @@ def create_request(
     )
     legs = {**(extra_legs or {}), **_request_legs(request), "message": message.leg}
 
+    record = repository.recorded(Action.SCAN_REQUEST, request_id, after={"projectId": link.project_id})
+
     def create() -> RequestItem:
         try:
-            table.transact(legs)
+            table.transact(legs, record)
         except LegFailed as failure:
             if failure.leg == "project":
                 raise ProjectGone from None
@@ -84,14 +87,15 @@ def _request_legs(request: RequestItem) -> dict[str, Leg]:
         "requestId": request.request_id,
         "repositoryId": request.repository_id,
     }
+    turn, now = (", #lastTurnAt = :now", {"now": clock.timestamp()}) if not request.cause.is_manual else ("", {})
     return {
         "project": Check(keys.project(*request.project_id.location), "attribute_exists(pk)"),
         "repository": Update(
             keys.repository(*request.repository_id.location),
-            "SET #activeRequestId = :request, #activeUntil = :until",
+            "SET #activeRequestId = :request, #activeUntil = :until" + turn,
             "attribute_exists(pk) AND attribute_not_exists(#activeRequestId)",
             # Not read by this release. Earlier releases, which time out a waiting scan, read `activeUntil`.
-            {"request": request.request_id, "until": int(clock.now()) + LOST_AFTER_SECONDS},
+            {"request": request.request_id, "until": int(clock.now()) + LOST_AFTER_SECONDS, **now},
         ),
         "request": Put(request.to_item(), "attribute_not_exists(pk)"),
         "watch": Put(watch),
@@ -184,7 +188,7 @@ def start_scan(
     if report is not None:
         legs["report"] = report.leg
     try:
-        table.transact(legs)
+        table.transact(legs, Unrecorded.PROGRESS)
     except LegFailed as failure:
         stored = failure.items.get("request")
         if stored is None or stored.get("scanId") != scan_id:

@@ -4,21 +4,27 @@ A finding is first marked as gone in the repository's history, and then its item
 unlocked report checks the mark in its transaction. So whichever comes first, a fixed finding never stays open.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import batched
 
 from controlplane.core.ids import InboxItemId
-from controlplane.store import inbox, keys, leases
+from controlplane.store import events, inbox, keys, leases
+from controlplane.store.events import Announce
+from controlplane.store.inbox import Change
 from controlplane.store.inbox_items import Discovery, Resolution
+from controlplane.store.keys import Key
 from controlplane.store.leases import Lease
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.scans.findings import item_id_of
-from controlplane.store.scans.history import HistoryItem, held, put_history
+from controlplane.store.scans.history import Absence, HistoryItem, held, put_history
 from controlplane.store.scans.items import ScanItem
-from controlplane.store.table import Check, Leg, LegFailed, Put, table
+from controlplane.store.table import Check, Leg, LegFailed, Put, Unrecorded, table
 
 
-def resolve_gone(scan: ScanItem, lease: Lease, gone: Sequence[HistoryItem]) -> None:
+def resolve_gone(
+    scan: ScanItem, lease: Lease, gone: Sequence[HistoryItem], announce: Announce = events.leave_to_sweep
+) -> None:
     """Resolves the open inbox items of findings that are marked as gone, with the scan as the reason.
 
     A finding that a person accepted or dismissed keeps that status, and its history stays unsettled, so that a later
@@ -26,63 +32,87 @@ def resolve_gone(scan: ScanItem, lease: Lease, gone: Sequence[HistoryItem]) -> N
     """
     item_ids = [item_id_of(scan.repository_id, entry.fingerprint) for entry in gone]
     stored = table.batch_get([keys.inbox_item(*item_id.location) for item_id in item_ids])
-    settled = []
+    settled, is_open = [], {}
     for entry, item_id, item in zip(gone, item_ids, stored, strict=True):
         if item is None or item["status"] == "resolved":
             settled.append(replace(entry, unsettled=False))
         elif item["status"] == "open":
-            _resolve(scan, lease, entry, item_id)
+            is_open[item_id] = entry
+    for batch in batched(is_open.items(), events.MOST_SUBJECTS, strict=False):
+        _resolve(scan, lease, dict(batch), announce)
     put_history(lease, settled)
 
 
-def _resolve(scan: ScanItem, lease: Lease, entry: HistoryItem, item_id: InboxItemId) -> None:
-    """Resolves the item, unless it is no longer open or a later scan has found it."""
+def _resolve(scan: ScanItem, lease: Lease, gone: Mapping[InboxItemId, HistoryItem], announce: Announce) -> None:
+    """Resolves the items, except those that are no longer open or that a later scan has found."""
     resolution = _no_longer_found(scan.scan_id, scan.created_at, lease.attempt)
 
     def resolve() -> None:
-        item = table.get(keys.inbox_item(*item_id.location))
-        finding = inbox.resolve_leg(item, resolution) if item else None
-        if finding is None:
+        legs: dict[str, Leg] = {"scan": held(lease)}
+        changes = []
+        items = table.batch_get([keys.inbox_item(*item_id.location) for item_id in gone])
+        for (item_id, entry), item in zip(gone.items(), items, strict=True):
+            finding = inbox.resolve_leg(item, resolution) if item else None
+            if item is not None and finding is not None:
+                changes.append(Change(item_id, finding, item["status"]))
+                legs[f"history of {item_id}"] = Put(replace(entry, unsettled=False).to_item())
+        if not changes:
             return
-        legs: dict[str, Leg] = {
-            "scan": held(lease),
-            "finding": finding,
-            "history": Put(replace(entry, unsettled=False).to_item()),
-        }
         try:
-            table.transact(legs)
+            inbox.transact_and_tell(changes, legs, Unrecorded.PUBLICATION, announce)
         except LegFailed as failure:
             if failure.leg == "scan":
                 raise leases.LeaseLost from None
             raise WriteConflict from None
 
-    retry_on_conflict(resolve, "the item")
+    retry_on_conflict(resolve, "the items")
 
 
-def publish_late(discovery: Discovery, scan: ScanItem, fingerprint: str) -> None:
-    """Publishes a finding of a scan that was unlocked. It is resolved if a later scan no longer found it."""
-    history_key = keys.finding_history(scan.repository_id, fingerprint)
-    item_key = keys.inbox_item(*discovery.item_id.location)
+def publish_late(
+    scan: ScanItem, discoveries: Mapping[str, Discovery], announce: Announce = events.leave_to_sweep
+) -> None:
+    """Publishes findings, by fingerprint, of a scan that was unlocked.
+
+    Those that a later scan no longer found are resolved.
+    """
+    for batch in batched(discoveries.items(), events.MOST_SUBJECTS, strict=False):
+        _publish_late(scan, dict(batch), announce)
+
+
+def _publish_late(scan: ScanItem, discoveries: Mapping[str, Discovery], announce: Announce) -> None:
+    history_keys = [keys.finding_history(scan.repository_id, fingerprint) for fingerprint in discoveries]
+    item_keys = [keys.inbox_item(*discovery.item_id.location) for discovery in discoveries.values()]
 
     def publish() -> None:
-        history, existing = table.batch_get([history_key, item_key])
-        gone = HistoryItem.from_item(history).gone if history else None
-        resolution = None
-        if gone is not None and gone.since > scan.created_at:
-            resolution = _no_longer_found(*gone)
-        write = inbox.publish_leg(discovery._replace(resolution=resolution), existing)
-        if write is None:
+        found = table.batch_get([*history_keys, *item_keys])
+        legs: dict[str, Leg] = {}
+        changes = []
+        for key, discovery, history, existing in zip(
+            history_keys, discoveries.values(), found[: len(history_keys)], found[len(history_keys) :], strict=True
+        ):
+            gone = HistoryItem.from_item(history).gone if history else None
+            resolution = None
+            if gone is not None and gone.since > scan.created_at:
+                resolution = _no_longer_found(*gone)
+            write = inbox.publish_leg(discovery._replace(resolution=resolution), existing)
+            if write is None:
+                continue
+            changes.append(Change(discovery.item_id, write, existing["status"] if existing else None))
+            legs[f"history of {discovery.item_id}"] = _if_unchanged(key, gone)
+        if not changes:
             return
-        when, values = "attribute_not_exists(#gone)", {}
-        if gone is not None:
-            when, values = "#gone = :gone", {"gone": gone.to_item()}
-        unchanged = Check(history_key, when, values)
         try:
-            table.transact({"history": unchanged, "finding": write})
+            inbox.transact_and_tell(changes, legs, Unrecorded.PUBLICATION, announce)
         except LegFailed:
             raise WriteConflict from None
 
-    retry_on_conflict(publish, "the item")
+    retry_on_conflict(publish, "the items")
+
+
+def _if_unchanged(history_key: Key, gone: Absence | None) -> Check:
+    if gone is None:
+        return Check(history_key, "attribute_not_exists(#gone)")
+    return Check(history_key, "#gone = :gone", {"gone": gone.to_item()})
 
 
 def _no_longer_found(scan_id: str, scanned_at: str, attempt: int = 0) -> Resolution:

@@ -12,7 +12,7 @@ from controlplane.core.schedules import Schedule, next_run
 from controlplane.store import keys
 from controlplane.store.keys import Key
 from controlplane.store.sweep_runs import SweepRun
-from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, table
+from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, Unrecorded, table
 
 
 def entry_leg(schedule: Schedule, repository_id: RepositoryId, project_id: ProjectId) -> Put:
@@ -38,7 +38,7 @@ def take_due(
             key = Key(entry["pk"], entry["sk"])
             at = datetime.fromisoformat(entry["sk"].partition("#")[0]).timestamp()
             if schedule is None or next_run(schedule, repository_id, project_id, at - 1) != at:
-                table.delete(Delete(key))
+                table.delete(Delete(key), Unrecorded.MESSAGE)
                 continue
             legs: dict[str, Leg] = {
                 "due": Delete(key, "attribute_exists(pk)"),
@@ -47,7 +47,7 @@ def take_due(
                 "scan": enqueued(repository_id, project_id),
             }
             try:
-                table.transact(legs)
+                table.transact(legs, Unrecorded.MESSAGE)
             except LegFailed:
                 continue  # another sweep was faster, or the repository was disconnected
             run.finished += 1

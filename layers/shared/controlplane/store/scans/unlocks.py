@@ -7,6 +7,7 @@ report was charged. A report is charged once for all of its scans (`reports`).
 from collections.abc import Mapping
 from typing import Literal
 
+from controlplane.core.actions import Action
 from controlplane.core.errors import ApiError, Conflict, Forbidden
 from controlplane.store import charges
 from controlplane.store.organization_items import BillingItem
@@ -15,7 +16,7 @@ from controlplane.store.outbox import Entry
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.scans import reports
 from controlplane.store.scans.items import ScanItem, UnknownScan
-from controlplane.store.table import Leg, LegFailed, Update, table
+from controlplane.store.table import Leg, LegFailed, Put, Recorded, Update, table
 
 
 class NothingToUnlock(Conflict):
@@ -62,12 +63,12 @@ def unlock_scan(scan: ScanItem, caller_id: str, message: Entry) -> Outcome:
         nonlocal account
         legs = unlocking | reports.payment_legs(scan) | charges.charge_legs(account, scan.scan_id, price, caller_id)
         try:
-            table.transact(legs)
+            table.transact(legs, _recorded(scan, -price, legs.get("topUp")))
         except LegFailed as failure:
             if _is_unlocked(failure):
                 return "already"
             if failure.leg == "report":
-                return _unlock_included(unlocking)
+                return _unlock_included(scan, unlocking)
             account = _read_account(failure, scan.organization_id, price)
             raise WriteConflict from None
         return "charged"
@@ -75,14 +76,28 @@ def unlock_scan(scan: ScanItem, caller_id: str, message: Entry) -> Outcome:
     return retry_on_conflict(charge, "the balance")
 
 
-def _unlock_included(unlocking: Mapping[str, Leg]) -> Outcome:
+def _unlock_included(scan: ScanItem, unlocking: Mapping[str, Leg]) -> Outcome:
     try:
-        table.transact(unlocking)
+        table.transact(unlocking, _recorded(scan, 0))
     except LegFailed as failure:
         if _is_unlocked(failure):
             return "already"
         raise
     return "included"
+
+
+def _recorded(scan: ScanItem, charged: int, top_up: Leg | None = None) -> Recorded:
+    after = {"access": "full", "credits": charged}
+    if isinstance(top_up, Put):
+        after["topUp"] = top_up.item["credits"]
+    return Recorded(
+        Action.SCAN_UNLOCK,
+        scan.organization_id,
+        scan.scan_id,
+        scan.repository_name,
+        before={"access": scan.access},
+        after=after,
+    )
 
 
 def _is_unlocked(failure: LegFailed) -> bool:

@@ -1,0 +1,103 @@
+"""The pages of emails: what a person receives, and the links in emails that stop them without signing in."""
+
+from typing import Annotated, Final
+
+from fastapi import Path, Response
+
+from controlplane.core.errors import ApiError
+from controlplane.core.settings import settings
+from controlplane.http.app import ControlRouter
+from controlplane.http.web_session import WebSession
+from controlplane.rules import unsubscriptions
+from dashboard import notifications
+from dashboard.page_parameters import Done, SignedIn, Submits, Unsubscribes
+from dashboard.pages import address, page, redirect
+
+router = ControlRouter(tags=["Pages"], include_in_schema=False)
+
+_PAGE = "/account/notifications"
+_DONE: Final = {
+    "saved": "Your choice is saved.",
+    "resumed": "Emails to your address are on again.",
+}
+_KINDS: Final = {
+    "finding": ("New P0 findings", "When a finding of the highest priority is new in the inbox."),
+    "credits": ("Low credits", "When the credits run low."),
+    "webhook": ("Disabled webhooks", "When a webhook is disabled because its deliveries failed for a day."),
+    "digest": ("Weekly digest", "On Mondays, if anything happened in the week before."),
+}
+_STOPPED: Final = {
+    "returned": "The last email to this address came back, so we send no more. Check it, or turn emails on again.",
+    "complained": "An email to this address was reported as spam, so we send no more.",
+    "stopped": "You stopped all emails to this address.",
+}
+
+# From an email: it contains up to 200 characters of its own.
+Link = Annotated[str, Path(alias="link", max_length=300)]
+
+
+@router.get("/account/notifications", operation_id="showNotifications")
+async def show_notifications(session: SignedIn, done: Done = "") -> Response:
+    """Shows which emails the person receives, by organization."""
+    return _notifications(session, done=_DONE.get(done))
+
+
+@router.post("/account/notifications", operation_id="saveNotifications")
+async def save_notifications(session: Submits) -> Response:
+    """Saves the choice for one organization."""
+    try:
+        notifications.save(session.account, session.form)
+    except ApiError as failure:
+        return _notifications(session, failure=failure)
+    return redirect(address(f"{_PAGE}?done=saved"))
+
+
+@router.post("/account/notifications/resume", operation_id="resumeEmails")
+async def resume_emails(session: Submits) -> Response:
+    """Turns emails to the person's address on again."""
+    notifications.resume(session.account)
+    return redirect(address(f"{_PAGE}?done=resumed"))
+
+
+@router.get("/account/unsubscribe/{link}", operation_id="showUnsubscription")
+async def show_unsubscription(session: Unsubscribes, link: Link) -> Response:
+    """Asks what to stop. Changes nothing, because programs that check emails open links, too."""
+    return _unsubscription(session, link)
+
+
+@router.post("/account/unsubscribe/{link}", operation_id="unsubscribe")
+async def unsubscribe(session: Unsubscribes, link: Link) -> Response:
+    """Stops emails of the link's kind. Email programs send this themselves (RFC 8058), so the form has no token."""
+    return _unsubscription(session, link, everything=False)
+
+
+@router.post("/account/unsubscribe/{link}/all", operation_id="unsubscribeFromAll")
+async def unsubscribe_from_all(session: Unsubscribes, link: Link) -> Response:
+    """Stops all emails to the address that the link was sent to."""
+    return _unsubscription(session, link, everything=True)
+
+
+def _unsubscription(session: WebSession, link: str, *, everything: bool | None = None) -> Response:
+    """Shows what the link stops or, if `everything` is given, stops it and says so. Raises UnknownLink."""
+    if everything is None:
+        subscription = unsubscriptions.read_link(link)
+    else:
+        subscription = unsubscriptions.unsubscribe(link, everything=everything)
+    kind = _KINDS[subscription.choice][0] if subscription.choice else None
+    stopped = None if everything is None else "all" if everything or kind is None else "kind"
+    return page("unsubscribe", session, link=link, kind=kind, stopped=stopped)
+
+
+def _notifications(session: WebSession, failure: ApiError | None = None, done: str | None = None) -> Response:
+    shown = notifications.get_notifications(session.account)
+    return page(
+        "notifications",
+        session,
+        failure=failure,
+        done=done,
+        current=_PAGE,
+        kinds=_KINDS,
+        stopped=_STOPPED,
+        sends_emails=settings.email_sender is not None,
+        **shown._asdict(),
+    )

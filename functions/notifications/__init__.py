@@ -1,0 +1,1 @@
+"""Worker: tells an organization's webhooks and members what has happened."""

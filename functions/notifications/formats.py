@@ -1,0 +1,79 @@
+"""The formats in which a delivery is sent: the event itself, or a text for Slack's incoming webhooks."""
+
+import json
+from typing import Any
+
+from controlplane.store.webhook_items import Format
+
+# Slack shows a text of up to 40,000 characters; more of a list than this isn't read.
+_MOST_LINES = 10
+
+
+def render(format: Format, body: str) -> bytes:  # noqa: A002
+    """Returns the bytes to send for the stored body of an event."""
+    if format == "standard":
+        return body.encode()
+    return json.dumps({"text": text_of(json.loads(body))}, ensure_ascii=False).encode()
+
+
+def text_of(event: dict[str, Any]) -> str:
+    """Returns the event as Slack's markup, with links to the pages."""
+    return _TEXTS[event["type"]](event["data"])
+
+
+def _findings(verb: str, data: dict[str, Any]) -> str:
+    found = data["findings"]
+    head = f"1 finding {verb}" if len(found) == 1 else f"{len(found)} findings {verb}"
+    lines = [_finding(it) for it in found[:_MOST_LINES]]
+    if len(found) > _MOST_LINES:
+        lines.append(f"and {len(found) - _MOST_LINES} more")
+    return "\n".join([f"*{_escape(data['organization']['name'])}*: {head}", *(f"• {line}" for line in lines)])
+
+
+def _finding(found: dict[str, Any]) -> str:
+    place = f" in {_escape(found['repository'])}" if found["repository"] else ""
+    priority = f"{found['priority']} " if found["priority"] else ""
+    return f"{priority}{_link(found['url'], found['title'])}{place}"
+
+
+def _scan(data: dict[str, Any]) -> str:
+    scan = data["scan"]
+    count = scan["issueCount"] or 0
+    found = "1 finding" if count == 1 else f"{count} findings"
+    of = f"pull request #{scan['pullRequest']}" if scan["pullRequest"] else scan["branch"]
+    return f"{_link(scan['url'], 'Scan')} of {_escape(scan['repository'])} ({_escape(of)}) completed: {found}"
+
+
+def _key(data: dict[str, Any]) -> str:
+    key = data["apiKey"]
+    return f"*{_escape(data['organization']['name'])}*: the API key {_link(key['url'], key['name'])} was created"
+
+
+def _member(data: dict[str, Any]) -> str:
+    member = data["member"]
+    joined = f"{'an' if member['role'][0] in 'ao' else 'a'} {member['role']}"
+    return f"*{_escape(data['organization']['name'])}*: {_link(member['url'], joined)} joined"
+
+
+def _credits(data: dict[str, Any]) -> str:
+    left = f"{data['credits']:,} credits are left"
+    return f"*{_escape(data['organization']['name'])}*: {_link(data['url'], left)}"
+
+
+_TEXTS = {
+    "finding.opened": lambda data: _findings("opened", data),
+    "finding.resolved": lambda data: _findings("resolved", data),
+    "scan.completed": _scan,
+    "key.created": _key,
+    "member.joined": _member,
+    "credits.low": _credits,
+}
+
+
+def _link(url: str, text: str) -> str:
+    return f"<{url}|{_escape(text)}>"
+
+
+def _escape(text: str) -> str:
+    """Escapes the characters that Slack's markup gives a meaning. `|` would end a link's address, not its text."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\n", " ")

@@ -1,0 +1,101 @@
+"""The content of webhooks: ids, kinds, titles, and links to the pages.
+
+No code, no evidence, no secret, and no personal data: a receiver that needs more reads it from the API.
+"""
+
+import json
+from typing import Any
+
+from controlplane.core.ids import InboxItemId, KeyId, MemberId, ScanId
+from controlplane.core.plans import LOW_CREDITS
+from controlplane.queues.messages import OrganizationEvent
+from controlplane.store import api_keys, billing, inbox, members, organizations
+from controlplane.store.api_keys import UnknownKey
+from controlplane.store.inbox_items import InboxItem
+from controlplane.store.members import UnknownMember
+from controlplane.store.organization_items import OrganizationItem
+from controlplane.store.scans import reads
+from controlplane.store.scans.items import UnknownScan
+
+
+def build(event: OrganizationEvent, organization_id: str, pages_url: str) -> str | None:
+    """Returns the event as JSON, or None if what it is about doesn't exist anymore."""
+    organization = organizations.find_organization(organization_id)
+    if organization is None:
+        return None
+    page = f"{pages_url}/organizations/{organization.slug}"
+    data = _data(event, organization, page)
+    if data is None:
+        return None
+    owner = {"id": organization_id, "name": organization.name, "slug": organization.slug}
+    return json.dumps(
+        {"type": event.event, "timestamp": event.at, "data": {"organization": owner, **data}}, ensure_ascii=False
+    )
+
+
+def _data(event: OrganizationEvent, organization: OrganizationItem, page: str) -> dict[str, Any] | None:
+    match event.event:
+        case "finding.opened" | "finding.resolved":
+            found = inbox.find_items([InboxItemId.stored(it) for it in event.subjects]).values()
+            return {"findings": [_finding(it, page) for it in found]} if found else None
+        case "scan.completed":
+            return _scan(ScanId.stored(event.subjects[0]), page)
+        case "key.created":
+            return _key(KeyId.stored(event.subjects[0]), page)
+        case "member.joined":
+            return _member(MemberId.stored(event.subjects[0]), page)
+        case "credits.low":
+            _, account = billing.get_billing(organization.organization_id)
+            return {"credits": account.credits, "threshold": LOW_CREDITS, "url": f"{page}/billing"}
+        case _:
+            return None
+
+
+def _finding(item: InboxItem, page: str) -> dict[str, Any]:
+    return {
+        "id": item.item_id,
+        "title": item.title,
+        "status": item.status,
+        "priority": item.priority,
+        "source": item.source,
+        "ruleId": item.rule_id,
+        "projectId": item.project_id,
+        "repository": item.repository_name,
+        "url": f"{page}/inbox/{item.item_id}",
+    }
+
+
+def _scan(scan_id: ScanId, page: str) -> dict[str, Any] | None:
+    try:
+        scan = reads.get_scan(scan_id)
+    except UnknownScan:
+        return None
+    return {
+        "scan": {
+            "id": scan.scan_id,
+            "repositoryId": scan.repository_id,
+            "repository": scan.repository_name,
+            "projectId": scan.project_id,
+            "branch": scan.branch,
+            "commitSha": scan.head_commit_sha,
+            "pullRequest": scan.cause.pull_request_number,
+            "issueCount": scan.issue_count,
+            "url": f"{page}/scans/{scan.scan_id}",
+        }
+    }
+
+
+def _key(key_id: KeyId, page: str) -> dict[str, Any] | None:
+    try:
+        _, key = api_keys.get_key(key_id)
+    except UnknownKey:
+        return None
+    return {"apiKey": {"id": key.key_id, "name": key.name, "url": f"{page}/keys/{key.key_id}"}}
+
+
+def _member(member_id: MemberId, page: str) -> dict[str, Any] | None:
+    try:
+        member = members.get_member(member_id.organization_id, f"usr_{member_id.local}")
+    except UnknownMember:
+        return None
+    return {"member": {"id": member_id, "role": member.role, "url": f"{page}/members"}}

@@ -1,0 +1,170 @@
+"""Routes of webhook endpoints: what an organization's webhooks are sent to, and the deliveries."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import Path
+
+from controlplane.core.ids import WebhookId
+from controlplane.core.urls import dashboard_base_url
+from controlplane.http.access import Access, Requires, Resource
+from controlplane.http.app import ControlRouter
+from controlplane.http.envelope import Answer, Page
+from controlplane.http.idempotency import IdempotencyKey, idempotent_secret
+from controlplane.http.pagination import Cursor, CursorCodec, Limit
+from controlplane.http.responses import refuses
+from controlplane.queues import messages
+from controlplane.rules.webhooks import check_events, check_url, own_event
+from controlplane.store import keys, webhook_deliveries, webhooks
+from controlplane.store.table import Leg
+from controlplane.store.webhook_deliveries import EndpointDisabled, UnknownDelivery
+from controlplane.store.webhook_items import WebhookItem
+from controlplane.store.webhooks import UnknownWebhook, WebhookLimitReached
+from organizations.webhook_schemas import (
+    DeletedWebhookEndpoint,
+    SecretRotation,
+    WebhookDelivery,
+    WebhookEndpoint,
+    WebhookEndpointCreate,
+    WebhookEndpointUpdate,
+    WebhookEndpointWithSecret,
+)
+
+router = ControlRouter(tags=["Webhooks"])
+
+_WEBHOOK = Resource("webhookId", WebhookId, keys.webhook, WebhookItem.from_item)
+ListsWebhooks = Annotated[Access[None], Requires("organizations.read", role="admin", organization="query")]
+CreatesWebhook = Annotated[
+    Access[None], Requires("organizations.write", role="admin", organization="query", user_token=True)
+]
+ReadsWebhook = Annotated[Access[WebhookItem], Requires("organizations.read", role="admin", resource=_WEBHOOK)]
+WritesWebhook = Annotated[
+    Access[WebhookItem], Requires("organizations.write", role="admin", resource=_WEBHOOK, user_token=True)
+]
+PathEventId = Annotated[str, Path(alias="eventId")]
+
+_SECRET_HEADERS = {"Cache-Control": "no-store"}
+_SECRET = {"prefix": "whsec", "field": "secret"}
+
+
+@router.get("/v1/webhook-endpoints", operation_id="listWebhookEndpoints", summary="List webhook endpoints")
+async def list_webhook_endpoints(access: ListsWebhooks) -> Page[WebhookEndpoint]:
+    """Lists the organization's webhook endpoints, oldest first: at most 10, on one page. Requires the role admin."""
+    return Page([WebhookEndpoint.of(it) for it in webhooks.list_webhooks(access.organization_id)], None)
+
+
+@router.post(
+    "/v1/webhook-endpoints",
+    operation_id="createWebhookEndpoint",
+    summary="Create a webhook endpoint",
+    status_code=201,
+)
+@refuses(WebhookLimitReached)
+async def create_webhook_endpoint(
+    access: CreatesWebhook, body: WebhookEndpointCreate, idempotency_key: IdempotencyKey = None
+) -> Answer[WebhookEndpointWithSecret]:
+    """Creates an endpoint that the organization's events are sent to. Its secret is returned only in this response.
+
+    Deliveries are signed as Standard Webhooks defines. An organization can have up to 10 endpoints.
+    """
+    url, events = check_url(body.url), check_events(body.events)
+
+    def create(legs: Mapping[str, Leg], secret: str) -> Answer[WebhookEndpointWithSecret]:
+        made = webhooks.create_webhook(
+            access.organization_id,
+            name=body.name,
+            url=url,
+            format=body.format,
+            events=events,
+            secret=secret,
+            created_by=access.user_id,
+            pages_url=dashboard_base_url(),
+            extra_legs=legs,
+        )
+        return Answer(WebhookEndpointWithSecret.of(made, secret=secret), headers=_SECRET_HEADERS)
+
+    return idempotent_secret(access, "createWebhookEndpoint", idempotency_key, body, create, **_SECRET)
+
+
+@router.get("/v1/webhook-endpoints/{webhookId}", operation_id="getWebhookEndpoint", summary="Get a webhook endpoint")
+async def get_webhook_endpoint(access: ReadsWebhook) -> WebhookEndpoint:
+    """Returns an endpoint, without its secret. Requires the role admin."""
+    return WebhookEndpoint.of(access.resource)
+
+
+@router.patch(
+    "/v1/webhook-endpoints/{webhookId}", operation_id="updateWebhookEndpoint", summary="Update a webhook endpoint"
+)
+@refuses(UnknownWebhook)
+async def update_webhook_endpoint(access: WritesWebhook, body: WebhookEndpointUpdate) -> WebhookEndpoint:
+    """Changes an endpoint. Pending deliveries are sent to the new URL, or fail if the endpoint is disabled."""
+    changes: dict[str, Any] = body.model_dump(exclude_unset=True)
+    if "url" in changes:
+        changes["url"] = check_url(body.url)
+    if "events" in changes:
+        changes["events"] = list(check_events(body.events))
+    return WebhookEndpoint.of(webhooks.update_webhook(access.resource, changes, access.user_id))
+
+
+@router.delete(
+    "/v1/webhook-endpoints/{webhookId}", operation_id="deleteWebhookEndpoint", summary="Delete a webhook endpoint"
+)
+@refuses(UnknownWebhook)
+async def delete_webhook_endpoint(access: WritesWebhook) -> DeletedWebhookEndpoint:
+    """Deletes an endpoint with its deliveries. Pending ones aren't sent."""
+    webhooks.delete_webhook(access.resource, access.user_id)
+    return DeletedWebhookEndpoint(deleted=True)
+
+
+@router.post(
+    "/v1/webhook-endpoints/{webhookId}/rotate-secret",
+    operation_id="rotateWebhookSecret",
+    summary="Rotate a webhook endpoint's secret",
+)
+@refuses(UnknownWebhook)
+async def rotate_webhook_secret(
+    access: WritesWebhook, _body: SecretRotation | None = None, idempotency_key: IdempotencyKey = None
+) -> Answer[WebhookEndpointWithSecret]:
+    """Replaces the secret of an endpoint. The new one is returned only in this response. Needs no body.
+
+    For 24 hours, deliveries have a signature for each of the two, so that the receiver can change over in that time.
+    """
+    webhook = access.resource
+
+    def rotate(legs: Mapping[str, Leg], secret: str) -> Answer[WebhookEndpointWithSecret]:
+        webhooks.rotate_secret(webhook, secret, access.user_id, legs)
+        return Answer(WebhookEndpointWithSecret.of(webhook, secret=secret), headers=_SECRET_HEADERS)
+
+    payload = {"webhookId": webhook.webhook_id}
+    return idempotent_secret(access, "rotateWebhookSecret", idempotency_key, payload, rotate, **_SECRET)
+
+
+@router.get(
+    "/v1/webhook-endpoints/{webhookId}/deliveries",
+    operation_id="listWebhookDeliveries",
+    summary="List webhook deliveries",
+)
+async def list_webhook_deliveries(
+    access: ReadsWebhook, limit: Limit = 50, cursor: Cursor = None
+) -> Page[WebhookDelivery]:
+    """Lists the deliveries to an endpoint in the last 30 days, those of the latest events first."""
+    webhook = access.resource
+    codec = CursorCodec(cursor, "listWebhookDeliveries", access.organization_id, webhook.webhook_id)
+    page = webhook_deliveries.list_deliveries(webhook.webhook_id, limit, codec.after)
+    return Page([WebhookDelivery.of(it) for it in page.deliveries], codec.cursor(page.next_sk))
+
+
+@router.post(
+    "/v1/webhook-endpoints/{webhookId}/deliveries/{eventId}/replay",
+    operation_id="replayWebhookDelivery",
+    summary="Replay a webhook delivery",
+)
+@refuses(UnknownDelivery, EndpointDisabled)
+async def replay_webhook_delivery(access: WritesWebhook, event_id: PathEventId) -> WebhookDelivery:
+    """Sends an event to the endpoint again, with the same ID and body, and retries it for a day if that fails."""
+    webhook = access.resource
+    delivery, message = webhook_deliveries.replay_delivery(
+        webhook, own_event(access.organization_id, event_id), access.user_id
+    )
+    messages.dispatch(message)
+    return WebhookDelivery.of(delivery)

@@ -1,0 +1,56 @@
+"""The findings that a scan is compared with: those of the last completed scan of the production branch before it."""
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from controlplane.store.scans import findings, reads
+from controlplane.store.scans.causes import Comparison
+from controlplane.store.scans.findings import FindingItem
+from controlplane.store.scans.history import HistoryItem
+from controlplane.store.scans.items import ScanItem
+from scan_execution import identities
+from scan_execution.identities import Sight
+
+# Only the most urgent issues are kept: projects with more should fix these first.
+MOST_ISSUES = 500
+_MOST_FIXED = 50
+
+
+class Baseline(NamedTuple):
+    """The scan to compare with, or None if it is the first one, and its findings."""
+
+    scan: ScanItem | None
+    findings: list[FindingItem]
+
+    def known(self, scan: ScanItem, history: Mapping[str, HistoryItem]) -> set[str]:
+        """Returns the fingerprints of what the project had before the scan, also those that the baseline left out.
+
+        history: it may contain what an interrupted attempt at the scan has recorded.
+        """
+        known = {finding.fingerprint for finding in self.findings}
+        if len(known) >= MOST_ISSUES:
+            known |= {
+                it.fingerprint
+                for it in history.values()
+                if it.gone is None and scan.project_id in it.project_ids and it.first_seen_at < scan.created_at
+            }
+        return known
+
+    def compare(self, reported: Collection[str], sight: Sight, new_count: int | None = None) -> Comparison:
+        """Returns the comparison with a scan that reported these fingerprints."""
+        fixed = [
+            finding.fingerprint
+            for finding in self.findings
+            if finding.fingerprint not in reported
+            and sight.covers(identities.dependency(finding.rule_id, finding.location.path))
+        ]
+        base_id = self.scan.scan_id if self.scan else None
+        return Comparison(base_id, len(fixed), tuple(fixed[:_MOST_FIXED]), new_count)
+
+
+def read_baseline(scan: ScanItem) -> Baseline:
+    """Returns what the scan is compared with."""
+    base = reads.find_production_scan(scan.repository_id, scan.project_id, completed=True)
+    if base is None:
+        return Baseline(None, [])
+    return Baseline(base, findings.list_findings(base.scan_id, base.findings_attempt, base.issue_count or 0))

@@ -1,0 +1,29 @@
+"""Rules of decisions about a project's vendors: which there are, and what each means."""
+
+from typing import Literal, NamedTuple
+
+from controlplane.store import vendors
+from controlplane.store.project_items import ProjectItem
+from controlplane.store.vendors import ReviewState, VendorState
+
+Decision = Literal["approve", "ignore"]
+
+_STATES: dict[Decision, VendorState] = {"approve": "approved", "ignore": "ignored"}
+
+
+class Decided(NamedTuple):
+    """The result of a decision. `finding_id` is the finding that it resolved, or None if the vendor has none."""
+
+    state: VendorState
+    review_state: ReviewState
+    finding_id: str | None
+
+
+def decide(project: ProjectItem, vendor_id: str, decision: Decision, user_id: str) -> Decided:
+    """Applies an admin's decision, and resolves the vendor's finding. Raises UnknownProject, Forbidden.
+
+    The user must be an admin or an owner, which the write checks again.
+    """
+    state = _STATES[decision]
+    finding_id = vendors.decide_vendor(project, vendor_id, state, user_id, caller_id=user_id)
+    return Decided(state, vendors.REVIEWS[state], finding_id)

@@ -1,0 +1,87 @@
+"""A cold start of `dashboard` imports only the routes of the requested group; a snapshot contains all of them."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from starlette.routing import Match
+
+from controlplane.http.route_groups import RouteGroup
+from dashboard.routes import GROUPS
+from tests.support.operations import operations
+
+ROOT = Path(__file__).parents[2]
+MODULES = sorted(f"dashboard.{path.stem}" for path in (ROOT / "functions/dashboard").glob("*_routes.py"))
+
+PROGRAM = """
+import json, os, sys
+from dashboard.app import handler
+event = {
+    "resource": "/assets/{fileName}", "path": "/assets/none", "httpMethod": "GET", "headers": {},
+    "multiValueHeaders": {}, "requestContext": {"requestId": "r", "identity": {}}, "body": None,
+}
+before = {name for name in sys.modules if name.endswith("_routes")}
+assert handler(event, None)["statusCode"] == 404
+after = {name for name in sys.modules if name.endswith("_routes")}
+print(json.dumps([sorted(before), sorted(after)]))
+"""
+
+
+def imported(initialization: str) -> list[list[str]]:
+    """Returns the modules of routes that are imported before and after the first request, for a file."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={
+            **environment,
+            "AWS_LAMBDA_INITIALIZATION_TYPE": initialization,
+            "PYTHONPATH": f"{ROOT / 'functions'}:{ROOT / 'layers/shared'}",
+            "POWERTOOLS_SERVICE_NAME": "dashboard",
+        },
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_every_group_has_the_paths_of_its_module():
+    assert sorted(group.module for group in GROUPS) == MODULES
+    for group in GROUPS:
+        assert sorted(group.paths) == sorted({route.path for route in group.routes}), group.module
+        assert not any(route.include_in_schema for route in group.routes), group.module
+
+
+def test_a_request_imports_only_its_group():
+    assert imported("on-demand") == [[], ["dashboard.overview_routes"]]
+
+
+def test_a_snapshot_has_every_group():
+    assert imported("snap-start") == [MODULES, MODULES]
+
+
+def test_a_group_matches_what_its_routes_match():
+    """For every path and method, also with names that no path has, the first full match is that of the flat routes."""
+    routes = [operation.route for operation in operations() if operation.group == "dashboard"]
+    paths = {route.path.replace("{", "").replace("}", "") for route in routes}
+    for path in [*paths, "", "//", *(f"{path}/" for path in paths), *(f"{path}/more" for path in paths)]:
+        for method in ("GET", "POST", "PUT"):
+            scope = {"type": "http", "path": path, "root_path": "", "method": method}
+            for group in GROUPS:
+                expected = max((route.matches(scope)[0].value for route in group.routes), default=0)
+                match, child_scope = group.matches(scope)
+                assert match.value == expected, (method, path, group.module)
+                if match is Match.FULL:
+                    first = next(route for route in group.routes if route.matches(scope)[0] is Match.FULL)
+                    assert child_scope["endpoint"] is first.endpoint
+
+
+@pytest.mark.parametrize(("requested", "count"), [("/files", 0), ("/files/a", 1), ("/files/a/b", 1), ("/other/a", 0)])
+def test_the_rest_of_a_path_is_matched_by_its_beginning(requested: str, count: int):
+    group = RouteGroup("dashboard.overview_routes", "/files/{name:path}")
+    group.matches({"type": "http", "path": requested, "root_path": "", "method": "GET"})
+    assert ("routes" in vars(group)) == bool(count)

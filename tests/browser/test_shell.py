@@ -1,0 +1,54 @@
+"""From the first sign-in to an organization, the menus of the header, and the pages of an account."""
+
+from collections.abc import Callable
+from itertools import count
+
+import pytest
+
+from tests.browser.conftest import Stack, Visit
+
+LOOKS = pytest.mark.parametrize(("width", "scheme"), [("desktop", "light"), ("phone", "dark")])
+_NUMBERS = count(1)
+
+
+@LOOKS
+class TestShell:
+    def test_the_menus_lead_everywhere(self, stack: Stack, visit: Callable[..., Visit], width, scheme):
+        person = visit(width, scheme)
+        stack.scan()
+        person.open("/account")
+        person.sign_in(stack.person())
+        person.look("Profile", "account")
+        person.open("/account/delete")
+        person.look("Delete your account?", "account-delete")
+        person.open("/")
+        person.look("Hello, ", "home")
+        person.page.locator("summary", has_text="Organizations").click()
+        person.look("Hello, ", "switcher")
+        person.page.get_by_role("link", name="Acme owner").click()
+        person.look("Acme", "organization")
+        person.page.locator("summary", has_text="Your account").click()
+        person.look("Acme", "account-menu")
+        person.page.keyboard.press("Escape")
+        assert person.page.locator("details[open]").count() == 0
+        person.page.get_by_role("link", name="Settings", exact=True).click()
+        person.look("Settings", "organization-settings")
+        person.open("/organizations/acme/nope")
+        person.look("There is no such page", "no-page")
+
+    def test_an_organization_is_created_and_says_what_comes_next(
+        self, stack: Stack, visit: Callable[..., Visit], width, scheme
+    ):
+        person = visit(width, scheme)
+        name = f"Juniper {next(_NUMBERS)}"
+        person.open("/organizations/new")
+        person.sign_in(stack.person("admin"))
+        person.look("Create an organization", "organization-new")
+        person.page.get_by_label("Name").fill(name)
+        person.page.get_by_label("Slug").fill("acme")
+        person.press("Create the organization")
+        person.look("Create an organization", "organization-slug-taken")
+        person.page.get_by_label("Slug").fill("")
+        person.press("Create the organization")
+        person.look(name, "organization-created")
+        person.page.get_by_role("heading", name="Create a project").wait_for()

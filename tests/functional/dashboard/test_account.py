@@ -1,0 +1,158 @@
+"""GET /account, GET /account/export, GET and POST /account/delete."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+import pytest
+
+from controlplane.store import feedback, invitees, members, organizations, users
+from controlplane.store.sign_in import Claims, sign_in
+from controlplane.store.table import table
+from ops import accounts
+from tests.support.browser import Browser, text_of
+from tests.support.calls import Call, Proceed, intercepted
+from tests.support.world import Person, World, table_dump
+
+DELETE = "/account/delete"
+
+
+@pytest.fixture
+def person(world: World) -> Person:
+    claims = Claims(
+        issuer="https://issuer.example",
+        subject="ada",
+        email="ada@example.com",
+        email_verified=True,
+        name="Ada <Lovelace>",
+        image=None,
+    )
+    user_id = sign_in(claims).user_id
+    return Person(user_id, "ada@example.com", "Ada <Lovelace>", world.token(user_id))
+
+
+class TestProfile:
+    def test_shows_who_the_person_is(self, visitor: Browser, person: Person, world: World):
+        company = world.company(owner=person, name="Acme")
+        reply = visitor.get("/account")
+        text = text_of(reply)
+        assert "Ada <Lovelace>" in text
+        assert person.email in text
+        assert person.user_id in text
+        assert f'href="/organizations/{company.slug}"' in reply.text.partition("<main")[2]
+
+
+class TestExport:
+    def test_contains_everything_that_keys_find_and_no_secret(self, visitor: Browser, person: Person, world: World):
+        company, other = world.company(owner=person, name="Acme"), world.company(name="Birch")
+        api = visitor.api
+        invited = {"email": person.email, "role": "member"}
+        invitation = api.post("/v1/invitations", other.owner.token, json_body=invited).data["id"]
+        words = {"title": "Too slow", "body": "Scans take long.", "kind": "bug"}
+        feedback.submit_report(person.user_id, words)
+        world.company(name="Cedar")
+        reply = visitor.get("/account/export")
+        assert reply.status == 200
+        assert reply.headers["content-disposition"] == 'attachment; filename="my-data.json"'
+        exported = json.loads(reply.text)
+        assert exported["userId"] == person.user_id
+        kinds = {item["kind"] for item in exported["items"]}
+        assert kinds >= {"account", "address", "identity", "invitation", "membership", "feedback"}
+        for text in (person.email, company.organization_id, "Too slow", invitation):
+            assert text in reply.text
+        assert "Cedar" not in reply.text
+        for secret in (person.token, visitor.secret):
+            assert secret not in reply.text
+        # What the operator's export has, except for what only a search of the table finds.
+        digest = [item["attributes"] for item in exported["items"] if "digest" in item["attributes"]]
+        assert digest == []
+
+
+class TestDeletion:
+    def test_the_account_and_every_access_are_gone(self, visitor: Browser, person: Person, world: World):
+        company = world.company()
+        world.member(company, "admin", person)
+        visitor.get(DELETE)
+        reply = visitor.submit(DELETE, confirmation=" ADA@example.com ")
+        assert (reply.status, reply.headers["location"]) == (303, "/signed-out?done=deleted")
+        assert visitor.cookies == {}
+        assert visitor.api.get("/v1/me", person.token).status == 401
+        assert organizations.get_account(person.user_id) == (None, [])
+        assert users.find_user_by_email(person.email) is None
+        roster = members.list_members(company.organization_id, 10, None).members
+        assert [member.user_id for member in roster] == [company.owner.user_id]
+        assert not accounts.is_left_over(person.user_id)
+        assert not any(person.email in str(item) for item in table_dump())
+        assert "Your account is deleted" in text_of(visitor.get("/signed-out?done=deleted"))
+
+    def test_invitations_blocks_and_feedback_are_deleted(self, visitor: Browser, person: Person, world: World):
+        for name in ("Birch", "Cedar"):
+            owner = world.company(name=name).owner
+            body = {"email": person.email, "role": "member"}
+            visitor.api.post("/v1/invitations", owner.token, json_body=body)
+        visitor.get("/invitations")
+        visitor.submit("/invitations/block")
+        assert len(invitees.list_all_blocked(person.user_id)) == 1
+        feedback.submit_report(person.user_id, {"title": "Too slow", "body": "Scans take long.", "kind": "bug"})
+        visitor.get(DELETE)
+        assert visitor.submit(DELETE, confirmation=person.email).status == 303
+        left = str(table_dump())
+        assert not any(text in left for text in (person.email, "Too slow"))
+        # Counters of the last hour, which expire, and that they declined the other invitation.
+        assert {it["pk"]["S"].partition("#")[0] for it in table_dump() if person.user_id in str(it)} == {
+            "AUDITLOG",
+            "FEEDBACKQUOTA",
+        }
+
+    def test_the_last_owner_of_an_organization_is_refused_by_name(self, visitor: Browser, person: Person, world: World):
+        company = world.company(owner=person, name="Acme")
+        reply = visitor.get(DELETE)
+        assert "You are the last owner of Acme" in text_of(reply)
+        assert DELETE not in visitor.forms()
+        fields = {"form_token": visitor.form_token, "confirmation": person.email}
+        reply = visitor.post(DELETE, fields)
+        assert reply.status == 409
+        assert organizations.find_membership(person.user_id, company.organization_id) is not None
+        world.member(company, "owner")
+        assert visitor.post(DELETE, fields).status == 303
+
+    def test_another_address_deletes_nothing(self, visitor: Browser, person: Person):
+        before = users.find_user(person.user_id)
+        visitor.get(DELETE)
+        for typed in ("", "x", "eve@example.com", "<script>"):
+            reply = visitor.submit(DELETE, confirmation=typed)
+            assert reply.status == 400
+            assert "Nothing was deleted." in text_of(reply)
+        assert users.find_user(person.user_id) == before
+
+    def test_an_interrupted_deletion_can_be_finished(self, visitor: Browser, person: Person, world: World):
+        """The first write fails, then the second one, and so on. The session ends last, so the form works again."""
+        world.member(world.company(), "owner", person)
+        visitor.get(DELETE)
+        fields = visitor.forms()[DELETE][0] | {"confirmation": person.email}
+        statuses = []
+        for number in range(1, 40):
+            with failing_write(number):
+                statuses.append(visitor.post(DELETE, fields).status)
+            if statuses[-1] != 500:
+                break
+        assert statuses[-1] in {303, 401}
+        assert len(statuses) > 3
+        assert not accounts.is_left_over(person.user_id)
+
+
+@contextmanager
+def failing_write(number: int) -> Iterator[None]:
+    """Loses the connection at that write, before it is applied. Counting requests is no such write."""
+    written = count(1)
+
+    def around(call: Call, proceed: Proceed) -> Any:
+        writes = call.operation in {"TransactWriteItems", "BatchWriteItem", "DeleteItem"}
+        if writes and next(written) == number:
+            raise RuntimeError("lost")
+        return proceed()
+
+    with intercepted(table.client, around):
+        yield

@@ -1,0 +1,125 @@
+"""The page of the audit log: filters, pages, export, and who may see it."""
+
+import csv
+import json
+
+import pytest
+
+from controlplane.store import keys, projects
+from controlplane.store.project_items import Address
+from controlplane.store.table import Put, table
+from tests.functional.conftest import FakeClock
+from tests.support.browser import Browser, text_of
+from tests.support.recorded import recorded_calls
+from tests.support.table import PREPARED
+from tests.support.world import Company, Person, World
+
+DAY = 86_400
+HOSTILE = "</td><script>alert(1)</script>=1+1"
+
+
+@pytest.fixture
+def company(world: World, person: Person, now: FakeClock) -> Company:
+    made = world.company(owner=person)
+    now.advance(1)
+    return made
+
+
+def make(company: Company, name: str, now: FakeClock) -> str:
+    made = projects.create_project(
+        company.organization_id, name, region="eu-central", addresses=[Address("a.example", "domain")], branding="x"
+    )
+    now.advance(1)
+    return made.project_id
+
+
+def path(company: Company, rest: str = "") -> str:
+    return f"/organizations/{company.slug}/audit-log{rest}"
+
+
+class TestPage:
+    def test_shows_who_did_what_and_what_changed(
+        self, visitor: Browser, company: Company, person: Person, now: FakeClock
+    ):
+        project_id = make(company, "Shop", now)
+        fields = {"action": "describe", "name": "Store", "description": "", "form_token": visitor.form_token}
+        visitor.post(f"/organizations/{company.slug}/projects/shop/settings", fields)
+        reply = visitor.get(path(company))
+        text = text_of(reply)
+        assert reply.status == 200
+        assert "Changed a project" in text
+        assert "before: Shop after: Store" in text
+        assert "Created a project" in text
+        assert f"{person.name} Web page" in text
+        assert "The service Background" in text
+        only = text_of(visitor.get(path(company, f"?resource={project_id}&action=project.update")))
+        assert only.count("March 4, 2026") == 1
+        assert "Store" in only
+        assert "No entries match" in text_of(visitor.get(path(company, "?since=2027-01-01")))
+        assert text_of(visitor.get(path(company, "?since=nonsense&action=paint"))) == text
+
+    def test_pages_lead_back_in_time(self, visitor: Browser, company: Company, now: FakeClock):
+        entry = table.query(keys.log_pk(company.organization_id, "2026-03")).items[0]
+        items = [{**entry, "sk": f"{number:018d}", "name": f"Number {number}."} for number in range(70)]
+        table.put_all(items, PREPARED)
+        first = visitor.get(path(company))
+        assert "Latest entries" in text_of(first)
+        following = first.text.partition('pager"')[2].partition('href="')[2].partition('"')[0].replace("&amp;", "&")
+        second = text_of(visitor.get(following))
+        assert "Number 0." in second
+        assert "Number 69." not in second
+        assert visitor.get(path(company, "?after=x")).status == 400
+
+    def test_takes_three_round_trips(self, visitor: Browser, company: Company):
+        visitor.get(path(company))
+        with recorded_calls() as calls:
+            visitor.get(path(company))
+        # The session, the account, then at the same time the log's three months, the members, and the keys.
+        assert sorted(call.operation for call in calls) == [*["Query"] * 6, "UpdateItem"]
+
+    def test_members_see_who_can_read_it_and_no_link_to_it(self, visitor: Browser, person: Person, world: World):
+        company = world.company()
+        world.member(company, "member", person)
+        reply = visitor.get(path(company))
+        assert reply.status == 200
+        assert "Only admins and owners can read the audit log" in text_of(reply)
+        assert "Created the organization" not in text_of(reply)
+        assert f'href="{path(company)}"' not in reply.text
+        assert visitor.get(path(company, ".csv")).status == 403
+        assert visitor.get(path(company, ".json")).status == 403
+
+    def test_other_organizations_are_unknown(self, visitor: Browser, world: World):
+        other = world.company()
+        for rest in ("", ".csv", ".json"):
+            assert visitor.get(path(other, rest)).status == 404
+
+    def test_hostile_text_is_escaped(self, visitor: Browser, company: Company, now: FakeClock):
+        make(company, HOSTILE, now)
+        query = "?actor=%3Cscript%3E&resource=%3Cscript%3E"
+        assert "<script>alert" not in visitor.get(path(company)).text
+        assert "<script>" not in visitor.get(path(company, query)).text.partition("<main")[2]
+
+
+class TestExport:
+    def test_csv_and_json_have_the_entries_that_match(self, visitor: Browser, company: Company, now: FakeClock):
+        make(company, "=1+1", now)
+        now.advance(40 * DAY)
+        make(company, "Later", now)
+        visitor.signed_in(company.owner.user_id)
+        reply = visitor.get(path(company, ".csv?until=2026-03-31&action=project.create"))
+        assert reply.headers["content-disposition"] == f'attachment; filename="audit-log-{company.slug}.csv"'
+        header, line = csv.reader(reply.text.removeprefix("\ufeff").splitlines())
+        row = dict(zip(header, line, strict=True))
+        assert (row["Action"], row["Resource"], row["Source"]) == ("project.create", "'=1+1", "worker")
+        assert "websites: a.example" in row["After"]
+        exported = json.loads(visitor.get(path(company, ".json")).text)
+        assert [it["action"] for it in exported["entries"]][:2] == ["project.create", "project.create"]
+        assert {it["action"] for it in exported["entries"]} >= {"organization.create", "project.create"}
+
+    def test_an_entry_of_a_later_release_and_of_a_former_member_is_shown(self, visitor: Browser, company: Company):
+        entry = table.query(keys.log_pk(company.organization_id, "2026-03")).items[0]
+        former = {"sk": "z", "action": "webhook.create", "actorKind": "person", "actorId": "usr_gone"}
+        table.put(Put({**entry, **former}), PREPARED)
+        text = text_of(visitor.get(path(company)))
+        assert "webhook.create" in text
+        assert "A former member" in text

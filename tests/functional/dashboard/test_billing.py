@@ -1,0 +1,110 @@
+"""The billing page: the plan, usage against its limits, and the credits with their ledger."""
+
+import re
+
+import pytest
+
+from controlplane.core.ids import ScanId
+from controlplane.core.settings import settings
+from controlplane.store import billing, charges
+from controlplane.store.table import table
+from tests.functional.conftest import FakeClock
+from tests.support.browser import Browser, text_of
+from tests.support.table import PREPARED
+from tests.support.world import Company, Person, World
+
+DAY = 86_400
+
+
+@pytest.fixture
+def company(world: World, person: Person) -> Company:
+    return world.company(owner=person)
+
+
+def path(company: Company) -> str:
+    return f"/organizations/{company.slug}/billing"
+
+
+def charge(company: Company, scan_local: str, price: int) -> None:
+    """Writes what unlocking a scan writes to the balance and the ledger."""
+    _, account = billing.get_billing(company.organization_id)
+    scan_id = ScanId.of(company.organization_id, scan_local)
+    table.transact(charges.charge_legs(account, scan_id, price, company.owner.user_id), PREPARED)
+
+
+class TestPlan:
+    def test_shows_the_plan_usage_and_balance_to_every_member(self, browser: Browser, company: Company, world: World):
+        world.credits(company, 1_250)
+        world.key(company)
+        browser.signed_in(world.member(company).user_id)
+        shown = text_of(browser.get(path(company)))
+        for words in ("is on the Pro plan", "Credits 1,250", "Projects 0 of 200", "API keys 1 of 50", "1,500 per key"):
+            assert words in shown
+
+    def test_explains_what_exceeds_a_smaller_plan(self, visitor: Browser, company: Company, world: World):
+        world.key(company)
+        billing.change_plan(company.organization_id, "free")
+        assert "has 1 API key, but the Free plan has no API access" in text_of(visitor.get(path(company)))
+
+    def test_says_whom_to_ask_for_an_upgrade(self, visitor: Browser, company: Company, monkeypatch):
+        for contact, shown in (
+            ("sales@example.com", '<a href="mailto:sales@example.com">'),
+            ("https://example.com/plans?a=1&b=2", '<a href="https://example.com/plans?a=1&amp;b=2">'),
+            (None, "ask the operator of this service"),
+        ):
+            monkeypatch.setitem(settings.__dict__, "upgrade_contact", contact)
+            assert shown in visitor.get(path(company)).text
+
+
+class TestLedger:
+    def test_each_entry_is_on_one_page_with_the_latest_first(
+        self, visitor: Browser, company: Company, world: World, now: FakeClock, monkeypatch
+    ):
+        monkeypatch.setattr("dashboard.billing.ENTRIES_PER_PAGE", 3)
+        billing.enable_top_up(company.organization_id, threshold=10, amount=40, monthly_limit=2)
+        world.credits(company, 100)
+        for number in range(4):
+            now.advance(DAY)
+            charge(company, f"01j{number:015d}", 30)
+        now.advance(DAY)
+        world.credits(company, -5)
+        entries = billing.list_ledger(company.organization_id)
+        assert {entry.kind for entry in entries} == {"operator", "unlock", "top-up"}
+        visitor.signed_in(company.owner.user_id)
+        amounts, target = [], path(company)
+        while target:
+            shown = visitor.get(target).text
+            amounts += [int(it) for it in re.findall(r'<td class="number">([+-]\d+)</td>', shown)]
+            target = next(iter(re.findall(r'href="([^"]+\?after=[^"]+)"', shown)), "")
+        assert sorted(amounts) == sorted(entry.credits for entry in entries)
+        assert (amounts[0], amounts[-1]) == (-5, 100)
+
+    def test_draws_the_balance_of_each_day(self, visitor: Browser, company: Company, world: World, now: FakeClock):
+        world.credits(company, 100)
+        now.advance(2 * DAY)
+        charge(company, "01j000000000000000", 30)
+        visitor.signed_in(company.owner.user_id)
+        rows = re.findall(r'<th scope="row">(\w+ \d+)</th><td>(\d+)</td>', visitor.get(path(company)).text)
+        assert rows[:4] == [("Mar 6", "70"), ("Mar 5", "100"), ("Mar 4", "100"), ("Mar 3", "0")]
+
+    def test_a_position_that_is_none_shows_the_first_page(self, visitor: Browser, company: Company, world: World):
+        world.credits(company, 100)
+        for position in ("x", "..", "../..", "a.b.c.d", "é..", "%00", "SCAN#.x.y"):
+            reply = visitor.get(f"{path(company)}?after={position.replace('#', '%23')}")
+            assert reply.status in {200, 400}
+            if reply.status == 200:
+                assert "+100" in reply.text
+
+    def test_shows_the_state_of_the_top_up(self, visitor: Browser, company: Company, world: World):
+        assert "Automatic top-up Off" in text_of(visitor.get(path(company)))
+        billing.enable_top_up(company.organization_id, threshold=10, amount=40, monthly_limit=2)
+        world.credits(company, 30)
+        charge(company, "01j000000000000000", 30)
+        shown = text_of(visitor.get(path(company)))
+        assert "40 credits" in shown
+        assert "1 of 2 top-ups" in shown
+
+
+class TestAccess:
+    def test_another_organization_looks_like_a_missing_one(self, visitor: Browser, world: World):
+        assert visitor.get(path(world.company())).status == 404

@@ -1,0 +1,287 @@
+"""The page of a finding: evidence, fix, and history, and decisions about it, its vendor, and its issue."""
+
+import re
+
+import pytest
+
+from controlplane.core.ids import ProjectId
+from controlplane.store import inbox, issue_attempts, repositories, vendors
+from controlplane.store.inbox_items import Evidence, Fix, GithubIssue, InboxItem, LockedFindings, RuntimeVendor
+from controlplane.store.repositories import RepositoryItem
+from tests.support.browser import Browser, text_of
+from tests.support.reply import Reply
+from tests.support.world import Company, Person, World
+
+HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"
+LINK = "https://github.com/acme/shop/blob/1f0c2b9e/src/index.html#L12-L13"
+
+
+@pytest.fixture
+def company(world: World, person: Person) -> Company:
+    return world.company(owner=person)
+
+
+@pytest.fixture
+def repository(world: World, company: Company) -> RepositoryItem:
+    return world.connected_repository(company)
+
+
+@pytest.fixture
+def item(world: World, company: Company, repository: RepositoryItem) -> InboxItem:
+    return world.finding(company, repository)
+
+
+def path(company: Company, item: InboxItem, below: str = "") -> str:
+    return f"/organizations/{company.slug}/inbox/{item.item_id}{below}"
+
+
+def send(visitor: Browser, target: str, **fields: str) -> Reply:
+    return visitor.post(target, {"form_token": visitor.form_token, **fields})
+
+
+def decide(visitor: Browser, company: Company, item: InboxItem, action: str, **fields: str) -> Reply:
+    return send(visitor, path(company, item), action=action, version=item.version, **fields)
+
+
+class TestContent:
+    def test_shows_evidence_with_line_numbers_and_the_fix(
+        self, visitor: Browser, world: World, company: Company, repository: RepositoryItem
+    ):
+        code = '<script src="a.js"></script>\nconst x = 1; // "later"'
+        place = Evidence("src/index.html, line 12", LINK, "src/index.html", 12, 13, code)
+        fix = Fix("Load it after consent.", "tsx", "import { posthog } from 'c15t';\n", ("@c15t/nextjs@^2.2",))
+        item = world.finding(company, repository, evidence=(place,), fix=fix, confidence="low")
+        reply = visitor.get(path(company, item))
+        assert reply.status == 200
+        assert f'<a href="{LINK}">' in reply.text
+        assert re.findall(r'data-line="(\d+)"', reply.text) == ["12", "13"]
+        assert '<span class="is-comment">// &#34;later&#34;</span>' in reply.text
+        assert '<span class="is-keyword">import</span>' in reply.text
+        shown = text_of(reply)
+        for wanted in (
+            "Visitors are tracked",
+            "Low confidence",
+            "tell whether this code runs",
+            "Load it after consent.",
+            "@c15t/nextjs",
+        ):
+            assert wanted in shown
+        assert f"{repository.owner}/{repository.name}" in shown
+
+    def test_everything_that_a_source_sends_is_escaped(
+        self, visitor: Browser, world: World, company: Company, repository: RepositoryItem
+    ):
+        item = world.finding(
+            company,
+            repository,
+            title=HOSTILE,
+            summary=HOSTILE,
+            description=HOSTILE,
+            remediation=HOSTILE,
+            references=("https://example.com/" + HOSTILE,),
+            evidence=(Evidence(HOSTILE, None, HOSTILE, 1, 1, HOSTILE),),
+            fix=Fix(HOSTILE, HOSTILE, HOSTILE, (HOSTILE,)),
+        )
+        item = inbox.change_status(item, "accepted", item.version, company.owner.user_id, HOSTILE)
+        reply = visitor.get(path(company, item))
+        assert reply.status == 200
+        assert "<script>alert" not in reply.text
+        assert "673229" not in reply.text
+
+    def test_announced_findings_lead_to_their_scan(self, visitor: Browser, world: World, company: Company):
+        scan_id = f"scn_{company.organization_id[4:]}01kb2m3n4p5q6r7s8t"
+        item = world.finding(company, source="code-audit", locked_findings=LockedFindings(scan_id, 12, 50))
+        reply = visitor.get(path(company, item))
+        assert "12 new findings that are locked" in text_of(reply)
+        assert f"/scans/{scan_id}" in reply.text
+
+    def test_another_organizations_finding_returns_404(
+        self, visitor: Browser, world: World, company: Company, item: InboxItem
+    ):
+        foreign = world.finding(world.company())
+        for target in (
+            path(company, foreign),
+            path(world.company(), item),
+            f"/organizations/{company.slug}/inbox/inb_x",
+            f"/organizations/{company.slug}/inbox/{item.item_id[:-1]}{'0' if item.item_id[-1] != '0' else '1'}",
+        ):
+            assert visitor.get(target).status == 404
+            for below in ("", "/issue", "/vendor"):
+                assert send(visitor, target + below, action="accepted", version=foreign.version).status == 404
+        assert inbox.get_item(foreign.item_id).status == "open"
+
+
+class TestDecision:
+    def test_a_decision_redirects_keeps_the_filters_and_can_be_undone(
+        self, visitor: Browser, company: Company, item: InboxItem
+    ):
+        reply = send(
+            visitor, path(company, item, "?priority=P2"), action="dismissed", version=item.version, reason="a test page"
+        )
+        assert (reply.status, reply.headers["location"]) == (303, path(company, item, "?priority=P2&done=dismissed"))
+        reply = visitor.get(reply.headers["location"])
+        assert "The finding is dismissed." in text_of(reply)
+        assert "Ada Lovelace dismissed this finding a test page" in text_of(reply)
+        assert f'href="/organizations/{company.slug}/inbox?priority=P2"' in reply.text
+        undo = visitor.forms()[path(company, item, "?priority=P2")][0]
+        assert send(visitor, path(company, item), action="undo", version=undo["version"]).status == 303
+        assert inbox.get_item(item.item_id).status == "open"
+        assert "The finding has its former status again." in text_of(visitor.get(path(company, item, "?done=undo")))
+
+    def test_an_unknown_message_shows_nothing(self, visitor: Browser, company: Company, item: InboxItem):
+        assert 'role="status"' not in visitor.get(path(company, item, "?done=You%20won")).text
+
+    def test_a_stale_version_says_who_changed_it_and_offers_to_decide_again(
+        self, visitor: Browser, world: World, company: Company, item: InboxItem
+    ):
+        member = world.member(company, person=world.person(name="Grace Hopper"))
+        inbox.change_status(item, "accepted", item.version, member.user_id, "it is ours")
+        reply = decide(visitor, company, item, "dismissed", reason="not ours")
+        assert reply.status == 409
+        assert "Grace Hopper accepted it on March 4, 2026, 05:06 UTC: “it is ours”" in text_of(reply)
+        again = visitor.forms()[path(company, item)][0]
+        assert again["reason"] == "not ours"
+        assert send(visitor, path(company, item), **{**again, "action": "dismissed"}).status == 303
+        assert inbox.get_item(item.item_id).status_reason == "not ours"
+
+    def test_a_change_of_details_is_told_from_a_change_of_status(
+        self, visitor: Browser, company: Company, item: InboxItem, now
+    ):
+        now.advance(60)
+        issue_attempts.complete(
+            item.item_id, None, GithubIssue(7, "https://github.com/acme/shop/issues/7", "2026-03-04T05:06:07Z")
+        )
+        reply = decide(visitor, company, item, "dismissed")
+        assert reply.status == 409
+        assert "Its details changed on" in text_of(reply)
+
+    def test_an_unusable_decision_returns_400(self, visitor: Browser, company: Company, item: InboxItem):
+        for fields in ({"action": "closed"}, {"action": "accepted", "reason": "x" * 1001}, {"action": "undo"}):
+            assert send(visitor, path(company, item), version=item.version, **fields).status == 400
+        assert inbox.get_item(item.item_id).version == item.version
+
+    def test_the_history_names_people_scans_and_former_members(
+        self, visitor: Browser, world: World, company: Company, item: InboxItem, now
+    ):
+        leaving = world.member(company)
+        for status, user_id in (("accepted", leaving.user_id), ("resolved", company.owner.user_id)):
+            now.advance(60)
+            item = inbox.change_status(item, status, item.version, user_id, None)
+        world.leave(company, leaving)
+        shown = text_of(visitor.get(path(company, item)))
+        assert (
+            shown.index("Ada Lovelace resolved")
+            < shown.index("A former member accepted")
+            < shown.index("The finding was found")
+        )
+
+    def test_the_history_keeps_the_last_ten_statuses(self, company: Company, item: InboxItem):
+        for number in range(14):
+            status = "accepted" if number % 2 else "dismissed"
+            item = inbox.change_status(item, status, item.version, company.owner.user_id, str(number))
+        assert [change.reason for change in item.history] == [str(number) for number in range(3, 14)]
+        assert item.former is not None
+
+
+class TestIssue:
+    def test_an_admin_opens_an_issue(self, visitor: Browser, company: Company, item: InboxItem, monkeypatch):
+        from controlplane.core.settings import settings
+
+        monkeypatch.setitem(settings.__dict__, "issue_wait_seconds", 0)
+        visitor.get(path(company, item))
+        assert path(company, item, "/issue") in visitor.forms()
+        reply = send(visitor, path(company, item, "/issue"))
+        assert reply.headers["location"] == path(company, item, "?done=pending")
+        attempt = issue_attempts.find_progress(item.item_id)
+        assert attempt is not None
+        assert attempt.attempt is not None
+        reply = visitor.get(reply.headers["location"])
+        assert "The issue is being opened on GitHub." in text_of(reply)
+        assert path(company, item, "/issue") not in visitor.forms()
+        url = "https://github.com/acme/shop/issues/7"
+        issue_attempts.complete(item.item_id, None, GithubIssue(7, url, "2026-03-04T05:06:07Z"))
+        assert send(visitor, path(company, item, "/issue")).headers["location"].endswith("?done=issue")
+        reply = visitor.get(path(company, item))
+        assert f'<a href="{url}">Issue #7</a>' in reply.text
+
+    def test_an_admin_links_an_existing_issue(self, visitor: Browser, company: Company, item: InboxItem, monkeypatch):
+        from controlplane.core.settings import settings
+
+        monkeypatch.setitem(settings.__dict__, "issue_wait_seconds", 0)
+        visitor.get(path(company, item))
+        reply = send(visitor, path(company, item, "/issue"), existing="the first")
+        assert reply.status == 400
+        assert 'value="the first"' in reply.text
+        reply = send(visitor, path(company, item, "/issue"), existing=" #42 ")
+        assert reply.headers["location"] == path(company, item, "?done=pending")
+        progress = issue_attempts.find_progress(item.item_id)
+        assert progress is not None
+        assert progress.attempt is not None
+        assert progress.attempt.existing == 42
+
+    def test_a_member_sees_who_can_open_one_and_is_refused(
+        self, browser: Browser, world: World, company: Company, item: InboxItem
+    ):
+        visitor = browser.signed_in(world.member(company).user_id)
+        assert "Admins and owners can open an issue" in text_of(visitor.get(path(company, item)))
+        assert path(company, item, "/issue") not in visitor.forms()
+        assert send(visitor, path(company, item, "/issue")).status == 403
+        progress = issue_attempts.find_progress(item.item_id)
+        assert progress is not None
+        assert progress.attempt is None
+
+    def test_a_disconnected_repository_and_another_source_are_refused_with_the_reason(
+        self, visitor: Browser, world: World, company: Company, repository: RepositoryItem, item: InboxItem
+    ):
+        repositories.disconnect_repository(repository.repository_id)
+        assert "no issue can be opened" in text_of(visitor.get(path(company, item)))
+        assert send(visitor, path(company, item, "/issue")).status == 409
+        advisory = world.finding(company)
+        reply = send(visitor, path(company, advisory, "/issue"))
+        assert (reply.status, "only for code-audit findings" in text_of(reply)) == (409, True)
+
+
+class TestVendor:
+    @pytest.fixture
+    def seen(self, company: Company, repository: RepositoryItem) -> InboxItem:
+        vendor = RuntimeVendor(repository.links[0].project_id, "segment", "Segment", "segment.com")
+        vendors.record_detection(
+            vendors.Detection(
+                vendor=vendor,
+                category=None,
+                title="New vendor: Segment",
+                summary="It was loaded.",
+                priority="P2",
+                evidence=(Evidence("A page", "https://shop.example.com/"),),
+                observed_at="2026-03-04T05:06:07.000Z",
+                before_consent=True,
+            )
+        )
+        found = inbox.list_items(company.organization_id, "open", 10, None).items
+        return next(item for item in found if item.source == "runtime")
+
+    def test_an_admin_approves_the_vendor_and_the_finding_is_resolved(
+        self, visitor: Browser, company: Company, seen: InboxItem
+    ):
+        shown = text_of(visitor.get(path(company, seen)))
+        assert "Loaded from segment.com , before the visitor consented" in shown
+        reply = send(visitor, path(company, seen, "/vendor"), decision="approve")
+        assert reply.headers["location"] == path(company, seen, "?done=approved")
+        shown = text_of(visitor.get(reply.headers["location"]))
+        assert "The vendor is approved for this project." in shown
+        assert "Ada Lovelace approved the vendor" in shown
+        vendor = vendors.find_vendor(ProjectId.stored(seen.project_id or ""), "segment")
+        assert vendor is not None
+        assert (vendor.state, vendor.decided_by) == ("approved", company.owner.user_id)
+        assert inbox.get_item(seen.item_id).status == "resolved"
+
+    def test_a_member_and_an_unknown_decision_are_refused(
+        self, browser: Browser, world: World, company: Company, item: InboxItem, seen: InboxItem
+    ):
+        visitor = browser.signed_in(company.owner.user_id)
+        assert send(visitor, path(company, seen, "/vendor"), decision="delete").status == 400
+        assert send(visitor, path(company, item, "/vendor"), decision="approve").status == 400
+        visitor = browser.signed_in(world.member(company).user_id)
+        assert "Admins and owners decide about vendors." in text_of(visitor.get(path(company, seen)))
+        assert send(visitor, path(company, seen, "/vendor"), decision="approve").status == 403
+        assert inbox.get_item(seen.item_id).status == "open"

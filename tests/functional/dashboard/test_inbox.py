@@ -1,0 +1,232 @@
+"""The inbox: its list with filters, and decisions on many findings at once, which can be undone."""
+
+import re
+from collections.abc import Sequence
+
+import pytest
+
+from controlplane.store import inbox
+from controlplane.store.inbox_items import Evidence, InboxItem, RuntimeVendor
+from controlplane.store.table import table
+from tests.support.browser import Browser, text_of
+from tests.support.calls import intercepted
+from tests.support.reply import Reply
+from tests.support.world import Company, Person, World
+
+HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"
+
+
+@pytest.fixture
+def company(world: World, person: Person) -> Company:
+    return world.company(owner=person)
+
+
+def path(company: Company, query: str = "") -> str:
+    return f"/organizations/{company.slug}/inbox{query}"
+
+
+def titles(reply: Reply) -> list[str]:
+    assert reply.status == 200
+    return re.findall(r"<h3><a href=[^>]*>([^<]*)</a></h3>", reply.text)
+
+
+def decide(visitor: Browser, company: Company, items: Sequence[InboxItem], action: str, **more: str) -> Reply:
+    chosen = {f"item-{item.item_id}": item.version for item in items}
+    return visitor.post(path(company), {"form_token": visitor.form_token, "action": action, **chosen, **more})
+
+
+def statuses(items: Sequence[InboxItem]) -> list[str]:
+    return [inbox.get_item(item.item_id).status for item in items]
+
+
+def runtime(world: World, company: Company, name: str) -> InboxItem:
+    project_id = world.connected_repository(company).links[0].project_id
+    vendor = RuntimeVendor(project_id, name.lower(), name, f"{name.lower()}.com")
+    return world.finding(
+        company, source="runtime", title=f"New vendor: {name}", runtime_vendor=vendor, project_id=project_id
+    )
+
+
+class TestList:
+    def test_lists_open_findings_first_and_counts_each_status(self, visitor: Browser, world: World, company: Company):
+        found = [world.finding(company, title=f"Finding {name}") for name in "abc"]
+        inbox.change_status(found[0], "dismissed", found[0].version, company.owner.user_id, None)
+        reply = visitor.get(path(company))
+        assert sorted(titles(reply)) == ["Finding b", "Finding c"]
+        assert "Open 2 Accepted 0 Dismissed 1 Resolved 0 All" in text_of(reply)
+        assert titles(visitor.get(path(company, "?status=dismissed"))) == ["Finding a"]
+        assert len(titles(visitor.get(path(company, "?status=all")))) == 3
+
+    def test_counts_stop_at_fifty(self, visitor: Browser, world: World, company: Company, monkeypatch):
+        monkeypatch.setattr("dashboard.inbox.MOST_COUNTED", 2)
+        for _ in range(2):
+            world.finding(company)
+        assert "Open 2 Accepted" in text_of(visitor.get(path(company)))
+        world.finding(company)
+        assert "Open 2+ Accepted" in text_of(visitor.get(path(company)))
+
+    def test_each_filter_limits_the_list_and_stays_in_links(self, visitor: Browser, world: World, company: Company):
+        repository = world.connected_repository(company, name="shop")
+        other = world.connected_repository(company, name="blog")
+        place = Evidence("src/cart/Pay.tsx, line 3", None, "src/cart/Pay.tsx", 3, 3, "track()")
+        world.finding(company, repository, title="PostHog loads", priority="P0", evidence=(place,))
+        world.finding(company, other, title="A cookie is set", priority="P3")
+        world.finding(company, title="Advisory of the week", summary="Rotate the keys.")
+        runtime(world, company, "Segment")
+        for query, wanted in {
+            "priority=P0": ["PostHog loads"],
+            "source=advisory": ["Advisory of the week"],
+            "repository=blog": ["A cookie is set"],
+            f"project={repository.links[0].project_id}": ["PostHog loads"],
+            "vendor=segment.com": ["New vendor: Segment"],
+            "vendor=posthog": ["PostHog loads"],
+            "text=rotate+KEYS": ["Advisory of the week"],
+            "text=cart%2Fpay": ["PostHog loads"],
+            "text=cart+blog": [],
+            "priority=P9&source=x&status=none": ["New vendor: Segment", "Advisory of the week"],
+        }.items():
+            reply = visitor.get(path(company, f"?{query}"))
+            assert titles(reply)[:2] == wanted or set(wanted) <= set(titles(reply)), query
+            if wanted and "P9" not in query:
+                assert titles(reply) == wanted
+                assert f"/inbox/inb_{company.organization_id[4:]}" in reply.text
+                assert re.search(rf'<a href="[^"]*\?{re.escape(query)}">{wanted[0]}', reply.text), query
+
+    def test_a_search_goes_on_page_by_page_and_finds_each_match_once(
+        self, visitor: Browser, world: World, company: Company, now, monkeypatch
+    ):
+        monkeypatch.setattr("dashboard.inbox.ITEMS_PER_PAGE", 2)
+        monkeypatch.setattr("dashboard.inbox.ITEMS_READ", 4)
+        for number in range(11):
+            now.advance(1)
+            world.finding(company, title=f"{'Match' if number % 3 else 'Other'} {number}")
+        limits: list[int] = []
+
+        def noting(call, proceed):
+            if call.operation == "Query" and "Limit" in call.parameters and "Select" not in call.parameters:
+                limits.append(call.parameters["Limit"])
+            return proceed()
+
+        reply, found, pages = visitor.get(path(company, "?text=match")), [], 1
+        while following := re.search(r'rel="next" href="([^"]+)"', reply.text):
+            found += titles(reply)
+            with intercepted(table.client, noting):
+                reply = visitor.get(following[1].replace("&amp;", "&"))
+            pages += 1
+        found += titles(reply)
+        assert found == [f"Match {number}" for number in (10, 8, 7, 5, 4, 2, 1)]
+        assert pages >= 4
+        # The next page of items, and a page each of the projects and of the repositories to choose from.
+        assert set(limits) == {4 + 2, 100 + 1, 500 + 1}
+
+    def test_a_cursor_of_other_filters_returns_400(self, visitor: Browser, world: World, company: Company, monkeypatch):
+        monkeypatch.setattr("dashboard.inbox.ITEMS_PER_PAGE", 1)
+        for _ in range(2):
+            world.finding(company)
+        cursor = re.search(r"cursor=([^\"&]+)", visitor.get(path(company)).text)[1]  # type: ignore[index]
+        assert len(titles(visitor.get(path(company, f"?cursor={cursor}")))) == 1
+        assert visitor.get(path(company, f"?cursor={cursor}&priority=P2")).status == 400
+
+    def test_text_is_escaped(self, visitor: Browser, world: World, company: Company):
+        from urllib.parse import quote
+
+        world.finding(company, title=HOSTILE, summary=HOSTILE)
+        reply = visitor.get(
+            path(company, f"?text={quote(HOSTILE)}&vendor={quote(HOSTILE)}&repository={quote(HOSTILE)}")
+        )
+        assert reply.status == 200
+        assert "<script>alert" not in reply.text
+        assert "673229" not in reply.text
+
+
+class TestDecisions:
+    def test_decides_about_many_findings_and_undoes_it(self, visitor: Browser, world: World, company: Company):
+        found = [world.finding(company) for _ in range(3)]
+        kept = inbox.change_status(found[2], "accepted", found[2].version, company.owner.user_id, "we know")
+        reply = decide(visitor, company, [*found[:2], kept], "dismissed", reason="not ours")
+        assert "3 findings are dismissed." in text_of(reply)
+        assert statuses(found) == ["dismissed"] * 3
+        assert inbox.get_item(kept.item_id).status_reason == "not ours"
+        reply = visitor.submit(path(company))
+        assert "3 findings are restored." in text_of(reply)
+        assert statuses(found) == ["open", "open", "accepted"]
+        assert inbox.get_item(kept.item_id).status_reason == "we know"
+
+    def test_undo_leaves_what_changed_since_and_what_the_decision_did_not_change(
+        self, visitor: Browser, world: World, company: Company
+    ):
+        member = world.member(company, person=world.person(name="Grace Hopper"))
+        before, changed, restored = (world.finding(company) for _ in range(3))
+        before = inbox.change_status(before, "dismissed", before.version, company.owner.user_id, None)
+        decide(visitor, company, [before, changed, restored], "dismissed")
+        form = visitor.forms()[path(company)][0]
+        assert form.keys() == {"form_token", "action", f"item-{changed.item_id}", f"item-{restored.item_id}"}
+        current = inbox.get_item(changed.item_id)
+        inbox.change_status(current, "accepted", current.version, member.user_id, "it is ours")
+        reply = visitor.submit(path(company))
+        assert "1 finding is restored." in text_of(reply)
+        assert "Grace Hopper accepted it on" in text_of(reply)
+        assert statuses([before, changed, restored]) == ["dismissed", "accepted", "open"]
+
+    def test_a_stale_finding_says_who_changed_it_and_can_be_decided_again(
+        self, visitor: Browser, world: World, company: Company
+    ):
+        member = world.member(company, person=world.person(name="Grace Hopper"))
+        fresh, stale = world.finding(company), world.finding(company, title="Contested")
+        inbox.change_status(stale, "accepted", stale.version, member.user_id, "it is ours")
+        reply = decide(visitor, company, [fresh, stale], "resolved", reason="fixed")
+        assert "1 finding is resolved." in text_of(reply)
+        assert "1 finding was not resolved:" in text_of(reply)
+        assert "Grace Hopper accepted it on March 4, 2026, 05:06 UTC: “it is ours”" in text_of(reply)
+        assert statuses([fresh, stale]) == ["resolved", "accepted"]
+        again = visitor.forms()[path(company)][1]
+        assert again["reason"] == "fixed"
+        reply = visitor.post(path(company), again)
+        assert "1 finding is resolved." in text_of(reply)
+        assert statuses([stale]) == ["resolved"]
+
+    def test_a_repeated_form_changes_nothing(self, visitor: Browser, world: World, company: Company):
+        item = world.finding(company)
+        decide(visitor, company, [item], "accepted")
+        version = inbox.get_item(item.item_id).version
+        assert "1 finding is accepted." in text_of(decide(visitor, company, [item], "accepted"))
+        assert inbox.get_item(item.item_id).version == version
+
+    def test_findings_of_another_organization_stay(self, visitor: Browser, world: World, company: Company):
+        own, other = world.finding(company), world.finding(world.company(), title="Foreign")
+        reply = decide(visitor, company, [own, other], "dismissed")
+        assert "exist anymore" in text_of(reply)
+        assert "Foreign" not in reply.text
+        assert statuses([own, other]) == ["dismissed", "open"]
+        assert decide(visitor, world.company(), [other], "dismissed").status == 404
+
+    def test_an_unusable_form_changes_nothing_and_keeps_the_reason(
+        self, visitor: Browser, world: World, company: Company
+    ):
+        item = world.finding(company)
+        for chosen, action, reason in (
+            ([], "dismissed", "because"),
+            ([item], "deleted", "because"),
+            ([item], "dismissed", "because " * 200),
+        ):
+            reply = decide(visitor, company, chosen, action, reason=reason)
+            assert reply.status == 400
+            assert f'value="{reason.strip()}' in reply.text
+        many = {f"item-{item.item_id[:-3]}{number:03}": "x" for number in range(51)}
+        reply = visitor.post(path(company), {"form_token": visitor.form_token, "action": "dismissed", **many})
+        assert (reply.status, "at most 50" in text_of(reply)) == (400, True)
+        assert statuses([item]) == ["open"]
+
+    def test_fifty_findings_fit_into_a_form(self, visitor: Browser, world: World, company: Company):
+        found = [world.finding(company) for _ in range(50)]
+        assert "50 findings are accepted." in text_of(decide(visitor, company, found, "accepted"))
+
+    def test_a_member_can_decide(self, browser: Browser, world: World, company: Company):
+        item = world.finding(company)
+        visitor = browser.signed_in(world.member(company).user_id)
+        assert "1 finding is accepted." in text_of(decide(visitor, company, [item], "accepted"))
+
+
+def test_the_inbox_of_another_organization_returns_404(visitor: Browser, world: World):
+    other = world.company()
+    assert visitor.get(path(other)).status == 404

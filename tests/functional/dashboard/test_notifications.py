@@ -1,0 +1,166 @@
+"""The page on which a person chooses emails, and the links that stop them without signing in."""
+
+import re
+
+import pytest
+
+from controlplane.core.settings import settings
+from controlplane.rules import unsubscriptions
+from controlplane.store import mail_addresses, mail_choices, mails
+from controlplane.store.mails import MailId
+from controlplane.store.table import table
+from tests.support.api import FORM, Api
+from tests.support.browser import Browser, text_of
+from tests.support.rings import ADDED_AGAIN, BEFORE, SWITCHED, use_ring
+from tests.support.world import Company, Person, World, table_dump
+
+PAGE = "/account/notifications"
+HOSTILE = '"><script>alert(1)</script>{{7*7}}'
+ALL = {"finding", "credits", "webhook", "digest"}
+
+
+@pytest.fixture(autouse=True)
+def _emails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(settings.__dict__, "email_sender", "no-reply@assent.test")
+
+
+@pytest.fixture
+def company(world: World, person: Person) -> Company:
+    return world.company(owner=person)
+
+
+def choices(person: Person, company: Company) -> set[str]:
+    return {*mail_choices.find_choices(person.user_id, [company.organization_id])[company.organization_id]}
+
+
+def path_of(link: str) -> str:
+    return "/" + link.split("/", 3)[3]
+
+
+def link_of(person: Person, company: Company, choice: mail_choices.Choice = "digest") -> str:
+    return path_of(unsubscriptions.link_of_choice(person.user_id, company.organization_id, choice))
+
+
+class TestChoosing:
+    def test_everything_is_on_until_a_person_turns_it_off(self, visitor: Browser, company: Company, person: Person):
+        assert choices(person, company) == ALL
+        shown = visitor.get(PAGE)
+        assert f"Emails go to {person.email}" in text_of(shown)
+        assert len(re.findall("checked", shown.text)) == 4
+        organization = {"form_token": visitor.form_token, "organization_id": company.organization_id}
+        reply = visitor.post(PAGE, {**organization, "finding": "on"})
+        assert (reply.status, reply.headers["location"]) == (303, f"{PAGE}?done=saved")
+        assert choices(person, company) == {"finding"}
+        shown = visitor.get(reply.headers["location"])
+        assert "Your choice is saved." in text_of(shown)
+        assert len(re.findall("checked", shown.text)) == 1
+
+    def test_members_choose_only_what_they_get_and_keep_the_rest(
+        self, browser: Browser, company: Company, world: World
+    ):
+        member = world.member(company)
+        browser.signed_in(member.user_id)
+        shown = browser.get(PAGE)
+        assert 'name="credits"' not in shown.text
+        assert "Admins and owners also get emails about low credits" in text_of(shown)
+        browser.post(PAGE, {"form_token": browser.form_token, "organization_id": company.organization_id})
+        assert choices(member, company) == {"credits", "webhook"}
+
+    def test_only_ones_own_organizations_can_be_chosen_for(self, visitor: Browser, world: World, person: Person):
+        other = world.company()
+        for organization_id in (other.organization_id, HOSTILE, ""):
+            reply = visitor.post(PAGE, {"form_token": visitor.form_token, "organization_id": organization_id})
+            assert reply.status == 404
+            assert "<script>alert" not in reply.text
+        assert choices(person, other) == ALL
+
+    def test_without_a_sender_the_page_says_that_nothing_is_sent(self, visitor: Browser, company: Company, monkeypatch):
+        monkeypatch.setitem(settings.__dict__, "email_sender", None)
+        assert "This service doesn't send emails at the moment." in text_of(visitor.get(PAGE))
+
+    def test_a_stopped_address_is_shown_and_turned_on_again(self, visitor: Browser, company: Company, person: Person):
+        for reason, message in (
+            ("returned", "came back"),
+            ("complained", "reported as spam"),
+            ("stopped", "You stopped all emails"),
+        ):
+            mail_addresses.stop(person.email.upper(), reason)
+            assert message in text_of(visitor.get(PAGE))
+            reply = visitor.submit(f"{PAGE}/resume")
+            assert reply.headers["location"] == f"{PAGE}?done=resumed"
+            assert message not in text_of(visitor.get(PAGE))
+
+
+class TestUnsubscribing:
+    def test_opening_the_link_changes_nothing_and_the_button_stops_one_kind(
+        self, browser: Browser, company: Company, person: Person
+    ):
+        link = link_of(person, company)
+        before = table_dump()
+        shown = browser.get(link)
+        assert (shown.status, "Weekly digest" in text_of(shown)) == (200, True)
+        assert person.email not in shown.text
+        assert [it for it in table_dump() if not it["pk"]["S"].startswith("IP#")] == before
+        reply = browser.post(link, {})
+        assert (reply.status, "You are unsubscribed" in text_of(reply)) == (200, True)
+        assert choices(person, company) == ALL - {"digest"}
+        assert mail_addresses.find_stops([person.email]) == {}
+
+    def test_an_email_program_unsubscribes_with_one_request(self, api: Api, company: Company, person: Person):
+        body = b"List-Unsubscribe=One-Click"
+        for _ in range(2):
+            reply = api.call("POST", link_of(person, company, "finding"), raw_body=body, headers={"Content-Type": FORM})
+            assert reply.status == 200
+        assert choices(person, company) == ALL - {"finding"}
+
+    def test_all_emails_to_the_address_can_be_stopped(self, browser: Browser, company: Company, person: Person):
+        browser.get(link_of(person, company))
+        reply = browser.submit(link_of(person, company) + "/all")
+        assert "not even invitations" in text_of(reply)
+        assert mail_addresses.find_stops([person.email])[person.email].reason == "stopped"
+
+    def test_the_link_of_an_invitation_stops_emails_to_its_address(self, browser: Browser, company: Company):
+        mail_id = MailId("inv_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v", "0123")
+        link = path_of(unsubscriptions.link_of_mail(mail_id))
+        assert browser.post(link, {}).status == 404
+        mails.claim(mail_id, "Grace@example.com", "invitation", company.organization_id, {})
+        assert "Stop all emails" in text_of(browser.get(link))
+        assert browser.post(link, {}).status == 200
+        assert "grace@example.com" in mail_addresses.find_stops(["grace@example.com"])
+
+    def test_a_changed_or_foreign_link_is_refused(self, browser: Browser, company: Company, person: Person):
+        link = link_of(person, company)
+        for wrong in (link[:-1] + ("A" if link[-1] != "A" else "B"), link[:-9], "/account/unsubscribe/x"):
+            for reply in (browser.get(wrong), browser.post(wrong, {}), browser.post(wrong + "/all", {})):
+                assert (reply.status, "This link can't be used" in text_of(reply)) == (404, True)
+        assert choices(person, company) == ALL
+
+    def test_a_link_works_during_a_rotation_of_the_signing_secret(
+        self, browser: Browser, company: Company, person: Person, monkeypatch: pytest.MonkeyPatch
+    ):
+        use_ring(monkeypatch, BEFORE)
+        link = link_of(person, company)
+        use_ring(monkeypatch, SWITCHED)
+        assert browser.get(link).status == 200
+        use_ring(monkeypatch, ADDED_AGAIN)
+        assert browser.get(link).status == 404
+
+    def test_the_link_of_a_deleted_account_leaves_nothing_behind(
+        self, browser: Browser, world: World, company: Company
+    ):
+        person = world.member(company)
+        link = link_of(person, company)
+        visitor = Browser(browser.api).signed_in(person.user_id)
+        mail_choices.turn_off(person.user_id, company.organization_id, "finding")
+        mail_addresses.stop(person.email, "returned")
+        mails.claim(MailId(person.user_id, "1"), person.email, "digest", company.organization_id, {})
+        assert person.email in visitor.get("/account/export").text
+        assert (
+            visitor.post("/account/delete", {"form_token": visitor.form_token, "confirmation": person.email}).status
+            == 303
+        )
+        for reply in (browser.post(link, {}), browser.post(link + "/all", {})):
+            assert reply.status == 200
+        kept = [item for item in table_dump() if person.email in str(item) or "'MAIL" in str(item)]
+        assert kept == []
+        assert table.get(mails.MailId(person.user_id, "1").key) is None

@@ -1,0 +1,263 @@
+"""The pages that list, create, change, and delete projects, and decide on their vendors."""
+
+import re
+
+import pytest
+
+from controlplane.core.settings import settings
+from controlplane.store import audits, billing, projects, vendors
+from controlplane.store.project_items import Address, ProjectItem
+from dashboard.snippets import VERSION, list_snippets
+from scan_execution.fixes import FIXES
+from scan_execution.reading import load_yaml
+from tests.functional.projects.builders import make_project
+from tests.support.browser import Browser, text_of
+from tests.support.world import Company, Person, World, table_dump
+
+HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"
+
+
+@pytest.fixture
+def company(world: World, person: Person) -> Company:
+    return world.company(owner=person)
+
+
+@pytest.fixture
+def project(company: Company) -> ProjectItem:
+    return make_project(company, "Shop")
+
+
+def path(company: Company, below: str = "") -> str:
+    return f"/organizations/{company.slug}/projects{below}"
+
+
+def stored(project: ProjectItem) -> ProjectItem:
+    return projects.get_project(project.project_id)
+
+
+def change(browser: Browser, company: Company, project: ProjectItem, action: str, **fields: str):
+    sent = {"form_token": browser.form_token, "action": action, **fields}
+    return browser.post(path(company, f"/{project.slug}/settings"), sent)
+
+
+class TestCreate:
+    def test_a_form_creates_a_project_once_and_leads_to_it(self, visitor: Browser, company: Company):
+        visitor.get(path(company, "/new"))
+        (form,) = visitor.forms()[path(company, "/new")]
+        form |= {"name": " Shop ", "region": "us-east", "websites": "https://Shop.example.com/\n\nlocalhost:3000\n"}
+        for _ in range(2):
+            reply = visitor.post(path(company, "/new"), form)
+            assert (reply.status, reply.headers["location"]) == (303, path(company, "/shop?done=created"))
+        (made,) = projects.list_projects(company.organization_id, 50, None).projects
+        assert (made.name, made.region) == ("Shop", "us-east")
+        assert made.trusted_origins == ["shop.example.com", "localhost:3000"]
+        assert "The project is created." in text_of(visitor.get(reply.headers["location"]))
+
+    def test_an_unusable_form_creates_nothing_and_keeps_what_was_entered(self, visitor: Browser, company: Company):
+        for changes, status, message in (
+            ({"name": ""}, 400, "Enter a name"),
+            ({"region": "moon"}, 400, "no such region"),
+            ({"websites": "shop.example.com\nnot a site"}, 400, "not a site: "),
+            ({"websites": "\n".join(f"s{n}.example.com" for n in range(51))}, 400, "at most 50 websites"),
+            ({"websites": HOSTILE}, 400, "alert(1)"),
+        ):
+            visitor.get(path(company, "/new"))
+            sent = {"name": "Shop", "region": "eu-west", "websites": "shop.example.com", **changes}
+            reply = visitor.submit(path(company, "/new"), **sent)
+            assert (reply.status, message in text_of(reply)) == (status, True)
+            assert visitor.forms()[path(company, "/new")][0]["name"] == sent["name"]
+            assert "<script>alert" not in reply.text
+        assert projects.list_projects(company.organization_id, 50, None).projects == []
+
+    def test_the_plans_limit_is_shown_before_and_enforced(self, visitor: Browser, company: Company, monkeypatch):
+        billing.change_plan(company.organization_id, "free")
+        visitor.get(path(company, "/new"))
+        for number in range(10):
+            make_project(company, f"Shop {number}")
+        reply = visitor.submit(path(company, "/new"), name="Eleventh", region="eu-west", websites="")
+        assert reply.status == 402
+        for at in ("/new", ""):
+            reply = visitor.get(path(company, at))
+            assert "the most that the Free plan includes" in text_of(reply)
+            assert path(company, "/new") not in visitor.forms()
+
+    def test_a_project_named_like_a_page_gets_another_slug(self, visitor: Browser, company: Company):
+        made = make_project(company, "New")
+        assert made.slug == "new-project"
+        assert "New" in text_of(visitor.get(path(company, "/new-project")))
+
+
+class TestSettings:
+    def test_each_form_changes_its_part_and_leads_to_the_settings(
+        self, visitor: Browser, company: Company, project: ProjectItem
+    ):
+        for action, fields, done in (
+            ("describe", {"name": "Store", "description": " The web shop "}, "described"),
+            ("add-websites", {"websites": "www.example.org\n*.example.org"}, "websites-added"),
+            ("brand", {"branding": "none"}, "branded"),
+        ):
+            reply = change(visitor, company, stored(project), action, **fields)
+            assert (reply.status, reply.headers["location"]) == (303, path(company, f"/store/settings?done={done}"))
+        after = stored(project)
+        assert (after.name, after.description) == ("Store", "The web shop")
+        assert after.consent is not None
+        assert after.consent.branding == "none"
+        assert after.trusted_origins[-2:] == ["www.example.org", "*.example.org"]
+        last = next(it for it in after.websites if it.origin == "www.example.org")
+        change(visitor, company, after, "make-primary", website_id=last.website_id)
+        assert stored(project).primary_website == last
+        change(visitor, company, after, "remove-website", website_id=last.website_id)
+        assert last not in stored(project).websites
+        assert "The branding is saved." in text_of(visitor.get(path(company, "/store/settings?done=branded")))
+
+    def test_an_unusable_form_changes_nothing_and_says_why(
+        self, visitor: Browser, company: Company, project: ProjectItem
+    ):
+        for action, fields, status, message in (
+            ("describe", {"name": "\u202e"}, 400, "Enter a name"),
+            ("describe", {"name": "Shop", "description": "x" * 513}, 400, "at most 512"),
+            ("brand", {"branding": "mine"}, 400, "Choose one of the brandings"),
+            ("add-websites", {"websites": " "}, 400, "Enter at least one address"),
+            ("add-websites", {"websites": HOSTILE}, 400, "alert(1)"),
+            ("make-primary", {"website_id": "x"}, 404, ""),
+            ("remove-website", {"website_id": "x"}, 404, ""),
+            ("explode", {}, 400, "Choose what to change"),
+        ):
+            reply = change(visitor, company, project, action, **fields)
+            assert (reply.status, message in text_of(reply)) == (status, True)
+            assert "<script>alert" not in reply.text
+        assert stored(project) == project
+
+    def test_a_branding_that_the_plan_lacks_names_whom_to_ask(
+        self, visitor: Browser, company: Company, project: ProjectItem
+    ):
+        change(visitor, company, project, "brand", branding="none")
+        billing.change_plan(company.organization_id, "starter")
+        shown = visitor.get(path(company, "/shop/settings"))
+        assert "that takes the Pro plan or higher. To change the plan" in text_of(shown)
+        assert '<option value="none" disabled>' in shown.text
+        assert change(visitor, company, project, "describe", name="Shop").status == 303
+        kept = stored(project).consent
+        assert kept is not None
+        assert kept.branding == "none"  # applies again after an upgrade
+        reply = change(visitor, company, project, "brand", branding="none")
+        assert (reply.status, "To change the plan" in text_of(reply)) == (402, True)
+
+    def test_adding_a_website_keeps_what_another_person_adds_meanwhile(
+        self, visitor: Browser, company: Company, project: ProjectItem
+    ):
+        change(visitor, company, project, "add-websites", websites="a.example.net")
+        added: projects.ProjectChange = {"added_websites": [Address("b.example.net", "domain")]}
+        merged = projects.update_project(project, added, may_remove_websites=False)  # read before the first change
+        assert merged.trusted_origins == ["example.com", "a.example.net", "b.example.net"]
+
+    def test_a_member_changes_what_the_api_allows_and_removes_nothing(
+        self, browser: Browser, company: Company, project: ProjectItem, world: World
+    ):
+        browser.signed_in(world.member(company).user_id)
+        shown = browser.get(path(company, "/shop/settings"))
+        assert "Admins and owners can remove websites." in text_of(shown)
+        assert "Admins and owners can delete the project." in text_of(shown)
+        assert change(browser, company, project, "add-websites", websites="a.example.net").status == 303
+        (website, *_) = stored(project).websites
+        assert change(browser, company, project, "remove-website", website_id=website.website_id).status == 403
+        assert website in stored(project).websites
+        assert browser.get(path(company, "/shop/delete")).status == 403
+        typed = {"form_token": browser.form_token, "confirmation": "Shop"}
+        assert browser.post(path(company, "/shop/delete"), typed).status == 403
+        assert browser.post(path(company, "/shop/vendors"), {**typed, "vendor_id": "segment"}).status == 403
+
+
+class TestDelete:
+    def test_only_a_typed_name_or_slug_deletes_the_project(
+        self, visitor: Browser, company: Company, project: ProjectItem
+    ):
+        for typed in ("", "shop ping", HOSTILE):
+            visitor.get(path(company, "/shop/delete"))
+            reply = visitor.submit(path(company, "/shop/delete"), confirmation=typed)
+            assert (reply.status, "Nothing was deleted." in text_of(reply)) == (400, True)
+        reply = visitor.submit(path(company, "/shop/delete"), confirmation=" Shop ")
+        assert (reply.status, reply.headers["location"]) == (303, path(company, "?done=deleted"))
+        with pytest.raises(projects.UnknownProject):
+            stored(project)
+        assert "The project is deleted." in text_of(visitor.get(reply.headers["location"]))
+
+
+class TestVendors:
+    def test_an_admin_decides_about_a_vendor_and_sees_the_decision(
+        self, visitor: Browser, company: Company, project: ProjectItem
+    ):
+        at = path(company, "/shop/vendors")
+        assert "No vendors yet" in text_of(visitor.get(at))
+        for decision, state, shown in (("approve", "approved", "Approved"), ("ignore", "ignored", "Ignored")):
+            sent = {"form_token": visitor.form_token, "vendor_id": " Segment ", "decision": decision}
+            reply = visitor.post(at, sent)
+            assert reply.headers["location"] == f"{at}?done={state}"
+            assert f"segment {shown}" in text_of(visitor.get(reply.headers["location"]))
+        (decided,) = vendors.list_vendors(project.project_id, 50, None).vendors
+        assert (decided.state, decided.decided_by) == ("ignored", company.owner.user_id)
+        for wrong in ({"vendor_id": HOSTILE}, {"decision": "maybe"}):
+            reply = visitor.post(at, {**sent, **wrong})
+            assert (reply.status, "<script>alert" in reply.text) == (400, False)
+
+    def test_vendors_are_listed_in_pages(
+        self, visitor: Browser, company: Company, project: ProjectItem, person: Person, monkeypatch
+    ):
+        monkeypatch.setattr("dashboard.projects.VENDORS_PER_PAGE", 2)
+        for vendor in ("a", "b", "c"):
+            vendors.decide_vendor(project, vendor, "approved", person.user_id)
+        seen, target = [], path(company, "/shop/vendors")
+        while target:
+            shown = visitor.get(target).text
+            seen += re.findall(r"<h2>([abc])</h2>", shown)
+            target = next(iter(re.findall(r'href="([^"]+\?after=[^"]+)"', shown)), "")
+        assert seen == ["a", "b", "c"]
+        assert "<h2>a</h2>" in visitor.get(path(company, "/shop/vendors?after=%F0%9F")).text
+
+
+class TestConsent:
+    def test_the_code_uses_the_instances_own_address(
+        self, visitor: Browser, company: Company, project: ProjectItem, monkeypatch
+    ):
+        monkeypatch.setitem(settings.__dict__, "consent_runtime_base_url", "https://consent.example.com")
+        assert project.consent is not None
+        shown = visitor.get(path(company, "/shop/consent"))
+        assert f"backendURL: 'https://consent.example.com/{project.consent.instance_id}'" in text_of(shown)
+        monkeypatch.setitem(settings.__dict__, "consent_runtime_base_url", None)
+        shown = visitor.get(path(company, "/shop/consent"))
+        assert "mode: 'offline'" in text_of(shown)
+
+    def test_packages_and_version_are_those_of_the_fixes_of_scans(self):
+        from controlplane.core import consent_code
+
+        assert load_yaml(FIXES)["c15t"]["checked"] == VERSION
+        offered = consent_code.runtime([]) + consent_code.provider("@c15t/react", [])
+        for snippet in list_snippets(None):
+            known = [line for line in snippet.code.splitlines() if line.startswith(("import ", "export const"))]
+            assert known
+            assert all(line.replace("@c15t/nextjs", "@c15t/react") in offered for line in known)
+
+
+class TestAccess:
+    def test_another_organizations_project_looks_like_a_missing_one(
+        self, visitor: Browser, company: Company, world: World
+    ):
+        other = world.company()
+        project = make_project(other, "Theirs")
+        before = [item for item in table_dump() if other.organization_id in item["pk"]["S"]]
+        sent = {"form_token": visitor.form_token, "action": "describe", "name": "Mine", "confirmation": "Theirs"}
+        for below in ("/settings", "/delete", "/vendors"):
+            for at in (path(other, f"/{project.slug}{below}"), path(company, f"/{project.slug}{below}")):
+                assert visitor.get(at).status == 404
+                assert visitor.post(at, sent).status == 404
+        for at in (path(other), path(other, "/new")):
+            assert visitor.get(at).status == 404
+        assert visitor.post(path(other, "/new"), sent).status == 404
+        assert [item for item in table_dump() if other.organization_id in item["pk"]["S"]] == before
+
+    def test_the_audit_state_of_a_website_is_shown(self, visitor: Browser, company: Company, project: ProjectItem):
+        domain = project.primary_website
+        assert domain is not None
+        audits.create_audit(project.project_id, domain.website_id, every_days=7)
+        assert "1 audit" in text_of(visitor.get(path(company, "/shop/settings")))
+        assert "Audited" in text_of(visitor.get(path(company, "/shop")))

@@ -1,0 +1,264 @@
+"""GET and POST /organizations/{organizationSlug}/scans, and the page of a request for a scan."""
+
+import re
+from typing import Any
+
+import pytest
+
+from controlplane.core.ids import ScanRequestId
+from controlplane.queues.messages import Queue
+from controlplane.store import keys, projects, repositories
+from controlplane.store.repositories import Link, RepositoryItem
+from controlplane.store.scans import failures, requests
+from controlplane.store.scans.items import Failure, ScanItem
+from controlplane.store.table import Update, table
+from dashboard.scans import SCANS_PER_PAGE
+from tests.functional.conftest import FakeClock
+from tests.support.api import Reply
+from tests.support.audits import make_issue, make_request, make_scan, stored_repository
+from tests.support.browser import Browser, text_of
+from tests.support.sqs import FakeSqs
+from tests.support.table import PREPARED
+from tests.support.world import Company, Person, World
+
+HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"
+
+
+@pytest.fixture
+def company(world: World, person: Person) -> Company:
+    return world.company(owner=person)
+
+
+@pytest.fixture
+def repository(world: World, company: Company) -> RepositoryItem:
+    return world.connected_repository(company, name="shop")
+
+
+def address(company: Company) -> str:
+    return f"/organizations/{company.slug}/scans"
+
+
+def listed(reply: Reply) -> list[str]:
+    return re.findall(r'<th scope="row"><a href="[^"]*/scans/([^"]+)"', reply.text)
+
+
+def change(stored: ScanItem | RepositoryItem, **values: Any) -> None:
+    """Sets attributes of the stored item."""
+    key = stored.key if isinstance(stored, ScanItem) else keys.repository(*stored.location)
+    table.update(Update(key, "SET " + ", ".join(f"#{name} = :{name}" for name in values), values=values), PREPARED)
+
+
+def subject_of(repository: RepositoryItem) -> str:
+    return f"{repository.repository_id} {repository.links[0].project_id}"
+
+
+class TestList:
+    def test_scans_are_listed_newest_first_on_pages(
+        self, visitor: Browser, company: Company, repository: RepositoryItem, now: FakeClock
+    ):
+        scans = []
+        for _ in range(SCANS_PER_PAGE + 1):
+            scans.insert(0, make_scan(repository, issues=[make_issue()]))
+            now.advance(1)
+        reply = visitor.get(address(company))
+        assert listed(reply) == [scan.scan_id for scan in scans[:SCANS_PER_PAGE]]
+        older = re.findall(r'href="([^"]+)">Older scans', reply.text)[0].replace("&amp;", "&")
+        reply = visitor.get(older)
+        assert listed(reply) == [scans[-1].scan_id]
+        assert "Older scans" not in reply.text
+        assert "Newest scans" in reply.text
+
+    def test_a_scan_is_listed_with_project_trigger_status_and_findings(
+        self, visitor: Browser, company: Company, repository: RepositoryItem
+    ):
+        scan = make_scan(repository, issues=[make_issue(number) for number in range(5)])
+        change(scan, trigger="pull_request", pullRequestNumber=12)
+        shown = text_of(visitor.get(address(company)))
+        assert "shop shop, main Completed 5 2 locked Pull request #12 March 4, 2026, 05:06 UTC" in shown
+
+    def test_filters_restrict_the_list_and_keep_to_the_next_page(
+        self, visitor: Browser, world: World, company: Company, repository: RepositoryItem, now: FakeClock
+    ):
+        other = world.connected_repository(company, name="blog")
+        found: dict[str, list[str]] = {"": [], "shop": [], "failed": [], "both": []}
+        for of, status in ((repository, "completed"), (other, "completed"), (repository, "failed"), (other, "failed")):
+            scan = make_scan(of, status=status)
+            now.advance(1)
+            names = ["", *(["shop"] if of is repository else []), *(["failed"] if status == "failed" else [])]
+            for name in [*names, *(["both"] if len(names) == 3 else [])]:
+                found[name].insert(0, scan.scan_id)
+        queries = {
+            "": "",
+            "shop": f"repository={repository.repository_id}",
+            "failed": "status=failed",
+            "both": f"repository={repository.repository_id}&status=failed",
+        }
+        for name, query in queries.items():
+            assert listed(visitor.get(f"{address(company)}?{query}")) == found[name]
+        empty = visitor.get(f"{address(company)}?status=canceled")
+        assert "No scans match" in text_of(empty)
+        assert re.findall(r'<option value="([^"]+)" selected>', empty.text) == ["canceled"]
+
+    def test_unknown_filters_are_ignored(
+        self, visitor: Browser, world: World, company: Company, repository: RepositoryItem
+    ):
+        scan = make_scan(repository)
+        foreign = world.connected_repository(world.company())
+        make_scan(foreign)
+        for query in ("status=lost", "repository=x", f"repository={foreign.repository_id}"):
+            assert listed(visitor.get(f"{address(company)}?{query}")) == [scan.scan_id]
+
+    def test_a_cursor_of_another_list_is_rejected(self, visitor: Browser, company: Company, repository: RepositoryItem):
+        for _ in range(SCANS_PER_PAGE + 1):
+            make_scan(repository)
+        older = re.findall(r'after=([^"]+)">Older scans', visitor.get(address(company)).text)[0]
+        assert visitor.get(f"{address(company)}?status=completed&after={older}").status == 400
+        assert visitor.get(f"{address(company)}?after=x").status == 400
+
+    def test_only_members_see_the_list(self, browser: Browser, world: World, company: Company):
+        browser.signed_in(world.company().owner.user_id)
+        assert browser.get(address(company)).status == 404
+        browser.signed_in(world.member(company, "member").user_id)
+        assert browser.get(address(company)).status == 200
+
+    def test_an_empty_list_says_what_to_do_first(self, visitor: Browser, world: World, company: Company):
+        assert "Connect a repository" in text_of(visitor.get(address(company)))
+        unlinked = world.connected_repository(company, linked=False)
+        assert "Link a repository to a project" in text_of(visitor.get(address(company)))
+        project = projects.create_project(
+            company.organization_id, "Shop", region="eu-central", addresses=[], branding="assent"
+        )
+        repositories.link_project(unlinked.repository_id, Link(project.project_id, None, None, False))
+        assert "Start the first one above." in text_of(visitor.get(address(company)))
+
+    def test_names_are_escaped(self, visitor: Browser, company: Company, repository: RepositoryItem):
+        scan = make_scan(repository)
+        change(scan, repositoryName=HOSTILE, branch=HOSTILE)
+        change(repository, name=HOSTILE, owner=HOSTILE)
+        reply = visitor.get(address(company))
+        assert text_of(reply).count("{{739*911}}") >= 4
+        assert "<script>alert" not in reply.text
+
+    def test_a_list_with_open_scans_refreshes_itself(
+        self, visitor: Browser, company: Company, repository: RepositoryItem
+    ):
+        make_scan(repository)
+        assert "data-refresh" not in visitor.get(address(company)).text
+        make_scan(repository, status="running")
+        assert 'id="scans" data-refresh="5"' in visitor.get(address(company)).text
+
+
+class TestTrend:
+    def test_findings_by_priority_are_charted_once_there_are_two_scans(
+        self, visitor: Browser, company: Company, repository: RepositoryItem, now: FakeClock
+    ):
+        for counts in ({"P0": 1, "P1": 4}, {"P0": 2, "P2": 1}):
+            assert "Findings by priority" not in visitor.get(address(company)).text
+            preview_used = repositories.get_repository(repository.repository_id).preview_used
+            issues = [make_issue(number) for number in range(sum(counts.values()))]
+            change(make_scan(repository, access="full" if preview_used else None, issues=issues), priorityCounts=counts)
+            now.advance(20 * 3_600)
+            visitor.signed_in(company.owner.user_id)
+        for page in (address(company), f"/organizations/{company.slug}/projects/shop"):
+            html = visitor.get(page).text
+            assert "Findings by priority" in html
+            rows = re.findall(r'<tr><th scope="row">(Mar \d+)</th>((?:<td>\d+</td>)+)</tr>', html)
+            numbers = {day: re.findall(r"\d+", cells) for day, cells in rows}
+            # The first scan is a free preview: three of its findings are readable.
+            assert numbers == {"Mar 4": ["1", "2", "0", "2"], "Mar 5": ["2", "0", "1", "0"]}
+
+    def test_scans_of_pull_requests_and_of_earlier_releases_are_not_charted(
+        self, visitor: Browser, company: Company, repository: RepositoryItem
+    ):
+        counts = {"P0": 1}
+        change(make_scan(repository, issues=[make_issue()]), priorityCounts=counts)
+        make_scan(repository, issues=[make_issue()])
+        change(make_scan(repository, issues=[make_issue()]), priorityCounts=counts, pullRequestNumber=7)
+        assert "Findings by priority" not in visitor.get(address(company)).text
+
+
+class TestStart:
+    def test_a_member_starts_a_scan_and_gets_to_its_request(
+        self, browser: Browser, world: World, company: Company, repository: RepositoryItem, sqs: FakeSqs
+    ):
+        member = world.member(company, "member")
+        browser.signed_in(member.user_id).get(address(company))
+        reply = browser.submit(address(company), subject=subject_of(repository))
+        assert reply.status == 303
+        request_id = stored_repository(repository)["activeRequestId"]
+        assert reply.headers["location"] == f"{address(company)}/{request_id}?done=started"
+        assert len(sqs.at(Queue.SCAN_PREPARATION.url)) == 1
+        shown = browser.get(reply.headers["location"])
+        assert "The scan is requested." in text_of(shown)
+        assert 'data-refresh="2"' in shown.text
+
+    def test_a_second_scan_of_the_repository_is_refused_with_a_link_to_the_first(
+        self, visitor: Browser, company: Company, repository: RepositoryItem
+    ):
+        running = make_scan(repository, status="running")
+        visitor.get(address(company))
+        reply = visitor.submit(address(company), subject=subject_of(repository))
+        assert reply.status == 409
+        assert "A scan of this repository is in progress." in text_of(reply)
+        assert f'{running.scan_id}">Open the scan in progress' in reply.text
+
+    def test_what_cant_be_scanned_is_refused_in_place(
+        self, visitor: Browser, world: World, company: Company, repository: RepositoryItem
+    ):
+        foreign = world.connected_repository(world.company())
+        visitor.get(address(company))
+        project_id = repository.links[0].project_id
+        cases = {
+            "": (400, "Choose a repository and a project."),
+            "x": (400, "Choose a repository and a project."),
+            f"x {project_id}": (404, "This repository isn't connected anymore."),
+            subject_of(foreign): (404, "This repository isn't connected anymore."),
+            f"{repository.repository_id} {foreign.links[0].project_id}": (409, "The repository isn't linked"),
+        }
+        for subject, (status, message) in cases.items():
+            reply = visitor.post(address(company), {"form_token": visitor.form_token, "subject": subject})
+            assert (reply.status, message in text_of(reply)) == (status, True), subject
+        assert "activeRequestId" not in stored_repository(repository)
+
+    def test_nobody_starts_a_scan_of_another_organization(
+        self, visitor: Browser, world: World, repository: RepositoryItem
+    ):
+        theirs = world.company()
+        foreign = world.connected_repository(theirs)
+        reply = visitor.post(address(theirs), {"form_token": visitor.form_token, "subject": subject_of(foreign)})
+        assert reply.status == 404
+        assert "activeRequestId" not in stored_repository(foreign)
+
+
+class TestRequest:
+    def show(self, visitor: Browser, company: Company, request_id: str) -> Reply:
+        return visitor.get(f"{address(company)}/{request_id}")
+
+    def test_a_failed_request_says_why(self, visitor: Browser, company: Company, repository: RepositoryItem):
+        request_id = make_request(repository)
+        lease, _ = requests.acquire_request(request_id, 30)
+        failures.fail_attempted(request_id, Failure("BRANCH_NOT_FOUND", "The branch doesn't exist."), lease)
+        reply = self.show(visitor, company, request_id)
+        assert "This scan didn't start: The branch doesn't exist." in text_of(reply)
+        assert "data-refresh" not in reply.text
+
+    def test_a_request_leads_to_its_scan(self, visitor: Browser, company: Company, repository: RepositoryItem):
+        scans: list[tuple[ScanItem, str]] = [
+            (make_scan(repository), "Open the report"),
+            (make_scan(repository, status="running"), "Follow the scan"),
+        ]
+        for scan, link in scans:
+            reply = self.show(visitor, company, scan.request_id)
+            assert f'/scans/{scan.scan_id}">{link}' in reply.text
+            assert ("data-refresh" in reply.text) is scan.is_open
+
+    def test_other_organizations_requests_look_missing(
+        self, visitor: Browser, world: World, company: Company, repository: RepositoryItem
+    ):
+        theirs = world.company()
+        foreign = make_request(world.connected_repository(theirs))
+        missing = ScanRequestId.of(company.organization_id, foreign.local)
+        for slug, request_id in ((company.slug, foreign), (theirs.slug, foreign), (company.slug, missing)):
+            reply = visitor.get(f"/organizations/{slug}/scans/{request_id}")
+            assert reply.status == 404
+            assert "This scan doesn't exist" in text_of(reply)

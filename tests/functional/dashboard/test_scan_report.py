@@ -1,0 +1,233 @@
+"""The comparison with the previous scan, unlocking, and downloads of the findings of a scan."""
+
+import csv
+import io
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+from controlplane.queues.messages import Queue
+from controlplane.store import billing, inbox
+from controlplane.store.repositories import RepositoryItem
+from controlplane.store.scans import findings, reads
+from controlplane.store.scans.causes import Comparison
+from controlplane.store.scans.findings import FindingVendor
+from controlplane.store.scans.items import ScanItem
+from controlplane.store.table import Update, table
+from tests.support.api import Reply
+from tests.support.audits import end_scan, make_issue, make_scan
+from tests.support.browser import Browser, text_of
+from tests.support.sqs import FakeSqs
+from tests.support.table import PREPARED
+from tests.support.world import Company, Person, World
+
+ISSUES = [make_issue(number) for number in range(1, 6)]
+
+
+@pytest.fixture
+def company(world: World, person: Person) -> Company:
+    return world.company(owner=person)
+
+
+@pytest.fixture
+def repository(world: World, company: Company) -> RepositoryItem:
+    return world.connected_repository(company, name="shop")
+
+
+def address(company: Company, scan: ScanItem, page: str = "") -> str:
+    return f"/organizations/{company.slug}/scans/{scan.scan_id}{page}"
+
+
+class TestComparison:
+    def compared(self, repository: RepositoryItem, company: Company) -> tuple[ScanItem, ScanItem]:
+        """Returns a scan that found one finding again, one new one, and fixed two of the base, one of them locked."""
+        base = make_scan(repository, issues=ISSUES[:3])
+        inbox.publish_finding(findings.as_discovery(base, replace(ISSUES[1], title="Fixed tracker")))
+        scan = make_scan(repository, access="full", issues=[ISSUES[0], replace(ISSUES[4], is_new=True)])
+        fixed = (ISSUES[1].fingerprint, ISSUES[2].fingerprint)
+        comparison = Comparison(base.scan_id, 2, fixed, new_count=1)
+        table.update(Update(scan.key, "SET #comparison = :it", values={"it": comparison.to_item()}), PREPARED)
+        return base, scan
+
+    def test_new_fixed_and_remaining_findings_are_counted_and_marked(
+        self, visitor: Browser, company: Company, repository: RepositoryItem
+    ):
+        base, scan = self.compared(repository, company)
+        reply = visitor.get(address(company, scan))
+        shown = text_of(reply)
+        assert "Findings 2 New 1 Still present 1 Fixed 2" in shown
+        assert f'href="{address(company, base)}">previous scan' in reply.text
+        assert re.findall(r"line (\d) (New )?High severity", shown) == [("1", ""), ("5", "New ")]
+        assert "Fixed since the previous scan Fixed tracker src/app.tsx P1 1 more was fixed." in shown
+
+    def test_the_list_shows_what_changed(self, visitor: Browser, company: Company, repository: RepositoryItem):
+        self.compared(repository, company)
+        assert "2 1 new, 1 fixed" in text_of(visitor.get(f"/organizations/{company.slug}/scans")).replace(
+            "2 fixed", "1 fixed"
+        )
+
+    def test_a_scan_of_an_earlier_release_is_shown_without_comparison(
+        self, visitor: Browser, company: Company, repository: RepositoryItem
+    ):
+        shown = text_of(visitor.get(address(company, make_scan(repository, issues=ISSUES))))
+        assert "Still present" not in shown
+        assert "previous scan" not in shown
+
+
+class TestAttempts:
+    def test_findings_of_a_later_attempt_are_shown(
+        self, visitor: Browser, company: Company, repository: RepositoryItem
+    ):
+        scan = make_scan(repository, issues=ISSUES)
+        findings.put_findings(scan.scan_id, 2, [make_issue(77)])
+        table.update(
+            Update(scan.key, "SET #findingsAttempt = :two, #issueCount = :one", values={"two": 2, "one": 1}), PREPARED
+        )
+        assert re.findall(r"src/app\.tsx , line (\d+)", text_of(visitor.get(address(company, scan)))) == ["77"]
+
+
+class TestUnlock:
+    @pytest.fixture
+    def scan(self, repository: RepositoryItem) -> ScanItem:
+        return make_scan(repository, issues=ISSUES)
+
+    def test_an_owner_unlocks_the_findings_for_credits(
+        self, visitor: Browser, company: Company, scan: ScanItem, sqs: FakeSqs
+    ):
+        billing.add_credits(company.organization_id, 120)
+        assert f'href="{address(company, scan, "/unlock")}"' in visitor.get(address(company, scan)).text
+        shown = text_of(visitor.get(address(company, scan, "/unlock")))
+        assert "You unlock 2 findings of shop" in shown
+        assert "Price 50 credits Balance 120 credits Balance afterwards 70 credits" in shown
+        reply = visitor.submit(address(company, scan, "/unlock"))
+        assert (reply.status, reply.headers["location"]) == (303, address(company, scan, "?done=unlocked"))
+        assert reads.get_scan(scan.scan_id).access == "full"
+        assert billing.get_billing(company.organization_id)[1].credits == 70
+        assert len(sqs.at(Queue.SCAN_EXECUTION.url)) == 1
+        shown = text_of(visitor.get(reply.headers["location"]))
+        assert "All findings of this report are unlocked." in shown
+        assert "line 5" in shown
+        again = visitor.post(address(company, scan, "/unlock"), {"form_token": visitor.form_token})
+        assert again.headers["location"] == address(company, scan, "?done=already")
+        assert billing.get_billing(company.organization_id)[1].credits == 70
+
+    def test_a_low_balance_is_explained_instead_of_the_button(self, visitor: Browser, company: Company, scan: ScanItem):
+        billing.add_credits(company.organization_id, 10)
+        reply = visitor.get(address(company, scan, "/unlock"))
+        assert "The organization has 10 credits, and needs 40 credits more." in text_of(reply)
+        assert visitor.forms().keys() == {"/sign-out"}
+        refused = visitor.post(address(company, scan, "/unlock"), {"form_token": visitor.form_token})
+        assert refused.status == 402
+        assert "The organization doesn't have enough credits." in text_of(refused)
+        assert reads.get_scan(scan.scan_id).access == "free-preview"
+
+    def test_the_automatic_top_up_is_announced(self, visitor: Browser, company: Company, scan: ScanItem):
+        billing.enable_top_up(company.organization_id, threshold=5, amount=100, monthly_limit=2)
+        shown = text_of(visitor.get(address(company, scan, "/unlock")))
+        assert "the automatic top-up adds 100 credits first" in shown
+        assert visitor.submit(address(company, scan, "/unlock")).status == 303
+        assert billing.get_billing(company.organization_id)[1].credits == 50
+
+    def test_only_owners_unlock(self, browser: Browser, world: World, company: Company, scan: ScanItem):
+        for role in ("admin", "member"):
+            browser.signed_in(world.member(company, role).user_id)
+            shown = browser.get(address(company, scan))
+            assert "An owner of the organization can unlock them for 50 credits." in text_of(shown)
+            assert "/unlock" not in shown.text
+            assert browser.get(address(company, scan, "/unlock")).status == 403
+            form = {"form_token": browser.form_token}
+            assert browser.post(address(company, scan, "/unlock"), form).status == 403
+        browser.signed_in(world.company().owner.user_id)
+        assert browser.get(address(company, scan, "/unlock")).status == 404
+        assert browser.post(address(company, scan, "/unlock"), {"form_token": browser.form_token}).status == 404
+        assert reads.get_scan(scan.scan_id).access == "free-preview"
+
+    def test_a_scan_without_locked_findings_has_nothing_to_unlock(
+        self, visitor: Browser, company: Company, repository: RepositoryItem
+    ):
+        scan = make_scan(repository, status="running")
+        assert "This scan has no locked findings." in text_of(visitor.get(address(company, scan, "/unlock")))
+        reply = visitor.post(address(company, scan, "/unlock"), {"form_token": visitor.form_token})
+        assert reply.status == 409
+        assert "Only the findings of a completed scan can be unlocked" in text_of(reply)
+
+
+def sarif_of(reply: Reply) -> dict:
+    assert reply.status == 200
+    return json.loads(reply.text)
+
+
+def rows_of(reply: Reply) -> list[dict[str, str]]:
+    assert reply.status == 200
+    assert reply.text.startswith("\ufeff")
+    return list(csv.DictReader(io.StringIO(reply.text[1:])))
+
+
+class TestDownloads:
+    def test_only_readable_findings_are_downloaded(
+        self, visitor: Browser, company: Company, repository: RepositoryItem
+    ):
+        preview = make_scan(repository, issues=ISSUES)
+        full = make_scan(repository, access="full", issues=ISSUES)
+        for scan, count in ((preview, 3), (full, 5)):
+            page = visitor.get(address(company, scan)).text
+            for kind in ("sarif", "csv"):
+                assert f'href="{address(company, scan, f"/findings.{kind}")}" download' in page
+            log = sarif_of(visitor.get(address(company, scan, "/findings.sarif")))
+            assert len(log["runs"][0]["results"]) == count
+            rows = rows_of(visitor.get(address(company, scan, "/findings.csv")))
+            assert [row["Line"] for row in rows] == list("12345")[:count]
+
+    def test_a_scan_without_readable_findings_has_no_downloads(
+        self, visitor: Browser, company: Company, repository: RepositoryItem
+    ):
+        for status in ("running", "failed"):
+            scan = make_scan(repository, status=status)
+            for kind in ("sarif", "csv"):
+                assert visitor.get(address(company, scan, f"/findings.{kind}")).status == 409
+            assert "/findings." not in visitor.get(address(company, scan)).text
+            if scan.is_open:
+                end_scan(scan)
+
+    def test_a_locked_scan_has_no_downloads(self, visitor: Browser, company: Company, repository: RepositoryItem):
+        scan = make_scan(repository, again="locked", issues=ISSUES)
+        for kind in ("sarif", "csv"):
+            reply = visitor.get(address(company, scan, f"/findings.{kind}"))
+            assert reply.status == 402
+            assert "The findings of this scan are locked." in text_of(reply)
+        assert "/findings." not in visitor.get(address(company, scan)).text
+
+    def test_other_organizations_findings_look_missing(
+        self, browser: Browser, world: World, company: Company, repository: RepositoryItem
+    ):
+        scan = make_scan(repository, issues=ISSUES)
+        stranger = world.company()
+        browser.signed_in(stranger.owner.user_id)
+        for slug in (company.slug, stranger.slug):
+            for kind in ("sarif", "csv"):
+                assert browser.get(f"/organizations/{slug}/scans/{scan.scan_id}/findings.{kind}").status == 404
+
+    def test_the_file_name_has_no_special_characters(
+        self, visitor: Browser, company: Company, repository: RepositoryItem
+    ):
+        scan = make_scan(repository, issues=ISSUES)
+        table.update(Update(scan.key, "SET #repositoryName = :x", values={"x": 'a"b\r\nc/../é'}), PREPARED)
+        reply = visitor.get(address(company, scan, "/findings.csv"))
+        name = f"a-b-c-..--{scan.head_commit_sha[:12]}.csv"
+        assert reply.headers["content-disposition"] == f'attachment; filename="{name}"'
+
+    def test_a_csv_has_no_formulas(self, visitor: Browser, company: Company, repository: RepositoryItem):
+        texts = ["=HYPERLINK(1)", "+1", "-1", "@SUM(1)", "\t=1", "  =1", "\uff1d1", 'a,"b"\nc']
+        issues = [
+            replace(make_issue(number, path=text), title=text, vendors=(FindingVendor("x", text, "x.example"),))
+            for number, text in enumerate(texts, start=1)
+        ]
+        make_scan(repository)
+        rows = rows_of(
+            visitor.get(address(company, make_scan(repository, access="full", issues=issues), "/findings.csv"))
+        )
+        for row, text in zip(rows, texts, strict=True):
+            shown = text if text == texts[-1] else f"'{text}"
+            assert (row["Title"], row["File"], row["Vendors"]) == (shown, shown, shown)

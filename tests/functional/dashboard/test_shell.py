@@ -1,0 +1,89 @@
+"""The header of every page: the organization switcher, the person's menu, and the areas of an organization."""
+
+import re
+
+import pytest
+
+from controlplane.core.errors import RouteNotFound
+from dashboard import navigation
+from tests.support.browser import Browser, text_of
+from tests.support.operations import operations
+from tests.support.world import Company, Person, World
+
+
+@pytest.fixture
+def company(world: World, person: Person) -> Company:
+    return world.company(owner=person, name="Acme")
+
+
+def header(browser: Browser, path: str) -> str:
+    return browser.get(path).text.partition("<main")[0]
+
+
+class TestSwitcher:
+    def test_lists_all_organizations_on_pages_of_one(
+        self, visitor: Browser, person: Person, company: Company, world: World
+    ):
+        other = world.company(owner=person, name="Birch")
+        for path in ("", "/repositories"):
+            shown = header(visitor, f"/organizations/{company.slug}{path}")
+            assert f'href="/organizations/{company.slug}" aria-current="true"' in shown
+            assert f'href="/organizations/{other.slug}"' in shown
+
+    def test_is_not_shown_to_a_signed_out_user(self, browser: Browser):
+        assert "<details" not in header(browser, "/")
+
+
+class TestAreas:
+    def test_each_area_that_is_linked_exists_and_marks_itself(self, visitor: Browser, company: Company):
+        shown = header(visitor, f"/organizations/{company.slug}").partition('<nav class="tabs"')[2]
+        linked = re.findall(r'<a href="([^"]+)"', shown)
+        assert f"/organizations/{company.slug}/repositories" in linked
+        for path in linked:
+            assert f'href="{path}" aria-current="page"' in header(visitor, path)
+
+    def test_each_page_of_an_account_is_linked(self, visitor: Browser):
+        for tab in navigation.list_account_tabs():
+            assert f'href="{tab.path}" aria-current="page"' in header(visitor, tab.path)
+
+
+class TestErrors:
+    def test_an_unknown_address_is_a_page_with_the_menus_in_a_browser(self, visitor: Browser, company: Company):
+        for path in ("/nope", "/account/nope", f"/organizations/{company.slug}/nope", "/organizations/nope"):
+            reply = visitor.get(path, Accept="text/html,*/*;q=0.8")
+            assert reply.status == 404
+            assert "There is no such page" in text_of(reply)
+            assert "/sign-out" in visitor.forms()
+
+    def test_an_unknown_address_is_in_the_apis_format_for_other_clients(self, visitor: Browser, company: Company):
+        for path in ("/nope", "/account/nope", f"/organizations/{company.slug}/nope"):
+            for accepted in ({}, {"Accept": "*/*"}, {"Accept": "application/json"}):
+                reply = visitor.get(path, **accepted)
+                assert (reply.status, reply.code) == (404, "NOT_FOUND")
+                assert reply.error["message"] == RouteNotFound.message
+
+    def test_an_unknown_address_reads_nothing_for_a_signed_out_user(self, browser: Browser):
+        reply = browser.get("/nope", Accept="text/html")
+        assert reply.status == 404
+        assert "<details" not in reply.text
+
+    def test_an_expired_form_says_so_and_keeps_the_menus(self, visitor: Browser):
+        reply = visitor.post("/organizations", {"form_token": "x"})
+        assert reply.status == 403
+        assert "This form has expired" in text_of(reply)
+        assert "/sign-out" in visitor.forms()
+
+    def test_each_address_of_a_form_leads_a_browser_to_a_page(self, visitor: Browser):
+        pages = {operation.path for operation in operations() if operation.method == "GET"}
+        forms = {it.path for it in operations() if it.requires_session is not None and it.method == "POST"}
+        assert forms - pages == set()
+        assert visitor.get("/device/approve").headers["location"] == "/device"
+        assert visitor.get("/sign-out").headers["location"] == "/"
+        repository = "/organizations/acme/repositories/rep_x"
+        assert visitor.get(f"{repository}/links?x=1").headers["location"] == repository
+
+    def test_crawlers_get_a_file_and_browsers_an_icon(self, browser: Browser):
+        robots, icon = browser.get("/robots.txt"), browser.get("/favicon.ico")
+        assert robots.status == icon.status == 200
+        assert "Disallow: /\n" in robots.text
+        assert icon.headers["content-type"] == "image/svg+xml"

@@ -1,0 +1,76 @@
+"""An API key's requests are counted by day, without a further write."""
+
+import pytest
+
+from controlplane.core import tokens
+from controlplane.store import api_keys, key_usage, keys
+from controlplane.store.key_usage import KEPT_DAYS
+from controlplane.store.table import Update, table
+from dashboard import trends
+from tests.functional.conftest import FakeClock
+from tests.support.api import Api
+from tests.support.table import PREPARED
+from tests.support.world import World
+
+_DAY = 86_400
+
+
+@pytest.fixture
+def secret(world: World) -> str:
+    return world.key(world.company())
+
+
+def send(api: Api, secret: str, count: int) -> list[int]:
+    return [api.get("/v1/projects", secret).status for _ in range(count)]
+
+
+def usage(secret: str) -> list[tuple[int, int]]:
+    item = table.get(keys.key_secret(tokens.digest(secret)))
+    assert item is not None
+    return [(day.requests, day.refused) for day in key_usage.usage_of(item)]
+
+
+def test_requests_and_refusals_are_counted_by_day(api: Api, secret: str, now: FakeClock):
+    table.update(Update(keys.key_secret(tokens.digest(secret)), "SET #rateLimit = :two", values={"two": 2}), PREPARED)
+    assert send(api, secret, 3) == [200, 200, 429]
+    now.advance(60)
+    assert send(api, secret, 1) == [200]
+    assert usage(secret)[-2:] == [(0, 0), (4, 1)]
+    now.advance(_DAY)
+    assert send(api, secret, 2) == [200, 200]
+    assert usage(secret)[-3:] == [(0, 0), (4, 1), (2, 0)]
+
+
+def test_the_last_14_days_are_kept_in_a_small_item(api: Api, secret: str, now: FakeClock):
+    key = keys.key_secret(tokens.digest(secret))
+    for _ in range(KEPT_DAYS + 3):
+        table.update(Update(key, "SET #rateLimit = :none", values={"none": 0}), PREPARED)
+        send(api, secret, 1)
+        now.advance(_DAY)
+    send(api, secret, 1)
+    assert usage(secret) == [(1, 1)] * KEPT_DAYS
+    item = table.get(key) or {}
+    assert sum(name.startswith("requests") for name in item) == KEPT_DAYS
+    assert sum(len(name) + len(str(value)) for name, value in item.items()) < 1_024, "it would cost two write units"
+
+
+def test_usage_is_found_for_listed_keys_and_charted(api: Api, world: World):
+    company = world.company()
+    first, second = world.key(company), world.key(company)
+    send(api, first, 2)
+    listed = api_keys.list_keys(company.organization_id, 50, None).keys
+    found = key_usage.find_usage(listed)
+    by_digest = {key.digest: found[key.key_id][-1].requests for key in listed}
+    assert by_digest == {tokens.digest(first): 2, tokens.digest(second): 0}
+    chart = trends.usage_chart(found[next(key.key_id for key in listed if key.digest == tokens.digest(first))])
+    assert chart.rows[0] == ("Mar 4", [2, 0])
+    assert len(chart.labels) == KEPT_DAYS
+
+
+def test_a_key_that_an_earlier_release_counted_is_counted_by_day_from_now_on(api: Api, secret: str, now: FakeClock):
+    send(api, secret, 1)
+    now.advance(60)
+    item = table.get(keys.key_secret(tokens.digest(secret))) or {}
+    assert not [name for name in item if name.startswith(("requests", "refused2"))]
+    assert send(api, secret, 1) == [200]
+    assert usage(secret)[-1] == (2, 0)

@@ -1,0 +1,101 @@
+"""SES's stand-in of `make run`: our client's emails are kept, shown, and can come back."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+
+from controlplane.aws.client import OwnClient
+from controlplane.queues.messages import Queue
+from local import mail
+from notifications import mail_delivery
+from tests.support.api import Api
+from tests.support.mailbox import PostOffice
+from tests.support.world import World, table_dump
+
+
+class Client:
+    """A browser of the stand-in, without a socket."""
+
+    def __init__(self, app: Starlette) -> None:
+        self._app = app
+
+    def get(self, path: str) -> httpx.Response:
+        return self._call("GET", path)
+
+    def post(self, path: str, **sent: Any) -> httpx.Response:
+        return self._call("POST", path, **sent)
+
+    def _call(self, method: str, path: str, **sent: Any) -> httpx.Response:
+        async def call() -> httpx.Response:
+            transport = httpx.ASGITransport(self._app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+                return await client.request(method, path, **sent)
+
+        # Not `asyncio.run`, which takes the loop of the functions' handlers away.
+        loop = asyncio.new_event_loop()
+        try:
+            return loop.run_until_complete(call())
+        finally:
+            loop.close()
+
+
+class Relay:
+    """Sends what our client sends to the stand-in."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    def send_email(self, **sent):
+        path = "/" + OwnClient("sesv2", "http://127.0.0.1:1")._details.paths["SendEmail"]
+        return self.client.post(path, json=sent).json()
+
+
+@pytest.fixture
+def pages(tmp_path: Path, post_office: PostOffice, monkeypatch: pytest.MonkeyPatch) -> Client:
+    client = Client(mail.create_app(mail.Emails(tmp_path / "emails"), post_office.post))
+    monkeypatch.setattr(mail_delivery.mailer, "_client", Relay(client))
+    return client
+
+
+def test_every_email_is_shown_and_can_bounce(pages: Client, api: Api, world: World, post_office: PostOffice):
+    assert "None yet." in pages.get("/").text
+    company = world.company(name="Acme & <b>")
+    body = {"email": "grace@example.com", "role": "member"}
+    for email in ("grace@example.com", "ada@example.com"):
+        api.post("/v1/invitations", company.owner.token, json_body={**body, "email": email})
+    post_office.work()
+    shown = pages.get("/")
+    assert "grace@example.com" in shown.text
+    assert "Invitation to Acme &amp; &lt;b&gt; on Assent" in shown.text
+    page = pages.get("/00000001")
+    assert "Open the invitation: https://dashboard.assent.test/invitations/inv_" in page.text
+    assert "default-src 'none'" in pages.get("/00000001/html").headers["content-security-policy"]
+    assert pages.get("/00000009").status_code == pages.get("/00000009/html").status_code == 404
+    for name, event in (("00000001", "bounce"), ("00000002", "complaint"), ("00000002", "nothing")):
+        reply = pages.post(f"/{name}/{event}")
+        assert reply.headers["location"] == f"../{name}"
+    post_office.work()
+    assert post_office.sqs.at(Queue.NOTIFICATIONS.url) == []
+    listed = [item["mail"]["S"] for item in _invitations()]
+    assert sorted(listed) == ["complained", "returned"]
+
+
+def test_only_the_last_emails_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(mail, "_KEPT", 3)
+    emails = mail.Emails(tmp_path / "emails")
+    names = [emails.add({"number": number}) for number in range(5)]
+    assert [name for name, _ in emails.newest_first()] == names[:1:-1]
+
+
+def test_the_functions_send_to_the_stand_in():
+    variables = mail.function_variables("http://127.0.0.1:3000")
+    assert variables["AWS_ENDPOINT_URL_SESV2"] == "http://127.0.0.1:3000/mail-stand-in"
+    assert variables["EMAIL_SENDER"] == mail.SENDER
+
+
+def _invitations() -> list[dict]:
+    return [item for item in table_dump() if item["sk"]["S"].startswith("INVITATION#")]

@@ -1,0 +1,136 @@
+"""Each event is written with what happened, as a message that contains nothing but ids."""
+
+from typing import Any
+
+import pytest
+
+from controlplane.core.ids import InvitationId, KeyId, MemberId
+from controlplane.queues import messages
+from controlplane.queues.messages import OrganizationEvent, Queue
+from controlplane.store import api_keys, codec, events, inbox, invitees, organizations, vendors
+from controlplane.store.inbox_items import Discovery, RuntimeVendor
+from controlplane.store.projects import get_project
+from ops import members
+from sweeper.service import sweep
+from tests.functional.conftest import FakeClock
+from tests.support.api import Api
+from tests.support.audits import make_issue, make_scan
+from tests.support.sqs import FakeSqs
+from tests.support.world import Company, World, table_dump
+
+
+@pytest.fixture
+def company(world: World) -> Company:
+    return world.company()
+
+
+def told(company: Company) -> list[tuple[str, list[str]]]:
+    """Returns the events in the outbox that are the company's, oldest first, and what they are about."""
+    items: list[dict[str, Any]] = [codec.decode_item(it) for it in table_dump()]
+    found = [it["message"] for it in items if it["pk"].startswith("OUTBOX#") and it["queue"] == events.QUEUE]
+    read = sorted(map(OrganizationEvent.model_validate, found), key=lambda event: event.event_id)
+    return [(it.event, [*it.subjects]) for it in read if it.event_id[4:20] == company.organization_id[4:]]
+
+
+def test_findings_that_are_opened_together_share_a_message_for_each_25(
+    world: World, company: Company, sqs: FakeSqs, now: FakeClock
+):
+    discoveries = [world.discovery(company) for _ in range(30)]
+    inbox.publish_findings(discoveries)
+    ids = [it.item_id for it in discoveries]
+    assert sorted(told(company), key=lambda it: -len(it[1])) == [
+        ("finding.opened", ids[:25]),
+        ("finding.opened", ids[25:]),
+    ]
+    inbox.publish_findings(discoveries)
+    inbox.publish_findings([world.discovery(company, settled=True)])
+    assert len(told(company)) == 2
+    now.advance(1)
+    assert sweep()["ResentMessages"] == 2
+    assert (len(sqs.at(Queue.NOTIFICATIONS.url)), told(company)) == (2, [])
+
+
+def test_a_worker_sends_its_message_itself(world: World, company: Company, sqs: FakeSqs):
+    inbox.publish_findings([world.discovery(company)], messages.dispatch)
+    assert (len(sqs.at(Queue.NOTIFICATIONS.url)), told(company)) == (1, [])
+
+
+def test_each_way_in_which_a_finding_is_opened_or_resolved_is_an_event(
+    world: World, company: Company, api: Api, now: FakeClock
+):
+    repository = world.connected_repository(company)
+    found = world.discovery(company, repository)
+
+    def change(status: str) -> None:
+        now.advance(1)
+        item = inbox.get_item(found.item_id)
+        changed = inbox.change_status(item, status, item.version, company.owner.user_id, "why")  # type: ignore[arg-type]
+        assert changed == inbox.get_item(found.item_id)
+
+    inbox.publish_finding(found)
+    change("accepted")
+    change("resolved")
+    change("open")
+    change("dismissed")
+    change("open")
+    expected = ["finding.opened", "finding.resolved", "finding.opened", "finding.opened"]
+    assert told(company) == [(event, [found.item_id]) for event in expected]
+
+
+def test_a_vendors_finding_is_opened_by_its_detection_and_resolved_by_the_decision(
+    world: World, company: Company, now: FakeClock
+):
+    repository = world.connected_repository(company)
+    project_id = repository.links[0].project_id
+    vendor = RuntimeVendor(project_id, "segment", "Segment", "segment.com")
+    detection = vendors.Detection(
+        vendor=vendor,
+        category=None,
+        title="New vendor: Segment",
+        summary="It was seen.",
+        priority="P2",
+        evidence=(),
+        observed_at="2026-03-04T05:06:07.000Z",
+    )
+    vendors.record_detection(detection)
+    now.advance(1)
+    item_id = vendors.decide_vendor(get_project(project_id), "segment", "approved", company.owner.user_id)
+    assert told(company) == [("finding.opened", [item_id]), ("finding.resolved", [item_id])]
+
+
+def test_a_new_key_is_an_event_also_if_it_replaces_one(company: Company, now: FakeClock):
+    key = api_keys.create_key(company.organization_id, "deploy", company.owner.user_id, "test").item.key_id
+    now.advance(1)
+    rolled = api_keys.roll_key(KeyId.stored(key), company.owner.user_id, "test").item.key_id
+    api_keys.delete_key(rolled)
+    assert told(company) == [("key.created", [key]), ("key.created", [rolled])]
+
+
+def test_a_member_who_accepts_or_is_added_has_joined(world: World, company: Company, api: Api, now: FakeClock):
+    grace, alan = world.person("grace@example.com"), world.person("alan@example.com")
+    body = {"email": "grace@example.com", "role": "member"}
+    invited = api.post("/v1/invitations", company.owner.token, json_body=body).data["id"]
+    invitees.accept_invitation(InvitationId.stored(invited), grace.user_id)
+    now.advance(1)
+    members.add_member(organizations.get_organization(company.organization_id), alan.user_id, "admin")
+    joined = [MemberId.of_user(company.organization_id, it.user_id) for it in (grace, alan)]
+    assert told(company) == [("member.joined", [member]) for member in joined]
+
+
+def test_credits_are_low_once_a_charge_leaves_fewer_than_100(world: World, company: Company, api: Api):
+    repository = world.connected_repository(company)
+    make_scan(repository)
+    world.credits(company, 200)
+    seen = []
+    for number in range(4):
+        scan = make_scan(repository, issues=[make_issue(it) for it in range(5)], commit=f"{number}" * 40)
+        assert api.post(f"/v1/code-audit/scans/{scan.scan_id}/unlock", company.owner.token).status == 200
+        seen.append([it for it in told(company) if it[0] == "credits.low"])
+    # 150 and 100 credits are left, then 50 and none.
+    assert seen == [[], [], [("credits.low", [])], [("credits.low", [])]]
+
+
+def test_a_late_detection_of_a_settled_finding_is_no_event(world: World, company: Company):
+    discovery: Discovery = world.discovery(company, settled=True)
+    inbox.publish_finding(discovery)
+    assert told(company) == []

@@ -1,0 +1,73 @@
+"""The template's rules make messages of SES's events that name the email and contain no address."""
+
+import json
+import re
+from typing import Any
+
+from local.template import load_template
+from notifications.app import ACCEPTED
+from notifications.mail_messages import MailReport
+from tests.support.each import each
+from tests.support.template import resources
+
+MAIL = "usr_5w1n8q2k7m3r9t4v-0123456789abcdefgh"
+# As SES describes them, with what the rules read and some of what they must leave out.
+DETAIL = {
+    "mail": {
+        "destination": ["ada@example.com"],
+        "headers": [{"name": "To", "value": "ada@example.com"}],
+        "tags": {"ses:configuration-set": ["assent"], "mail": [MAIL], "ses:from-domain": ["example.com"]},
+    }
+}
+BOUNCE = {"bounceType": "Permanent", "bouncedRecipients": [{"emailAddress": "ada@example.com"}]}
+EVENTS = {
+    "Email Sent": (DETAIL, ("sent", "")),
+    "Email Bounced": ({**DETAIL, "bounce": BOUNCE}, ("bounced", "Permanent")),
+    "Email Complaint Received": ({**DETAIL, "complaint": {"complainedRecipients": []}}, ("complained", "")),
+}
+
+
+def transformed(rule: dict[str, Any], event: dict[str, Any]) -> str:
+    """Returns what EventBridge sends: in the template's text, each name in angle brackets is a value of the event."""
+    (target,) = rule["Properties"]["Targets"]
+    transformer = target["InputTransformer"]
+
+    def value(match: re.Match[str]) -> str:
+        found: Any = event
+        for name in transformer["InputPathsMap"][match[1]].removeprefix("$.").split("."):
+            found = found[name]
+        return found if isinstance(found, str) else json.dumps(found)
+
+    return re.sub(r"<(\w+)>", value, transformer["InputTemplate"])
+
+
+def rules() -> dict[str, dict[str, Any]]:
+    return {
+        rule["Properties"]["EventPattern"]["detail-type"][0]: rule for rule in resources("AWS::Events::Rule").values()
+    }
+
+
+@each("kind", EVENTS)
+def test_an_event_becomes_a_message_without_addresses(kind: str):
+    detail, (event, bounce_type) = EVENTS[kind]
+    body = transformed(rules()[kind], {"source": "aws.ses", "detail-type": kind, "detail": detail})
+    assert "@" not in body
+    assert "example.com" not in body
+    report = ACCEPTED.validate_json(body)
+    assert isinstance(report, MailReport)
+    assert (report.event, report.mail, report.bounce_type) == (event, (MAIL,), bounce_type)
+
+
+def test_each_rule_sees_only_this_stacks_emails_and_may_send_to_the_queue():
+    assert rules().keys() == EVENTS.keys()
+    for rule in rules().values():
+        pattern = rule["Properties"]["EventPattern"]
+        assert pattern["source"] == ["aws.ses"]
+        assert pattern["detail"]["mail"]["tags"] == {"ses:configuration-set": [{"Ref": "AWS::StackName"}]}
+        assert rule["Properties"]["Targets"][0]["Arn"] == {"Fn::GetAtt": ["NotificationsQueue", "Arn"]}
+    (policy,) = resources("AWS::SQS::QueuePolicy").values()
+    (statement,) = policy["Properties"]["PolicyDocument"]["Statement"]
+    named = {it["Fn::GetAtt"][0] for it in statement["Condition"]["ArnEquals"]["aws:SourceArn"]}
+    assert named == set(resources("AWS::Events::Rule"))
+    destination = load_template()["Resources"]["EmailEvents"]["Properties"]["EventDestination"]
+    assert destination["MatchingEventTypes"] == ["SEND", "BOUNCE", "COMPLAINT"]

@@ -1,0 +1,83 @@
+"""How a scan of the production branch compares with the one before it, as the worker records it."""
+
+import pytest
+
+from controlplane.store import inbox
+from controlplane.store.scans import findings
+from controlplane.store.scans.items import ScanItem
+from scan_execution import baseline, publication
+from tests.functional.conftest import FakeClock
+from tests.support.outcomes import Aborted
+from tests.support.repeated_scans import BING, GA, HOTJAR, Audit, found_by, page
+
+
+def titles(scan: ScanItem, *, new: bool) -> set[str]:
+    return {finding.title.partition(" is ")[0] for finding in found_by(scan) if finding.is_new is new}
+
+
+def test_new_fixed_and_remaining_findings_are_told_apart(audit: Audit):
+    first = audit.scan({"a.html": page(GA, HOTJAR)})
+    second = audit.scan({"moved.html": page(HOTJAR, BING)})
+    assert second.comparison is not None
+    assert second.comparison.base_scan_id == first.scan_id
+    assert titles(second, new=True) == {"Microsoft Advertising"}
+    assert titles(second, new=False) == {"Hotjar"}
+    assert (second.comparison.new_count, second.comparison.fixed_count) == (1, 1)
+    (fixed,) = findings.find_items(second, second.comparison.fixed).values()
+    assert fixed.title.startswith("Google Analytics")
+    assert second.priority_counts is not None
+    assert sum(second.priority_counts.values()) == second.issue_count == 2
+
+
+def test_a_finding_that_comes_back_is_new(audit: Audit):
+    audit.scan({"a.html": page(GA)})
+    audit.scan({})
+    third = audit.scan({"a.html": page(GA)})
+    assert titles(third, new=True) == {"Google Analytics"}
+
+
+def test_a_retry_after_a_crash_finds_the_same_findings_new(
+    audit: Audit, monkeypatch: pytest.MonkeyPatch, now: FakeClock
+):
+    """The interrupted attempt has already recorded them in the repository's history."""
+    audit.scan({"a.html": page(GA)})
+    scan = audit.start()
+    publish, deaths = inbox.publish_findings, [Aborted()]
+
+    def die_once(*arguments, **options):
+        if deaths:
+            raise deaths.pop()
+        return publish(*arguments, **options)
+
+    monkeypatch.setattr(inbox, "publish_findings", die_once)
+    files = {"a.html": page(GA, HOTJAR)}
+    with pytest.raises(Aborted):
+        audit.run(scan, files)
+    now.advance(3_600)  # the lease expires
+    done = audit.run(scan, files)
+    assert titles(done, new=True) == {"Hotjar"}
+    assert titles(done, new=False) == {"Google Analytics"}
+    assert done.comparison is not None
+    assert done.comparison.new_count == 1
+
+
+def test_what_the_scan_before_left_out_isnt_new(audit: Audit, monkeypatch: pytest.MonkeyPatch):
+    """A scan keeps its most urgent findings only, but the history knows the others."""
+    monkeypatch.setattr(publication, "MOST_ISSUES", 1)
+    monkeypatch.setattr(baseline, "MOST_ISSUES", 1)
+    files = {"a.html": page(GA), "b.html": page(HOTJAR)}
+    audit.scan({"a.html": page(GA)})
+    monkeypatch.setattr(publication, "MOST_ISSUES", 2)
+    audit.scan(files)
+    monkeypatch.setattr(publication, "MOST_ISSUES", 1)
+    audit.scan(files)
+    monkeypatch.setattr(publication, "MOST_ISSUES", 2)
+    last = audit.scan(files)
+    assert titles(last, new=True) == set()
+
+
+def test_findings_in_files_that_werent_read_arent_fixed(audit: Audit):
+    audit.scan({"a.html": page(GA)})
+    second = audit.scan({"a.html": page(GA) + "\0" * 10})
+    assert second.comparison is not None
+    assert (second.issue_count, second.comparison.fixed_count) == (0, 0)

@@ -1,0 +1,194 @@
+"""Decisions on a table whose reads are late unless they are consistent. `make lagging` runs the other tests on it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from controlplane.core.ids import MemberId
+from controlplane.store import api_keys, billing, deletions, inbox, keys, organizations
+from controlplane.store.table import Delete, Put, Table, table
+from tests.support.api import Api
+from tests.support.lagging import EVERYTHING, deciding, late_by, settle
+from tests.support.mutants import mutant
+from tests.support.table import PREPARED, own_table
+from tests.support.world import World
+
+CONSISTENT = ("ConsistentRead=True", "ConsistentRead=False")
+CONSISTENT_BATCH = ('"ConsistentRead": True', '"ConsistentRead": False')
+CONSISTENT_QUERY = ("consistent=True", "consistent=False")
+
+
+def on_a_late_table(bound: int, story: Callable[[], None]) -> None:
+    """Runs the story on a table of its own. All that is read by the end must be right."""
+    with late_by(bound), own_table():
+        story()
+
+
+def a_membership_applies_at_once() -> None:
+    """A member who is named, added, and removed: read by the organization that the request names."""
+    api, world = Api(), World()
+    company = world.company()
+    person = world.member(company)
+    path = f"/v1/projects?organizationId={company.organization_id}"
+    body = {"name": "Shop", "region": "eu-central"}
+    assert api.post(path, person.token, json_body=body).status == 201
+    world.leave(company, person)
+    assert api.post(path, person.token, json_body=body).status == 403
+
+
+def a_change_of_a_role_applies_at_once() -> None:
+    """An admin who becomes a member: read together with the project."""
+    api, world = Api(), World()
+    company = world.company()
+    person = world.member(company, "admin")
+    body = {"name": "Shop", "region": "eu-central"}
+    path = f"/v1/projects?organizationId={company.organization_id}"
+    made = [api.post(path, company.owner.token, json_body=body).data["id"] for _ in range(2)]
+    assert api.delete(f"/v1/projects/{made[0]}", person.token).status == 200
+    change = {"role": "member"}
+    member_id = MemberId.of_user(company.organization_id, person.user_id)
+    assert api.patch(f"/v1/members/{member_id}", company.owner.token, json_body=change).status == 200
+    assert api.delete(f"/v1/projects/{made[1]}", person.token).status == 403
+
+
+def the_only_organization_is_the_active_one() -> None:
+    """A person's organizations, which decide where a request without organizationId acts."""
+    api, world = Api(), World()
+    company = world.company()
+    body = {"name": "Shop", "region": "eu-central"}
+    assert api.post("/v1/projects", company.owner.token, json_body=body).status == 201
+    world.company(owner=company.owner)
+    world.clear_default(company.owner)
+    assert api.post("/v1/projects", company.owner.token, json_body=body).status == 400
+
+
+def a_downgrade_disables_every_key() -> None:
+    """The newest key included, which the plan's change finds by a query."""
+    api, world = Api(), World()
+    company = world.company()
+    key = world.key(company)
+    with deciding():
+        billing.change_plan(company.organization_id, "free")
+    assert api.get("/v1/projects", key).status == 402
+
+
+def a_deleted_organization_has_no_key_and_no_member() -> None:
+    """The newest of both included."""
+    api, world = Api(), World()
+    company = world.company()
+    person, key = world.member(company), world.key(company)
+    with deciding():
+        deletions.delete_organization(company.organization_id)
+    assert api.get("/v1/projects", key).status == 401
+    assert organizations.find_membership(person.user_id, company.organization_id) is None
+
+
+def fails(story: Callable[[], None], bound: int) -> bool:
+    """Returns whether the story, which passes on the product as it is, fails."""
+    try:
+        on_a_late_table(bound, story)
+    except Exception:  # noqa: BLE001  # whatever the late read leads to
+        return True
+    return False
+
+
+STORIES = (
+    a_membership_applies_at_once,
+    a_change_of_a_role_applies_at_once,
+    the_only_organization_is_the_active_one,
+    a_downgrade_disables_every_key,
+    a_deleted_organization_has_no_key_and_no_member,
+)
+MUTANTS: tuple[tuple[Any, tuple[str, str], Callable[[], None]], ...] = (
+    (Table.get, CONSISTENT, a_membership_applies_at_once),
+    (Table.batch_get, CONSISTENT_BATCH, a_change_of_a_role_applies_at_once),
+    (organizations.get_account, CONSISTENT_QUERY, the_only_organization_is_the_active_one),
+    (api_keys.key_secrets, CONSISTENT_QUERY, a_downgrade_disables_every_key),
+    (api_keys.key_secrets, CONSISTENT_QUERY, a_deleted_organization_has_no_key_and_no_member),
+    (deletions.delete_organization, CONSISTENT_QUERY, a_deleted_organization_has_no_key_and_no_member),
+)
+
+
+class TestDecisions:
+    def test_are_right_on_a_table_that_is_late_by_any_number_of_writes(self):
+        for bound in (1, 2, 3, 5, 8, EVERYTHING):
+            for story in STORIES:
+                on_a_late_table(bound, story)
+
+    def test_are_wrong_if_their_read_is_not_consistent(self):
+        for function, change, story in MUTANTS:
+            with mutant(function, *change):
+                noticed = any(fails(story, bound) for bound in (1, 2, EVERYTHING))
+            assert noticed, f"{function.__qualname__} may read late: {story.__name__} doesn't notice"
+
+
+class TestTheTable:
+    """Checks what the lagging table does, without which the tests above prove nothing."""
+
+    def _stored(self, key: keys.Key, value: str) -> dict[str, Any]:
+        return {**key._asdict(), "value": value}
+
+    def _read(self, key: keys.Key) -> str | None:
+        with mutant(Table.get, *CONSISTENT):
+            item = table.get(key)
+        return item["value"] if item else None
+
+    def test_a_late_read_misses_as_many_writes_as_the_bound_allows(self):
+        key = keys.Key("A", "A")
+
+        def story() -> None:
+            seen = []
+            for value in "abc":
+                table.put(Put(self._stored(key, value)), PREPARED)
+                seen.append(self._read(key))
+            table.transact({"put": Put(self._stored(key, "d"))}, PREPARED)
+            seen.append(self._read(key))
+            table.delete(Delete(key), PREPARED)
+            table.put_all([self._stored(keys.Key("B", "B"), "x")], PREPARED)
+            seen.append(self._read(key))
+            table.delete_all([keys.Key("B", "B")], PREPARED)
+            assert seen == [None, None, "a", "b", "d"]
+            assert self._read(key) is None
+            assert table.get(key) is None
+
+        on_a_late_table(2, story)
+
+    def test_a_late_read_sees_what_is_a_second_old_or_settled(self, now):
+        key = keys.Key("A", "A")
+
+        def story() -> None:
+            table.put(Put(self._stored(key, "a")), PREPARED)
+            now.advance(1)
+            table.put(Put(self._stored(key, "b")), PREPARED)
+            assert self._read(key) == "a"
+            settle()
+            assert self._read(key) == "b"
+
+        on_a_late_table(EVERYTHING, story)
+
+    def test_an_index_is_late_where_something_is_decided(self, world: World):
+        def story() -> None:
+            company = world.company()
+            world.finding(company)
+
+            def listed() -> int:
+                return len(inbox.list_items(company.organization_id, "open", 10, None).items)
+
+            with deciding():
+                assert listed() == 0
+            with deciding("GET"):
+                assert listed() == 1
+            assert listed() == 1
+
+        on_a_late_table(EVERYTHING, story)
+
+    def test_a_batch_is_late_in_the_callers_words(self):
+        key = keys.Key("A", "A")
+
+        def story() -> None:
+            table.put(Put(self._stored(key, "a")), PREPARED)
+            with mutant(Table.batch_get, *CONSISTENT_BATCH):
+                assert table.batch_get([key]) == [None]
+                settle()
+                assert table.batch_get([key]) == [self._stored(key, "a")]
+
+        on_a_late_table(EVERYTHING, story)

@@ -1,0 +1,313 @@
+"""Events are delivered to the endpoints that want them, signed, and retried for a day."""
+
+import json
+
+import pytest
+
+from controlplane.core import clock
+from controlplane.core.plans import LOW_CREDITS
+from controlplane.core.settings import SigningSecret, settings
+from controlplane.queues import messages
+from controlplane.queues.messages import OrganizationEvent, Queue
+from controlplane.store import api_keys, events, inbox, webhook_deliveries, webhooks
+from controlplane.store.inbox_items import Discovery
+from controlplane.store.organization_items import OrganizationItem
+from controlplane.store.organizations import get_organization
+from controlplane.store.table import table
+from controlplane.store.webhook_deliveries import RETRY_SECONDS
+from notifications import formats
+from notifications.service import process
+from ops import members
+from tests.functional.conftest import FakeClock
+from tests.support.audits import make_issue, make_scan
+from tests.support.calls import Call, Proceed, intercepted
+from tests.support.endpoints import SECRET, URL, Line, documented_verify, endpoint
+from tests.support.world import Company, World, table_dump
+
+
+class TestADelivery:
+    def test_is_signed_so_that_the_documented_code_verifies_it(self, line: Line, company: Company, now: FakeClock):
+        webhook = endpoint(company)
+        item_id = line.happen()
+        line.work()
+        ((url, body, headers),) = line.receiver.requests
+        event_id = documented_verify()(SECRET, headers, body, clock.now())
+        assert (url, event_id) == (URL, line.deliveries(webhook)[0].event_id)
+        for wrong in (body + b" ", body.replace(b"open", b"shut")):
+            with pytest.raises(ValueError, match="signature"):
+                documented_verify()(SECRET, headers, wrong, clock.now())
+        with pytest.raises(ValueError, match="signature"):
+            documented_verify()("whsec_" + "Ab3y" * 9, headers, body, clock.now())
+        with pytest.raises(ValueError, match="old"):
+            documented_verify()(SECRET, headers, body, clock.now() + 301)
+        event = json.loads(body)
+        assert (event["type"], [it["id"] for it in event["data"]["findings"]]) == ("finding.opened", [item_id])
+        (delivery,) = line.deliveries(webhook)
+        assert (delivery.status, delivery.attempts, delivery.next_attempt_at) == ("succeeded", 1, None)
+        assert [(it.status, it.error) for it in delivery.log] == [(200, None)]
+        assert delivery.expires_at == now.seconds + 30 * 86_400
+
+    def test_contains_no_code_no_evidence_and_no_person(
+        self, line: Line, company: Company, world: World, now: FakeClock
+    ):
+        endpoint(company)
+        repository = world.connected_repository(company)
+        inbox.publish_findings([world.discovery(company, repository)], messages.dispatch)
+        members.add_member(_organization(company), world.person("grace@example.com", "Grace").user_id, "admin")
+        api_keys.create_key(company.organization_id, "deploy", company.owner.user_id, "test")
+        now.advance(1)
+        line.sweep()
+        sent = b"".join(body for _, body, _ in line.receiver.requests).decode()
+        assert len(line.receiver.requests) == 3
+        for private in ("index.html", "<script", "example.com/consent", "grace", "Grace", "Ada", "@", "assent_"):
+            assert private not in sent
+        stored = [it for it in table_dump() if it["sk"]["S"].startswith("WEBHOOK")]
+        assert SECRET not in str(stored)
+        assert SECRET[6:] not in str(stored)
+
+    def test_reaches_only_enabled_endpoints_that_want_the_event(self, line: Line, company: Company, world: World):
+        wanted = endpoint(company)
+        others = [endpoint(company, events=("scan.completed",)), endpoint(company), endpoint(world.company())]
+        webhooks.update_webhook(others[1], {"status": "disabled"}, company.owner.user_id)
+        line.happen()
+        line.work()
+        assert [len(line.deliveries(it)) for it in (wanted, *others)] == [1, 0, 0, 0]
+
+    def test_of_what_happened_before_the_endpoint_was_created_is_not_made(
+        self, line: Line, company: Company, now: FakeClock
+    ):
+        line.happen()
+        now.advance(1)
+        webhook = endpoint(company)
+        line.work()
+        assert line.deliveries(webhook) == []
+
+    def test_of_an_organization_without_endpoints_costs_one_read(self, line: Line):
+        calls: list[str] = []
+
+        def around(call: Call, proceed: Proceed) -> object:
+            calls.append(call.operation)
+            return proceed()
+
+        line.happen()
+        with intercepted(table.client, around):
+            line.work()
+        assert calls == ["Query"]
+
+    def test_of_an_event_whose_items_are_gone_is_not_made(self, line: Line, company: Company):
+        webhook = endpoint(company)
+        for name in ("scan.completed", "key.created", "member.joined", "finding.opened"):
+            subject = {"scan": "scn", "key": "key", "member": "mem", "finding": "inb"}[name.partition(".")[0]]
+            length = 32 if subject == "mem" else 34
+            gone = f"{subject}_{company.organization_id[4:]}{'0' * (length - 16)}"
+            message = events.entry(company.organization_id, name, gone).message  # type: ignore[arg-type]
+            process(OrganizationEvent.model_validate(message))
+        assert line.deliveries(webhook) == []
+
+
+def _organization(company: Company) -> OrganizationItem:
+    return get_organization(company.organization_id)
+
+
+class TestRetries:
+    def test_a_failing_delivery_is_attempted_for_a_day_and_then_disables_its_endpoint(
+        self, line: Line, company: Company, now: FakeClock
+    ):
+        webhook, healthy = endpoint(company), endpoint(company, url="https://other.example.com/")
+        line.receiver.answer = 500
+        line.happen()
+        started, seen = now.seconds, []
+        line.work()
+        for pause in RETRY_SECONDS:
+            (delivery,) = line.deliveries(webhook)
+            seen.append(delivery.attempts)
+            assert delivery.next_attempt_at == clock.timestamp(now.seconds + pause)
+            line.receiver.answer = 500
+            now.advance(pause - 2)
+            line.sweep()
+            assert line.deliveries(webhook)[0].attempts == delivery.attempts
+            now.advance(3)
+            line.sweep()
+        assert seen == [1, 2, 3, 4, 5, 6, 7, 8]
+        assert now.seconds - started == 86_400 + len(RETRY_SECONDS)
+        (delivery,) = line.deliveries(webhook)
+        assert (delivery.status, delivery.attempts, delivery.next_attempt_at) == ("failed", 9, None)
+        assert len({*line.receiver.ids}) == 1
+        assert len({body for _, body, _ in line.receiver.requests}) == 1
+        assert (line.read(webhook).status, line.read(webhook).disabled_reason) == ("disabled", "failing")
+        assert line.read(healthy).status == "disabled"
+        assert line.sqs.at(Queue.NOTIFICATIONS.dead_letters_url) == []
+
+    def test_a_success_ends_the_retries_and_forgets_the_failures(self, line: Line, company: Company, now: FakeClock):
+        webhook = endpoint(company)
+        line.receiver.answer = 503
+        line.happen()
+        line.work()
+        assert line.read(webhook).failing_since == now.seconds
+        line.receiver.answer = 204
+        now.advance(61)
+        line.sweep()
+        assert [(it.status, it.error) for it in line.deliveries(webhook)[0].log] == [(503, "status"), (204, None)]
+        assert line.read(webhook).failing_since is None
+
+    def test_each_failure_has_a_reason(self, line: Line, company: Company, now: FakeClock):
+        webhook = endpoint(company)
+        for answer, reason in ((302, "redirect"), (404, "status"), ("tls", "tls"), ("address", "address")):
+            line.receiver.answer = answer
+            line.happen()
+            line.work()
+            assert line.deliveries(webhook)[0].log[-1].error == reason
+            now.advance(1)
+
+    def test_an_endpoint_that_hangs_rests_and_delays_only_itself(self, line: Line, company: Company, now: FakeClock):
+        slow, fast = endpoint(company), endpoint(company, url="https://fast.example.com/", events=("key.created",))
+        line.receiver.answer = "timeout"
+        line.happen()
+        line.work()
+        for _ in range(5):
+            line.happen()
+        line.receiver.answer = 200
+        api_keys.create_key(company.organization_id, "deploy", company.owner.user_id, "test")
+        now.advance(1)
+        line.sweep()
+        assert [it.status for it in line.deliveries(fast)] == ["succeeded"]
+        assert sorted(it.attempts for it in line.deliveries(slow)) == [0] * 6 + [1]
+        now.advance(120)
+        line.sweep()
+        assert {it.status for it in line.deliveries(slow)} == {"succeeded"}
+
+    def test_at_most_two_attempts_at_an_endpoint_run_at_the_same_time(
+        self, line: Line, company: Company, now: FakeClock
+    ):
+        webhook = endpoint(company)
+        for _ in range(5):
+            line.happen()
+        running: list[int] = []
+
+        def start_others() -> None:
+            running.append(len(running) + 1)
+            line.work()
+
+        line.receiver.before = start_others
+        line.work()
+        assert max(running) == 2
+        line.receiver.before = lambda: None
+        now.advance(60)
+        line.sweep()
+        assert {it.status for it in line.deliveries(webhook)} == {"succeeded"}
+
+    def test_a_delivery_to_a_disabled_or_deleted_endpoint_is_not_sent(
+        self, line: Line, company: Company, now: FakeClock
+    ):
+        disabled, deleted = endpoint(company), endpoint(company)
+        line.receiver.answer = 500
+        line.happen()
+        line.work()
+        webhooks.update_webhook(disabled, {"status": "disabled"}, company.owner.user_id)
+        webhooks.delete_webhook(deleted, company.owner.user_id)
+        now.advance(61)
+        line.sweep()
+        assert len(line.receiver.requests) == 2
+        (delivery,) = line.deliveries(disabled)
+        assert (delivery.status, delivery.log[-1].error) == ("failed", "disabled")
+
+
+class TestReplays:
+    def test_a_replay_sends_the_same_event_again_and_is_retried(self, line: Line, company: Company, now: FakeClock):
+        webhook = endpoint(company)
+        line.happen()
+        line.work()
+        (delivery,) = line.deliveries(webhook)
+        now.advance(86_400)
+        line.receiver.answer = 500
+        replayed, message = webhook_deliveries.replay_delivery(webhook, delivery.event_id, company.owner.user_id)
+        assert (replayed.status, replayed.attempts) == ("pending", 1)
+        messages.dispatch(message)
+        line.work()
+        line.receiver.answer = 200
+        now.advance(61)
+        line.sweep()
+        (first, _, third) = line.receiver.requests
+        assert first[1] == third[1]
+        assert len({*line.receiver.ids}) == 1
+        assert [(it.status, it.attempts) for it in line.deliveries(webhook)] == [("succeeded", 3)]
+
+
+class TestSecrets:
+    def test_a_rotated_secret_signs_together_with_the_old_one_for_a_day(
+        self, line: Line, company: Company, now: FakeClock
+    ):
+        webhook, verify = endpoint(company), documented_verify()
+        new = "whsec_" + "Zz9x" * 9
+        webhooks.rotate_secret(webhook, new, company.owner.user_id, {})
+        for elapsed, valid in ((0, {SECRET, new}), (86_401, {new})):
+            now.advance(elapsed)
+            line.happen()
+            line.work()
+            _, body, headers = line.receiver.requests[-1]
+            for secret in (SECRET, new):
+                if secret in valid:
+                    verify(secret, headers, body, clock.now())
+                else:
+                    with pytest.raises(ValueError, match="signature"):
+                        verify(secret, headers, body, clock.now())
+
+    def test_secrets_survive_a_rotation_of_the_signing_secret(
+        self, line: Line, company: Company, monkeypatch: pytest.MonkeyPatch
+    ):
+        webhook = endpoint(company)
+        old = settings.signing_secret
+        assert old is not None
+        between = SigningSecret(current="another-signing-secret-of-enough-length", previous=old.current)
+        after = SigningSecret(current=between.current)
+        for secret in (between, after):
+            monkeypatch.setattr(
+                "controlplane.core.keyring.settings", settings.model_copy(update={"signing_secret": secret})
+            )
+            line.happen()
+            line.work()
+        assert [it.status for it in line.deliveries(webhook)] == ["succeeded", "succeeded"]
+        assert line.read(webhook).secret != webhook.secret
+
+    def test_a_secret_that_no_key_opens_fails_visibly_until_it_is_rotated(
+        self, line: Line, company: Company, monkeypatch: pytest.MonkeyPatch
+    ):
+        webhook = endpoint(company)
+        lost = SigningSecret(current="another-signing-secret-of-enough-length")
+        monkeypatch.setattr("controlplane.core.keyring.settings", settings.model_copy(update={"signing_secret": lost}))
+        line.happen()
+        line.work()
+        assert line.deliveries(webhook)[0].log[-1].error == "secret"
+        assert line.receiver.requests == []
+
+
+class TestFormats:
+    def test_slack_gets_a_text_for_each_event(self, line: Line, company: Company, world: World, now: FakeClock):
+        endpoint(company, format="slack")
+        repository = world.connected_repository(company, name="shop")
+        hostile: Discovery = world.discovery(company, repository, title="<!channel> & <https://evil.example|x>")
+        inbox.publish_findings([hostile], messages.dispatch)
+        inbox.publish_findings([world.discovery(company) for _ in range(12)], messages.dispatch)
+        make_scan(repository, issues=[make_issue(1)])
+        world.credits(company, LOW_CREDITS)
+        process(OrganizationEvent.model_validate(events.entry(company.organization_id, "credits.low").message))
+        api_keys.create_key(company.organization_id, "deploy", company.owner.user_id, "test")
+        members.add_member(_organization(company), world.person("grace@example.com").user_id, "admin")
+        now.advance(1)
+        line.sweep()
+        texts = "\n\n".join(sorted(json.loads(body)["text"] for _, body, _ in line.receiver.requests))
+        page = f"https://dashboard.assent.test/organizations/{company.slug}"
+        for expected in (
+            f"*Acme*: 1 finding opened\n• P2 <{page}/inbox/{hostile.item_id}|&lt;!channel&gt; &amp; &lt;https://",
+            "|x&gt;> in shop",
+            "*Acme*: 12 findings opened\n• P2",
+            "and 2 more",
+            "|Scan> of shop (main) completed: 1 finding",
+            f"*Acme*: <{page}/billing|100 credits are left>",
+            "|deploy> was created",
+            f"*Acme*: <{page}/members|an admin> joined",
+        ):
+            assert expected in texts
+
+    def test_every_event_has_a_text(self):
+        assert {*formats._TEXTS} == {*events.WEBHOOK_EVENTS}

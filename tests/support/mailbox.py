@@ -1,0 +1,149 @@
+"""SES as tests see it: it keeps the emails that it accepts, and can refuse, or take an email and not answer."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from controlplane.aws.errors import NoAnswer, ServiceError
+from controlplane.core import clock
+from controlplane.core.settings import settings
+from controlplane.queues import messages
+from controlplane.queues.messages import Queue
+from notifications import mail_delivery
+from notifications.app import handler
+from tests.support import permissions
+from tests.support.sqs import FakeSqs
+from tests.support.sweeping import swept
+
+SENDER = "no-reply@assent.test"
+QUEUE, DEAD_LETTERS = Queue.NOTIFICATIONS.url, Queue.NOTIFICATIONS.dead_letters_url
+
+
+@dataclass
+class Email:
+    """An email that SES accepted, by the parts that tests look at."""
+
+    request: dict[str, Any]
+
+    @property
+    def to(self) -> str:
+        (address,) = self.request["Destination"]["ToAddresses"]
+        return str(address)
+
+    @property
+    def _simple(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.request["Content"]["Simple"]
+        return found
+
+    @property
+    def subject(self) -> str:
+        return str(self._simple["Subject"]["Data"])
+
+    @property
+    def text(self) -> str:
+        return str(self._simple["Body"]["Text"]["Data"])
+
+    @property
+    def html(self) -> str:
+        return str(self._simple["Body"]["Html"]["Data"])
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {header["Name"]: header["Value"] for header in self._simple["Headers"]}
+
+    @property
+    def tag(self) -> str:
+        (tag,) = self.request["EmailTags"]
+        assert re.fullmatch(r"[A-Za-z0-9_-]{1,256}", tag["Value"]), "SES takes no other characters"
+        return str(tag["Value"])
+
+    def link(self, label: str) -> str:
+        """Returns the path of the link that the plain text shows after this label."""
+        (url,) = re.findall(rf"{label}: (\S+)", self.text)
+        return "/" + url.split("/", 3)[3]
+
+
+@dataclass
+class Mailbox:
+    """SES's client. `fails`: what the next calls raise; after NoAnswer or a 5xx, the email may have been taken."""
+
+    emails: list[Email] = field(default_factory=list)
+    fails: list[Exception] = field(default_factory=list)
+    takes_before_failing: bool = False
+
+    def send_email(self, **sent: Any) -> dict[str, Any]:
+        permissions.record_call("ses", "SendEmail", sent)
+        if self.fails:
+            if self.takes_before_failing:
+                self.emails.append(Email(sent))
+            raise self.fails.pop(0)
+        self.emails.append(Email(sent))
+        return {"MessageId": f"message-{len(self.emails)}"}
+
+    def refuse(self, code: str, status: int = 400) -> None:
+        self.fails.append(ServiceError("SendEmail", code, status=status))
+
+    def be_silent(self, *, takes: bool) -> None:
+        self.fails.append(NoAnswer("TimeoutError"))
+        self.takes_before_failing = takes
+
+    @property
+    def addresses(self) -> list[str]:
+        return sorted(email.to for email in self.emails)
+
+
+@dataclass
+class PostOffice:
+    """The outbox, the queue, the worker, and SES, connected as deployed. `advance` moves the clock."""
+
+    sqs: FakeSqs
+    mailbox: Mailbox
+    advance: Callable[[float], None]
+
+    def work(self, seconds: float = 0) -> list[Email]:
+        """Lets time pass, then sweeps and works until nothing is due. Returns the emails sent by that."""
+        before = len(self.mailbox.emails)
+        self.advance(seconds + 1)  # the sweep sends what was due before the present
+        swept(messages.resend)
+        while letters := self.sqs.due(QUEUE):
+            self.sqs.deliver(letters[0], handler, DEAD_LETTERS)
+        return self.mailbox.emails[before:]
+
+    def work_until_quiet(self) -> list[Email]:
+        """Works until no retries are left in the queue. Returns the emails sent by that."""
+        sent = self.work()
+        while (moment := self.sqs.next_at(QUEUE)) is not None:
+            sent += self.work(max(0.0, moment - clock.now()))
+        return sent
+
+    @property
+    def dead_letters(self) -> list[str]:
+        """The reasons of messages that couldn't be processed."""
+        return [letter.attributes["reason"]["StringValue"] for letter in self.sqs.at(DEAD_LETTERS)]
+
+    def report(self, email: Email, event: str, bounce_type: str = "") -> None:
+        """Passes on what SES reports, as the template's rules do."""
+        message = {"version": 1, "kind": "mail-report", "event": event, "mail": [email.tag]}
+        self.post({**message, **({"bounceType": bounce_type} if bounce_type else {})})
+
+    def post(self, message: dict[str, Any]) -> None:
+        self.sqs.send_message(QueueUrl=QUEUE, MessageBody=json.dumps(message))
+
+
+@pytest.fixture
+def mailbox(monkeypatch: pytest.MonkeyPatch) -> Mailbox:
+    """Installs SES's stand-in, and a sender, so that emails are sent."""
+    made = Mailbox()
+    monkeypatch.setattr(mail_delivery.mailer, "_client", made)
+    monkeypatch.setitem(settings.__dict__, "email_sender", SENDER)
+    monkeypatch.setitem(settings.__dict__, "email_configuration_set", "assent")
+    return made
+
+
+@pytest.fixture
+def post_office(sqs: FakeSqs, mailbox: Mailbox, now: Any) -> PostOffice:
+    return PostOffice(sqs, mailbox, now.advance)

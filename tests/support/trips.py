@@ -1,0 +1,64 @@
+"""Counts the sequential round trips to the table: calls that the product overlaps count as one.
+
+Threads are replaced by a logical clock, so the count doesn't depend on how fast anything runs.
+"""
+
+import heapq
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Self
+
+import pytest
+
+from controlplane.store import parallel
+from controlplane.store.table import table
+from tests.support.calls import Call, Proceed, intercepted
+
+
+@dataclass
+class Trips:
+    """How many round trips have been taken one after the other."""
+
+    taken: int = 0
+
+
+@contextmanager
+def counted_trips() -> Iterator[Trips]:
+    """While open, counts the round trips of the product's table client."""
+    trips = Trips()
+
+    def around(_call: Call, proceed: Proceed) -> Any:
+        trips.taken += 1
+        return proceed()
+
+    with pytest.MonkeyPatch.context() as patch, intercepted(table.client, around):
+        patch.setattr(parallel, "ThreadPoolExecutor", lambda max_workers: _Executor(trips, max_workers))
+        yield trips
+
+
+class _Executor:
+    """Runs each task when it is submitted, and takes back its round trips until its result is awaited."""
+
+    def __init__(self, trips: Trips, max_workers: int) -> None:
+        self._trips = trips
+        self._free_at = [trips.taken] * max_workers
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._trips.taken = max(self._trips.taken, *self._free_at)
+
+    def submit(self, task: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        submitted_at = self._trips.taken
+        self._trips.taken = max(submitted_at, heapq.heappop(self._free_at))
+        done: Future[Any] = Future()
+        try:
+            done.set_result(task(*arguments))
+        except Exception as error:  # noqa: BLE001 (raised where the result is awaited)
+            done.set_exception(error)
+        heapq.heappush(self._free_at, self._trips.taken)
+        self._trips.taken = submitted_at
+        return done

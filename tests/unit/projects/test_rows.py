@@ -1,0 +1,40 @@
+"""A row of the list of projects is what its model serializes to, byte for byte."""
+
+from dataclasses import replace
+
+from pydantic_core import to_json
+
+from controlplane.core.ids import InstanceId, ProjectId
+from controlplane.store.organizations import Membership
+from controlplane.store.project_items import ConsentItem, ProjectItem, WebsiteItem
+from projects.schemas import ListedConsent, ListedProject
+
+ORGANIZATION, LOCAL = "org_3f8k2m9q7r1s5t6v", "01kb2m3n4p5q6r7s8t"
+MEMBERSHIP = Membership(organization_id=ORGANIZATION, slug="acme", name="Acme", role="member")
+PROJECT = ProjectItem(
+    project_id=ProjectId.of(ORGANIZATION, LOCAL),
+    name='Shop "für" \u2028 🛒',
+    slug="shop",
+    description=None,
+    region="eu-central",
+    created_at="2026-03-04T05:06:07.000Z",
+    version="0",
+    websites=(
+        WebsiteItem(website_id="web_1", origin="example.com", kind="domain"),
+        WebsiteItem(website_id="web_2", origin="example.org", kind="domain", trusted=False),
+    ),
+    consent=ConsentItem(instance_id=InstanceId.of(ORGANIZATION, LOCAL), slug="shop", name="Shop", branding="none"),
+)
+
+
+def test_a_row_equals_the_serialized_model():
+    for project in (
+        PROJECT,
+        replace(PROJECT, description="<b>\u00e9</b>", websites=()),
+        replace(PROJECT, consent=None),
+    ):
+        row, model = ListedProject.row(MEMBERSHIP, project), ListedProject.of(MEMBERSHIP, project)
+        assert to_json(row) == to_json(model, by_alias=True) == model.model_dump_json(by_alias=True).encode()
+        if consent := project.consent:
+            shown = ListedConsent.of(MEMBERSHIP, project, consent)
+            assert to_json(row["products"]["consent"]) == to_json(shown, by_alias=True)

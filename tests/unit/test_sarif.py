@@ -1,0 +1,96 @@
+"""The findings of a scan as SARIF 2.1.0."""
+
+from dataclasses import replace
+from typing import Any
+
+from controlplane.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
+from controlplane.core.settings import settings
+from controlplane.rules.sarif import to_sarif
+from controlplane.store.scans.causes import Comparison
+from controlplane.store.scans.findings import FindingItem, PublishedFinding
+from controlplane.store.scans.items import Progress, ScanItem
+from tests.support.audits import make_issue
+from tests.support.code_host import SHA
+
+_ORGANIZATION, _LOCAL = "org_3f8k2m9q7r1s5t6v", "01kb2m3n4p5q6r7s8t"
+SCAN = ScanItem(
+    scan_id=ScanId.of(_ORGANIZATION, _LOCAL),
+    repository_id=RepositoryId.of(_ORGANIZATION, _LOCAL),
+    request_id=ScanRequestId.of(_ORGANIZATION, _LOCAL),
+    project_id=ProjectId.of(_ORGANIZATION, _LOCAL),
+    repository_name="shop",
+    repository_url="https://github.com/acme/shop",
+    root_directory="apps/web",
+    branch="main",
+    head_commit_sha=SHA,
+    status="completed",
+    access="full",
+    unlock_credits=None,
+    progress=Progress("publish", "completed", 4),
+    created_at="2026-03-04T05:06:07.000Z",
+    started_at="2026-03-04T05:06:08.000Z",
+    completed_at="2026-03-04T05:06:09.000Z",
+    issue_count=3,
+    rules_version="5f0c2b9e7d3a4a55",
+)
+
+
+def run_of(*findings: FindingItem, scan: ScanItem = SCAN) -> dict[str, Any]:
+    log = to_sarif(scan, [PublishedFinding(finding, None) for finding in findings])
+    assert log["version"] == "2.1.0"
+    assert log["$schema"].endswith("/sarif-schema-2.1.0.json")
+    (run,) = log["runs"]
+    return run
+
+
+def test_a_result_has_a_rule_a_place_and_a_fingerprint():
+    run = run_of(make_issue(3, path="src/über app.tsx"))
+    (result,) = run["results"]
+    rule = run["tool"]["driver"]["rules"][result["ruleIndex"]]
+    assert (result["ruleId"], rule["id"]) == ("tracker-before-consent", "tracker-before-consent")
+    assert result["message"]["text"].startswith("Google Analytics loads before consent. A script of")
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"] == {"uri": "src/%C3%BCber%20app.tsx", "uriBaseId": "%SRCROOT%"}
+    assert place["artifactLocation"]["uriBaseId"] in run["originalUriBaseIds"]
+    assert place["region"] == {
+        "startLine": 3, "startColumn": 1, "endLine": 4, "endColumn": 9, "snippet": {"text": "<script>"},
+    }  # fmt: skip
+    assert result["partialFingerprints"] == {"assentFinding/v1": make_issue(3).fingerprint}
+    assert run["tool"]["driver"]["name"] == settings.service_brand.capitalize()
+    assert run["versionControlProvenance"][0]["revisionId"] == SHA
+    assert run["automationDetails"]["id"] == "assent/apps/web/"
+
+
+def test_a_rule_has_help_and_the_severity_of_its_worst_finding():
+    issues = [replace(make_issue(number), severity=severity) for number, severity in enumerate(("low", "critical"))]
+    run = run_of(*issues, replace(make_issue(9), rule_id="cookie", severity="medium", references=()))
+    first, second = run["tool"]["driver"]["rules"]
+    assert first["help"]["text"] == "Load it in the consent callback."
+    assert "\n- https://gdpr-info.eu/art-7-gdpr/" in first["help"]["markdown"]
+    assert first["helpUri"] == "https://gdpr-info.eu/art-7-gdpr/"
+    assert "helpUri" not in second
+    assert (first["defaultConfiguration"]["level"], first["properties"]["security-severity"]) == ("error", "9.5")
+    assert (second["defaultConfiguration"]["level"], second["properties"]["security-severity"]) == ("warning", "5.5")
+    assert [result["level"] for result in run["results"]] == ["note", "error", "warning"]
+    assert [result["ruleIndex"] for result in run["results"]] == [0, 0, 1]
+
+
+def test_findings_have_a_baseline_state_if_the_scan_was_compared():
+    issues = make_issue(1), replace(make_issue(2), is_new=True)
+    assert not any("baselineState" in result for result in run_of(*issues)["results"])
+    compared = replace(SCAN, comparison=Comparison(SCAN.scan_id, 0, (), new_count=1))
+    assert [it["baselineState"] for it in run_of(*issues, scan=compared)["results"]] == ["unchanged", "new"]
+
+
+def test_text_of_the_repository_cant_become_markup_in_help():
+    hostile = "`</pre><img src=x onerror=alert(1)>[x](javascript:alert(1))"
+    (rule,) = run_of(replace(make_issue(1), remediation=hostile))["tool"]["driver"]["rules"]
+    assert "\\<img" in rule["help"]["markdown"]
+    assert "\\[x\\](" in rule["help"]["markdown"]
+
+
+def test_a_log_without_findings_is_complete():
+    run = run_of(scan=replace(SCAN, issue_count=0, rules_version=None, root_directory=None))
+    assert (run["results"], run["tool"]["driver"]["rules"]) == ([], [])
+    assert run["invocations"][0]["executionSuccessful"] is True
+    assert run["automationDetails"]["id"] == "assent/"
