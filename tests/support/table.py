@@ -49,7 +49,9 @@ def own_table() -> Iterator[None]:
     before, table.name = table.name, f"own-{next(_NUMBERS)}"
     try:
         create_table(table.client, table.name)
-        yield
-        table.client.delete_table(TableName=table.name)
+        try:
+            yield
+        finally:  # a case that fails must not leave its table, nor that table's late copy, to later tests
+            table.client.delete_table(TableName=table.name)
     finally:
         table.name = before
