@@ -5,9 +5,11 @@ import json
 
 import pytest
 
+from controlplane.core.actions import Action
 from controlplane.store import keys, projects
 from controlplane.store.project_items import Address
 from controlplane.store.table import Put, table
+from dashboard.audit_log import ACTIONS
 from tests.functional.conftest import FakeClock
 from tests.support.browser import Browser, text_of
 from tests.support.recorded import recorded_calls
@@ -38,6 +40,9 @@ def path(company: Company, rest: str = "") -> str:
 
 
 class TestPage:
+    def test_every_action_has_words_and_can_be_chosen(self):
+        assert set(ACTIONS) == set(Action)
+
     def test_shows_who_did_what_and_what_changed(
         self, visitor: Browser, company: Company, person: Person, now: FakeClock
     ):
@@ -118,8 +123,8 @@ class TestExport:
 
     def test_an_entry_of_a_later_release_and_of_a_former_member_is_shown(self, visitor: Browser, company: Company):
         entry = table.query(keys.log_pk(company.organization_id, "2026-03")).items[0]
-        former = {"sk": "z", "action": "webhook.create", "actorKind": "person", "actorId": "usr_gone"}
+        former = {"sk": "z", "action": "webhook.pause", "actorKind": "person", "actorId": "usr_gone"}
         table.put(Put({**entry, **former}), PREPARED)
         text = text_of(visitor.get(path(company)))
-        assert "webhook.create" in text
+        assert "webhook.pause" in text
         assert "A former member" in text
