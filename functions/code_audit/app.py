@@ -1,9 +1,30 @@
-"""Wiring of `code_audit`."""
+"""Wiring of `code_audit`. A module of routes is imported at the first request for one of its paths."""
 
 import controlplane.core.lazy_imports  # isort: split  # noqa: F401 (before FastAPI is imported)
-from code_audit import link_routes, report_routes, routes
 from controlplane.http.app import create_app
 from controlplane.http.lambda_handler import create_handler
+from controlplane.http.route_groups import RouteGroup
 
-app = create_app(routes.router, link_routes.router, report_routes.router)
+app = create_app(
+    RouteGroup(
+        "code_audit.routes",
+        "/v1/code-audit/repositories",
+        "/v1/code-audit/scans",
+        "/v1/code-audit/scans/{scanId}",
+        "/v1/code-audit/scans/{scanId}/issues",
+        "/v1/code-audit/scans/{scanId}/unlock",
+        "/v1/code-audit/scan-requests/{preparationId}",
+    ),
+    RouteGroup(
+        "code_audit.link_routes",
+        "/v1/code-audit/repositories/{repositoryId}",
+        "/v1/code-audit/repositories/{repositoryId}/links",
+        "/v1/code-audit/repositories/{repositoryId}/links/{projectId}",
+    ),
+    RouteGroup(
+        "code_audit.report_routes",
+        "/v1/code-audit/scans/{scanId}/sarif",
+        "/v1/code-audit/scans/{scanId}/diff",
+    ),
+)
 handler = create_handler(app)

@@ -1,9 +1,25 @@
-"""Wiring of `organizations`."""
+"""Wiring of `organizations`. A module of routes is imported at the first request for one of its paths."""
 
 import controlplane.core.lazy_imports  # isort: split  # noqa: F401 (before FastAPI is imported)
 from controlplane.http.app import create_app
 from controlplane.http.lambda_handler import create_handler
-from organizations import log_routes, routes, webhook_routes
+from controlplane.http.route_groups import RouteGroup
 
-app = create_app(routes.router, log_routes.router, webhook_routes.router)
+app = create_app(
+    RouteGroup(
+        "organizations.routes",
+        "/v1/organizations",
+        "/v1/organizations/{organizationId}",
+        "/v1/me/active-organization",
+    ),
+    RouteGroup("organizations.log_routes", "/v1/audit-log"),
+    RouteGroup(
+        "organizations.webhook_routes",
+        "/v1/webhook-endpoints",
+        "/v1/webhook-endpoints/{webhookId}",
+        "/v1/webhook-endpoints/{webhookId}/rotate-secret",
+        "/v1/webhook-endpoints/{webhookId}/deliveries",
+        "/v1/webhook-endpoints/{webhookId}/deliveries/{eventId}/replay",
+    ),
+)
 handler = create_handler(app)

@@ -8,6 +8,7 @@ from typing import Any
 from fastapi.openapi.utils import get_openapi
 
 from controlplane.core.scopes import API_KEY_SCOPES
+from controlplane.http.route_groups import routes_of
 from scripts.openapi import deprecations, links, texts
 from scripts.openapi.components import Components, header_name
 from scripts.openapi.documents import documents
@@ -51,10 +52,11 @@ def _paths(components: Components) -> dict[str, Any]:
     paths: dict[str, Any] = {}
     seen: set[str] = set()
     for app in apps().values():
-        part = get_openapi(title=app.title, version=texts.INFO["version"], openapi_version="3.1.0", routes=app.routes)
+        routes = list(routes_of(app.routes))
+        part = get_openapi(title=app.title, version=texts.INFO["version"], openapi_version="3.1.0", routes=routes)
         found = part.get("components", {}).get("schemas", {})
         components.schemas.add({name: schema for name, schema in found.items() if "ValidationError" not in name})
-        for route in app.routes:
+        for route in routes:
             if not route.include_in_schema:
                 continue  # a page for people
             for method in route.methods:

@@ -11,7 +11,6 @@ import hashlib
 import importlib.util
 import marshal  # nosec B403  # a file of the build, like the bytecode of the modules
 from pathlib import Path
-from types import CodeType
 from typing import Any
 
 # Written by scripts.dataclass_code.
@@ -24,18 +23,21 @@ def digest(source: str) -> bytes:
 
 def dump(sources: set[str]) -> bytes:
     """Returns the content of the file for the methods with these sources."""
-    codes = {digest(source): compile(source, "<string>", "exec") for source in sorted(sources)}
+    codes = {digest(source): marshal.dumps(compile(source, "<string>", "exec")) for source in sorted(sources)}
     return importlib.util.MAGIC_NUMBER + marshal.dumps(codes)
 
 
-def _load(file: Path) -> dict[bytes, CodeType]:
-    """Returns the code by digest: none if there is no file, or one of another Python."""
+def _load(file: Path) -> dict[bytes, bytes]:
+    """Returns the marshaled code by digest: none if there is no file, or one of another Python.
+
+    A function has only some of the classes, so it unmarshals only their code.
+    """
     try:
         content = file.read_bytes()
     except FileNotFoundError:
         return {}
     magic = importlib.util.MAGIC_NUMBER
-    codes: dict[bytes, CodeType] = (
+    codes: dict[bytes, bytes] = (
         marshal.loads(content[len(magic) :]) if content.startswith(magic) else {}  # nosec B302  # noqa: S302
     )
     return codes
@@ -48,7 +50,8 @@ def install(file: Path = FILE) -> None:
         return
 
     def execute(source: str, *namespaces: Any) -> None:
-        builtins.exec(codes.get(digest(source)) or source, *namespaces)  # nosec B102  # noqa: S102
+        code = codes.get(digest(source))
+        builtins.exec(marshal.loads(code) if code else source, *namespaces)  # nosec B102 B302  # noqa: S102, S302
 
     # Shadows the builtin function in that module.
     dataclasses.exec = execute  # type: ignore[attr-defined]

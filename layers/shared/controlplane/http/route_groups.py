@@ -20,9 +20,6 @@ _ROUTE = "controlplane.route"
 class RouteGroup(BaseRoute):
     """The routes of a module's `router`, in place of these routes. `paths`: those of the routes, as declared there."""
 
-    # Pages aren't in the document.
-    include_in_schema = False
-
     def __init__(self, module: str, *paths: str) -> None:
         self.module = module
         self.paths = paths
