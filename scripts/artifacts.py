@@ -50,6 +50,7 @@ UNUSED = (
     "anyio/to_interpreter.py",
     "anyio/to_process.py",
     "aws_lambda_powertools/event_handler",
+    "aws_lambda_powertools/logging/formatters/datadog.py",
     "aws_lambda_powertools/metrics/provider/datadog",
     "aws_lambda_powertools/utilities/auth_alpha",
     "aws_lambda_powertools/utilities/circuit_breaker",
@@ -62,6 +63,7 @@ UNUSED = (
     "aws_lambda_powertools/utilities/feature_flags",
     "aws_lambda_powertools/utilities/idempotency/persistence/redis.py",
     "aws_lambda_powertools/utilities/kafka",
+    "aws_lambda_powertools/utilities/metadata",
     "aws_lambda_powertools/utilities/parameters",
     "aws_lambda_powertools/utilities/parser/envelopes",
     "aws_lambda_powertools/utilities/parser/models/appsync.py",
@@ -72,14 +74,26 @@ UNUSED = (
     "aws_lambda_powertools/utilities/parser/models/vpc_latticev2.py",
     "aws_lambda_powertools/utilities/streaming",
     "aws_lambda_powertools/utilities/validation",
+    "idna/cli.py",
+    "idna/codec.py",
+    # FastAPI's telemetry is off, and controlplane.core.lazy_imports stands in for what it imports.
+    "opentelemetry",
     "publicsuffixlist/test.py",
+    "publicsuffixlist/update.py",
     "pydantic/experimental",
     "pydantic/mypy.py",
     # FastAPI asks for it and takes its absence for "no model of that version".
     "pydantic/v1",
+    "starlette/authentication.py",
+    "starlette/config.py",
+    "starlette/endpoints.py",
+    "starlette/middleware/authentication.py",
+    "starlette/middleware/cors.py",
     "starlette/middleware/gzip.py",
+    "starlette/middleware/httpsredirect.py",
     "starlette/middleware/opentelemetry.py",
     "starlette/middleware/sessions.py",
+    "starlette/middleware/trustedhost.py",
     "starlette/middleware/wsgi.py",
     "starlette/schemas.py",
     "starlette/testclient.py",
@@ -119,13 +133,13 @@ def prepare(build_dir: Path) -> None:
             write_amazon_roots(botocore_bundle(), packages / ROOTS_FILE)
             write_dataclass_code(packages / DATACLASS_CODE)
             compile_modules(packages, LAYER_ROOT / "python")
-            remove_sources_of_libraries(packages)
+            remove_sources(packages)
         else:
             trim_packages(artifact)
             for documents in DOCUMENTS:
                 pack(artifact / documents)
             compile_modules(artifact, FUNCTION_ROOT)
-            remove_sources_of_libraries(artifact)
+            remove_sources(artifact)
         if missing := modules_without_bytecode(artifact):
             raise BuildFailed(f"{artifact.name}: no valid bytecode for {', '.join(map(str, missing))}")
 
@@ -227,12 +241,13 @@ def compile_modules(root: Path, deployed_root: Path) -> None:
         )
 
 
-def remove_sources_of_libraries(root: Path) -> None:
-    """Leave only the bytecode of libraries, which Python imports without a source: half of their size.
+def remove_sources(root: Path) -> None:
+    """Leave only the bytecode of the layer and of libraries, which Python imports without a source: half of the size.
 
-    Our own sources stay, for the lines that a traceback shows.
+    The sources of functions stay: a traceback shows their lines. Of the rest it shows the file, the line's number, and
+    the function's name.
     """
-    own = [path for path in root.iterdir() if path.name == "controlplane" or (path / "app.py").is_file()]
+    own = [path for path in root.iterdir() if (path / "app.py").is_file()]
     for source in root.rglob("*.py"):
         is_read = source.name == "__init__.py" and source.relative_to(root).parts[0] in SOURCE_READERS
         if not is_read and not any(source.is_relative_to(package) for package in own):
