@@ -5,7 +5,6 @@ because messages of libraries quote their input. As a second line of defense, te
 value, or an email address is redacted.
 """
 
-import json
 import logging
 import os
 import re
@@ -13,6 +12,8 @@ import sys
 import time
 import traceback
 from typing import Any
+
+from pydantic_core import to_json
 
 from controlplane.core.settings import settings
 
@@ -57,7 +58,10 @@ class _ScrubbingFormatter(LambdaPowertoolsFormatter):
 
 logger = Logger(level=settings.log_level, logger_formatter=_ScrubbingFormatter(), log_uncaught_exceptions=False)
 metrics = Metrics()
-_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def _encode(line: dict[str, Any]) -> str:
+    return to_json(line).decode()
 
 
 def log_request(fields: dict[str, Any]) -> None:
