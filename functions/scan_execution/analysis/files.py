@@ -71,11 +71,14 @@ _COPY: Final = re.compile(
 )
 _REASON_OF_NAME: Final = (
     (re.compile(r"[.-](?:min|bundle|chunk|prod|umd)\.[cm]?js$|\.[0-9a-f]{8,}\.js$"), "minified"),
-    (re.compile(r"\.d\.[cm]?ts$|\.generated\.|[._]pb2?\.(?:py|js|ts)$|\.g\.ts$"), "generated"),
+    (
+        re.compile(r"\.d\.[cm]?ts$|\.generated\.|[._]pb2?\.(?:py|js|ts|go)$|\.g\.(?:ts|cs)$|\.designer\.cs$"),
+        "generated",
+    ),
     (
         re.compile(
             r"[._-](?:test|spec|e2e|cy|stories|story|mock|fixture)s?\.\w+$|^test_.*\.py$|_test\.py$|^conftest\.py$"
-            r"|^tests?\.html?$"
+            r"|^tests?\.html?$|_test\.go$|[a-z0-9](?<!la)(?<!con)(?<!at)tests?\.(?:java|kt|scala|groovy|cs)$"
             r"|^(?:jest|vitest|cypress|playwright|karma)\.(?:config|setup)\b"
         ),
         "test or example",

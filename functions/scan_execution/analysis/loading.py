@@ -26,7 +26,10 @@ _ADDS: Final = re.compile(
     r"^(?:load|inject|insert|append|embed|add)(?!\w*(?:style|css|font|image|link))|script", re.IGNORECASE
 )
 _SCRIPT: Final = re.compile(r"\.js\b|/(?:js|tag|sdk)\b")
-_ADDS_MEMBER: Final = re.compile(r"^(?:load|inject|insert|append|embed|add|use)\w{0,40}[sS]cript")
+_ADDS_MEMBER: Final = re.compile(
+    r"^(?:load|inject|insert|append|embed|add|use|create|include|attach|import|get|fetch|require|run)\w{0,40}[sS]cript"
+    r"|^js$"
+)
 # Service workers run these scripts, not pages.
 _IN_WORKER: Final = "importScripts"
 _LONGEST_NAME: Final = 100

@@ -119,11 +119,11 @@ class TestKinds:
 
     def test_files_that_are_never_unpacked_count_too(self):
         listing = Listing()
-        for path in ("a.go", "b.go", "a.js", "README.md", "logo.png", "vendor/c.go"):
+        for path in ("a.swift", "b.swift", "a.js", "README.md", "logo.png", "vendor/c.swift"):
             listing.take(path, 1)
         kinds = with_not_assessed(analyze_files([("a.js", b"f();")]).kinds, listing.not_assessed)
         assert {name: (kind.analyzed, kind.not_assessed) for name, kind in kinds.items()} == {
-            "JavaScript and TypeScript": (1, 0), "Markdown and MDX": (0, 1), "Go": (0, 2),
+            "JavaScript and TypeScript": (1, 0), "Markdown and MDX": (0, 1), "Swift": (0, 2),
         }  # fmt: skip
 
 

@@ -39,9 +39,10 @@ _YES: Final = r"\s{0,9}(?:true|!0|!+[\w.]{0,60}(?:onsent|ccept|llow|pted))"
 _OPTIONS: Final = {
     "posthog": r"(?:opt_out_capturing_by_default|opt_out_persistence_by_default"
     rf"|disable_persistence|(?<![\w.])disabled)[\"']?\s{{0,9}}:{_YES}"
-    r"|defaultOptIn[\"']?\s{0,9}:\s{0,9}(?:false|!1)|persistence[\"']?\s{0,9}:\s{0,9}[\"'`]memory|cookieless_mode[\"']?\s{0,9}:(?!\s{0,9}(?:false|null|undefined))",
+    r"|defaultOptIn[\"']?\s{0,9}:\s{0,9}(?:false|!1)|persistence[\"']?\s{0,9}:\s{0,9}(?:[^,{}\n?]{0,100}\?\s{0,20}[\"'`][\w+]{1,40}[\"'`]\s{0,20}:\s{0,20})?[\"'`]memory|cookieless_mode[\"']?\s{0,9}:(?!\s{0,9}(?:false|null|undefined))",
     "mixpanel": rf"(?:opt_out_tracking_by_default|disable_persistence)[\"']?\s{{0,9}}:{_YES}",
     "amplitude": rf"optOut[\"']?\s{{0,9}}:{_YES}|identityStorage[\"']?\s{{0,9}}:\s{{0,9}}[\"']none",
+    "crisp": r"autoload[\"']?\s{0,9}:\s{0,9}(?:false|!1)",
     "countly": rf"require_consent[\"']?\s{{0,9}}:{_YES}",
     "rudderstack": r"preConsent[\"']?\s{0,9}:|consentManagement[\"']?\s{0,9}:",
     "segment": rf"disable[\"']?\s{{0,9}}:{_YES}",
@@ -71,6 +72,7 @@ _STARTS: Final = {
     "posthog": r"posthog\w{0,20}\.init\(|<PostHogProvider\b|PostHog\(",
     "mixpanel": r"mixpanel\w{0,20}\.init\(|Mixpanel\(",
     "amplitude": r"amplitude\w{0,20}(?:\.getInstance\(\))?\.init\(|(?<![\w.])init(?:All)?\(",
+    "crisp": r"Crisp\.configure\(",
     "countly": r"Countly\.init\(|Countly\s{0,9}=|CountlyConfig",
     "rudderstack": r"\w{0,20}(?:rudder|RudderAnalytics)\w{0,20}\.load\(|analytics\.load\(",
     "segment": r"\w{0,20}(?:analytics|Analytics\w{0,20})\.load\(",
@@ -134,6 +136,8 @@ def in_comment(text: str, offset: int) -> bool:
         return True
     for opening, closing in (("<!--", "-->"), ("/*", "*/")):
         opened = text.rfind(opening, max(0, offset - 5000), offset)
+        if opening == "/*" and text.startswith(("//*", ":/*"), max(0, opened - 1)):
+            continue  # https://*.a.test
         if opened >= 0 and text.find(closing, opened, offset) < 0:
             return True
     return False

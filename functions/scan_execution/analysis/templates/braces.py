@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import Final
 
 from scan_execution.analysis.templates.taking import NEAR, Reader
@@ -10,6 +11,12 @@ from scan_execution.analysis.templates.taking import NEAR, Reader
 _WORD: Final = re.compile(r"[\s~+-]*+([A-Za-z_]\w*+)?")
 _ELSE: Final = re.compile(r"\s*+else\b\s*+(if\b|with\b|unless\b)?")
 _SCRIPT_TAG: Final = re.compile(r"""["']((?:https?:)?//[^"'\s<>]{4,300}+)["']\s*+\|\s*+script_tag""")
+# Hugo's own partial that writes a script with an address, or with the variable that has it: partial "script.html".
+_PARTIAL: Final = re.compile(r"""\bpartial(?:Cached)?+\s++["`][\w/.-]{0,80}?script[\w.-]{0,40}["`]""", re.IGNORECASE)
+_GIVEN: Final = re.compile(r"""["`](?P<address>(?:https?:)?//[^"`\s<>]{4,300}+)["`]|\$(?P<name>\w{1,60}+)""")
+_NAMED: Final = re.compile(
+    r"""\$(?P<name>\w{1,60}+)\s{0,4}:?=\s{0,4}(?:printf\s{1,4})?["`](?P<address>(?:https?:)?//[^"`\s<>]{4,300}+)["`]"""
+)
 # Templates that Hugo has built in, and what they load.
 _HUGO: Final = re.compile(
     r"(?:_internal/|\bpartial(?:Cached)?+\s++[\"`](?=google_analytics))"
@@ -90,8 +97,21 @@ class Braces(Reader):
             return self._insert_script(start, end, address) if address else self._take(start, end)
         if load := _SCRIPT_TAG.search(inner):
             return self._insert_script(start, end, load[1])
+        if _PARTIAL.search(inner) and (given := self._given(inner)):
+            return self._insert_script(start, end, given)
         shows = not self._section(start, end, inner) and not self._branch(start, end, inner)
         return self._take(start, end, shows=shows)
+
+    def _given(self, inner: str) -> str | None:
+        """Returns the first address in an expression of Hugo's, also by the name of a variable."""
+        for given in _GIVEN.finditer(inner):
+            if address := given["address"] or self._named.get(given["name"]):
+                return address
+        return None
+
+    @cached_property
+    def _named(self) -> dict[str, str]:
+        return {it["name"]: it["address"] for it in _NAMED.finditer(self._text)}
 
     def _section(self, start: int, end: int, inner: str) -> bool:
         """Reads `{{#name}}`, `{{^name}}`, and `{{/name}}`. Returns False if it is something else."""

@@ -33,7 +33,7 @@ _HTML: Final = _dialect("HTML", "braces scriptlets php controls")
 DIALECTS: Final = {
     **dict.fromkeys(("html", "htm", "xhtml", "shtml"), _HTML),
     "blade.php": _dialect("Blade", "braces php blade"),
-    **dict.fromkeys(("php", "phtml", "ctp"), _dialect("PHP", "php")),
+    **dict.fromkeys(("php", "phtml", "ctp", "module", "theme", "inc", "profile"), _dialect("PHP", "php")),
     **dict.fromkeys(("erb", "rhtml"), _dialect("ERB", "scriptlets")),
     **dict.fromkeys(("eex", "leex"), _dialect("EEx", "scriptlets")),
     "heex": _dialect("HEEx", "scriptlets expressions"),
@@ -64,6 +64,15 @@ DIALECTS: Final = {
     "slim": _dialect("Slim", indented="slim"),
     **dict.fromkeys(("rb", "rake"), _code("Ruby")),
     **dict.fromkeys(("ex", "exs"), _code("Elixir")),
+    "java": _code("Java"),
+    "kt": _code("Kotlin"),
+    "scala": _code("Scala"),
+    "groovy": _code("Groovy"),
+    "go": _code("Go"),
+    "cs": _code("C#"),
+    "rs": _code("Rust"),
+    **dict.fromkeys(("pl", "pm"), _code("Perl")),
+    "coffee": _code("CoffeeScript"),
 }
 # What a template writes, by the extension before the template's own. Others write pages.
 _NO_PAGE: Final = re.compile(

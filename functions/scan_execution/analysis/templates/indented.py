@@ -46,6 +46,10 @@ _ATTRIBUTE: Final = re.compile(
     r"""(?<![\w$.])["':]?+(?P<name>[@a-zA-Z_](?:[\w.-]|:(?=\w))*+)["']?+\s*+(?:=>|!?+=(?!=)|:(?!:))\s*+"""
     r"""(?P<value>"[^"\n]{0,1000}+"|'[^'\n]{0,1000}+'|`[^`\n]{0,1000}+`)?+"""
 )
+# theme.counter ? url_for(theme.counter) : 'https://…', an address that an expression has by default.
+_DEFAULT: Final = re.compile(
+    r"""[^"'`\n()]{1,100}(?:\([^"'`\n()]{0,100}\)\s{0,4})?(?:(?<=:)|:|\|\||\?\?)\s{0,4}["'`]((?:https?:)?//[^"'`\s<>]{4,300})["'`]"""
+)
 _DATA: Final = re.compile(r"""["':]?+data["']?+\s*+(?:=>|[:=])\s*+\{""")
 _INTERPOLATED: Final = re.compile(r"[\#!$]\{[^{}\n]{0,300}+\}")
 _OPENING: Final = {"(": ")", "{": "}", "[": "]"}
@@ -230,6 +234,9 @@ class _Reader:
             prefix = "data-" if found.start() < data_ends else ""
             markup.skip(found.start("value") if found["value"] else found.end())
             written = (prefix + found["name"]).replace("_", "-") if prefix else found["name"]
+            if not found["value"] and written == "src" and (default := _DEFAULT.match(text, at, end)):
+                markup.insert(f' src="{default[1]}"', found.start())
+                continue
             if not found["value"]:
                 markup.insert(f" {written}", found.start())
                 continue

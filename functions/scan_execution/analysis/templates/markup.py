@@ -23,8 +23,10 @@ _ASSIGNED: Final = re.compile(r"(\$\w{1,60}+)\s{0,9}=(?!=)[^;\n]{0,200}?[\"']([\
 
 
 # {% set src = 'https://…' %}, {{ $src := printf "https://…" .Id }}, <% src = "https://…" %>, $src = 'https://…';
+# also strings of Java, C#, and Go
 _SET: Final = re.compile(
-    r"(?:\{%[-~+]?\s{0,4}(?:set|assign)\s{1,4}|\{\{-?\s{0,4}\$|<%-?\s{0,4}(?:(?:var|let|const)\s{1,4})?@?|\$|\b(?:var|let|const)\s{1,4})"
+    r"(?:\{%[-~+]?\s{0,4}(?:set|assign)\s{1,4}|\{\{-?\s{0,4}\$|<%-?\s{0,4}(?:(?:var|let|const)\s{1,4})?@?|\$|\b(?:var|let|const|val|[sS]tring)\s{1,4}"
+    r"|(?<![\w.$])(?=[A-Za-z_]\w{1,60}\s{0,4}:=))"
     r"(?P<name>[A-Za-z_]\w{1,60}+)\s{0,4}:?=(?!=)(?P<value>(?:(?!%\}|%>|\}\})[^\n;]){4,300})"
 )
 _ADDRESS: Final = re.compile(

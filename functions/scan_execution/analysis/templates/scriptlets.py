@@ -16,9 +16,15 @@ HELPER: Final = re.compile(
 _ENQUEUE: Final = re.compile(
     r"""\s*+\(\s*+["'][^"'\n]{0,100}+["']\s*+,\s*+(?:\w{1,40}\(\s*+)?["']((?:https?:)?//[^"'\s<>]{4,300}+)["']"""
 )
+# Functions and methods of PHP that add a script to the page: Drupal's, Joomla's, Yii's, CakePHP's, Zend's.
+_ADDS: Final = re.compile(r"""\s*+\(\s*+["']((?:https?:)?//[^"'\s<>]{4,300}+)["']""")
 _SHOWS: Final = re.compile(r"<\?(?:php)?+\s++(?:echo|print|e|_e|esc_\w++|bloginfo|the_\w++)\b")
 _WRITES: Final = re.compile(r"<(?:script|iframe|noscript|img)\b", re.IGNORECASE)
-_LOADS: Final = re.compile(r"<(?:script|iframe|noscript|img|link)\b|(?:enqueue|register)_script", re.IGNORECASE)
+_LOADS: Final = re.compile(
+    r"<(?:script|iframe|noscript|img|link)\b|(?:enqueue|register)_script|_add_js\b"
+    r"|->(?:add|append|prepend|register|script)|::script",
+    re.IGNORECASE,
+)
 _BLOCK_END: Final = re.compile(r"(?:\bdo(?:\s*+\|[^|]{0,100}+\|)?+|\bfn\b[^\n]{0,60}?->)\s*$")
 # A condition behind a statement: `render 'analytics' if consented?`.
 _MODIFIER: Final = re.compile(r"(?:render|yield|raw|include|partial|\w{0,40}_tag)\b.{0,200}?\s(if|unless)\s(.+)")
@@ -86,6 +92,8 @@ _TOKEN: Final = re.compile(
     r"""/\*|//|\#|["'`]|[(){};:]|<<<[ \t]*+["']?+(?P<heredoc>\w++)"""
     r"""|(?<![\w$>@.])(?P<word>if|elseif|else|endif|endforeach|endfor|endwhile|endswitch|foreach|for|while|switch|return|exit|die"""
     r"""|wp_(?:enqueue|register)_script|wp_die)\b"""
+    r"""|(?P<adds>(?<![\w$>])(?:drupal|backdrop)_add_js|(?:(?<=->)|(?<=::))(?:addScript|add_js|addJs|registerJsFile|registerScriptFile"""
+    r"""|appendFile|prependFile|script))(?=\s{0,4}\(\s{0,20}["'](?:https?:)?//)"""
 )
 # The end is optional, so that a string without one is read only once.
 _STRINGS: Final = {
@@ -165,6 +173,9 @@ class _Block:
             elif written in _STRINGS:
                 self._before_body()
                 self._string(written, found.start())
+            elif found["adds"]:
+                self._before_body()
+                self._add(_ADDS, found.start())
             elif found["word"]:
                 self._word(written, found.start())
             else:
@@ -214,9 +225,7 @@ class _Block:
             self._before_body()
             markup.leaves()
         elif word.startswith("wp_"):
-            if load := _ENQUEUE.match(self._text, self._at, self._end):
-                markup.blank(load.end())
-                markup.insert(f'<script src="{load[1]}"></script>', start)
+            self._add(_ENQUEUE, start)
         elif word.startswith("end"):
             markup.close(start, ":")
         elif word == "else":
@@ -226,6 +235,11 @@ class _Block:
             if again == word:
                 self._before_body()
             self._keyword, self._outside, self._begins, self._body_at = again, self._depth, None, None
+
+    def _add(self, arguments: re.Pattern[str], start: int) -> None:
+        if load := arguments.match(self._text, self._at, self._end):
+            self._markup.blank(load.end())
+            self._markup.insert(f'<script src="{load[1]}"></script>', start)
 
     def _mark(self, mark: str, start: int) -> None:
         if mark == "(":
