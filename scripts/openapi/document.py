@@ -52,7 +52,7 @@ def _paths(components: Components) -> dict[str, Any]:
     paths: dict[str, Any] = {}
     seen: set[str] = set()
     for app in apps().values():
-        routes = list(routes_of(app.routes))
+        routes: list[Any] = list(routes_of(app.routes))
         part = get_openapi(title=app.title, version=texts.INFO["version"], openapi_version="3.1.0", routes=routes)
         found = part.get("components", {}).get("schemas", {})
         components.schemas.add({name: schema for name, schema in found.items() if "ValidationError" not in name})
