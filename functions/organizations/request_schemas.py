@@ -26,8 +26,8 @@ class RefusedProblem(Wire):
 class LimitsInForce(Wire):
     """What applied to the caller when the request was refused, as far as the request got to know it."""
 
-    requests_per_minute: int = Field(description="The credential's limit.", examples=[600])
-    requests: int = Field(description="The credential's requests in that minute, with this one.", examples=[17])
+    requests_per_minute: int = Field(ge=0, description="The credential's limit.", examples=[600])
+    requests: int = Field(ge=1, description="The credential's requests in that minute, with this one.", examples=[17])
     plan: str | None = Field(None, description="The organization's plan, if it was read.", examples=["starter"])
     role: str | None = Field(None, description="The caller's role, if it was read.", examples=["member"])
     scopes: list[str] | None = Field(
@@ -38,7 +38,7 @@ class LimitsInForce(Wire):
 class Refusal(Wire):
     """Why a request was refused."""
 
-    status: int = Field(description="The HTTP status of the response.", examples=[403])
+    status: int = Field(ge=400, description="The HTTP status of the response.", examples=[403])
     code: str = Field(description="The error code of the response.", examples=["INSUFFICIENT_SCOPE"])
     rule: str = Field(
         description="The rule that refused it. Finer than `code`, and it may change.", examples=["insufficient_scope"]

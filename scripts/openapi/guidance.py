@@ -58,6 +58,7 @@ WORKING_REQUEST: dict[str, Any] = {
         },
         "afterSeconds": {
             "type": "integer",
+            "minimum": 1,
             "description": "How long to wait before sending the request.",
             "examples": [12],
         },
