@@ -41,6 +41,11 @@ def gateway() -> Gateway:
     return Gateway(load_apps())
 
 
+def _error(reply: Reply) -> dict[str, Any] | None:
+    """Returns the error without its fix, which can have a new random key or depend on how a path is encoded."""
+    return reply.error if reply.body and "error" in reply.body else None
+
+
 @pytest.fixture
 def both(gateway: Gateway, api: Api):
     """Sends a request to the local server and to the handler, and returns the response if it is the same."""
@@ -50,10 +55,7 @@ def both(gateway: Gateway, api: Api):
         event = _event(method, target, headers, body)
         for path in {event["path"], unquote(event["path"])}:
             deployed = api.send({**event, "path": path})
-            assert (local.status, local.body and local.body.get("error")) == (
-                deployed.status,
-                deployed.body and deployed.body.get("error"),
-            )
+            assert (local.status, _error(local)) == (deployed.status, _error(deployed))
             assert (local.challenge, local.headers.get("allow")) == (deployed.challenge, deployed.headers.get("allow"))
         return local
 
