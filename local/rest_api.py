@@ -5,8 +5,9 @@ don't do it themselves. The table is in "Amazon API Gateway important notes" of 
 (api-gateway-known-issues.html), for responses of Lambda functions.
 """
 
+import os
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from local.template import load_template
 
@@ -46,11 +47,18 @@ def rename_headers[Value](headers: Iterable[tuple[str, Value]]) -> list[tuple[st
     ]
 
 
+def body_of(response: dict[str, Any]) -> tuple[str, str]:
+    """Returns the media type and the body of one of the template's responses, with the address of this process."""
+    ((media_type, declared),) = response["ResponseTemplates"].items()
+    text, _ = declared["Fn::Sub"]
+    return media_type, text.replace("${Address}", os.environ["PUBLIC_BASE_URL"])
+
+
 def unknown_route(request_id: str) -> GatewayResponse:
     """Returns the template's response to a request that no route has: an unknown path, or another method."""
     (declared,) = [it for it in load_template()["Resources"].values() if it["Type"] == "AWS::Serverless::Api"]
     response = declared["Properties"]["GatewayResponses"][_UNKNOWN_ROUTE]
-    ((media_type, body),) = response["ResponseTemplates"].items()
+    media_type, body = body_of(response)
     values = {"context.requestId": request_id}
     headers = {name.lower(): values[value] for name, value in response["ResponseParameters"]["Headers"].items()}
     return GatewayResponse(response["StatusCode"], {"content-type": media_type, **headers}, body)

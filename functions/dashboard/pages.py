@@ -15,6 +15,7 @@ from urllib.parse import quote, urlsplit
 from fastapi import Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from controlplane.core import acting
 from controlplane.core.errors import ApiError, PlanLimitReached, PlanRequired, RouteNotFound
 from controlplane.core.regions import REGIONS
 from controlplane.core.settings import settings
@@ -244,6 +245,7 @@ class PageLook:
             account=session.known_account if session else None,
             title=error.title or _TITLES.get(error.status, _TITLES[500]),
             sign_in=again or sign_in_address("/") if isinstance(error, _OF_SIGN_IN) else again,
+            request_id=acting.request_id(),
         )
 
 

@@ -13,6 +13,7 @@ app = create_app(
         "/v1/me/active-organization",
     ),
     RouteGroup("organizations.log_routes", "/v1/audit-log"),
+    RouteGroup("organizations.request_routes", "/v1/requests/{requestId}"),
     RouteGroup(
         "organizations.webhook_routes",
         "/v1/webhook-endpoints",

@@ -69,7 +69,7 @@ class AuditLogEntry(Wire):
     resource: LogResource
     request_id: str | None = Field(
         description="The `X-Request-Id` of the request, or null if no request made the change.",
-        examples=["1f0c2b9e-7d3a-4a55-9a51-6f1f8f0c9a11"],
+        examples=["1f0c2b9e-7d3a-4a55-9a51-6f1f8f0c9a11-01kb2m3n4p"],
     )
     changes: list[LogChange] = Field(description="What changed. Empty if the action has no values.")
 

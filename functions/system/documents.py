@@ -17,6 +17,7 @@ from controlplane.core.settings import settings
 from controlplane.core.urls import dashboard_base_url, public_base_url
 
 _REFERENCE = Path(__file__).parent / "reference"
+_ERRORS = "errors"
 # Placeholders in the files for the API's address, the dashboard's address, and the contact email address.
 _API_ADDRESS = "https://api.assent.example"
 _PAGES_ADDRESS = "https://dashboard.assent.example"
@@ -71,15 +72,24 @@ def list_for_agents(if_none_match: str | None) -> Response:
 
 def show_reference(accept: str, if_none_match: str | None) -> Response:
     """Returns the reference as HTML or its introduction as Markdown, whichever the client prefers."""
-    name = "introduction.md" if _prefers_markdown(accept) else "index.html"
-    answer = _answer(_REFERENCE / name, if_none_match)
+    answer = _negotiate("introduction.md", "index.html", accept, if_none_match)
     answer.headers["link"] = _LINKS
+    return answer
+
+
+def _negotiate(markdown: str, page: str, accept: str, if_none_match: str | None) -> Response:
+    answer = _answer(_REFERENCE / (markdown if _prefers_markdown(accept) else page), if_none_match)
     answer.headers["vary"] = "Accept, Accept-Encoding"
     return answer
 
 
-def get_file(name: str, if_none_match: str | None) -> Response:
-    """Returns a file of the reference by name. Raises RouteNotFound if there is no such file."""
+def get_file(name: str, accept: str, if_none_match: str | None) -> Response:
+    """Returns a file of the reference by name. Raises RouteNotFound if there is no such file.
+
+    The errors, to which every error response leads, are HTML or Markdown, whichever the client prefers.
+    """
+    if name == _ERRORS:
+        return _negotiate(f"{_ERRORS}.md", f"{_ERRORS}.html", accept, if_none_match)
     if name not in _names():
         raise RouteNotFound
     return _answer(_REFERENCE / name, if_none_match)

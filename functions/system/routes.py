@@ -142,10 +142,10 @@ async def show_reference(accept: Accept = "", if_none_match: IfNoneMatch = None)
 
 @router.get("/docs/{fileName}", operation_id="getReferenceFile", include_in_schema=False)
 async def get_reference_file(
-    file_name: Annotated[str, Path(alias="fileName")], if_none_match: IfNoneMatch = None
+    file_name: Annotated[str, Path(alias="fileName")], accept: Accept = "", if_none_match: IfNoneMatch = None
 ) -> Response:
-    """Returns a file of the reference: an operation (`createProject.md`), the introduction, a script, or a style."""
-    return documents.get_file(file_name, if_none_match)
+    """Returns a file of the reference: an operation (`createProject.md`), the errors, a script, or a style."""
+    return documents.get_file(file_name, accept, if_none_match)
 
 
 @router.get("/llms.txt", operation_id="listForAgents", include_in_schema=False)

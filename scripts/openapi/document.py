@@ -25,8 +25,8 @@ def apps() -> dict[str, Any]:
     return {group: importlib.import_module(f"{group}.app").app for group in groups}
 
 
-def describe() -> str:
-    """Returns the document as text. The output depends only on the routes."""
+def describe() -> dict[str, Any]:
+    """Returns the document. The output depends only on the routes."""
     components = Components(documents(texts.INFO))
     components.schemas.add(fixed_schemas(), sent=True)
     paths = _paths(components)
@@ -45,7 +45,7 @@ def describe() -> str:
         # Some are only sent, or only taken.
         if f'"{REFERENCE}{name}"' not in written:
             del document["components"]["schemas"][name]
-    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    return document
 
 
 def _paths(components: Components) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from controlplane.core.errors import (
 from controlplane.http.access import Requires
 from controlplane.http.anonymous import Anonymous
 from controlplane.http.callers import Caller
+from controlplane.http.fixes import public_details
 from controlplane.http.idempotency_errors import AnswerLost, KeyOfAnotherRequest, RequestInFlight
 from controlplane.http.reader import unknown_parameter
 from controlplane.http.responses import refusals_of
@@ -122,9 +123,7 @@ def _example(kind: type[ApiError]) -> ApiError:
 
 
 def _describe(error: ApiError, name: str | None = None) -> ErrorResponse:
-    public: dict[str, Any] = {"code": error.code, "message": error.public}
-    if error.details is not None:
-        public["details"] = error.details
+    public = {"code": error.code, "message": error.public, "details": public_details(error, None)}
     name = name or _name(type(error)).removeprefix("controlplane.")
     return ErrorResponse(
         name, error.status, error.code, error.public, {"success": False, "error": public}, tuple(error.headers)

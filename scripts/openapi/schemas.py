@@ -21,8 +21,10 @@ from controlplane.store.organizations import Role
 from controlplane.store.project_items import AddressKind
 from controlplane.store.scans.items import Access, Stage
 from controlplane.store.vendors import ReviewState, VendorState
+from organizations.request_schemas import Decision
 from organizations.webhook_schemas import EventName
 from scan_execution.analysis.findings import CATEGORIES, SEVERITIES
+from scripts.openapi.guidance import DOCS_URL, GUIDANCE, WORKING_REQUEST
 
 type Schema = dict[str, Any]
 
@@ -63,6 +65,7 @@ _ENUMERATIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "DeliveryStatus": ("The status of a delivery.", ("pending", "succeeded", "failed")),
     "DisabledReason": ("Why an endpoint is disabled.", ("person", "failing")),
     "EventName": ("An event of an organization.", get_args(EventName)),
+    "RequestDecision": ("What was decided about a request.", get_args(Decision)),
     "WebhookFormat": ("What is sent to an endpoint.", ("standard", "slack")),
     "WebhookStatus": ("Whether events are sent to an endpoint.", ("enabled", "disabled")),
     "ActorKind": ("Who acts.", get_args(ActorKind)),
@@ -301,15 +304,19 @@ def fixed_schemas() -> dict[str, Schema]:
                 "description": "For an unknown query parameter: the parameters that the operation accepts.",
                 "examples": [["organizationId", "limit", "cursor"]],
             },
+            **GUIDANCE,
         },
     }
     details = {
-        "description": "Details by code: a list of problems for `INVALID_PAYLOAD`, otherwise an object.",
+        "description": (
+            "Details by code: a list of problems for `INVALID_PAYLOAD`, `INVALID_ORIGIN`, and `INVALID_REGION`, "
+            "otherwise an object. `docsUrl` and `fix` are in the object, or in the first problem."
+        ),
         "anyOf": [
             {"type": "array", "items": reference("Problem")},
-            {"type": "object", "additionalProperties": True},
+            {"type": "object", "properties": GUIDANCE, "additionalProperties": True},
         ],
-        "examples": [{"requiredScope": "projects.read"}],
+        "examples": [{"requiredScope": "projects.read", "docsUrl": DOCS_URL}],
     }
     error = {
         "type": "object",
@@ -351,5 +358,6 @@ def fixed_schemas() -> dict[str, Schema]:
         "ErrorEnvelope": error_body,
         "ErrorDescription": error,
         "Pagination": pagination,
+        "WorkingRequest": WORKING_REQUEST,
         "Problem": problem,
     }

@@ -1,9 +1,11 @@
-"""The document's texts that don't belong to a route or model, and its path and addresses."""
+"""The document's texts that don't belong to a route or model, its addresses, and the paths of what is generated."""
 
 from pathlib import Path
 from typing import Any
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "openapi.json"
+_ROOT = Path(__file__).parents[2]
+DOCUMENT = _ROOT / "docs" / "openapi.json"
+OPERATIONS = _ROOT / "layers" / "shared" / "controlplane" / "http" / "operations.json"
 TITLE = "assent control plane"
 # A deployment serves the documents with its own addresses in place of these two.
 BASE_URL = "https://api.assent.example"
@@ -23,7 +25,8 @@ it needs.
 ## Responses
 
 A success is `{"success": true, "data": …}`; a list adds `pagination`. An error is `{"success": false, "error":
-{"code", "message", "details"?}}`: programs decide by `code`, and `message` is for people. Every response has an
+{"code", "message", "details"}}`: programs decide by `code`, and `message` is for people. `details.docsUrl` leads to the
+error's documentation, and `details.fix`, if one helps, is a request that would work. Every response has an
 `X-Request-Id` header; quote it when you report a problem. The first error that applies is returned, in this order:
 404 for an unknown path, 413, 401, 429, 402 for the plan, 403 for the scope, 400, 404 or 403 for the resource, the
 organization, and the role, then 409 and the rest. A method that a path doesn't support returns the same 404 as an
@@ -36,7 +39,8 @@ only the renamed header: read either one.
 Send `Authorization`, `Content-Type`, and `Idempotency-Key` at most once, even if the values are equal. A repeated
 `Authorization` is 401, and the others are 400. An encoded slash (`%2F`) in a path is 404.
 
-With `INVALID_PAYLOAD`, `details` lists every problem, and `message` is the first one with the number of others. Lists,
+With `INVALID_PAYLOAD`, `details` lists every problem, the first one has `docsUrl` and `fix`, and `message` is the first
+one with the number of others. Lists,
 and the operations that create or roll an API key, reject unknown query parameters. The latter, those of webhook
 endpoints, and feedback reject unknown fields. Apart from that, both are ignored. No operation accepts the same
 parameter twice.
@@ -80,6 +84,7 @@ TAGS = {
     "Members": "Members of an organization, their roles, and invitations.",
     "Organizations": "The organizations the caller belongs to.",
     "Projects": "Projects with their consent instance, websites and vendors.",
+    "Requests": "What was decided about a request of the last 24 hours, and why.",
     "Sessions": "What can act as the caller: sessions of the pages, devices, and tokens made by the operator.",
     "System": "Health, regions, the calling credential, and the documents that describe the service.",
     "Webhooks": "Endpoints that an organization's events are sent to, and the deliveries.",
@@ -105,7 +110,7 @@ PARAMETERS = {
     "itemId": ("The inbox item's id.", "inb_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"),
 }
 
-_REQUEST_ID = "1f0c2b9e-7d3a-4a55-9a51-6f1f8f0c9a11"
+_REQUEST_ID = "1f0c2b9e-7d3a-4a55-9a51-6f1f8f0c9a11-01kb2m3n4p"
 HEADERS: dict[str, dict[str, Any]] = {
     "X-Request-Id": {
         "description": "The id of this request. Quote it when you report a problem.",

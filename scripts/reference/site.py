@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from controlplane.core.plans import PLANS
 from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
 from scripts.openapi.texts import BASE_URL, PAGES_URL
-from scripts.reference import markdown
+from scripts.reference import errors, markdown
 from scripts.reference.document import Tag
 from scripts.reference.reader import Reader
 
@@ -49,7 +49,13 @@ def build(document_text: str, redoc: Path = REDOC) -> dict[str, str]:
     names = {stem: _named(stem, suffix, content) for stem, (suffix, content) in loaded.items()}
     page = _page(environment, tags, title, document["info"]["version"], names)
     contents = {names[stem]: content for stem, (_, content) in loaded.items()}
-    return {**files, **contents, "index.html": page, "openapi.json": document_text}
+    return {
+        **files,
+        **contents,
+        **errors.files(environment, _BRAND, names["style"]),
+        "index.html": page,
+        "openapi.json": document_text,
+    }
 
 
 def _page(environment: Environment, tags: list[Tag], title: str, version: str, names: dict[str, str]) -> str:
@@ -95,7 +101,7 @@ def _environment() -> Environment:
 
 def _errors() -> str:
     """Returns docs/errors.md as a chapter."""
-    text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    text = errors.DOCUMENT.read_text(encoding="utf-8")
     return re.sub(r"^(#+) ", r"#\1 ", text, flags=re.MULTILINE).strip()
 
 

@@ -9,7 +9,9 @@ import pytest
 
 from controlplane.core.errors import CATALOG
 from controlplane.core.settings import Settings
+from controlplane.core.urls import error_page
 from controlplane.queues.messages import MAX_RECEIVES
+from local.rest_api import body_of
 from local.template import load_template
 from scripts.artifacts import ARCHITECTURES
 from tests.support.each import each
@@ -295,12 +297,15 @@ class TestGatewayResponses:
     @each("name", GATEWAY_RESPONSES)
     def test_gateway_responses_are_the_envelope_with_a_catalog_code_and_its_status(self, name: str):
         answer = GATEWAY_RESPONSES[name]
-        assert list(answer["ResponseTemplates"]) == ["application/json"]
-        body = json.loads(answer["ResponseTemplates"]["application/json"])
+        media_type, text = body_of(answer)
+        assert media_type == "application/json"
+        body = json.loads(text)
         assert list(body) == ["success", "error"]
         assert body["success"] is False
         is_invalid = body["error"]["code"] == "INVALID_PAYLOAD"
-        assert list(body["error"]) == ["code", "message", *["details"] * is_invalid]
+        assert list(body["error"]) == ["code", "message", "details"]
+        details = body["error"]["details"]
+        assert (details[0] if is_invalid else details)["docsUrl"] == error_page(body["error"]["code"])
         if is_invalid:
             check_problems(body["error"])
         allowed = CATALOG[body["error"]["code"]]

@@ -9,6 +9,7 @@ import pytest
 
 from controlplane.core import clock
 from controlplane.http import rejections
+from controlplane.store import refusals
 from controlplane.store.table import table
 from tests.support import permissions
 from tests.support.api import Api
@@ -50,6 +51,7 @@ def _fresh_table(_engine: Callable[[], AbstractContextManager[Any]]) -> Iterator
     # Clears the rejection counts per client that the environment kept from the previous test, whose clock had the same
     # time.
     rejections.reset_malformed()
+    refusals.forget_full()
     with _engine() as table._client:
         create_table(table.client, table.name)
         yield

@@ -31,8 +31,8 @@ from tests.support.populated_organization import detection, id_part, kinds_conta
 from tests.support.table import own_table
 from tests.support.world import Company, Person, World, table_dump
 
-# The first write after the ones that count a request or a credential's use.
-_COUNTING = ("RATE#", "TH#", "KH#", "IP#")
+# The first write after the ones that count a request or a credential's use, or record a refusal.
+_COUNTING = ("RATE#", "REFUSALS#", "TH#", "KH#", "IP#")
 PAGES = "POST /organizations/{organizationSlug}"
 ONCE = "once" * 8
 _WRITES = {"PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem"}

@@ -25,9 +25,9 @@ CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 
 
 def writes_and_looks(call: Call) -> bool:
-    """Selects the calls that matter: all writes except counting requests, and scans of the table."""
+    """Selects the calls that matter: all writes except counts of requests and refusals, and scans of the table."""
     key = call.parameters.get("Key")
-    counts = bool(key and key["pk"]["S"].startswith(("TH#", "RATE#")))
+    counts = bool(key and key["pk"]["S"].startswith(("TH#", "RATE#", "REFUSALS#")))
     return not counts and call.operation not in {"GetItem", "BatchGetItem", "Query"}
 
 

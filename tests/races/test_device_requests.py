@@ -27,7 +27,7 @@ EXPIRY = RACE_TIME + 900
 def uncounted(call: Call) -> bool:
     """Excludes counters: of calls by address, which no act reads, and of each user's code attempts."""
     key = call.parameters.get("Key")
-    return not (key and key["pk"]["S"].startswith(("IP#", "RATE#", "TRIES#")))
+    return not (key and key["pk"]["S"].startswith(("IP#", "RATE#", "REFUSALS#", "TRIES#")))
 
 
 def status_of(reply: Reply) -> str:

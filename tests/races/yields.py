@@ -5,18 +5,18 @@ from tests.support.schedules import Race
 
 
 def beyond_the_token(call: Call) -> bool:
-    """Excludes the counts of the caller's requests, by token (which no other act uses) and by user.
+    """Excludes the counts of the caller's requests, by token (which no other act uses) and by user, and refusals.
 
     Also excludes the slots of waiting requests: they are chosen at random, and one that is taken costs another write.
     """
     key = call.parameters.get("Key")
-    return not (key and key["pk"]["S"].startswith(("TH#", "RATE#", "WAITSLOT#")))
+    return not (key and key["pk"]["S"].startswith(("TH#", "RATE#", "REFUSALS#", "WAITSLOT#")))
 
 
 def beyond_the_own(call: Call) -> bool:
     """Excludes what no other act of these races uses: the caller's token and membership, and outbox messages."""
     key = call.parameters.get("Key")
-    return not (key and key["pk"]["S"].startswith(("TH#", "RATE#", "USER#", "OUTBOX#")))
+    return not (key and key["pk"]["S"].startswith(("TH#", "RATE#", "REFUSALS#", "USER#", "OUTBOX#")))
 
 
 def only_writes(call: Call) -> bool:

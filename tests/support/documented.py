@@ -146,8 +146,8 @@ def _outline(body: dict[str, Any]) -> tuple[str, ...]:
     error = body["error"]
     if isinstance(error, str):
         return (error,)
-    details = error.get("details")
-    return (error["code"], *(sorted(details) if isinstance(details, dict) else [type(details).__name__]))
+    details = error["details"]
+    return (error["code"], *(sorted({*details} - {"fix"}) if isinstance(details, dict) else [type(details).__name__]))
 
 
 _seen: set[Any] = set()

@@ -7,6 +7,13 @@ from typing import Any
 
 from local.rest_api import REMAPPED_PREFIX, rename_headers
 
+REQUEST_ID = "the-id-of-the-request"
+_GUIDANCE = ("docsUrl", "fix")
+
+
+def _without_guidance(details: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in details.items() if name not in _GUIDANCE}
+
 
 @dataclass
 class Reply:
@@ -23,8 +30,23 @@ class Reply:
 
     @property
     def error(self) -> dict[str, Any]:
+        """The error without what every error has: `docsUrl` and `fix`."""
         assert self.body["success"] is False, self.text
-        return self.body["error"]
+        error = self.body["error"]
+        details = error["details"]
+        own = [_without_guidance(it) for it in details] if isinstance(details, list) else _without_guidance(details)
+        return {**{name: error[name] for name in ("code", "message")}, **({"details": own} if own else {})}
+
+    @property
+    def guidance(self) -> dict[str, Any]:
+        """The error's `docsUrl` and, if it has one, `fix`."""
+        details = self.body["error"]["details"]
+        holder = details[0] if isinstance(details, list) else details
+        return {name: holder[name] for name in _GUIDANCE if name in holder}
+
+    @property
+    def fix(self) -> dict[str, Any] | None:
+        return self.guidance.get("fix")
 
     @property
     def code(self) -> str:
@@ -37,7 +59,12 @@ class Reply:
 
     @classmethod
     def read(cls, status: int, headers: dict[str, str], text: str, cookies: list[str] | None = None) -> "Reply":
-        """Returns the response with its JSON parsed, if it has any. Names of headers are in lowercase."""
+        """Returns the response with its JSON parsed, if it has any. Names of headers are in lowercase.
+
+        Error pages show the id of their request, which is replaced by `REQUEST_ID`, so that they can be compared.
+        """
+        if "x-request-id" in headers:
+            text = text.replace(headers["x-request-id"], REQUEST_ID)
         is_json = headers.get("content-type", "").startswith("application/json")
         return cls(status, headers, json.loads(text) if is_json else None, text, cookies or [])
 

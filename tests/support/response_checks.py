@@ -24,10 +24,10 @@ def check_response(path: str, sent: dict[str, str], reply: Reply, request_id: st
         check_download(reply)
     elif is_page(path, accepts_html="text/html" in accepted):
         check_page(reply)
-        assert request_id in {None, reply.headers["x-request-id"]}
+        check_request_id(reply, request_id)
     elif is_oauth(path, sent) and reply.status != 404:
         check_oauth(reply)
-        assert request_id in {None, reply.headers["x-request-id"]}
+        check_request_id(reply, request_id)
     else:
         check_envelope(path, reply, request_id)
 
@@ -152,11 +152,16 @@ def check_document(reply: Reply) -> None:
     assert not re.search(r"https://(api|dashboard)\.assent\.example", reply.text)
 
 
+def check_request_id(reply: Reply, request_id: str | None) -> None:
+    """Checks that the response has the gateway's id, and, unless the gateway itself responded, the time of it."""
+    sent = reply.headers.get("x-request-id")
+    assert sent, "an answer without X-Request-Id"
+    assert request_id is None or sent == request_id or re.fullmatch(rf"{request_id}-[0-9a-z]{{10}}", sent)
+
+
 def check_envelope(path: str, reply: Reply, request_id: str | None = None) -> None:
     """Checks the envelope: the one assertion that defines the shape of every response except OAuth's."""
-    assert reply.headers.get("x-request-id"), "an answer without X-Request-Id"
-    if request_id is not None:
-        assert reply.headers["x-request-id"] == request_id
+    check_request_id(reply, request_id)
     if (
         path in _NOT_ENVELOPED | {"/favicon.ico", "/robots.txt"} or path.startswith("/assets/")
     ) and reply.status == 200:
@@ -180,7 +185,8 @@ def check_envelope(path: str, reply: Reply, request_id: str | None = None) -> No
     assert set(reply.body) == {"success", "error"}
     assert reply.body["success"] is False
     error = reply.body["error"]
-    assert set(error) <= {"code", "message", "details"}
+    assert set(error) == {"code", "message", "details"}
+    assert reply.guidance["docsUrl"].endswith(f"/docs/errors#{error['code']}")
     assert isinstance(error["message"], str)
     assert error["message"]
     assert CATALOG[error["code"]] == reply.status or (error["code"], reply.status) in {
@@ -201,7 +207,7 @@ def check_problems(error: dict[str, Any]) -> None:
     problems = error["details"]
     assert problems, error
     for problem in problems:
-        assert set(problem) - {"known"} == {"code", "message", "path"}
+        assert set(problem) - {"known", "docsUrl", "fix"} == {"code", "message", "path"}
         assert all(isinstance(part, str) for part in problem["path"])
     if len(problems) > 1:
         assert re.search(r" \(and [\d,]+ more\)$", error["message"]), error["message"]

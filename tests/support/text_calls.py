@@ -374,6 +374,9 @@ EXEMPT: dict[str, str] = {
     "dashboard.sign_in:*": "rules: own_page's expressions are tested themselves, and state is signed",
     "controlplane.store.*": "the store copies validated text into requests to the table",
     "controlplane.github.*": "requests to the code host: names are checked by repository_names and _checked_branch",
+    "controlplane.http.explanations:record": "the name of an operation, and an id of ours",
+    "controlplane.http.fixes:_of_page": "the name of a page of ours",
+    "organizations.request_schemas:DecidedRequest.of": "an id and a time of ours",
     "controlplane.http.access:*": "ids that OwnedId.parse and ids.is_root check, which are tested themselves",
     "controlplane.http.authentication:*": "credentials, which tokens.prefix_of checks, and which are only hashed",
     "controlplane.http.callers:*": "an interface",
@@ -439,6 +442,7 @@ EXEMPT: dict[str, str] = {
 
 # Functions that could be called directly, but must not be.
 NEVER_CALLED: dict[str, str] = {
+    "system.documents:_negotiate": "names of our files, and a header that show_reference and get_file hand on",
     "controlplane.core.dataclass_code:*": "sources that dataclasses generate",
     "controlplane.core.lazy_imports:*": "names of our own modules, which it would unload",
     "controlplane.github.app_auth:sign": "the operator's own key",

@@ -255,10 +255,10 @@ class TestCost:
         self.writes(api, secret, 1)  # also notes the key's last use
         assert self.writes(api, secret, 60) == [*[1] * 28, 2, *[1] * 29, 2, 1]
 
-    def test_a_refused_person_costs_one_write_per_request(self, api: Api, world: World, limit):
+    def test_a_refused_person_costs_one_write_per_request_and_up_to_ten_records(self, api: Api, world: World, limit):
         limit(requests_per_minute_user=1)
         token = world.person().token
-        for expected in ([200, 3], [429, 3], [429, 1], [429, 1]):
+        for expected in ([200, 3], [429, 4], *[[429, 2]] * 9, [429, 1], [429, 1]):
             with recorded_calls() as calls:
                 status = api.get("/v1/me", token).status
             assert [status, sum(call.operation == "UpdateItem" for call in calls)] == expected

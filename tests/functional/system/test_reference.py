@@ -24,6 +24,8 @@ BASE = "https://api.assent.test"
 PAGES = "https://dashboard.assent.test"
 DOCUMENTS = [
     "/docs",
+    "/docs/errors",
+    "/docs/errors.md",
     "/docs/introduction.md",
     "/docs/createProject.md",
     "/docs/reference.md",
@@ -185,7 +187,7 @@ class TestFile:
 
     def test_there_are_no_other_markdown_files(self):
         found = {path.stem for path in FILES.glob("*.md")}
-        assert found == {*DESCRIBED, "introduction", "reference"}
+        assert found == {*DESCRIBED, "errors", "introduction", "reference"}
 
     def test_assets_of_the_page_are_cacheable_forever(self, page: Page, api: Api):
         loaded = [*page.all("src"), *[a["href"] for tag, a in page.tags if a.get("rel") == "stylesheet"]]

@@ -13,6 +13,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from local.request_log import READINESS_PROBE, RequestLog
+from local.rest_api import body_of
 from local.server import FrontDoor, Gateway, load_apps
 from tests.support.template import gateway_responses
 
@@ -67,7 +68,7 @@ class TestGateway:
 
     def test_the_gateway_responds_to_unknown_paths_and_methods_as_the_template_says(self, ask):
         declared = gateway_responses()["MISSING_AUTHENTICATION_TOKEN"]
-        text = declared["ResponseTemplates"]["application/json"]
+        _, text = body_of(declared)
         for method, path in (
             ("GET", "/v1/nothing"),
             ("GET", "/v1/projects/"),

@@ -72,6 +72,12 @@ def identify(actor: Actor | None) -> None:
         acting.actor = actor
 
 
+def request_id() -> str | None:
+    """Returns the id of the current request, or None outside of requests and messages."""
+    acting = _acting.get()
+    return acting.request_id if acting is not None else None
+
+
 def current() -> tuple[Actor, str | None]:
     """Returns the actor, and the id of the request or message. Raises LookupError for a request without an actor."""
     acting = _acting.get()

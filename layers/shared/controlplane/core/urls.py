@@ -25,10 +25,22 @@ def _stage_variable(name: str) -> str | None:
 
 def public_base_url() -> str:
     """Returns the base URL of the API's paths, without a trailing slash."""
-    url = settings.public_base_url or _stage_variable("publicBaseUrl")
+    url = _find_public_base_url()
     if url is None:
         raise LookupError("neither PUBLIC_BASE_URL nor the stage variable publicBaseUrl is set")
     return url
+
+
+def _find_public_base_url() -> str | None:
+    return settings.public_base_url or _stage_variable("publicBaseUrl")
+
+
+def error_page(code: str) -> str:
+    """Returns the URL of an error code's entry in the reference.
+
+    It is only a path before the first request of a snapshot, which has no address yet.
+    """
+    return f"{_find_public_base_url() or ''}/docs/errors#{code}"
 
 
 def dashboard_base_url() -> str:

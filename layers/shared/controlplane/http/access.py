@@ -14,7 +14,15 @@ from fastapi import Path, Query
 
 from controlplane.core import ids
 from controlplane.core.acting import Actor
-from controlplane.core.errors import Forbidden, InsufficientScope, InvalidPayload, NotFound, PlanRequired
+from controlplane.core.errors import (
+    ApiError,
+    Forbidden,
+    InsufficientScope,
+    InvalidPayload,
+    NotFound,
+    PlanRequired,
+    Remedy,
+)
 from controlplane.core.ids import OwnedId
 from controlplane.core.plans import PLANS
 from controlplane.core.roles import RANK
@@ -138,6 +146,11 @@ class Access[T](Caller):
         """The plan of an API key, or `person`."""
         return self.principal.key.plan if self.principal.key else "person"
 
+    def note_refusal(self, error: ApiError, operation: str, request_id: str) -> None:
+        from controlplane.http import explanations  # noqa: PLC0415 (imported with the first refusal)
+
+        explanations.record(error, self, operation, request_id)
+
 
 @dataclass(frozen=True, slots=True)
 class Requires(CallerRequirements[Access[Any]]):
@@ -246,6 +259,7 @@ def _find_organization(principal: Principal, source: str, named: str | None) -> 
         "This account has several organizations and no default. Send organizationId, or save a default with "
         "PUT /v1/me/active-organization.",
         "missing",
+        remedy=Remedy(parameters={"organizationId": min(it.organization_id for it in account.memberships)}),
     )
 
 

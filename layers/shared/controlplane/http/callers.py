@@ -14,6 +14,7 @@ An endpoint without such a parameter, such as the health check, has the base cla
 from typing import Any
 
 from controlplane.core.acting import Actor
+from controlplane.core.errors import ApiError
 from controlplane.http.dialect import Dialect
 from controlplane.http.reader import MAX_BODY_BYTES, RequestReader
 
@@ -42,6 +43,9 @@ class Caller:
     def rate_group(self) -> str:
         """The group under which the metric counts the caller's rate-limited requests."""
         return "anonymous"
+
+    def note_refusal(self, error: ApiError, operation: str, request_id: str) -> None:
+        """Records why the request was refused, for a caller that can ask for it later."""
 
 
 class CallerRequirements[C: Caller]:

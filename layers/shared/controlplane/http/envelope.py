@@ -68,9 +68,6 @@ def _array(items: list[Any]) -> bytes:
     return to_json(items, by_alias=True)
 
 
-def failure(error: ApiError) -> bytes:
-    """Returns the body of an error response."""
-    public: dict[str, Any] = {"code": error.code, "message": error.public}
-    if error.details is not None:
-        public["details"] = error.details
-    return _json({"success": False, "error": public})
+def failure(error: ApiError, details: Any) -> bytes:
+    """Returns the body of an error response. details: those of the error, and where it is documented."""
+    return _json({"success": False, "error": {"code": error.code, "message": error.public, "details": details}})

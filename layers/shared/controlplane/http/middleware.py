@@ -7,7 +7,7 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from controlplane.core import acting, deadline, urls
+from controlplane.core import acting, deadline, request_ids, urls
 from controlplane.core.errors import Forbidden, InternalError
 from controlplane.core.observability import describe, logger
 from controlplane.core.settings import settings
@@ -55,19 +55,20 @@ class RequestMiddleware:
             except OSError:
                 raise ClientDisconnect from None
 
-        try:
-            with acting.request(state.request_id), deadline.budget(settings.dependency_seconds):
-                await app(scope, receive, send_with_headers)
-        except ClientDisconnect:
-            # Not a server error. No response can be sent; the request's writes are kept.
-            status = request_log.CLIENT_CLOSED_REQUEST
-        except Exception as error:  # the outermost handler: every error gets a response and a log line
-            logger.error(
-                "failed", extra={"requestId": state.request_id, "operation": state.operation, **describe(error)}
-            )
-            if response_started:
-                raise
-            await state.failure(InternalError())(scope, receive, send_with_headers)
+        with acting.request(state.request_id):
+            try:
+                with deadline.budget(settings.dependency_seconds):
+                    await app(scope, receive, send_with_headers)
+            except ClientDisconnect:
+                # Not a server error. No response can be sent; the request's writes are kept.
+                status = request_log.CLIENT_CLOSED_REQUEST
+            except Exception as error:  # the outermost handler: every error gets a response and a log line
+                logger.error(
+                    "failed", extra={"requestId": state.request_id, "operation": state.operation, **describe(error)}
+                )
+                if response_started:
+                    raise
+                await state.failure(InternalError())(scope, receive, send_with_headers)
         request_log.log(state, scope["method"], status, time.perf_counter() - started_at)
 
 
@@ -85,6 +86,6 @@ def _add_headers(start: Message, state: RequestState) -> None:
 
 
 def _request_id(scope: Scope) -> str:
-    """Returns the gateway's request id, so that its log can be joined with ours, or a new id if run locally."""
+    """Returns an id that begins with the gateway's, so that its log can be joined with ours, or a new id locally."""
     event = scope.get("aws.event") or {}
-    return (event.get("requestContext") or {}).get("requestId") or str(uuid.uuid4())
+    return request_ids.with_time((event.get("requestContext") or {}).get("requestId") or str(uuid.uuid4()))

@@ -26,7 +26,8 @@ class RequestReader(Request):
         super().__init__(request.scope, request.receive)
         # Empty until `read_body`.
         self.raw_body = b""
-        self._content: Any = None
+        # None until `parse_body`, and without a body.
+        self.content: Any = None
         self._translated_headers: Headers | None = None
 
     @property
@@ -81,13 +82,13 @@ class RequestReader(Request):
     def parse_body(self, dialect: Dialect | None) -> None:
         """Parses the body, strictly and without coercion. Raises UnsupportedMediaType, InvalidPayload."""
         if dialect is not None:
-            self._content = dialect.read(self.raw_body)
+            self.content = dialect.read(self.raw_body)
             headers = super().headers.mutablecopy()
             headers["content-type"] = "application/json"
             self._translated_headers = headers
         elif self.raw_body:
             encoding = self.headers.get("content-encoding", "identity").strip().lower()
-            self._content = _parse_json(self.raw_body, self.media_type, encoding)
+            self.content = _parse_json(self.raw_body, self.media_type, encoding)
 
     def check_query(self, known: Sequence[str] | None) -> None:
         """Raises InvalidPayload if a parameter is repeated or can't be decoded: parsers would read it differently.
@@ -108,7 +109,7 @@ class RequestReader(Request):
         return self.raw_body
 
     async def json(self) -> Any:
-        return self._content
+        return self.content
 
 
 def _parse_json(body: bytes, media_type: str, encoding: str) -> Any:

@@ -1,6 +1,6 @@
 """The state of one request, which the middleware, the route, and the log line share, and its responses."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 from starlette.types import Scope
@@ -12,18 +12,26 @@ from controlplane.http.callers import Caller
 from controlplane.http.deprecations import Deprecation
 from controlplane.http.dialect import Dialect
 
+if TYPE_CHECKING:
+    from controlplane.http.reader import RequestReader
+
 _SCOPE_KEY = "controlplane"
 _JSON_HEADERS = {"content-type": "application/json"}
 
 
 class RequestState:
-    """One request's id, operation, caller, dialect, and the deprecated things it uses, each set once it is known."""
+    """One request's id, operation, caller, dialect, and the deprecated things it uses, each set once it is known.
 
-    __slots__ = ("caller", "deprecations", "dialect", "operation", "request_id")
+    reader: None if no route has the request.
+    """
+
+    __slots__ = ("caller", "deprecations", "dialect", "operation", "reader", "request_id", "scope")
 
     def __init__(self, scope: Scope, request_id: str) -> None:
+        self.scope = scope
         self.request_id = request_id
         self.operation = "-"
+        self.reader: RequestReader | None = None
         self.caller = Caller()
         self.dialect: Dialect | None = None
         self.deprecations: list[Deprecation] = []
@@ -45,10 +53,28 @@ class RequestState:
             return Response(envelope.success(content.content), content.status or status, headers)
         return Response(envelope.success(content), status, _JSON_HEADERS)
 
+    def refuse(self, error: ApiError) -> Response:
+        """Returns the response for an error, like `failure`, after recording the refusal of a known caller."""
+        if error.status < 500:
+            self.caller.note_refusal(error, self.operation, self.request_id)
+        return self.failure(error)
+
     def failure(self, error: ApiError) -> Response:
         """Returns the response for an error. Logs its context, which only operators may see."""
         if error.context:
             logger.info("refused", extra={"requestId": self.request_id, "code": error.code, **error.context})
         if self.dialect is not None:
             return self.dialect.failure(error, self.caller)
-        return Response(envelope.failure(error), error.status, {**_JSON_HEADERS, **error.headers})
+        from controlplane.http import fixes  # noqa: PLC0415 (imported with the first error)
+
+        refused = fixes.RefusedRequest(
+            method=self.scope["method"],
+            path=self.scope["path"],
+            operation=self.operation,
+            query=self.scope["query_string"],
+            content=self.reader.content if self.reader else None,
+            has_body=bool(self.reader and self.reader.raw_body),
+            caller=self.caller,
+        )
+        body = envelope.failure(error, fixes.public_details(error, refused))
+        return Response(body, error.status, {**_JSON_HEADERS, **error.headers})

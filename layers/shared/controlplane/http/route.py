@@ -86,6 +86,7 @@ class ControlRoute(APIRoute):
 
         async def run_checks(request: RequestReader, state: RequestState) -> Response:
             state.operation = self.label
+            state.reader = request
             state.deprecations += [self.deprecation] if self.deprecation else []
             state.dialect = requirements.select_dialect(request)
             await request.read_body(requirements.body_limit_bytes)
@@ -103,8 +104,11 @@ class ControlRoute(APIRoute):
             try:
                 return await run_checks(RequestReader(request), state)
             except ApiError as error:
-                return state.failure(error)
-            except (RequestValidationError, Throttled, TableUnavailable) as error:
+                return state.refuse(error)
+            except RequestValidationError as error:
+                return state.refuse(InvalidPayload(details=to_problems(error.errors())))
+            except (Throttled, TableUnavailable) as error:
+                # Without a record: the table is refusing writes.
                 return state.failure(_public_error(error))
 
         self._handle = handle
@@ -167,8 +171,6 @@ def _adapt(
 
 def _public_error(error: Exception) -> ApiError:
     """Returns the error that the client receives for an exception raised below the endpoint."""
-    if isinstance(error, RequestValidationError):
-        return InvalidPayload(details=to_problems(error.errors()))
     if isinstance(error, Throttled):
         logger.warning("throttled", extra=describe(error))
         return RateLimited(1)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from controlplane.core import clock
-from controlplane.core.errors import ApiError, Conflict, NotFound
+from controlplane.core.errors import ApiError, Conflict, NotFound, Remedy
 from controlplane.core.ids import RepositoryId, ScanRequestId
 from controlplane.core.settings import settings
 from controlplane.queues import messages
@@ -35,7 +35,9 @@ class ScanNotCompleted(ApiError):
 
     def __init__(self, scan: ScanItem) -> None:
         super().__init__(
-            details={"scanId": scan.scan_id, "status": scan.status}, headers={"Retry-After": str(RETRY_AFTER_SECONDS)}
+            details={"scanId": scan.scan_id, "status": scan.status},
+            headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
+            remedy=Remedy("GET /v1/code-audit/scans/{scanId}", {"scanId": scan.scan_id}),
         )
 
 
@@ -60,7 +62,8 @@ class UnlockRequired(ApiError):
                 "scanId": scan.scan_id,
                 "unlockCredits": scan.unlock_credits,
                 "lockedCount": scan.locked_count,
-            }
+            },
+            remedy=Remedy("POST /v1/code-audit/scans/{scanId}/unlock", {"scanId": scan.scan_id}),
         )
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from controlplane.core import clock, ids, tokens
 from controlplane.core.actions import Action
-from controlplane.core.errors import ApiError, Forbidden, NotFound, PlanRequired
+from controlplane.core.errors import ApiError, Forbidden, NotFound, PlanRequired, Remedy
 from controlplane.core.ids import KeyId
 from controlplane.core.plans import API_KEYS_PER_ORGANIZATION, PLANS
 from controlplane.core.settings import settings
@@ -32,7 +32,7 @@ class KeyLimitReached(ApiError):
     message = f"The organization has {API_KEYS_PER_ORGANIZATION} API keys. Delete one first, or roll one."
 
     def __init__(self) -> None:
-        super().__init__(details={"limit": API_KEYS_PER_ORGANIZATION})
+        super().__init__(details={"limit": API_KEYS_PER_ORGANIZATION}, remedy=Remedy("GET /v1/api-keys"))
 
 
 class PlanHasNoApiAccess(PlanRequired):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 from controlplane.core import clock, ids
 from controlplane.core.acting import ActorKind, Source
 from controlplane.core.actions import Action
+from controlplane.core.request_ids import LONGEST_SECONDS
 from controlplane.core.settings import settings
 from controlplane.store import keys
 from controlplane.store.parallel import read_both, read_each
@@ -19,6 +20,8 @@ from controlplane.store.table import QueryPage, table
 # Entries that a page with filters reads of each month, and the months that a page reads.
 _READ_WITH_FILTERS = 250
 _MONTHS = 4
+# Entries of an organization that are read to find those of one request: 30 changes a second.
+_READ_OF_REQUEST = 1_000
 # No entry is older.
 _FIRST_MONTH = "2026-01"
 _DAY_SECONDS = 86_400
@@ -137,6 +140,26 @@ def list_entries(
         if page.next_sk is not None:
             return LogPage(found, f"{month}#{page.next_sk}")
     return LogPage(found, f"{rest}#" if rest else None)
+
+
+def list_of_request(organization_id: str, request_id: str, began: float) -> list[LogEntry]:
+    """Returns the entries that a request wrote, in their order. Consistent. began: when it began, in Unix seconds.
+
+    Reads what the organization wrote in the seconds that a request can take, but at most 1,000 entries.
+    """
+    ended = began + LONGEST_SECONDS
+    found: list[LogEntry] = []
+    for month in sorted({_month_of(began), _month_of(ended)}):
+        page = table.query(
+            keys.log_pk(organization_id, month),
+            lowest=ids.local_at(began),
+            after=ids.local_at(ended),
+            newest_first=True,
+            limit=_READ_OF_REQUEST,
+            consistent=True,
+        )
+        found += [LogEntry.from_item(item) for item in page.items[::-1] if item.get("requestId") == request_id]
+    return found
 
 
 def _latest(filters: Filters) -> float:

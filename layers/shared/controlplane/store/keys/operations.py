@@ -17,6 +17,27 @@ def owner_count(owner_id: str, minute: int) -> Key:
     return Key(f"RATE#{owner_id}", str(minute))
 
 
+# Refused requests of one minute, of an organization, or of a user's requests that named none. A caller has one of the
+# minute's items.
+# {pk: REFUSALS#org_2f…, sk: 29543346#3, count: 1, refusals: [{requestId: 7c1e…-01j…, at: 2026-…, status: 403,
+#  code: INSUFFICIENT_SCOPE, rule: insufficient_scope, operation: GET /v1/members, keyId: key_2f…,
+#  details: {requiredScope: members.read}, limits: {requestsPerMinute: 600, requests: 2}}], expiresAt: 1790000000}
+def refusals(owner_id: str, minute: int, shard: int) -> Key:
+    return Key(refusals_pk(owner_id), f"{refusals_of_minute(minute)}{shard}")
+
+
+def refusals_pk(owner_id: str) -> str:
+    return f"REFUSALS#{owner_id}"
+
+
+def refusals_of_minute(minute: int) -> str:
+    return f"{minute}#"
+
+
+def minute_of_refusals(key: Key) -> str:
+    return str(key.sk).partition("#")[0]
+
+
 # A slot that a request holds while it waits for a worker. The number of slots is fixed.
 # {pk: WAITSLOT#17, sk: WAITSLOT, holder: 4t…, expiresAt: 1772600777}
 def waiting_slot(number: int) -> Key:

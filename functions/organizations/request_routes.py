@@ -1,0 +1,80 @@
+"""What was decided about a request."""
+
+from typing import Annotated, Any
+
+from fastapi import Path
+
+from controlplane.core import clock
+from controlplane.core.errors import NotFound
+from controlplane.core.request_ids import EXPLAINED_SECONDS, began_at
+from controlplane.core.roles import RANK
+from controlplane.http.access import Access, Requires
+from controlplane.http.app import ControlRouter
+from controlplane.http.responses import refuses
+from controlplane.store import audit_log, refusals
+from controlplane.store.audit_log import LogEntry
+from controlplane.store.parallel import read_both, read_each
+from organizations.request_schemas import DecidedRequest
+
+router = ControlRouter(tags=["Requests"])
+
+# Any credential: the one that lacked a scope can ask why.
+Asks = Annotated[Access[None], Requires(organization="query")]
+
+
+class NothingRecorded(NotFound):
+    """The request is unknown, older than a day, another organization's, or was answered and changed nothing."""
+
+    message = (
+        "Nothing is recorded about this request: it was answered and changed nothing, is more than 24 hours old, or "
+        "isn't one of your organization's."
+    )
+
+
+@router.get("/v1/requests/{requestId}", operation_id="getRequest", summary="Explain a request")
+@refuses(NothingRecorded)
+async def get_request(
+    access: Asks,
+    request_id: Annotated[
+        str,
+        Path(
+            alias="requestId",
+            description="The request's `X-Request-Id`.",
+            examples=["1f0c2b9e-7d3a-4a55-9a51-6f1f8f0c9a11-01kb2m3n4p"],
+        ),
+    ],
+) -> DecidedRequest:
+    """Returns what was decided about a request of the organization in the last 24 hours, and why.
+
+    A refused request (4xx) has the rule that refused it, and the limits that applied to it. A request that changed
+    something has the entries that it wrote in the audit log: members see those of their own requests, an API key those
+    of its own, and admins and owners with the scope `organizations.read` all. Any credential of the organization can
+    ask about its refused requests. A person can also ask about own requests that were refused before the organization
+    was known.
+
+    A request that was answered and changed nothing leaves no record, like one that failed with a 5xx, so the response
+    is 404 for these. It is the same for requests of other organizations. Of an organization, or a caller, with many
+    refusals in one minute, only the first ones are recorded.
+    """
+    began = began_at(request_id)
+    if began is None or not clock.now() - EXPLAINED_SECONDS <= began <= clock.now():
+        raise NothingRecorded
+    owners = [access.organization_id, *filter(None, [access.principal.user_id])]
+    found, entries = read_both(
+        lambda: read_each(lambda owner: refusals.find(owner, request_id, began), owners),
+        lambda: audit_log.list_of_request(access.organization_id, request_id, began),
+    )
+    refused = next(filter(None, found), None)
+    visible = [entry for entry in entries if _may_see(access, entry)]
+    if refused is None and not visible:
+        raise NothingRecorded
+    return DecidedRequest.of(request_id, clock.timestamp(began), refused, visible)
+
+
+def _may_see(access: Access[Any], entry: LogEntry) -> bool:
+    """Returns whether the caller made the change, or may read the audit log."""
+    principal = access.principal
+    if entry.actor_id in {principal.user_id, principal.key_id}:
+        return True
+    is_admin = RANK[access.membership.role] >= RANK["admin"] and principal.user_id is not None
+    return is_admin and "organizations.read" in principal.scopes

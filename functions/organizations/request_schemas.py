@@ -1,0 +1,116 @@
+"""Response models of what was decided about a request."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+from pydantic import Field
+
+from controlplane.core.urls import error_page
+from controlplane.http.envelope import Wire
+from controlplane.store.audit_log import LogEntry
+
+Decision = Literal["refused", "changed"]
+
+_TIME: dict[str, Any] = {"format": "date-time"}
+
+
+class RefusedProblem(Wire):
+    """One problem of an invalid request."""
+
+    code: str = Field(description="The kind of problem.", examples=["missing"])
+    field: str | None = Field(
+        description="The field or parameter, or null if the operation declares none of that name.", examples=["name"]
+    )
+
+
+class LimitsInForce(Wire):
+    """What applied to the caller when the request was refused, as far as the request got to know it."""
+
+    requests_per_minute: int = Field(ge=0, description="The credential's limit.", examples=[600])
+    requests: int = Field(ge=1, description="The credential's requests in that minute, with this one.", examples=[17])
+    plan: str | None = Field(None, description="The organization's plan, if it was read.", examples=["starter"])
+    role: str | None = Field(None, description="The caller's role, if it was read.", examples=["member"])
+    scopes: list[str] | None = Field(
+        None, description="The credential's scopes, if one was missing.", examples=[["projects.read"]]
+    )
+
+
+class Refusal(Wire):
+    """Why a request was refused."""
+
+    status: int = Field(ge=400, description="The HTTP status of the response.", examples=[403])
+    code: str = Field(description="The error code of the response.", examples=["INSUFFICIENT_SCOPE"])
+    rule: str = Field(
+        description="The rule that refused it. Finer than `code`, and it may change.", examples=["insufficient_scope"]
+    )
+    operation: str = Field(description="The method and the path of the operation.", examples=["GET /v1/members"])
+    docs_url: str = Field(
+        description="Where the code is documented.",
+        examples=["https://api.assent.example/docs/errors#INSUFFICIENT_SCOPE"],
+        json_schema_extra={"format": "uri"},
+    )
+    key_id: str | None = Field(
+        description="The API key that sent the request, or null for a person.",
+        examples=["key_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v"],
+    )
+    problems: list[RefusedProblem] = Field(description="The problems of an invalid request, at most ten.")
+    details: dict[str, str | int | None] = Field(
+        description="The details of the response that are numbers, IDs, or names.",
+        examples=[{"requiredScope": "members.read"}],
+    )
+    limits: LimitsInForce
+
+
+class RequestChange(Wire):
+    """A change that the request made."""
+
+    id: str = Field(description="The entry in the audit log.", examples=["log_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v"])
+    created_at: str = Field(
+        description="The time of the change.", examples=["2026-03-04T05:06:07.000Z"], json_schema_extra=_TIME
+    )
+    action: str = Field(description="What was done.", examples=["project.update"])
+    resource_id: str = Field(description="What was changed.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
+
+
+class DecidedRequest(Wire):
+    """What was decided about a request."""
+
+    request_id: str = Field(
+        description="The request's `X-Request-Id`.", examples=["1f0c2b9e-7d3a-4a55-9a51-6f1f8f0c9a11-01kb2m3n4p"]
+    )
+    began_at: str = Field(
+        description="When the request began.", examples=["2026-03-04T05:06:07.000Z"], json_schema_extra=_TIME
+    )
+    decision: Decision = Field(
+        description="Whether the request was refused, or answered after it changed something.", examples=["refused"]
+    )
+    refusal: Refusal | None = Field(description="Why it was refused, or null.")
+    changes: list[RequestChange] = Field(description="What it changed in the organization.")
+
+    @classmethod
+    def of(cls, request_id: str, began_at: str, refused: Mapping[str, Any] | None, entries: list[LogEntry]) -> Self:
+        """refused: the facts that `controlplane.http.explanations` recorded, or None."""
+        return cls(
+            request_id=request_id,
+            began_at=began_at,
+            decision="refused" if refused else "changed",
+            refusal=_refusal(refused) if refused else None,
+            changes=[
+                RequestChange(id=entry.entry_id, created_at=entry.at, action=entry.action, resource_id=entry.resource)
+                for entry in entries
+            ],
+        )
+
+
+def _refusal(facts: Mapping[str, Any]) -> Refusal:
+    return Refusal(
+        status=facts["status"],
+        code=facts["code"],
+        rule=facts["rule"],
+        operation=facts["operation"],
+        docs_url=error_page(facts["code"]),
+        key_id=facts.get("keyId"),
+        problems=[RefusedProblem(**problem) for problem in facts.get("problems", ())],
+        details=facts.get("details", {}),
+        limits=LimitsInForce(**facts["limits"]),
+    )

@@ -1,0 +1,43 @@
+"""The page of the errors, to which every error response leads: what docs/errors.md says about each code."""
+
+import re
+from html import escape
+from pathlib import Path
+from typing import NamedTuple
+
+from jinja2 import Environment
+from markupsafe import Markup
+
+from controlplane.core.errors import CATALOG
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "errors.md"
+_ROW = re.compile(r"^\| (\d{3}) \| `([A-Z_]+)` \| (.+) \| (.+) \| (.+) \|$", re.MULTILINE)
+
+
+class Case(NamedTuple):
+    """One case of a code: a row of the table, as Markdown."""
+
+    status: str
+    when: str
+    details: str
+    advice: str
+
+
+def files(environment: Environment, brand: str, style: str) -> dict[str, str]:
+    """Returns the page as HTML and as Markdown, by name."""
+    found: dict[str, list[Case]] = {code: [] for code in CATALOG}
+    for status, code, when, details, advice in _ROW.findall(DOCUMENT.read_text(encoding="utf-8")):
+        found[code].append(Case(status, when, details, advice))
+    page = environment.overlay(autoescape=True)
+    page.filters["inline"] = _inline
+    return {
+        "errors.html": page.get_template("errors.html").render(codes=found, brand=brand, style=style),
+        "errors.md": environment.get_template("errors.md").render(codes=found),
+    }
+
+
+def _inline(text: str) -> Markup:
+    """Returns a line of Markdown as HTML. A link within docs/errors.md is only its text here."""
+    written = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text, quote=False))
+    written = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", written)
+    return Markup(written)  # nosec B704  # noqa: S704 (escaped above)
