@@ -10,7 +10,7 @@ from controlplane.http.fields import OptionalTimestamp, Timestamp
 from controlplane.store.webhook_items import DeliveryItem, WebhookItem
 
 EventName = Literal[
-    "finding.opened", "finding.resolved", "scan.completed", "key.created", "member.joined", "credits.low"
+    "finding.opened", "finding.resolved", "scan.completed", "key.created", "key.leaked", "member.joined", "credits.low"
 ]
 Url = Annotated[
     str,
