@@ -16,7 +16,8 @@ from controlplane.store.leaked_keys import Leak
 
 # More than a report has. Each secret takes three calls to the table, and a request has seconds for them.
 _MOST_SECRETS = 100
-_LONGEST_URL = 300
+# Printable ASCII without the characters that have a meaning in messages.
+_URL = re.compile(r"https://[!#-;=?-{}~]{1,290}")
 _SOURCE = re.compile(r"[a-z_]{1,40}")
 _FRAGMENT = re.compile(r"L[0-9]{1,9}")
 
@@ -76,8 +77,11 @@ def _read_leak(reported: dict[str, str], secrets: list[str]) -> Leak:
 
 def _public_url(text: str) -> str | None:
     """Returns the address without its query, or None if it isn't a short one of a web page."""
-    parts = urlsplit(text)
-    if parts.scheme != "https" or parts.username is not None or len(text) > _LONGEST_URL or not text.isprintable():
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return None
+    if not _URL.fullmatch(text) or parts.username is not None:
         return None
     lines = parts.fragment if _FRAGMENT.fullmatch(parts.fragment) else ""
     return parts._replace(query="", fragment=lines).geturl()

@@ -134,7 +134,7 @@ class PreviousSecret(Wire):
 
 
 class _Key(Wire):
-    """What every response with a key has."""
+    """The fields that every response with a key has."""
 
     key_id: KeyId
     name: KeyName
@@ -183,7 +183,7 @@ class ApiKey(_Key):
         examples=["2026-03-04T06:00:00.000Z"],
     )
     previous: PreviousSecret | None = Field(
-        description="The secret of the key that was rolled, while it still works. Null: there is none."
+        description="The secret of the key that was rolled, while it still works. Null: the key has no other."
     )
 
     @classmethod

@@ -99,7 +99,7 @@ def _leaked_key(key_id: KeyId, page: str) -> dict[str, Any] | None:
     known = leaked_keys.find_leaked_key(key_id)
     if known is None:
         return None
-    key = {"id": key_id, "name": known.name, "start": known.start, "url": f"{page}/keys"}
+    key = {"id": key_id, "name": known.name, "url": f"{page}/keys"}
     return {"apiKey": key, "leak": {"source": known.leak.source, "url": known.leak.url}}
 
 

@@ -1,4 +1,4 @@
-"""What an API key is limited to: scopes, projects, client addresses, and a time. One write decides all of it."""
+"""The limits of an API key: scopes, projects, client addresses, and a time. One write decides all of them."""
 
 from typing import Any
 

@@ -113,6 +113,8 @@ class Test200:
             ({"url": ""}, {"source": "commit"}),
             ({"url": "http://example.com/"}, {"source": "commit"}),
             ({"url": "https://u:p@example.com/"}, {"source": "commit"}),
+            ({"url": "https://example.com/>|<"}, {"source": "commit"}),
+            ({"url": "https://[example.com/"}, {"source": "commit"}),
             ({"url": "https://example.com/" + "x" * 300}, {"source": "commit"}),
             ({"source": "<b>Commit</b>"}, {"source": "unknown", "url": PLACE}),
         ],

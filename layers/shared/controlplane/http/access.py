@@ -232,12 +232,12 @@ class Requires(CallerRequirements[Access[Any]]):
 
     @property
     def accepts_keys(self) -> bool:
-        """Whether an API key can have what the route requires."""
+        """Returns whether an API key can have what the route requires."""
         return not self.user_token and (self.scope is None or bool({self.scope, self.or_scope} & {*API_KEY_SCOPES}))
 
     @property
     def keeps_to_projects(self) -> bool:
-        """Whether an API key that is limited to some projects can use the route."""
+        """Returns whether an API key that is limited to some projects can use the route."""
         return self.projects != "refused" or (self.resource is not None and self.resource.project_of is not None)
 
     @property

@@ -41,7 +41,7 @@ class Limits(TypedDict, total=False):
 
 
 class Texts(TypedDict, total=False):
-    """What describes a key. A text that isn't there stays as it is."""
+    """The texts that describe a key. One that isn't there stays as it is."""
 
     name: str
     description: str | None

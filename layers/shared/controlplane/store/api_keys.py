@@ -81,7 +81,7 @@ class MintedKey(NamedTuple):
 
 
 class KeyDraft(NamedTuple):
-    """What a person decides about a key."""
+    """The choices of a person about a key."""
 
     name: str
     description: str | None = None

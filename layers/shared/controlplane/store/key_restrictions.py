@@ -1,4 +1,4 @@
-"""What an API key is limited to: scopes, projects, client addresses, and a time.
+"""The limits of an API key: scopes, projects, client addresses, and a time.
 
 Both items of a key have the restrictions. The one that authenticates returns them with the write that counts a request,
 so they cost no further call. Attributes of restrictions that a key doesn't have aren't stored.
