@@ -71,7 +71,11 @@ def read_projects(organization_id: str, texts: Iterable[str]) -> tuple[ProjectId
     if unknown:
         raise InvalidPayload(
             details=[
-                {"code": "unknown", "message": "The organization has no such project.", "path": [_PROJECTS, str(place)]}
+                {
+                    "code": "unknown_project",
+                    "message": "The organization has no such project.",
+                    "path": [_PROJECTS, str(place)],
+                }
                 for place, text in enumerate(distinct)
                 if text in unknown
             ]
