@@ -5,7 +5,7 @@ and scope before the body is parsed, and the organization, resource, and role af
 come in the documented order.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from inspect import Parameter
 from typing import Annotated, Any, Literal, NamedTuple
@@ -217,9 +217,10 @@ class Requires(CallerRequirements[Access[Any]]):
         Raises Forbidden for an API key on a route with `user_token`.
         """
         principal = caller.principal
+        networks = principal.key.restrictions.networks if principal.key else None
         # First, so that a stolen key can't use up the limit of its organization.
-        if principal.key and (networks := principal.key.restrictions.networks) is not None:
-            _check_address(caller.address, networks)
+        if networks is not None and not is_within(caller.address, networks):
+            raise AddressNotAllowed
         check_rate(principal, caller.counted)
         if principal.key and not PLANS[principal.key.plan].api_access:
             raise PlanRequired
@@ -269,11 +270,6 @@ class Requires(CallerRequirements[Access[Any]]):
             raise Forbidden
         if (token := caller.principal.token) is not None:
             owner_limits.check_organization_of_person(token, caller.counted, caller.organization_id)
-
-
-def _check_address(address: str, networks: Iterable[str]) -> None:
-    if not is_within(address, networks):
-        raise AddressNotAllowed
 
 
 def _find_organization(principal: Principal, source: str, named: str | None) -> organizations.Membership:
