@@ -526,6 +526,8 @@ REQUESTS: dict[tuple[str, str], Callable[[World], Request]] = {
     ("POST", "/v1/projects/{projectId}/vendors/{vendorId}/decision"): _vendor,
     ("GET", "/v1/api-keys"): _fifty,
     ("POST", "/v1/api-keys"): lambda world: {"body": {"name": f"key {next(world.numbers)}"}},
+    ("GET", "/v1/api-keys/{keyId}"): _key,
+    ("PATCH", "/v1/api-keys/{keyId}"): lambda world: {**_key(world), "body": {"description": "For releases."}},
     ("DELETE", "/v1/api-keys/{keyId}"): _key,
     ("POST", "/v1/api-keys/{keyId}/roll"): _key,
     ("GET", "/v1/auth/keys"): _fifty,

@@ -28,6 +28,7 @@ from local import front_door, mail, rest_api
 from local.checkout import DIRECTORY, HOST, ROOT
 from local.github import setup
 from local.github.app import create_app
+from local.github.secret_scanning import SecretScanning
 from local.github.stand_in import StandIn
 from local.github.webhooks import Webhooks
 from local.queues import start_pollers
@@ -37,8 +38,9 @@ from local.webhook_receiver import PREFIX as RECEIVER_PREFIX
 from local.webhook_receiver import WebhookReceiver
 
 _PAUSE_SECONDS = 0.05
-# The page that asks the stand-in who the person is.
-_CALLS_GITHUB = "/github/callback"
+_TAKES_REPORTS = "/v1/github/leaked-keys"
+# The page that asks the stand-in who the person is, and the operation that asks it for its public keys.
+_CALLS_GITHUB = {"/github/callback", _TAKES_REPORTS}
 
 
 def load_apps() -> dict[str, Any]:
@@ -152,7 +154,8 @@ def _create_github() -> Starlette:
     root = DIRECTORY / setup.FOLDER
     stand_in = StandIn(root)
     webhooks = Webhooks(stand_in, f"{settings.public_base_url}/v1/github/webhooks", setup.webhook_secret(root))
-    return Starlette(routes=[Mount(setup.PREFIX, create_app(stand_in, webhooks))])
+    scanning = SecretScanning(f"{settings.public_base_url}{_TAKES_REPORTS}")
+    return Starlette(routes=[Mount(setup.PREFIX, create_app(stand_in, webhooks, scanning))])
 
 
 _github = _create_github()
@@ -198,7 +201,7 @@ _service = RequestLog(_service)
 async def app(scope: Scope, receive: Receive, send: Send) -> None:
     """Serves the service, and the stand-ins of GitHub and SES and the receiver of webhooks below their prefixes."""
     path = scope["path"] if scope["type"] == "http" else ""
-    if path == _CALLS_GITHUB:
+    if path in _CALLS_GITHUB:
         await _in_a_thread(_service, scope, receive, send)
     else:
         await _served_by(path)(scope, receive, send)

@@ -1,27 +1,33 @@
-"""Routes of `api_keys`: list (at two paths), create, roll, and delete."""
+"""Routes of `api_keys`: list (at two paths), create, get, change, roll, and delete."""
 
 from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import Path
 
-from api_keys.schemas import ApiKey, CreatedKey, DeletedKey, KeyCreate, KeyRoll, RolledKey
+from api_keys import service
+from api_keys.schemas import ApiKey, CreatedKey, DeletedKey, KeyCreate, KeyRoll, KeyUpdate, PreviousSecret, RolledKey
+from controlplane.core.ids import KeyId
 from controlplane.core.settings import settings
-from controlplane.http.access import Access, Requires
+from controlplane.http.access import Access, Requires, Resource
 from controlplane.http.app import ControlRouter
 from controlplane.http.envelope import Answer, Page
 from controlplane.http.idempotency import IdempotencyKey, idempotent_secret
 from controlplane.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.http.responses import refuses
 from controlplane.rules.api_keys import own_key
-from controlplane.store import api_keys
-from controlplane.store.api_keys import KeyLimitReached, PlanHasNoApiAccess, UnknownKey
+from controlplane.store import api_keys, key_changes, keys
+from controlplane.store.api_key_items import ApiKeyItem
+from controlplane.store.api_keys import KeyExpired, KeyLimitReached, PlanHasNoApiAccess, TooManyInGrace, UnknownKey
 from controlplane.store.table import Leg
 
 router = ControlRouter(tags=["API keys"])
 
+_KEY = Resource("keyId", KeyId, keys.api_key, ApiKeyItem.from_item)
 ReadsKeys = Annotated[Access[None], Requires("api-keys.read", organization="query")]
 WritesKeys = Annotated[Access[None], Requires("api-keys.write", role="admin", organization="query", user_token=True)]
+ReadsKey = Annotated[Access[ApiKeyItem], Requires("api-keys.read", resource=_KEY)]
+ChangesKey = Annotated[Access[ApiKeyItem], Requires("api-keys.write", role="admin", resource=_KEY, user_token=True)]
 PathKeyId = Annotated[str, Path(alias="keyId")]
 
 _SECRET_HEADERS = {"Cache-Control": "no-store"}
@@ -54,12 +60,17 @@ async def create_key(access: WritesKeys, body: KeyCreate, idempotency_key: Idemp
 
     The key belongs to the organization and keeps working after its creator leaves. Its rate limit is set by the plan
     at creation and doesn't change with the plan. An organization can have up to 50 keys.
+
+    `scopes`, `projectIds`, `allowedIps`, and `expiresAt` limit what the key can do, to which projects, from where, and
+    until when. A key without them has every scope that keys can have, in all projects, from everywhere, and doesn't
+    expire. Limits can be made stricter later, but not wider.
     """
+    draft = service.read_draft(access.organization_id, body)
 
     def create(legs: Mapping[str, Leg], secret: str) -> Answer[CreatedKey]:
         minted = api_keys.create_key(
             access.organization_id,
-            body.name,
+            draft,
             access.user_id,
             _CREATED_FROM,
             admin_id=access.user_id,
@@ -68,40 +79,66 @@ async def create_key(access: WritesKeys, body: KeyCreate, idempotency_key: Idemp
         )
         return Answer(CreatedKey.of(minted), headers=_SECRET_HEADERS)
 
-    return idempotent_secret(access, "createApiKey", idempotency_key, body, create, **_SECRET)
+    return idempotent_secret(access, "createApiKey", idempotency_key, service.payload_of(body), create, **_SECRET)
 
 
 @router.post("/v1/api-keys/{keyId}/roll", operation_id="rollApiKey", summary="Roll an API key")
-@refuses(UnknownKey, PlanHasNoApiAccess)
+@refuses(UnknownKey, PlanHasNoApiAccess, KeyExpired, TooManyInGrace)
 async def roll_key(
     access: WritesKeys,
     key_id: PathKeyId,
-    _body: KeyRoll | None = None,
+    body: KeyRoll | None = None,
     idempotency_key: IdempotencyKey = None,
 ) -> Answer[RolledKey]:
-    """Replaces a key with a new one that has the same name and the current plan's rate limit. Needs no body.
+    """Replaces a key with a new one that has the same name, limits, and the current plan's rate limit. Needs no body.
 
-    The old secret stops working immediately. The new secret is returned only in this response. Rolling also works if
-    the organization has reached its limit of 50 keys.
+    The old secret stops working immediately, or with `gracePeriodSeconds` at the end of that time. Until then,
+    responses to it have the headers `X-Key-Expires-At` and `X-Key-Replaced-By`, and `previous` shows when it was last
+    used. Changing the new key, revoking it, or rolling it again applies to the old secret, too. The new secret is
+    returned only in this response. Rolling also works if the organization has reached its limit of 50 keys. At most 20
+    keys can be in a grace period.
     """
+    grace_seconds = body.grace_period_seconds if body is not None else 0
 
     def roll(legs: Mapping[str, Leg], secret: str) -> Answer[RolledKey]:
         minted = api_keys.roll_key(
             own_key(access.organization_id, key_id),
             access.user_id,
             _CREATED_FROM,
+            grace_seconds=grace_seconds,
             admin_id=access.user_id,
             extra_legs=legs,
             secret=secret,
         )
-        return Answer(RolledKey.of(minted, replaced_key_id=key_id), headers=_SECRET_HEADERS)
+        rolled = RolledKey.of(minted, replaced_key_id=key_id, previous=PreviousSecret.of(minted.item))
+        return Answer(rolled, headers=_SECRET_HEADERS)
 
-    return idempotent_secret(access, "rollApiKey", idempotency_key, {"keyId": key_id}, roll, **_SECRET)
+    # Requests without a grace period are stored as they were before there was one.
+    payload = {"keyId": key_id} | ({"gracePeriodSeconds": grace_seconds} if grace_seconds else {})
+    return idempotent_secret(access, "rollApiKey", idempotency_key, payload, roll, **_SECRET)
+
+
+@router.get("/v1/api-keys/{keyId}", operation_id="getApiKey", summary="Get an API key")
+async def get_key(access: ReadsKey) -> ApiKey:
+    """Returns an API key, without its secret."""
+    return ApiKey.of(access.resource)
+
+
+@router.patch("/v1/api-keys/{keyId}", operation_id="updateApiKey", summary="Change an API key")
+@refuses(UnknownKey)
+async def update_key(access: ChangesKey, body: KeyUpdate) -> ApiKey:
+    """Changes the name or the description, or makes the key's limits stricter. It applies to the next request.
+
+    Scopes, projects, and networks can be removed, and the expiry can be brought forward. A limit that the key doesn't
+    have can be added. A change that would give the key more is rejected with 400: `details` lists the fields with the
+    code `widens`. Create another key for that.
+    """
+    return ApiKey.of(service.update_key(access.resource.key_id, body, access.user_id))
 
 
 @router.delete("/v1/api-keys/{keyId}", operation_id="deleteApiKey", summary="Revoke an API key")
 @refuses(UnknownKey)
 async def delete_key(access: WritesKeys, key_id: PathKeyId) -> DeletedKey:
     """Revokes an API key. Its secret stops working immediately."""
-    api_keys.delete_key(own_key(access.organization_id, key_id), admin_id=access.user_id)
+    key_changes.delete_key(own_key(access.organization_id, key_id), admin_id=access.user_id)
     return DeletedKey(deleted=True)

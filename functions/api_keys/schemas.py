@@ -5,8 +5,10 @@ from typing import Annotated, Any, Self
 from pydantic import Field
 
 from controlplane.core.naming import Name
+from controlplane.core.scopes import API_KEY_SCOPES, KeyScope
 from controlplane.http.envelope import StrictWire, Wire
-from controlplane.http.fields import OptionalTimestamp, Timestamp
+from controlplane.http.fields import OptionalTimestamp, Time, Timestamp
+from controlplane.rules.api_keys import LONGEST_DESCRIPTION, LONGEST_GRACE_SECONDS, MOST_NETWORKS, MOST_PROJECTS
 from controlplane.store.api_key_items import ApiKeyItem
 from controlplane.store.api_keys import MintedKey
 
@@ -19,14 +21,79 @@ RateLimit = Annotated[int, Field(ge=0, examples=[1500])]
 CreatedAt = Annotated[Timestamp, Field(description="The time the key was created.")]
 
 
+Description = Annotated[
+    str, Field(max_length=LONGEST_DESCRIPTION, description="What the key is for.", examples=["Publishes releases."])
+]
+Scopes = Annotated[
+    list[KeyScope],
+    Field(
+        min_length=1,
+        max_length=len(API_KEY_SCOPES),
+        description="The scopes that the key has. Without them, it has all that an API key can have.",
+        examples=[["inbox.read", "projects.read"]],
+    ),
+]
+ProjectIds = Annotated[
+    list[str],
+    Field(
+        min_length=1,
+        max_length=MOST_PROJECTS,
+        description="The projects that the key is limited to. For the key, others don't exist, and operations that "
+        "concern all projects are rejected with 403.",
+        examples=[["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"]],
+    ),
+]
+AllowedIps = Annotated[
+    list[str],
+    Field(
+        min_length=1,
+        max_length=MOST_NETWORKS,
+        description="The addresses and networks (CIDR) that the key accepts requests from. Others get 403.",
+        examples=[["203.0.113.0/24", "2001:db8::/32"]],
+    ),
+]
+ExpiresAt = Annotated[
+    Time,
+    Field(
+        description="The time from which the key is rejected with 401. Fractions of a second are dropped.",
+        examples=["2027-01-01T00:00:00Z"],
+    ),
+]
+
+
 class KeyCreate(StrictWire):
-    """An API key to create. Unknown fields are rejected: every key has the same permissions and no expiry."""
+    """An API key to create. Unknown fields are rejected: an ignored restriction would give more than was asked for."""
 
     name: Name = Field(description="The key's display name. Trimmed.", examples=["Production deploys"])
+    description: Description | None = None
+    scopes: Scopes | None = None
+    project_ids: ProjectIds | None = None
+    allowed_ips: AllowedIps | None = None
+    expires_at: ExpiresAt | None = None
+
+
+class KeyUpdate(StrictWire):
+    """The fields to change. Omitted fields stay as they are. A restriction can be added or made stricter."""
+
+    name: Name = Field(default_factory=str, description="The key's display name. Trimmed.", examples=["Deploys"])
+    description: Description | None = None
+    scopes: Scopes | None = Field(None, description="The scopes that the key keeps.")
+    project_ids: ProjectIds | None = Field(None, description="The projects that the key stays limited to.")
+    allowed_ips: AllowedIps | None = Field(None, description="The networks that the key still accepts.")
+    expires_at: ExpiresAt | None = Field(None, description="An earlier time from which the key is rejected.")
 
 
 class KeyRoll(StrictWire):
-    """The body of a roll, which has no fields yet. Unknown fields are rejected."""
+    """How to roll a key. Unknown fields are rejected."""
+
+    grace_period_seconds: int = Field(
+        0,
+        ge=0,
+        le=LONGEST_GRACE_SECONDS,
+        strict=True,
+        description="How long the old secret still works, in seconds. At most 7 days, and not beyond the expiry.",
+        examples=[86_400],
+    )
 
 
 class KeyMeta(Wire):
@@ -43,68 +110,109 @@ class KeyMeta(Wire):
         return cls(created_by=key.created_by, created_from=key.created_from, created_at=key.created_at)
 
 
-class ApiKey(Wire):
-    """An API key in a list, without its secret."""
+class PreviousSecret(Wire):
+    """The secret of the key that was rolled, in its grace period."""
+
+    key_id: KeyId = Field(description="The ID of the key that was rolled.")
+    start: Start
+    expires_at: Timestamp = Field(description="The end of the grace period, from which the secret is rejected.")
+    last_used_at: OptionalTimestamp = Field(
+        description="The last use of the old secret since the roll, accurate to the hour.", examples=[None]
+    )
+
+    @classmethod
+    def of(cls, key: ApiKeyItem) -> Self | None:
+        previous = key.working_previous
+        if previous is None:
+            return None
+        return cls(
+            key_id=previous.key_id,
+            start=previous.start,
+            expires_at=previous.until_text,
+            last_used_at=key.previous_used_at,
+        )
+
+
+class _Key(Wire):
+    """The fields that every response with a key has."""
 
     key_id: KeyId
     name: KeyName
     start: Start
     created_at: CreatedAt
+    rate_limit: RateLimit = Field(description="Requests per minute, set by the plan at creation.")
+    meta: KeyMeta
+    description: str | None = Field(description="What the key is for.", examples=["Publishes releases."])
+    scopes: list[str] = Field(description="The key's scopes, sorted.", examples=[["inbox.read", "projects.read"]])
+    project_ids: list[str] | None = Field(
+        description="The projects that the key is limited to. Null: all.",
+        examples=[["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"]],
+    )
+    allowed_ips: list[str] | None = Field(
+        description="The networks (CIDR) that the key accepts requests from. Null: all.",
+        examples=[["203.0.113.0/24", "2001:db8::/32"]],
+    )
+    expires_at: OptionalTimestamp = Field(
+        description="The time from which the key is rejected. Null: it doesn't expire.",
+        examples=["2027-01-01T00:00:00.000Z"],
+    )
+
+
+def _fields(key: ApiKeyItem) -> dict[str, Any]:
+    limits = key.restrictions
+    return {
+        "key_id": key.key_id,
+        "name": key.name,
+        "start": key.start,
+        "created_at": key.created_at,
+        "rate_limit": key.rate_limit,
+        "meta": KeyMeta.of(key),
+        "description": key.description,
+        "scopes": [*(limits.scopes or API_KEY_SCOPES)],
+        "project_ids": None if limits.project_ids is None else [*limits.project_ids],
+        "allowed_ips": None if limits.networks is None else [*limits.networks],
+        "expires_at": limits.expires_at_text,
+    }
+
+
+class ApiKey(_Key):
+    """An API key, without its secret."""
+
     last_used_at: OptionalTimestamp = Field(
         description="The last use, accurate to the hour. Null if the key was never used.",
         examples=["2026-03-04T06:00:00.000Z"],
     )
-    rate_limit: RateLimit = Field(description="Requests per minute, set by the plan at creation.")
-    meta: KeyMeta
+    previous: PreviousSecret | None = Field(
+        description="The secret of the key that was rolled, while it still works. Null: the key has no other."
+    )
 
     @classmethod
     def of(cls, key: ApiKeyItem) -> Self:
-        return cls(
-            key_id=key.key_id,
-            name=key.name,
-            start=key.start,
-            created_at=key.created_at,
-            last_used_at=key.last_used_at,
-            rate_limit=key.rate_limit,
-            meta=KeyMeta.of(key),
-        )
+        return cls(**_fields(key), last_used_at=key.last_used_at, previous=PreviousSecret.of(key))
 
 
-class CreatedKey(Wire):
+class CreatedKey(_Key):
     """A new API key with its secret, which no other response includes."""
 
-    key_id: KeyId
     key: str = Field(
         description="The secret. Send it as the bearer token. Save it now: it isn't stored and can't be shown again.",
         examples=["assent_…"],
     )
-    name: KeyName
-    start: Start
-    created_at: CreatedAt
-    rate_limit: RateLimit = Field(description="Requests per minute, set by the current plan.")
-    meta: KeyMeta
 
     @classmethod
     def of(cls, minted: MintedKey, **more: Any) -> Self:
-        key = minted.item
-        return cls(
-            key_id=key.key_id,
-            key=minted.secret,
-            name=key.name,
-            start=key.start,
-            created_at=key.created_at,
-            rate_limit=key.rate_limit,
-            meta=KeyMeta.of(key),
-            **more,
-        )
+        return cls(**_fields(minted.item), key=minted.secret, **more)
 
 
 class RolledKey(CreatedKey):
     """A new API key that replaces another."""
 
     replaced_key_id: str = Field(
-        description="The ID of the replaced key, which no longer works.",
+        description="The ID of the replaced key. Its secret works only in the grace period, if there is one.",
         examples=["key_3f8k2m9q7r1s5t6v01hz9y8x7w6v5t4s3r"],
+    )
+    previous: PreviousSecret | None = Field(
+        description="The secret of the replaced key, if it still works. Null: it was revoked."
     )
 
 

@@ -13,7 +13,7 @@ from controlplane.store.organizations import UnknownOrganization
 
 router = ControlRouter(tags=["Billing"])
 
-ReadsBilling = Annotated[Access[None], Requires("billing.read", organization="query")]
+ReadsBilling = Annotated[Access[None], Requires("billing.read", organization="query", projects="untouched")]
 
 
 @router.get("/v1/billing", operation_id="getBilling", summary="Get plan, credits, and limits")

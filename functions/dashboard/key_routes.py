@@ -8,11 +8,10 @@ from controlplane.http.app import ControlRouter
 from controlplane.http.web_session import WebSession
 from controlplane.store.api_keys import UnknownKey
 from controlplane.store.organizations import Membership
-from dashboard import keys, once
-from dashboard.forms import read_name
+from dashboard import key_forms, keys, once
 from dashboard.once import Created
 from dashboard.organizations import get_organization, is_admin
-from dashboard.page_parameters import Done, KeyPath, OrganizationSlug, SignedIn, Submits
+from dashboard.page_parameters import Done, KeyPath, OrganizationSlug, SignedIn, Submits, SubmitsMany
 from dashboard.pages import address, page, redirect
 
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
@@ -27,20 +26,20 @@ async def show_keys(session: SignedIn, organization_slug: OrganizationSlug, done
 
 
 @router.post("/organizations/{organizationSlug}/keys", operation_id="submitKey")
-async def submit_key(session: Submits, organization_slug: OrganizationSlug) -> Response:
+async def submit_key(session: SubmitsMany, organization_slug: OrganizationSlug) -> Response:
     """Creates a key and shows its secret. Sending the same form again shows the same secret."""
     organization, user_id = get_organization(organization_slug, session.account), session.user_id
     try:
-        name = read_name(session.form, "name")
+        draft = key_forms.read_draft(organization.organization_id, session.form)
         created = once.create_secret_once(
             session,
             organization,
             "createKeyOnPage",
-            lambda legs, secret: keys.create_key(organization, name, user_id, legs, secret).item.key_id,
+            lambda legs, secret: keys.create_key(organization, draft, user_id, legs, secret).item.key_id,
         )
     except ApiError as failure:
         return _keys(session, organization_slug, failure=failure)
-    return _secret(session, organization, created, name)
+    return _secret(session, organization, created, name=draft.name)
 
 
 @router.get("/organizations/{organizationSlug}/keys/{keyId}", operation_id="showKey")
@@ -54,17 +53,20 @@ async def submit_key_roll(session: Submits, organization_slug: OrganizationSlug,
     """Replaces the key and shows the new secret. Sending the same form again shows the same secret."""
     organization, user_id = get_organization(organization_slug, session.account), session.user_id
     try:
+        grace_seconds = key_forms.read_grace_period(session.form)
         created = once.create_secret_once(
             session,
             organization,
             f"rollKeyOnPage {key_id}",
-            lambda legs, secret: keys.roll_key(organization, key_id, user_id, legs, secret).item.key_id,
+            lambda legs, secret: (
+                keys.roll_key(organization, key_id, user_id, legs, secret, grace_seconds=grace_seconds).item.key_id
+            ),
         )
     except UnknownKey:
         raise
     except ApiError as failure:
         return _key(session, organization_slug, key_id, failure=failure)
-    return _secret(session, organization, created, None)
+    return _secret(session, organization, created, grace_seconds=grace_seconds)
 
 
 @router.post("/organizations/{organizationSlug}/keys/{keyId}/revoke", operation_id="submitKeyRevocation")
@@ -86,6 +88,7 @@ def _keys(
         done=done,
         **shown._asdict(),
         limit=API_KEYS_PER_ORGANIZATION,
+        scopes=key_forms.SCOPE_CHOICES,
         entered=session.form,
         **_form(shown.organization, failure, session),
     )
@@ -93,7 +96,8 @@ def _keys(
 
 def _key(session: WebSession, organization_slug: str, key_id: str, *, failure: ApiError | None = None) -> Response:
     shown = keys.get_key(organization_slug, key_id, session.account)
-    content = {**shown._asdict(), **_form(shown.organization, failure, session)}
+    periods = key_forms.GRACE_PERIODS
+    content = {**shown._asdict(), "grace_periods": periods, **_form(shown.organization, failure, session)}
     return page("key", session, failure=failure, **content)
 
 
@@ -102,5 +106,15 @@ def _form(organization: Membership, failure: ApiError | None, session: WebSessio
     return {**once.form_content(session, failure), "is_admin": is_admin(organization)}
 
 
-def _secret(session: WebSession, organization: Membership, created: Created, name: str | None) -> Response:
-    return page("key_secret", session, organization=organization, secret=created.secret, name=name)
+def _secret(
+    session: WebSession,
+    organization: Membership,
+    created: Created,
+    *,
+    name: str | None = None,
+    grace_seconds: int = 0,
+) -> Response:
+    grace_period = key_forms.GRACE_PERIODS[str(grace_seconds)] if grace_seconds else None
+    return page(
+        "key_secret", session, organization=organization, secret=created.secret, name=name, grace_period=grace_period
+    )

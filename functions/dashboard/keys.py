@@ -6,17 +6,20 @@ from typing import NamedTuple
 from controlplane.core.errors import Forbidden
 from controlplane.core.plans import API_KEYS_PER_ORGANIZATION, PLANS, Plan
 from controlplane.rules.api_keys import own_key
-from controlplane.store import api_keys, key_usage, organizations
+from controlplane.store import api_keys, key_changes, key_usage, organizations, projects
 from controlplane.store.api_key_items import ApiKeyItem
-from controlplane.store.api_keys import MintedKey
+from controlplane.store.api_keys import KeyDraft, MintedKey
 from controlplane.store.organizations import Account, Membership
 from controlplane.store.parallel import read_both
 from controlplane.store.table import Leg
 from dashboard.charts import Chart
+from dashboard.key_forms import ShownLimits, find_project_names, limits_of, project_field
 from dashboard.organizations import get_organization, require_admin
 from dashboard.trends import usage_chart
 
 CREATED_FROM = "dashboard"
+# A key can be limited to one of the newest projects. The API accepts any.
+_OFFERED_PROJECTS = 50
 
 
 class NotKeyAdmin(Forbidden):
@@ -24,20 +27,25 @@ class NotKeyAdmin(Forbidden):
 
 
 class ShownKeys(NamedTuple):
-    """The keys of an organization, newest first, and its plan. It has at most as many as fit on a page."""
+    """The keys of an organization, newest first, with their limits, and its plan. They fit on a page.
+
+    projects: the names of those that a new key can be limited to, by their fields of the form.
+    """
 
     organization: Membership
     plan: Plan
     total: int
-    keys: list[ApiKeyItem]
+    keys: list[tuple[ApiKeyItem, ShownLimits]]
+    projects: dict[str, str]
 
 
 class ShownKey(NamedTuple):
-    """A key, the plan of its organization, and the chart of the requests of the last days."""
+    """A key with its limits, the plan of its organization, and the chart of the requests of the last days."""
 
     organization: Membership
     plan: Plan
     key: ApiKeyItem
+    limits: ShownLimits
     chart: Chart | None
 
 
@@ -45,27 +53,36 @@ def get_keys(organization_slug: str, account: Account) -> ShownKeys:
     """Returns the keys of one of the account's organizations. Raises NotMember."""
     membership = get_organization(organization_slug, account)
     organization_id = membership.organization_id
-    organization, page = read_both(
+    organization, (page, found) = read_both(
         lambda: organizations.get_organization(organization_id),
-        lambda: api_keys.list_keys(organization_id, API_KEYS_PER_ORGANIZATION, None, consistent=True),
+        lambda: read_both(
+            lambda: api_keys.list_keys(organization_id, API_KEYS_PER_ORGANIZATION, None, consistent=True),
+            lambda: projects.list_projects(organization_id, _OFFERED_PROJECTS, None),
+        ),
     )
-    return ShownKeys(membership, PLANS[organization.plan], organization.keys, page.keys)
+    shown = [(key, limits_of(key)) for key in page.keys]
+    offered = {project_field(it.project_id): it.name for it in found.projects}
+    return ShownKeys(membership, PLANS[organization.plan], organization.keys, shown, offered)
 
 
 def get_key(organization_slug: str, key_id: str, account: Account) -> ShownKey:
     """Returns a key of one of the account's organizations. Raises NotMember, UnknownKey."""
     membership = get_organization(organization_slug, account)
     organization, key = api_keys.get_key(own_key(membership.organization_id, key_id))
-    usage = key_usage.find_usage([key]).get(key.key_id)
-    return ShownKey(membership, PLANS[organization.plan], key, usage_chart(usage) if usage else None)
+    found, names = read_both(lambda: key_usage.find_usage([key]), lambda: find_project_names(key))
+    usage = found.get(key.key_id)
+    limits = limits_of(key, names)
+    return ShownKey(membership, PLANS[organization.plan], key, limits, usage_chart(usage) if usage else None)
 
 
-def create_key(organization: Membership, name: str, user_id: str, legs: Mapping[str, Leg], secret: str) -> MintedKey:
+def create_key(
+    organization: Membership, draft: KeyDraft, user_id: str, legs: Mapping[str, Leg], secret: str
+) -> MintedKey:
     """Creates a key. Raises NotKeyAdmin, PlanHasNoApiAccess, KeyLimitReached, Forbidden."""
     require_admin(organization, NotKeyAdmin)
     return api_keys.create_key(
         organization.organization_id,
-        name,
+        draft,
         user_id,
         CREATED_FROM,
         admin_id=user_id,
@@ -74,13 +91,16 @@ def create_key(organization: Membership, name: str, user_id: str, legs: Mapping[
     )
 
 
-def roll_key(organization: Membership, key_id: str, user_id: str, legs: Mapping[str, Leg], secret: str) -> MintedKey:
-    """Replaces a key. Raises NotKeyAdmin, UnknownKey, PlanHasNoApiAccess, Forbidden."""
+def roll_key(
+    organization: Membership, key_id: str, user_id: str, legs: Mapping[str, Leg], secret: str, *, grace_seconds: int
+) -> MintedKey:
+    """Replaces a key. Raises NotKeyAdmin, UnknownKey, PlanHasNoApiAccess, KeyExpired, TooManyInGrace, Forbidden."""
     require_admin(organization, NotKeyAdmin)
     return api_keys.roll_key(
         own_key(organization.organization_id, key_id),
         user_id,
         CREATED_FROM,
+        grace_seconds=grace_seconds,
         admin_id=user_id,
         extra_legs=legs,
         secret=secret,
@@ -90,4 +110,4 @@ def roll_key(organization: Membership, key_id: str, user_id: str, legs: Mapping[
 def revoke_key(organization: Membership, key_id: str, user_id: str) -> None:
     """Revokes a key. Raises NotKeyAdmin, UnknownKey, Forbidden."""
     require_admin(organization, NotKeyAdmin)
-    api_keys.delete_key(own_key(organization.organization_id, key_id), admin_id=user_id)
+    key_changes.delete_key(own_key(organization.organization_id, key_id), admin_id=user_id)

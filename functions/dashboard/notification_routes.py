@@ -24,6 +24,7 @@ _KINDS: Final = {
     "finding": ("New P0 findings", "When a finding of the highest priority is new in the inbox."),
     "credits": ("Low credits", "When the credits run low."),
     "webhook": ("Disabled webhooks", "When a webhook is disabled because its deliveries failed for a day."),
+    "key": ("Leaked API keys", "When the secret of an API key is found in public, and the key is revoked."),
     "digest": ("Weekly digest", "On Mondays, if anything happened in the week before."),
 }
 _STOPPED: Final = {

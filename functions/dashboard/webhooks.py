@@ -26,6 +26,7 @@ EVENTS = {
     "finding.resolved": "A finding is resolved",
     "scan.completed": "A scan is completed",
     "key.created": "An API key is created or rolled",
+    "key.leaked": "An API key is found in public, and revoked",
     "member.joined": "A member has joined",
     "credits.low": "Credits are low",
 }

@@ -14,7 +14,7 @@ from feedback.schemas import FeedbackCreate, FeedbackReceipt
 
 router = ControlRouter(tags=["Feedback"])
 
-AnyCredential = Annotated[Access[None], Requires()]
+AnyCredential = Annotated[Access[None], Requires(projects="untouched")]
 
 
 _REPEATED: dict[int | str, Any] = {200: {"description": "The same report was already submitted on this UTC day."}}

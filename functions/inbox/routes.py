@@ -17,9 +17,15 @@ from inbox.schemas import InboxItem, InboxItemDetail, InboxItemUpdate, IssueRequ
 
 router = ControlRouter(tags=["Inbox"])
 
-ITEM = Resource("itemId", InboxItemId, keys.inbox_item, inbox_items.InboxItem.from_item)
+ITEM = Resource(
+    "itemId",
+    InboxItemId,
+    keys.inbox_item,
+    inbox_items.InboxItem.from_item,
+    project_of=lambda item: item.project_id,
+)
 
-ListsItems = Annotated[Access[None], Requires("inbox.read", organization="query")]
+ListsItems = Annotated[Access[None], Requires("inbox.read", organization="query", projects="filtered")]
 ReadsItem = Annotated[Access[inbox_items.InboxItem], Requires("inbox.read", resource=ITEM)]
 ChangesItem = Annotated[Access[inbox_items.InboxItem], Requires("inbox.write", resource=ITEM, user_token=True)]
 OpensIssue = Annotated[
@@ -36,9 +42,15 @@ async def list_inbox_items(
     """Lists the organization's findings, most recently updated first. Runtime findings have their `runtimeVendor`.
 
     An item that changes during pagination moves to the front of the list. Every other item is returned exactly once.
+
+    An API key with `projectIds` gets only the findings of those projects. Its pages can have fewer items than `limit`,
+    or none, while `hasMore` is true.
     """
     codec = CursorCodec(cursor, "listInboxItems", access.organization_id, status or "")
-    page = inbox.list_items(access.organization_id, status, limit, codec.after)
+    if access.project_ids is None:
+        page = inbox.list_items(access.organization_id, status, limit, codec.after)
+    else:
+        page = inbox.list_items_of(access.project_ids, access.organization_id, status, limit, codec.after)
     return Page([InboxItem.of(item) for item in page.items], codec.cursor(page.next_position))
 
 

@@ -49,6 +49,13 @@ def _key(data: dict[str, Any]) -> str:
     return f"*{_escape(data['organization']['name'])}*: the API key {_link(key['url'], key['name'])} was created"
 
 
+def _leaked_key(data: dict[str, Any]) -> str:
+    key, place = data["apiKey"], data["leak"]["url"]
+    where = f"at {_link(place, place)}" if place else "in public"
+    text = f"the API key {_link(key['url'], key['name'])} was found {where}, and is revoked"
+    return f"*{_escape(data['organization']['name'])}*: {text}"
+
+
 def _member(data: dict[str, Any]) -> str:
     member = data["member"]
     joined = f"{'an' if member['role'][0] in 'ao' else 'a'} {member['role']}"
@@ -65,6 +72,7 @@ _TEXTS = {
     "finding.resolved": lambda data: _findings("resolved", data),
     "scan.completed": _scan,
     "key.created": _key,
+    "key.leaked": _leaked_key,
     "member.joined": _member,
     "credits.low": _credits,
 }

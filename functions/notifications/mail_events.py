@@ -33,6 +33,8 @@ def fan_out(event: OrganizationEvent) -> None:
         post(NotifyMembers(organization_id=organization_id, about="credits", subject=event_id.local))
     elif event.event == "webhook.disabled":
         post(NotifyMembers(organization_id=organization_id, about="webhook", subject=event_id.local))
+    elif event.event == "key.leaked":
+        post(NotifyMembers(organization_id=organization_id, about="key", subject=event.subjects[0]))
     if event.event in _ACTIVITY:
         _schedule_digest(organization_id)
 

@@ -6,12 +6,12 @@ from datetime import date, timedelta
 from typing import Any, NamedTuple
 
 from controlplane.core import ids
-from controlplane.core.ids import InboxItemId
+from controlplane.core.ids import InboxItemId, KeyId
 from controlplane.core.observability import logger
 from controlplane.core.plans import LOW_CREDITS, SCAN_UNLOCK_CREDITS
 from controlplane.core.urls import dashboard_base_url
 from controlplane.rules import unsubscriptions
-from controlplane.store import billing, inbox, keys, mail_batches, mail_choices, organizations
+from controlplane.store import billing, inbox, keys, leaked_keys, mail_batches, mail_choices, organizations
 from controlplane.store.inbox_items import InboxItem
 from controlplane.store.mail_choices import FOR_ADMINS, Choice
 from controlplane.store.mails import MailId, NotClaimed
@@ -118,6 +118,14 @@ def _webhook(membership: Membership, _event: str) -> Notice | None:
     return Notice("webhook", {"link": _page_of(membership, "webhooks")})
 
 
+def _key(membership: Membership, key_id: str) -> Notice | None:
+    known = leaked_keys.find_leaked_key(KeyId.stored(key_id))
+    if known is None:
+        return None
+    values = {"name": shown_name(known.name), "start": known.start, "place": known.leak.url}
+    return Notice("key", {**values, "link": _page_of(membership, "keys")})
+
+
 def _digest(membership: Membership, day: str) -> Notice | None:
     organization_id, end = membership.organization_id, date.fromisoformat(day)
     start = end - timedelta(days=7)
@@ -149,5 +157,6 @@ _NOTICES: dict[Choice, Callable[[Membership, str], Notice | None]] = {
     "finding": _finding,
     "credits": _credits,
     "webhook": _webhook,
+    "key": _key,
     "digest": _digest,
 }

@@ -9,7 +9,7 @@ from typing import Any
 from controlplane.core.ids import InboxItemId, KeyId, MemberId, ScanId
 from controlplane.core.plans import LOW_CREDITS
 from controlplane.queues.messages import OrganizationEvent
-from controlplane.store import api_keys, billing, inbox, members, organizations
+from controlplane.store import api_keys, billing, inbox, leaked_keys, members, organizations
 from controlplane.store.api_keys import UnknownKey
 from controlplane.store.inbox_items import InboxItem
 from controlplane.store.members import UnknownMember
@@ -42,6 +42,8 @@ def _data(event: OrganizationEvent, organization: OrganizationItem, page: str) -
             return _scan(ScanId.stored(event.subjects[0]), page)
         case "key.created":
             return _key(KeyId.stored(event.subjects[0]), page)
+        case "key.leaked":
+            return _leaked_key(KeyId.stored(event.subjects[0]), page)
         case "member.joined":
             return _member(MemberId.stored(event.subjects[0]), page)
         case "credits.low":
@@ -91,6 +93,14 @@ def _key(key_id: KeyId, page: str) -> dict[str, Any] | None:
     except UnknownKey:
         return None
     return {"apiKey": {"id": key.key_id, "name": key.name, "url": f"{page}/keys/{key.key_id}"}}
+
+
+def _leaked_key(key_id: KeyId, page: str) -> dict[str, Any] | None:
+    known = leaked_keys.find_leaked_key(key_id)
+    if known is None:
+        return None
+    key = {"id": key_id, "name": known.name, "url": f"{page}/keys"}
+    return {"apiKey": key, "leak": {"source": known.leak.source, "url": known.leak.url}}
 
 
 def _member(member_id: MemberId, page: str) -> dict[str, Any] | None:

@@ -9,10 +9,11 @@ from controlplane.core.actions import Action
 from controlplane.http.access import Access, Requires
 from controlplane.http.app import ControlRouter
 from controlplane.http.envelope import Page
+from controlplane.http.fields import Time
 from controlplane.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.store import audit_log
 from controlplane.store.audit_log import Filters
-from organizations.log_schemas import AuditLogEntry, Time
+from organizations.log_schemas import AuditLogEntry
 
 router = ControlRouter(tags=["Organizations"])
 

@@ -20,8 +20,8 @@ from organizations.schemas import (
 
 router = ControlRouter(tags=["Organizations"])
 
-ListsOrganizations = Annotated[Access[None], Requires("organizations.read")]
-ReadsOrganization = Annotated[Access[None], Requires("organizations.read", organization="path")]
+ListsOrganizations = Annotated[Access[None], Requires("organizations.read", projects="untouched")]
+ReadsOrganization = Annotated[Access[None], Requires("organizations.read", organization="path", projects="untouched")]
 WritesOrganizations = Annotated[Access[None], Requires("organizations.write", user_token=True)]
 
 

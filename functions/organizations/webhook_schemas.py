@@ -1,6 +1,6 @@
 """Request and response models of webhook endpoints and their deliveries."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field
 
@@ -10,7 +10,7 @@ from controlplane.http.fields import OptionalTimestamp, Timestamp
 from controlplane.store.webhook_items import DeliveryItem, WebhookItem
 
 EventName = Literal[
-    "finding.opened", "finding.resolved", "scan.completed", "key.created", "member.joined", "credits.low"
+    "finding.opened", "finding.resolved", "scan.completed", "key.created", "key.leaked", "member.joined", "credits.low"
 ]
 Url = Annotated[
     str,
@@ -26,7 +26,7 @@ Events = Annotated[
     list[EventName],
     Field(
         min_length=1,
-        max_length=6,
+        max_length=len(get_args(EventName)),
         description="The events that are sent to the endpoint.",
         examples=[["finding.opened", "finding.resolved"]],
     ),

@@ -15,7 +15,7 @@ from controlplane.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.http.responses import refuses
 from controlplane.rules import projects as rules
 from controlplane.rules import vendor_decisions
-from controlplane.store import keys, projects, vendors, websites
+from controlplane.store import keys, projects, selected_projects, vendors, websites
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.table import Leg
@@ -34,9 +34,11 @@ from projects.vendor_schemas import ProjectVendor, VendorDecision, VendorDecisio
 
 router = ControlRouter(tags=["Projects"])
 
-PROJECT = Resource("projectId", ProjectId, keys.project, ProjectItem.from_item)
+PROJECT = Resource(
+    "projectId", ProjectId, keys.project, ProjectItem.from_item, project_of=lambda project: project.project_id
+)
 
-ListsProjects = Annotated[Access[None], Requires("projects.read", organization="query")]
+ListsProjects = Annotated[Access[None], Requires("projects.read", organization="query", projects="filtered")]
 CreatesProject = Annotated[Access[None], Requires("projects.write", organization="query", late=True)]
 ReadsProject = Annotated[Access[ProjectItem], Requires("projects.read", resource=PROJECT, plan=True)]
 ChangesProject = Annotated[Access[ProjectItem], Requires("projects.write", resource=PROJECT, plan=True, late=True)]
@@ -60,9 +62,16 @@ VendorId = Annotated[
 
 @router.get("/v1/projects", operation_id="listProjects", summary="List projects")
 async def list_projects(access: ListsProjects, limit: Limit = 50, cursor: Cursor = None) -> Page[ListedProject]:
-    """Lists the organization's projects, newest first."""
+    """Lists the organization's projects, newest first. An API key with `projectIds` gets only those."""
     codec = CursorCodec(cursor, "listProjects", access.organization_id)
-    page, plan = access.read_with_plan(lambda: projects.list_projects(access.organization_id, limit, codec.after))
+    only = access.project_ids
+    page, plan = access.read_with_plan(
+        lambda: (
+            projects.list_projects(access.organization_id, limit, codec.after)
+            if only is None
+            else selected_projects.list_projects(only, limit, codec.after)
+        )
+    )
     listed = [ListedProject.row(access.membership, project.served_on(plan)) for project in page.projects]
     return Page(listed, codec.cursor(page.next_sk))
 

@@ -27,7 +27,7 @@ router = ControlRouter(tags=["System"])
 
 _KEPT_A_WHILE = {"Cache-Control": "public, max-age=300"}
 
-AnyCredential = Annotated[Access[None], Requires()]
+AnyCredential = Annotated[Access[None], Requires(projects="untouched")]
 IfNoneMatch = Annotated[
     str | None,
     Header(
@@ -72,6 +72,8 @@ async def get_me(access: AnyCredential) -> CallingCredential:
         key_id=principal.key_id,
         organization_id=principal.organization_id,
         created_by=principal.created_by,
+        project_ids=None if access.project_ids is None else [*access.project_ids],
+        expires_at=principal.key.restrictions.expires_at_text if principal.key else None,
         active_organization_id=active_id,
     )
     return CallingCredential(

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from controlplane.http.envelope import Wire
+from controlplane.http.fields import OptionalTimestamp
 from controlplane.store.organizations import Role
 
 
@@ -28,7 +29,7 @@ class Region(Wire):
     label: str = Field(description="The display name.", examples=["Europe (Frankfurt)"])
 
 
-def _is_absent(value: str | None) -> bool:
+def _is_absent(value: object) -> bool:
     """Returns True if the field must be omitted, not null, because this kind of principal doesn't have it."""
     return value is None
 
@@ -60,6 +61,18 @@ class CallingPrincipal(Wire):
         exclude_if=_is_absent,
         description="The user who created the key, for attribution only. API keys only.",
         examples=["usr_5w1n8q2k7m3r9t4v"],
+    )
+    project_ids: list[str] | None = Field(
+        None,
+        exclude_if=_is_absent,
+        description="The projects that the key is limited to. Only for API keys that are.",
+        examples=[["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"]],
+    )
+    expires_at: OptionalTimestamp = Field(
+        None,
+        exclude_if=_is_absent,
+        description="The time from which the key is rejected. Only for API keys that expire.",
+        examples=["2027-01-01T00:00:00.000Z"],
     )
     active_organization_id: str | None = Field(
         None, description="The organization used if a request doesn't name one.", examples=["org_3f8k2m9q7r1s5t6v"]

@@ -18,6 +18,7 @@ from local.github import installing, pages, review_pages, review_shapes, reviews
 from local.github.call import API, Call, number
 from local.github.faults import Fault, Quota
 from local.github.repositories import stable_id
+from local.github.secret_scanning import SecretScanning
 from local.github.setup import APP_ID
 from local.github.stand_in import PERMISSIONS, Denied, Recorded, StandIn
 from local.github.webhooks import Webhooks
@@ -28,11 +29,15 @@ _BODY_LIMIT = 65_536
 _Endpoint = Callable[[Call], Response]
 
 
-def create_app(stand_in: StandIn, webhooks: Webhooks | None = None) -> Starlette:
+def create_app(
+    stand_in: StandIn, webhooks: Webhooks | None = None, scanning: SecretScanning | None = None
+) -> Starlette:
     """Returns the ASGI app. It can be mounted at any path: the URLs in its responses follow.
 
     webhooks: sends what changes on the pages. None: the pages change nothing.
+    scanning: signs reports of leaked secrets, and has a page that sends them if it has a URL to send them to.
     """
+    scanning = scanning or SecretScanning()
     operations: dict[str, _Endpoint] = {
         "GET /app": _get_app,
         "POST /app/installations/{installation_id}/access_tokens": _create_token,
@@ -42,6 +47,7 @@ def create_app(stand_in: StandIn, webhooks: Webhooks | None = None) -> Starlette
         "GET /repos/{owner}/{repo}/tarball/{ref}": _get_tarball,
         "GET /repos/{owner}/{repo}/issues": _list_issues,
         "POST /repos/{owner}/{repo}/issues": _create_issue,
+        "GET /meta/public_keys/secret_scanning": scanning.list_keys,
         **installing.OPERATIONS,
         "GET /installation/repositories": _list_granted,
         "GET /repos/{owner}/{repo}/issues/{issue_number}": _get_issue,
@@ -59,7 +65,12 @@ def create_app(stand_in: StandIn, webhooks: Webhooks | None = None) -> Starlette
     routes = [_route(stand_in, API, name, endpoint) for name, endpoint in operations.items()]
     routes.append(_route(stand_in, "", "GET /_codeload/{owner}/{repo}/legacy.tar.gz/{ref}", _download))
     routes.append(Route(API + "/{path:path}", _not_found, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]))
-    shown = [*installing.routes(stand_in), *review_pages.routes(stand_in, webhooks), *pages.routes(stand_in)]
+    shown = [
+        *scanning.routes(),
+        *installing.routes(stand_in),
+        *review_pages.routes(stand_in, webhooks),
+        *pages.routes(stand_in),
+    ]
     return Starlette(routes=[*routes, *shown])
 
 

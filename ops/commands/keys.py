@@ -61,14 +61,14 @@ def list_keys(organization: Organization) -> Result:
 def delete_key(key_id: Annotated[str, typer.Argument(metavar="KEY_ID", help="key_…")], yes: Yes = False) -> Result:
     """Permanently revoke a key. Its secret is rejected immediately."""
     from controlplane.core.ids import KeyId
-    from controlplane.store import api_keys
+    from controlplane.store import api_keys, key_changes
 
     parsed = KeyId.parse(key_id)
     if parsed is None:
         raise NotFound(f"There is no key {key_id}.")
     confirm(f"Revoke {key_id} for good?", yes=yes)
     try:
-        api_keys.delete_key(parsed)
+        key_changes.delete_key(parsed)
     except api_keys.UnknownKey:
         raise NotFound(f"There is no key {key_id}.") from None
     return Result({"deleted": True, "keyId": key_id})
@@ -84,4 +84,5 @@ def _document(key: "ApiKeyItem") -> dict[str, Any]:
         "createdBy": key.created_by,
         "createdFrom": key.created_from,
         "lastUsedAt": key.last_used_at,
+        **key.restrictions.describe(),
     }

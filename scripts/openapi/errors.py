@@ -25,7 +25,7 @@ from controlplane.core.errors import (
     Unauthorized,
     UnsupportedMediaType,
 )
-from controlplane.http.access import Requires
+from controlplane.http.access import AddressNotAllowed, NotForLimitedKeys, Requires
 from controlplane.http.anonymous import Anonymous
 from controlplane.http.callers import Caller
 from controlplane.http.fixes import public_details
@@ -170,6 +170,10 @@ def _of_access(route: ControlRoute) -> list[ErrorResponse]:
     if requires is None:
         return [_describe(RouteNotFound())] if route.requirements_as(Anonymous) is not None else []
     found = [_describe(error()) for error in (Unauthorized, IncompleteCredential, PlanRequired)]
+    if requires.accepts_keys:
+        found.append(_describe(AddressNotAllowed()))
+        if not requires.keeps_to_projects:
+            found.append(_describe(NotForLimitedKeys()))
     if requires.scope is not None:
         found.append(_describe(InsufficientScope(requires.scope), f"InsufficientScope.{requires.scope}"))
     personal = requires.user_token and requires.scope is None

@@ -56,7 +56,7 @@ REQUESTS: dict[str, dict[str, Form]] = {
             "Another list of websites, and another banner branding", {"projectName": ABSENT, "description": ABSENT}
         ),
     },
-    "rollApiKey": {"request": Form("An object without fields")},
+    "rollApiKey": {"request": Form("A grace period of a day")},
     "createDeviceToken": {
         "deviceCode": Form("Redeem a device code", {"refreshToken": ABSENT, "scope": ABSENT}),
         "refreshToken": Form(

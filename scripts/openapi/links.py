@@ -8,7 +8,7 @@ from scripts.openapi.components import Object
 _PROJECT = {"getProject", "updateProject", "deleteProject", "getProjectConsent", "listVendors"}
 _SCAN = {"getScan", "listScanIssues", "unlockScan", "getScanSarif", "compareScans"}
 _ITEM = {"getInboxItem", "updateInboxItem", "createGithubIssue"}
-_KEY = {"rollApiKey", "deleteApiKey"}
+_KEY = {"getApiKey", "updateApiKey", "rollApiKey", "deleteApiKey"}
 _MEMBER = {"updateMember", "deleteMember"}
 
 # By operation: the path in `data`, the parameter that it fills, and the target operations.
@@ -21,6 +21,7 @@ _SINGLE: dict[str, list[tuple[str, str, set[str]]]] = {
     ],
     "createWebhookEndpoint": [("id", "webhookId", _WEBHOOK)],
     "createProject": [("id", "projectId", _PROJECT)],
+    "getApiKey": [("keyId", "keyId", _KEY - {"getApiKey"})],
     "getInboxItem": [("id", "itemId", _ITEM - {"getInboxItem"})],
     "getMe": [("activeOrganizationId", "organizationId", {"getOrganization", "getBilling"})],
     "getProject": [("id", "projectId", _PROJECT - {"getProject"})],
@@ -40,6 +41,7 @@ _SINGLE: dict[str, list[tuple[str, str, set[str]]]] = {
     "rollApiKey": [("keyId", "keyId", _KEY)],
     "saveActiveOrganization": [("activeOrganizationId", "organizationId", {"getOrganization", "getBilling"})],
     "startScan": [("scan/id", "scanId", {"getScan"})],
+    "updateApiKey": [("keyId", "keyId", _KEY - {"updateApiKey"})],
     "updateInboxItem": [("id", "itemId", _ITEM)],
     "updateProject": [("projectId", "projectId", _PROJECT)],
 }

@@ -1,7 +1,6 @@
 """One operation of the document: FastAPI's description, completed and ordered."""
 
 from controlplane.core.roles import RANK
-from controlplane.core.scopes import API_KEY_SCOPES
 from controlplane.http.access import Requires
 from controlplane.http.anonymous import Anonymous
 from controlplane.http.route import ControlRoute
@@ -52,8 +51,7 @@ def _security(route: ControlRoute) -> list[dict[str, list[str]]]:
     requires = route.requirements_as(Requires)
     if requires is None:
         return []
-    by_key = requires.scope is None or not {requires.scope, requires.or_scope}.isdisjoint(API_KEY_SCOPES)
-    kinds = ["organizationApiKey"] * (by_key and not requires.user_token) + ["userToken"]
+    kinds = ["organizationApiKey"] * requires.accepts_keys + ["userToken"]
     return [{kind: []} for kind in kinds]
 
 

@@ -17,7 +17,13 @@ from scripts.openapi.schemas import OAUTH_ERROR, REFERENCE, Schema, Schemas, ref
 _JSON = "application/json"
 _FASTAPI_DESCRIPTION = "Successful Response"
 _DEFAULT_DESCRIPTIONS = {"DELETE": "Deleted.", "PATCH": "The updated resource.", "PUT": "Saved."}
-_RATE_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+_CALLER_HEADERS = (
+    "X-RateLimit-Limit",
+    "X-RateLimit-Remaining",
+    "X-RateLimit-Reset",
+    "X-Key-Expires-At",
+    "X-Key-Replaced-By",
+)
 # Errors of a request whose credential isn't known yet.
 _UNCOUNTED = {HTTPStatus.UNAUTHORIZED, HTTPStatus.REQUEST_ENTITY_TOO_LARGE}
 _WITHOUT_BODY = {HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED}
@@ -54,7 +60,7 @@ def _description(route: ControlRoute, status: int) -> str:
 
 
 def _headers(route: ControlRoute, operation: Object) -> list[str]:
-    names = [*_RATE_HEADERS] if route.requirements_as(Requires) is not None else []
+    names = [*_CALLER_HEADERS] if route.requirements_as(Requires) is not None else []
     if any(parameter["name"] == "Idempotency-Key" for parameter in operation.get("parameters", ())):
         names.append("Idempotency-Replayed")
     return names
@@ -101,7 +107,7 @@ def failures(route: ControlRoute, operation: Object, components: Components) -> 
     """Returns the error responses of the operation, by status."""
     found = {}
     for status, here in _by_status(errors.enveloped(route, operation)).items():
-        counted = _RATE_HEADERS if route.requirements_as(Requires) is not None and status not in _UNCOUNTED else ()
+        counted = _CALLER_HEADERS if route.requirements_as(Requires) is not None and status not in _UNCOUNTED else ()
         deprecated = deprecations.headers(route, status)
         sent = [name for error in here for name in error.headers]
         shown = {error.key: components.example(error) for error in here}

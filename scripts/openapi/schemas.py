@@ -14,6 +14,7 @@ from controlplane.core.errors import CATALOG
 from controlplane.core.plans import PLANS
 from controlplane.core.regions import REGIONS
 from controlplane.core.schedules import Schedule
+from controlplane.core.scopes import API_KEY_SCOPES
 from controlplane.rules.projects import BRANDINGS
 from controlplane.store.feedback import Category, Surface
 from controlplane.store.inbox_items import Priority, Source, Status
@@ -44,6 +45,7 @@ _ENUMERATIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "FeedbackSurface": ("The part of the product that a report is about.", get_args(Surface)),
     "VendorState": ("The decision about a vendor.", get_args(VendorState)),
     "VendorReviewState": ("The state of the vendor's review.", get_args(ReviewState)),
+    "KeyScope": ("A scope that an API key can have.", API_KEY_SCOPES),
     "ErrorCode": ("The error code, for programs.", (*CATALOG,)),
     "ScanStatus": ("The status of a scan.", get_args(ScanStatus)),
     "PlanId": ("A plan.", (*PLANS,)),
@@ -82,6 +84,7 @@ _TAKEN = {
     "FeedbackCategory",
     "FeedbackSurface",
     "InboxStatus",
+    "KeyScope",
     "Priority",
     "RegionId",
     "Role",

@@ -18,9 +18,9 @@ audit scans, the inbox of findings, billing, and feedback.
 ## Credentials
 
 Send `Authorization: Bearer <token>`. An **organization API key** belongs to an organization, acts only in it, and has
-a fixed set of scopes. A **user token** acts for a person, with the scopes that the person approved and with the
-person's own roles; get one through device authorization. Each operation says which kinds it accepts and which scope
-it needs.
+six scopes, or fewer if it is limited to some. A **user token** acts for a person, with the scopes that the person
+approved and with the person's own roles; get one through device authorization. Each operation says which kinds it
+accepts and which scope it needs.
 
 ## Responses
 
@@ -28,9 +28,9 @@ A success is `{"success": true, "data": …}`; a list adds `pagination`. An erro
 {"code", "message", "details"}}`: programs decide by `code`, and `message` is for people. `details.docsUrl` leads to the
 error's documentation, and `details.fix`, if one helps, is a request that would work. Every response has an
 `X-Request-Id` header; quote it when you report a problem. The first error that applies is returned, in this order:
-404 for an unknown path, 413, 401, 429, 402 for the plan, 403 for the scope, 400, 404 or 403 for the resource, the
-organization, and the role, then 409 and the rest. A method that a path doesn't support returns the same 404 as an
-unknown path, and the gateway can return 503 for any operation that takes too long.
+404 for an unknown path, 413, 401, 403 for the address, 429, 402 for the plan, 403 for the scope, 400, 404 or 403 for
+the resource, the organization, and the role, then 409 and the rest. A method that a path doesn't support returns the
+same 404 as an unknown path, and the gateway can return 503 for any operation that takes too long.
 
 A 401 and a 403 for a missing scope have the header `WWW-Authenticate`. API Gateway renames it to
 `x-amzn-Remapped-WWW-Authenticate`, and the service's front door restores it. A deployment without the front door sends
@@ -40,10 +40,19 @@ Send `Authorization`, `Content-Type`, and `Idempotency-Key` at most once, even i
 `Authorization` is 401, and the others are 400. An encoded slash (`%2F`) in a path is 404.
 
 With `INVALID_PAYLOAD`, `details` lists every problem, the first one has `docsUrl` and `fix`, and `message` is the first
-one with the number of others. Lists,
-and the operations that create or roll an API key, reject unknown query parameters. The latter, those of webhook
-endpoints, and feedback reject unknown fields. Apart from that, both are ignored. No operation accepts the same
+one with the number of others. Lists, and the operations that create, change, or roll an API key, reject unknown query
+parameters. The latter, those of webhook endpoints, and feedback reject unknown fields. Apart from that, both are
+ignored. No operation accepts the same
 parameter twice.
+
+## Limited API keys
+
+An API key can be limited to scopes, projects, client addresses, and a time. `GET /v1/me` shows what the calling key is
+limited to. With `projectIds`, lists have only what belongs to those projects, others return the same 404 as an unknown
+id, and operations that concern all projects are 403. With `allowedIps`, requests from other addresses are 403.
+
+From `expiresAt` on, requests are 401. Until then, each response has the header `X-Key-Expires-At`. A key that was
+rolled with a grace period has it, too, and `X-Key-Replaced-By`: switch to the new secret before that time.
 
 ## Organizations
 
@@ -132,6 +141,16 @@ HEADERS: dict[str, dict[str, Any]] = {
         "description": "Unix time, in seconds, when the minute ends.",
         "schema": {"type": "integer", "minimum": 0},
         "example": 1772600820,
+    },
+    "X-Key-Expires-At": {
+        "description": "The time from which this API key is rejected, if it expires or is in its grace period.",
+        "schema": {"type": "string", "format": "date-time"},
+        "example": "2027-01-01T00:00:00.000Z",
+    },
+    "X-Key-Replaced-By": {
+        "description": "The id of the key that replaced this API key, which was rolled and is in its grace period.",
+        "schema": {"type": "string"},
+        "example": "key_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v",
     },
     "Retry-After": {
         "description": "Seconds to wait before sending the request again.",

@@ -28,6 +28,11 @@ EMAILS = {
     "finding": {"count": 4, "more": 1, "findings": [FINDING] * 3},
     "credits": {"credits": 60, "price": 50, "scans": "one more scan"},
     "webhook": {},
+    "key": {
+        "name": shown_name("Production deploys"),
+        "start": "assent_Ab3x",
+        "place": "https://github.com/octocat/hello-world/blob/1f0c2b9e7d3a4a559a516f1f8f0c9a11d2e3f4a5/.env#L3",
+    },
     "digest": {
         "week": "March 2 to March 8",
         "lines": [("Completed scans", "12"), ("New findings", "9"), ("Fixed findings", "14"), ("Open findings", "31")],

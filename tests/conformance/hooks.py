@@ -24,6 +24,11 @@ _NOT_SAID_BY_A_SCHEMA = {
     "empty": "of a change at least one field is known",
     "invalid_client": "which clients there are is a setting",
     "invalid_scope": "which scopes there are changes with the service",
+    "unknown_project": "only the list of projects gives out their ids",
+    "invalid_network": "which texts are networks is decided by two address families",
+    "host_bits": "the bits of an address after its network's prefix are zero",
+    "in_the_past": "the clock decides which times are in the future",
+    "widens": "what a key is limited to is decided by its earlier requests",
 }
 # OAuth returns 400 for everything that a JSON request gets 401, 403, or 409 for (RFC 6749 section 5.2, RFC 8628 section
 # 3.5), including an unknown code or token.

@@ -25,6 +25,7 @@ PUBLIC = {
     "POST /v1/auth/device/code",
     "POST /v1/auth/device/token",
     "POST /v1/auth/device/revoke",
+    "POST /v1/github/leaked-keys",
     "POST /v1/github/webhooks",
     "GET /assets/{fileName}",
     "GET /favicon.ico",
@@ -132,7 +133,8 @@ def valid_body(operation: Operation) -> dict[str, object]:
         "PATCH /v1/projects/{projectId}": {"description": "a shop"},
         "POST /v1/projects/{projectId}/vendors/{vendorId}/decision": {"decision": "approve"},
         "POST /v1/api-keys": {"name": "deploy"},
-        "POST /v1/api-keys/{keyId}/roll": {},
+        "POST /v1/api-keys/{keyId}/roll": {"gracePeriodSeconds": 60},
+        "PATCH /v1/api-keys/{keyId}": {"name": "deploys"},
         "POST /v1/webhook-endpoints": {
             "name": "Alerts",
             "url": "https://hooks.example.com/",

@@ -74,9 +74,8 @@ type Prepare = Callable[[Scene], Callable[[], Reply]]
 
 
 def _change_key(method: str, suffix: str = "") -> Prepare:
-    return lambda scene: scene.call(
-        method, f"/v1/api-keys/{scene.key_id()}{suffix}{scene.query}", {} if suffix else None
-    )
+    body = {"name": "deploys"} if method == "PATCH" else {} if suffix else None
+    return lambda scene: scene.call(method, f"/v1/api-keys/{scene.key_id()}{suffix}{scene.query}", body)
 
 
 def _locked_scan(scene: Scene) -> str:
@@ -286,6 +285,7 @@ def _replay_form(scene: Scene) -> Callable[[], Reply]:
 CHECKED: tuple[tuple[str, Role, Prepare], ...] = (
     ("POST /v1/api-keys", "admin", lambda it: it.call("POST", f"/v1/api-keys{it.query}", {"name": "deploy"})),
     ("POST /v1/api-keys/{keyId}/roll", "admin", _change_key("POST", "/roll")),
+    ("PATCH /v1/api-keys/{keyId}", "admin", _change_key("PATCH")),
     ("DELETE /v1/api-keys/{keyId}", "admin", _change_key("DELETE")),
     ("POST /v1/code-audit/scans/{scanId}/unlock", "owner", _unlock),
     ("POST /v1/code-audit/repositories/{repositoryId}/links", "admin", _link),

@@ -18,8 +18,8 @@ CREATES_SECRET = [
     "POST /v1/webhook-endpoints",
     "POST /v1/webhook-endpoints/{webhookId}/rotate-secret",
 ]
-# An ignored field could send events to more places than was asked for.
-STRICT_TOO = ["PATCH /v1/webhook-endpoints/{webhookId}"]
+# An ignored field could send events to more places, or leave a key wider, than was asked for.
+STRICT_TOO = ["PATCH /v1/webhook-endpoints/{webhookId}", "PATCH /v1/api-keys/{keyId}"]
 
 
 def _named(operation: Operation) -> str:
@@ -97,15 +97,15 @@ def test_organization_id_is_accepted_without_a_credential(api: Api):
 class TestKeys:
     """A request for a narrow key must not create a wide one."""
 
-    NARROW: typing.ClassVar = {"scopes": ["projects.read"], "expiresAt": "2027-01-01T00:00:00Z"}
+    NARROW: typing.ClassVar = {"scope": "projects.read", "expiry": "2027-01-01T00:00:00Z"}
 
     def test_creating_a_key_rejects_each_unknown_field(self, api: Api, world: World):
         company = world.company()
         reply = api.post("/v1/api-keys", company.owner.token, json_body={"name": "CI", **self.NARROW})
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
-        assert [problem["path"] for problem in reply.error["details"]] == [["scopes"], ["expiresAt"]]
+        assert [problem["path"] for problem in reply.error["details"]] == [["scope"], ["expiry"]]
         assert {problem["code"] for problem in reply.error["details"]} == {"extra_forbidden"}
-        assert reply.error["message"] == "scopes: unknown field (and 1 more)"
+        assert reply.error["message"] == "scope: unknown field (and 1 more)"
         assert api.get("/v1/api-keys", company.owner.token).data == []
 
     def test_a_field_is_named_even_if_it_is_called_like_a_part_of_the_request(self, api: Api, world: World):
@@ -118,7 +118,7 @@ class TestKeys:
         made = api.post("/v1/api-keys", company.owner.token, json_body={"name": "CI"}).data
         path = f"/v1/api-keys/{made['keyId']}/roll"
         reply = api.post(path, company.owner.token, json_body=self.NARROW)
-        assert [problem["path"] for problem in reply.error["details"]] == [["scopes"], ["expiresAt"]]
+        assert [problem["path"] for problem in reply.error["details"]] == [["scope"], ["expiry"]]
         assert api.get("/v1/me", made["key"]).status == 200
 
     def test_creating_and_rolling_reject_unknown_parameters(self, api: Api, world: World):

@@ -28,6 +28,7 @@ from local.github import setup
 from local.github.app import create_app
 from local.github.call import API
 from local.github.faults import Fault
+from local.github.secret_scanning import SecretScanning
 from local.github.setup import DEMO_OWNER, installation_id, key_file
 from local.github.stand_in import StandIn
 from local.github.webhooks import Webhooks
@@ -99,18 +100,22 @@ def github(root: Path, prefix: str = "", webhooks_url: str = "") -> Iterator["Gi
     stand_in = StandIn(root)
     exchanges: list[Exchange] = []
     webhooks = Webhooks(stand_in, webhooks_url, setup.webhook_secret(root)) if webhooks_url else None
-    app: Any = create_app(stand_in, webhooks)
+    scanning = SecretScanning()
+    app: Any = create_app(stand_in, webhooks, scanning)
     if prefix:
         app = Starlette(routes=[Mount(prefix, app)])
     _switch.app = _recording(app, prefix + API, exchanges)
-    yield GitHub(stand_in, f"http://127.0.0.1:{_server_port()}{prefix}", root, exchanges)
+    yield GitHub(stand_in, f"http://127.0.0.1:{_server_port()}{prefix}", root, exchanges, scanning)
     _switch.app = None
 
 
 class GitHub:
     """A running stand-in. `slept` records the simulated pauses of its clients between requests."""
 
-    def __init__(self, stand_in: StandIn, url: str, root: Path, exchanges: list["Exchange"]) -> None:
+    def __init__(
+        self, stand_in: StandIn, url: str, root: Path, exchanges: list["Exchange"], scanning: SecretScanning
+    ) -> None:
+        self.scanning = scanning
         self.exchanges = exchanges
         self.stand_in = stand_in
         self.url = url

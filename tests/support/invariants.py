@@ -95,16 +95,31 @@ def webhooks_are_counted_and_capped(items: Items) -> None:
 
 
 def every_key_has_one_secret(items: Items) -> None:
-    """Each listed key has exactly one secret item, and each secret item belongs to a listed key."""
+    """Each listed key has exactly one secret item, and each secret item belongs to a listed key.
+
+    The secret of a key that was rolled with a grace period belongs to the key that replaced it.
+    """
     listed = {
         key: item for key, item in items.items() if key.pk.startswith("ORG#") and key.sk.startswith(keys.KEY_PREFIX)
     }
     secrets = {key: item for key, item in items.items() if key.pk.startswith("KH#")}
     for key, item in listed.items():
-        secret = secrets.get(keys.key_secret(item["digest"]))
+        secret = secrets.pop(keys.key_secret(item["digest"]), None)
         assert secret is not None, f"{key} has no secret"
         assert secret["keyId"] == item["keyId"], f"{key} has another key's secret"
-    assert len(secrets) == len(listed), "a secret authenticates that no list shows"
+        assert _restrictions(secret) == _restrictions(item), f"{key} authenticates with other restrictions"
+        if "previous" in item:
+            previous = secrets.pop(keys.key_secret(item["previous"]["digest"]), None)
+            assert previous is not None, f"{key} has no previous secret"
+            until = {"validUntil": item["previous"]["until"]}
+            assert _restrictions(previous) == {**_restrictions(item), **until}, f"{key} is wider with the old secret"
+            assert until["validUntil"] <= item.get("validUntil", until["validUntil"]), f"{key} outlives its expiry"
+            assert previous["successor"] == item["keyId"], f"{key} has another key's previous secret"
+    assert not secrets, "a secret authenticates that no list shows"
+
+
+def _restrictions(item: dict[str, Any]) -> dict[str, Any]:
+    return {name: item[name] for name in ("scopes", "projects", "networks", "validUntil") if name in item}
 
 
 def every_key_has_the_plan_of_its_organization(items: Items) -> None:
@@ -319,7 +334,15 @@ _LOGGED = {
 }
 # What begins and ends a resource that has no item before and after it.
 _BEGINS = {"project.create", "api_key.create", "member.join", "member.add", "invitation.create", "organization.create"}
-_ENDS = {"project.delete", "api_key.delete", "api_key.roll", "member.remove", "invitation.cancel", "invitation.decline"}
+_ENDS = {
+    "project.delete",
+    "api_key.delete",
+    "api_key.revoke_leaked",
+    "api_key.roll",
+    "member.remove",
+    "invitation.cancel",
+    "invitation.decline",
+}
 
 
 def the_audit_log_leads_to_the_items(items: Items) -> None:

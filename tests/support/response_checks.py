@@ -9,7 +9,11 @@ from tests.support.operations import is_page
 from tests.support.reply import Reply
 
 _SARIF = re.compile(r"/v1/code-audit/scans/[^/]+/sarif")
-_NOT_ENVELOPED = {"/.well-known/oauth-authorization-server", "/.well-known/agent-feedback.json"}
+_NOT_ENVELOPED = {
+    "/.well-known/oauth-authorization-server",
+    "/.well-known/agent-feedback.json",
+    "/v1/github/leaked-keys",
+}
 # Files that the build generates.
 _DOCUMENTS = re.compile(r"/openapi\.json|/llms\.txt|/docs(/[^/]+)?")
 FORM = "application/x-www-form-urlencoded"

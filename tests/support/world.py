@@ -5,7 +5,7 @@ from itertools import count
 from typing import Any
 
 from controlplane.core import clock
-from controlplane.core.scopes import SCOPES
+from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
 from controlplane.store import api_keys, billing, inbox, keys, organizations, projects, repositories, user_tokens, users
 from controlplane.store.inbox_items import Discovery, Evidence, InboxItem
 from controlplane.store.project_items import Address
@@ -16,6 +16,14 @@ from tests.support.table import PREPARED
 
 _NUMBERS = count(1)
 ALL_SCOPES = sorted(SCOPES)
+# What a response says of an API key without limits.
+UNLIMITED = {
+    "description": None,
+    "scopes": [*API_KEY_SCOPES],
+    "projectIds": None,
+    "allowedIps": None,
+    "expiresAt": None,
+}
 
 
 @dataclass

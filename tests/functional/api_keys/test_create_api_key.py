@@ -12,7 +12,7 @@ from tests.support.api import Api
 from tests.support.calls import before_the_transaction
 from tests.support.each import each
 from tests.support.logs import captured_logs
-from tests.support.world import ALL_SCOPES, World, table_dump
+from tests.support.world import ALL_SCOPES, UNLIMITED, World, table_dump
 
 PATH = "/v1/api-keys"
 SECRET = re.compile(r"assent_[0-9A-Za-z]{36}")
@@ -50,6 +50,7 @@ class Test201:
                 "createdFrom": "api",
                 "createdAt": "2026-03-04T05:06:07.000Z",
             },
+            **UNLIMITED,
         }
 
     def test_the_secret_works_immediately_and_after_its_creator_leaves(self, api: Api, world: World):

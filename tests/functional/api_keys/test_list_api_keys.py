@@ -7,7 +7,7 @@ from controlplane.store import api_keys, billing
 from tests.support.api import Api
 from tests.support.each import each
 from tests.support.operations import operations
-from tests.support.world import World
+from tests.support.world import UNLIMITED, World
 
 both_addresses = pytest.mark.parametrize("path", ["/v1/api-keys", "/v1/auth/keys"])
 
@@ -31,6 +31,8 @@ class Test200:
                     "createdFrom": "api",
                     "createdAt": "2026-03-04T05:06:07.000Z",
                 },
+                **UNLIMITED,
+                "previous": None,
             }
         ]
         assert reply.body["pagination"] == {"nextCursor": None, "hasMore": False}

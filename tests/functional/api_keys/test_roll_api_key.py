@@ -44,6 +44,7 @@ class Test200:
                 "createdAt": "2026-03-04T05:07:07.000Z",
             },
             "replacedKeyId": old["keyId"],
+            "previous": None,
         }
         assert new["keyId"] != old["keyId"]
         assert new["key"] != old["key"]

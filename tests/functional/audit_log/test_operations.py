@@ -71,6 +71,7 @@ def _of_delivery(it: Subject) -> Sent:
 CASES: dict[str, tuple[Action, Callable[[Subject], Sent]]] = {
     "createApiKey": (Action.API_KEY_CREATE, lambda _: ({}, {"name": "deploy"})),
     "rollApiKey": (Action.API_KEY_ROLL, _of_key),
+    "updateApiKey": (Action.API_KEY_UPDATE, lambda it: (_of_key(it)[0], {"name": "deploys", "scopes": ["inbox.read"]})),
     "deleteApiKey": (Action.API_KEY_DELETE, lambda it: (_of_key(it)[0], None)),
     "disconnectRepository": (
         Action.REPOSITORY_DISCONNECT,
@@ -118,6 +119,8 @@ OF_NO_ORGANIZATION = {
     "saveActiveOrganization",
     "revokeSession",
     "receiveWebhook",
+    # It changes the organizations of the keys in the report: tests/functional/api_keys/test_leaked_keys.py.
+    "receiveLeakReport",
 }
 CHANGING = {
     operation.route.operation_id: operation

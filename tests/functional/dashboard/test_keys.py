@@ -7,6 +7,8 @@ import pytest
 from controlplane.core import ids
 from controlplane.store import api_keys, billing
 from controlplane.store.api_key_items import ApiKeyItem
+from controlplane.store.api_keys import KeyDraft
+from controlplane.store.key_restrictions import Restrictions
 from tests.support.browser import Browser, text_of
 from tests.support.world import Company, Person, World, table_dump
 
@@ -159,3 +161,81 @@ class TestAccess:
             for change in ("roll", "revoke"):
                 assert visitor.post(path(company, f"/{key_id}/{change}"), token).status == 404
         assert stored(other) == [key]
+
+
+def form(browser: Browser, company: Company) -> dict[str, str]:
+    """Returns the fields of the form that a person doesn't fill in. No box is checked."""
+    browser.get(path(company))
+    fields = browser.forms()[path(company)][0]
+    return {name: fields[name] for name in ("form_token", "once")}
+
+
+class TestLimits:
+    def test_a_key_is_created_with_limits_and_shows_them(self, visitor: Browser, company: Company, world: World, now):
+        project = world.connected_repository(company).links[0].project_id
+        fields = {
+            **form(visitor, company),
+            "name": "Deploys",
+            "description": "For <releases>.",
+            "scope-inbox.read": "yes",
+            "scope-projects.read": "yes",
+            f"project-{project}": "yes",
+            "allowed_ips": "198.51.100.0/24\r\n2001:db8::1",
+            "expires_on": "2026-04-01",
+        }
+        assert visitor.post(path(company), fields).status == 200
+        secret = secret_in(visitor)
+        assert visitor.api.get("/v1/billing", secret).code == "INSUFFICIENT_SCOPE"
+        (key,) = stored(company)
+        assert key.restrictions.project_ids == (project,)
+        assert key.restrictions.networks == ("198.51.100.0/24", "2001:db8::1/128")
+        assert key.restrictions.expires_at_text == "2026-04-01T00:00:00.000Z"
+        listed = text_of(visitor.get(path(company)))
+        assert "2 scopes, 1 project, 2 networks" in listed
+        assert "For <releases>." in listed
+        shown = text_of(visitor.get(path(company, f"/{key.key_id}")))
+        for text in ("inbox.read, projects.read", "198.51.100.0/24, 2001:db8::1/128", "For <releases>.", "April 1"):
+            assert text in shown
+        assert project not in shown  # it has a name
+
+    def test_limits_that_cannot_be_used_create_nothing_and_are_kept(self, visitor: Browser, company: Company):
+        for fields, message in (
+            ({"allowed_ips": "example.com"}, "Send an address or a network"),
+            ({"allowed_ips": "10.0.0.1/8"}, "The address is inside of the network 10.0.0.0/8"),
+            ({"allowed_ips": " ".join(["10.0.0.1"] * 21)}, "Enter up to 20"),
+            ({"expires_on": "2026-03-04"}, "Send a time in the future"),
+            ({"expires_on": "soon"}, "Enter the expiry as a date"),
+            ({"description": "x" * 513}, "Enter a description of up to 512"),
+            ({"project-prj_x": "yes"}, "The organization has no such project"),
+        ):
+            reply = visitor.post(path(company), {**form(visitor, company), "name": "Deploys", **fields})
+            assert (reply.status, message in text_of(reply)) == (400, True), text_of(reply)
+        assert stored(company) == []
+
+    def test_rolling_with_a_grace_period_shows_when_the_old_secret_ends(self, visitor: Browser, company: Company, now):
+        old = create(visitor, company)
+        (key,) = stored(company)
+        visitor.get(path(company, f"/{key.key_id}"))
+        reply = visitor.submit(path(company, f"/{key.key_id}/roll"), grace_period="86400")
+        assert "the old secret stops working in 1 day" in text_of(reply)
+        (rolled,) = stored(company)
+        shown = text_of(visitor.get(path(company, f"/{rolled.key_id}")))
+        assert "its old secret still works" in shown
+        assert "Not since the roll" in shown
+        assert visitor.api.get("/v1/me", old).status == 200
+        assert f"Also {key.start}" in text_of(visitor.get(path(company)))
+
+    def test_another_grace_period_is_rejected(self, visitor: Browser, company: Company):
+        secret = create(visitor, company)
+        (key,) = stored(company)
+        visitor.get(path(company, f"/{key.key_id}"))
+        assert visitor.submit(path(company, f"/{key.key_id}/roll"), grace_period="999999").status == 400
+        assert visitor.api.get("/v1/me", secret).status == 200
+
+    def test_an_expired_key_is_shown_as_such_and_cannot_be_rolled(self, visitor: Browser, company: Company):
+        limits = Restrictions(expires_at=1_772_600_766)
+        draft = KeyDraft("Deploys", None, limits)
+        key = api_keys.create_key(company.organization_id, draft, company.owner.user_id, "test").item
+        shown = text_of(visitor.get(path(company, f"/{key.key_id}")))
+        assert "Expired" in shown
+        assert "it can't be rolled" in shown

@@ -16,7 +16,7 @@ from tests.support.world import Company, Person, World, table_dump
 
 PAGE = "/account/notifications"
 HOSTILE = '"><script>alert(1)</script>{{7*7}}'
-ALL = {"finding", "credits", "webhook", "digest"}
+ALL = {"finding", "credits", "webhook", "key", "digest"}
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +46,7 @@ class TestChoosing:
         assert choices(person, company) == ALL
         shown = visitor.get(PAGE)
         assert f"Emails go to {person.email}" in text_of(shown)
-        assert len(re.findall("checked", shown.text)) == 4
+        assert len(re.findall("checked", shown.text)) == len(ALL)
         organization = {"form_token": visitor.form_token, "organization_id": company.organization_id}
         reply = visitor.post(PAGE, {**organization, "finding": "on"})
         assert (reply.status, reply.headers["location"]) == (303, f"{PAGE}?done=saved")
@@ -64,7 +64,7 @@ class TestChoosing:
         assert 'name="credits"' not in shown.text
         assert "Admins and owners also get emails about low credits" in text_of(shown)
         browser.post(PAGE, {"form_token": browser.form_token, "organization_id": company.organization_id})
-        assert choices(member, company) == {"credits", "webhook"}
+        assert choices(member, company) == {"credits", "webhook", "key"}
 
     def test_only_ones_own_organizations_can_be_chosen_for(self, visitor: Browser, world: World, person: Person):
         other = world.company()

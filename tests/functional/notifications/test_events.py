@@ -7,7 +7,7 @@ import pytest
 from controlplane.core.ids import InvitationId, KeyId, MemberId
 from controlplane.queues import messages
 from controlplane.queues.messages import OrganizationEvent, Queue
-from controlplane.store import api_keys, codec, events, inbox, invitees, organizations, vendors
+from controlplane.store import api_keys, codec, events, inbox, invitees, key_changes, organizations, vendors
 from controlplane.store.inbox_items import Discovery, RuntimeVendor
 from controlplane.store.projects import get_project
 from ops import members
@@ -102,7 +102,7 @@ def test_a_new_key_is_an_event_also_if_it_replaces_one(company: Company, now: Fa
     key = api_keys.create_key(company.organization_id, "deploy", company.owner.user_id, "test").item.key_id
     now.advance(1)
     rolled = api_keys.roll_key(KeyId.stored(key), company.owner.user_id, "test").item.key_id
-    api_keys.delete_key(rolled)
+    key_changes.delete_key(rolled)
     assert told(company) == [("key.created", [key]), ("key.created", [rolled])]
 
 

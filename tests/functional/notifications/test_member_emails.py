@@ -1,13 +1,15 @@
-"""Emails to members: new P0 findings, low credits, disabled webhooks, and the weekly digest."""
+"""Emails to members: new P0 findings, low credits, disabled webhooks, leaked API keys, and the weekly digest."""
 
 import re
 from collections.abc import Callable
 
 import pytest
 
+from controlplane.core import tokens
 from controlplane.core.settings import settings
 from controlplane.queues import messages
-from controlplane.store import billing, events, inbox, mail_addresses, mail_choices, members
+from controlplane.store import billing, events, inbox, leaked_keys, mail_addresses, mail_choices, members
+from controlplane.store.leaked_keys import Leak
 from controlplane.store.mail_choices import Choice
 from controlplane.store.table import table
 from notifications.app import handler
@@ -35,6 +37,14 @@ def tell(company: Company, event: events.EventName) -> None:
 
 def credits_low(company: Company) -> None:
     tell(company, "credits.low")
+
+
+LEAK = Leak("commit", "https://github.com/octocat/hello-world/blob/1f0c2b9e/.env#L3")
+
+
+def leak(world: World, company: Company) -> None:
+    """Reports the secret of a new key as found in public."""
+    assert leaked_keys.revoke(tokens.digest(world.key(company)), LEAK)
 
 
 class TestFindings:
@@ -115,6 +125,15 @@ class TestCredits:
         (email,) = post_office.work()
         assert (email.to, email.subject) == (company.owner.email, "A webhook of Acme is disabled")
 
+    def test_a_leaked_key_is_told_to_admins_and_owners(self, world: World, company: Company, post_office: PostOffice):
+        world.member(company)
+        leak(world, company)
+        (email,) = post_office.work()
+        assert (email.to, email.subject) == (company.owner.email, "An API key of Acme was found in public")
+        assert "the secret of deploy (assent_" in email.text
+        assert LEAK.url is not None
+        assert LEAK.url in email.text
+
 
 class TestDigest:
     def test_a_week_with_activity_has_one_digest_on_monday(
@@ -142,6 +161,7 @@ class TestChoice:
         ("finding", lambda world, company: world.finding(company, priority="P0"), 7 * MINUTE),
         ("credits", lambda world, company: credits_low(company), 0),
         ("webhook", lambda world, company: tell(company, "webhook.disabled"), 0),
+        ("key", leak, 0),
         ("digest", lambda world, company: tell(company, "scan.completed"), UNTIL_MONDAY),
     )
 

@@ -13,6 +13,7 @@ from controlplane.store import (
     api_keys,
     billing,
     inbox,
+    key_changes,
     keys,
     members,
     organizations,
@@ -127,7 +128,7 @@ class TestAgain:
 
     def test_expired_and_revoked_seeded_secrets_are_replaced(self, api: Api, demo: dict[str, Any], now: FakeClock):
         (key,) = demo["apiKeys"]
-        api_keys.delete_key(KeyId.stored(key["keyId"]))
+        key_changes.delete_key(KeyId.stored(key["keyId"]))
         table.delete(Delete(keys.user_token(digest(demo["users"][0]["accessToken"]))), PREPARED)
         again = ensure_demo(demo)
         assert again["apiKeys"][0]["key"] != key["key"]

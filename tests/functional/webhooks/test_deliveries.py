@@ -4,13 +4,14 @@ import json
 
 import pytest
 
-from controlplane.core import clock
+from controlplane.core import clock, tokens
 from controlplane.core.plans import LOW_CREDITS
 from controlplane.core.settings import SigningSecret, settings
 from controlplane.queues import messages
 from controlplane.queues.messages import OrganizationEvent, Queue
-from controlplane.store import api_keys, events, inbox, webhook_deliveries, webhooks
+from controlplane.store import api_keys, events, inbox, leaked_keys, webhook_deliveries, webhooks
 from controlplane.store.inbox_items import Discovery
+from controlplane.store.leaked_keys import Leak
 from controlplane.store.organization_items import OrganizationItem
 from controlplane.store.organizations import get_organization
 from controlplane.store.table import table
@@ -65,6 +66,21 @@ class TestADelivery:
         assert SECRET not in str(stored)
         assert SECRET[6:] not in str(stored)
 
+    def test_of_a_leaked_key_says_where_it_was_found(self, line: Line, company: Company, now: FakeClock):
+        endpoint(company, events=("key.leaked",))
+        secret = api_keys.create_key(company.organization_id, "deploy", company.owner.user_id, "test").secret
+        place = "https://github.com/octocat/hello-world/blob/1f0c2b9e/.env#L3"
+        assert leaked_keys.revoke(tokens.digest(secret), Leak("commit", place))
+        now.advance(1)
+        line.sweep()
+        ((_, body, _),) = line.receiver.requests
+        event = json.loads(body)
+        assert event["type"] == "key.leaked"
+        assert event["data"]["apiKey"]["name"] == "deploy"
+        assert event["data"]["leak"] == {"source": "commit", "url": place}
+        assert b"assent_" not in body
+        assert f"was found at <{place}|{place}>, and is revoked" in formats.text_of(event)
+
     def test_reaches_only_enabled_endpoints_that_want_the_event(self, line: Line, company: Company, world: World):
         wanted = endpoint(company)
         others = [endpoint(company, events=("scan.completed",)), endpoint(company), endpoint(world.company())]
@@ -96,7 +112,7 @@ class TestADelivery:
 
     def test_of_an_event_whose_items_are_gone_is_not_made(self, line: Line, company: Company):
         webhook = endpoint(company)
-        for name in ("scan.completed", "key.created", "member.joined", "finding.opened"):
+        for name in ("scan.completed", "key.created", "key.leaked", "member.joined", "finding.opened"):
             subject = {"scan": "scn", "key": "key", "member": "mem", "finding": "inb"}[name.partition(".")[0]]
             length = 32 if subject == "mem" else 34
             gone = f"{subject}_{company.organization_id[4:]}{'0' * (length - 16)}"

@@ -52,6 +52,13 @@ SECRET: dict[str, Any] = {
     "hits": 17,
     "usedHour": 489745,
 }
+LIMITS: dict[str, Any] = {
+    "scopes": ["inbox.read"],
+    "projects": [_LOCAL],
+    "networks": ["192.0.2.0/24"],
+    "validUntil": 1_790_000_000,
+}
+PREVIOUS: dict[str, Any] = {"keyId": KEY["keyId"], "start": "assent_Xk2p", "digest": "5e884a", "until": 1_790_000_000}
 AUDIT: dict[str, Any] = {
     "pk": _PK,
     "sk": f"AUDIT#{_LOCAL}#aud_01",
@@ -70,8 +77,11 @@ AUDIT: dict[str, Any] = {
         (ProjectItem, {**PROJECT, "websites": [{**PROJECT["websites"][0], "trusted": False}]}),
         (ProjectItem, {**PROJECT, "formerSlugs": ["shop", "store"]}),
         (ApiKeyItem, KEY),
+        (ApiKeyItem, {**KEY, **LIMITS, "description": "For releases.", "revision": 2}),
+        (ApiKeyItem, {**KEY, "previous": PREVIOUS, "previousUsedAt": "2026-03-04T05:06:07.000Z"}),
         (KeySecretItem, SECRET),
         (KeySecretItem, {**SECRET, "refusedFor": "29384756#org_2f"}),
+        (KeySecretItem, {**SECRET, **LIMITS, "successor": KEY["keyId"]}),
         (AuditItem, AUDIT),
     ],
 )

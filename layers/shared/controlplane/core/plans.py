@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 API_KEYS_PER_ORGANIZATION = 50
+# Of these, rolled ones whose old secrets still work. A transaction that changes every secret has at most 100 items.
+KEYS_IN_GRACE_PER_ORGANIZATION = 20
 # The price of unlocking a scan's remaining findings.
 SCAN_UNLOCK_CREDITS = 50
 # A balance below this is low: it unlocks at most one more scan.

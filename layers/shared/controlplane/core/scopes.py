@@ -1,4 +1,6 @@
-"""The scopes that a credential can have, and those that every organization API key has."""
+"""The scopes that a credential can have, and those that an organization API key can have."""
+
+from typing import Literal, get_args
 
 SCOPES: dict[str, str] = {
     "organizations.read": "List the organizations you belong to",
@@ -20,11 +22,13 @@ SCOPES: dict[str, str] = {
 # The default scopes of a device whose request names none.
 READ_SCOPES = tuple(sorted(scope for scope in SCOPES if scope.endswith(".read")))
 
-API_KEY_SCOPES = (
+KeyScope = Literal[
     "api-keys.read",
     "billing.read",
     "inbox.read",
     "organizations.read",
     "projects.read",
     "projects.write",
-)
+]
+# An API key has these, unless it is limited to some of them.
+API_KEY_SCOPES: tuple[KeyScope, ...] = get_args(KeyScope)

@@ -23,13 +23,15 @@ from controlplane.core.errors import (
     PlanRequired,
     Remedy,
 )
-from controlplane.core.ids import OwnedId
+from controlplane.core.ids import OwnedId, ProjectId
 from controlplane.core.plans import PLANS
 from controlplane.core.roles import RANK
+from controlplane.core.scopes import API_KEY_SCOPES
 from controlplane.core.urls import dashboard_base_url
 from controlplane.http import owner_limits
 from controlplane.http.authentication import Principal, authenticate, check_rate, key_organization
 from controlplane.http.callers import Caller, CallerRequirements
+from controlplane.http.client_address import is_within
 from controlplane.http.reader import RequestReader
 from controlplane.store import organizations, parallel
 from controlplane.store.credentials import Counted
@@ -38,11 +40,30 @@ from controlplane.store.organizations import Role
 from controlplane.store.table import table
 
 
+class AddressNotAllowed(Forbidden):
+    """The request didn't come from one of the networks that the API key is limited to."""
+
+    message = (
+        "This API key doesn't accept requests from your address. Its allowedIps lists the networks that it accepts."
+    )
+
+
+class NotForLimitedKeys(Forbidden):
+    """The operation concerns all projects of the organization, and the API key is limited to some."""
+
+    message = (
+        "This API key is limited to some projects, and this operation isn't. Use a key without projectIds, or a user "
+        "token."
+    )
+
+
 class Resource(NamedTuple):
     """A kind of item that a route identifies by id: the path parameter, the id's type, and the item's key.
 
     `read` converts the stored attributes to the value that the endpoint gets as `access.resource`. With `companion`,
     which returns the key of a second item by the id, `read` also gets that item's attributes, or None.
+    `project_of` returns the ID of the project that the value belongs to, or None. API keys that are limited to some
+    projects need it.
     """
 
     parameter: str
@@ -50,6 +71,7 @@ class Resource(NamedTuple):
     key: Callable[[str, str], Key]
     read: Callable[..., Any]
     companion: Callable[[str], Key] | None = None
+    project_of: Callable[[Any], str | None] | None = None
 
 
 @dataclass(slots=True)
@@ -58,6 +80,7 @@ class Access[T](Caller):
 
     principal: Principal
     counted: Counted
+    address: str = ""
     organization: organizations.Membership | None = None
     resource: T = None  # type: ignore[assignment]  # set by `Requires.resolve` if the route declares a resource
     # The organization's plan, set for API keys and by `Requires.plan`.
@@ -111,6 +134,11 @@ class Access[T](Caller):
         return self.principal.user_id
 
     @property
+    def project_ids(self) -> tuple[ProjectId, ...] | None:
+        """The projects that an API key is limited to. None: the caller isn't limited to projects."""
+        return self.principal.key.restrictions.project_ids if self.principal.key else None
+
+    @property
     def caller_id(self) -> str:
         """The id that the request is attributed to: the person's, or for an API key the organization's."""
         return self.principal.user_id or self.principal.organization_id or ""
@@ -133,13 +161,18 @@ class Access[T](Caller):
         return fields
 
     @property
-    def rate_headers(self) -> dict[str, str]:
-        counted = self.counted
-        return {
+    def headers(self) -> dict[str, str]:
+        counted, key = self.counted, self.principal.key
+        headers = {
             "X-RateLimit-Limit": str(counted.limit),
             "X-RateLimit-Remaining": str(max(0, counted.limit - counted.hits)),
             "X-RateLimit-Reset": str(counted.resets_at),
         }
+        if key is not None and (expires_at := key.restrictions.expires_at_text) is not None:
+            headers["X-Key-Expires-At"] = expires_at
+        if key is not None and key.successor is not None:
+            headers["X-Key-Replaced-By"] = key.successor
+        return headers
 
     @property
     def rate_group(self) -> str:
@@ -166,10 +199,14 @@ class Requires(CallerRequirements[Access[Any]]):
         For endpoints whose body may also name the organization or must be checked by the endpoint first.
     resource: the item identified by the path. Its organization is the one acted in.
     user_token: accept only a person's credential. API keys lack every scope that such routes require.
+    projects: what the route does for an API key that is limited to some projects. `refused`: nothing, unless its
+        resource belongs to a project (`Resource.project_of`), in which case others don't exist for the key. `filtered`:
+        the endpoint keeps to `Access.project_ids`. `untouched`: no project is in the request or the response.
 
-    Raises, in this order: Unauthorized 401, RateLimited 429, PlanRequired 402, InsufficientScope 403. After the
-    request is validated: NotFound 404 (the resource or path organization is unknown or outside the caller's
-    memberships) or Forbidden 403 (an explicit organizationId outside them, or an insufficient role).
+    Raises, in this order: Unauthorized 401, AddressNotAllowed 403, RateLimited 429, PlanRequired 402, InsufficientScope
+    403, NotForLimitedKeys 403. After the request is validated: NotFound 404 (the resource or path organization is
+    unknown, outside the caller's memberships, or of a project outside the key's) or Forbidden 403 (an explicit
+    organizationId outside them, or an insufficient role).
     """
 
     scope: str | None = None
@@ -180,18 +217,23 @@ class Requires(CallerRequirements[Access[Any]]):
     user_token: bool = False
     plan: bool = False
     or_scope: str | None = None
+    projects: Literal["refused", "filtered", "untouched"] = "refused"
 
     def identify(self, request: RequestReader) -> Access[Any]:
         """Authenticates the credential and counts the request. Raises Unauthorized, RateLimited."""
         principal, counted = authenticate(request.authorization, request.address)
-        return Access(principal, counted, known_plan=principal.key.plan if principal.key else None)
+        return Access(principal, counted, request.address, known_plan=principal.key.plan if principal.key else None)
 
     def check(self, caller: Access[Any]) -> None:
-        """Raises RateLimited, then PlanRequired for an API key on a plan without API access, then InsufficientScope.
+        """Raises the errors of the class that come before the request's validation, in its order.
 
         Raises Forbidden for an API key on a route with `user_token`.
         """
         principal = caller.principal
+        networks = principal.key.restrictions.networks if principal.key else None
+        # First, so that a stolen key can't use up the limit of its organization.
+        if networks is not None and not is_within(caller.address, networks):
+            raise AddressNotAllowed
         check_rate(principal, caller.counted)
         if principal.key and not PLANS[principal.key.plan].api_access:
             raise PlanRequired
@@ -199,6 +241,18 @@ class Requires(CallerRequirements[Access[Any]]):
             raise InsufficientScope(self.scope)
         if self.user_token and principal.user_id is None:
             raise Forbidden
+        if caller.project_ids is not None and not self.keeps_to_projects:
+            raise NotForLimitedKeys
+
+    @property
+    def accepts_keys(self) -> bool:
+        """Returns whether an API key can have what the route requires."""
+        return not self.user_token and (self.scope is None or bool({self.scope, self.or_scope} & {*API_KEY_SCOPES}))
+
+    @property
+    def keeps_to_projects(self) -> bool:
+        """Returns whether an API key that is limited to some projects can use the route."""
+        return self.projects != "refused" or (self.resource is not None and self.resource.project_of is not None)
 
     @property
     def id_parameter(self) -> tuple[Any, Any] | None:
@@ -292,3 +346,7 @@ def _resolve_resource(access: Access[Any], resource: Resource, named: str, *, wi
     if item is None or access.organization is None:
         raise NotFound
     access.resource = resource.read(item, *companions)
+    if access.project_ids is not None and resource.project_of is not None:
+        project_id = resource.project_of(access.resource)
+        if project_id not in access.project_ids:
+            raise NotFound

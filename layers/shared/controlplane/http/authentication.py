@@ -69,12 +69,14 @@ def _bearer_secret(authorization: str) -> str | None:
 
 
 def _count(prefix: str | None, digest: str) -> tuple[Principal, Counted]:
-    """Reads the credential and counts the request. Raises UnknownSecret (also if the token has expired), Throttled."""
+    """Reads the credential and counts the request. Raises UnknownSecret (also if it has expired), Throttled."""
     if prefix == settings.service_brand:
         key, counted = credentials.authenticate_api_key(digest)
+        if key.restrictions.has_expired:
+            raise credentials.UnknownSecret
         principal = Principal(
             "api_key",
-            API_KEY_SCOPES,
+            API_KEY_SCOPES if key.restrictions.scopes is None else key.restrictions.scopes,
             key_id=key.key_id,
             organization_id=key.organization_id,
             created_by=key.created_by,

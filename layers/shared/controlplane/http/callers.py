@@ -1,11 +1,12 @@
 """The interface between the route class and the kinds of caller.
 
-An endpoint declares its caller as one parameter, `Annotated[<Caller>, <CallerRequirements>]`. There are four kinds:
+An endpoint declares its caller as one parameter, `Annotated[<Caller>, <CallerRequirements>]`. There are five kinds:
 
     access        Access, Requires                  an API key or a user token
     anonymous     AnonymousCaller, Anonymous        no credential, rate limited by address
     web_session   WebSession, RequiresSession       a browser with a session cookie, which gets pages
     webhooks      Delivery, SignedByGithub          GitHub, which signs what it sends
+    secret_scanning  LeakReport, SignedBySecretScanning  GitHub, with a key that it publishes
 
 The route class (`controlplane.http.route`) calls the requirements' methods in the order in which they are defined here.
 An endpoint without such a parameter, such as the health check, has the base classes, which check nothing.
@@ -35,8 +36,8 @@ class Caller:
         return {}
 
     @property
-    def rate_headers(self) -> dict[str, str]:
-        """The response headers that show the caller's rate limit."""
+    def headers(self) -> dict[str, str]:
+        """The response headers about the caller's credential, such as its rate limit."""
         return {}
 
     @property

@@ -5,7 +5,7 @@ through the front door, or if that address belongs to the trusted proxy of the s
 """
 
 import ipaddress
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from controlplane.core.settings import settings
 from controlplane.http import front_door
@@ -44,6 +44,12 @@ def network_of(address: str) -> str:
     if isinstance(parsed, ipaddress.IPv4Address):
         return str(parsed)
     return str(ipaddress.IPv6Network((int(parsed), _IPV6_PREFIX), strict=False))
+
+
+def is_within(address: str, networks: Iterable[str]) -> bool:
+    """Returns whether the address is in one of the networks (CIDR). An IPv4-mapped IPv6 address is an IPv4 address."""
+    parsed = _parse(address)
+    return parsed is not None and any(parsed in ipaddress.ip_network(network) for network in networks)
 
 
 def _parse(text: str) -> Address | None:

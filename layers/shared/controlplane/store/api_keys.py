@@ -2,21 +2,27 @@
 
 A key has two items: one that authenticates (by the secret's hash) and one for lists. Both are written in the
 transaction that updates the organization's counter, so the counter always equals the number of keys. The
-authenticating item also holds the organization's plan. `keyVersion` increases with every change to the set of keys, so
-a plan change that missed a key fails and is retried.
+authenticating item also holds the organization's plan. `keyVersion` increases with every change to the set of secrets,
+so a plan change that missed one fails and is retried.
+
+A key that was rolled with a grace period isn't listed anymore, but its authenticating item is kept until then, and its
+successor's item says where. `key_changes` changes and revokes keys.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from controlplane.core import clock, ids, tokens
 from controlplane.core.actions import Action
-from controlplane.core.errors import ApiError, Forbidden, NotFound, PlanRequired, Remedy
+from controlplane.core.errors import ApiError, Conflict, Forbidden, NotFound, PlanRequired, Remedy
 from controlplane.core.ids import KeyId
-from controlplane.core.plans import API_KEYS_PER_ORGANIZATION, PLANS
+from controlplane.core.plans import API_KEYS_PER_ORGANIZATION, KEYS_IN_GRACE_PER_ORGANIZATION, PLANS
 from controlplane.core.settings import settings
 from controlplane.store import events, keys, organizations
-from controlplane.store.api_key_items import ApiKeyItem, KeySecretItem
+from controlplane.store.api_key_items import ApiKeyItem, KeySecretItem, PreviousSecret
+from controlplane.store.codec import present
+from controlplane.store.key_restrictions import UNRESTRICTED, Restrictions
 from controlplane.store.organization_items import OrganizationItem
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.retry import WriteConflict, retry_on_conflict
@@ -25,6 +31,8 @@ from controlplane.store.table import Delete, Leg, LegFailed, Put, Recorded, Upda
 _EXISTS = "attribute_exists(pk)"
 _ABSENT = "attribute_not_exists(pk)"
 _NO_LEGS: Mapping[str, Leg] = {}
+# The table deletes the item of an old secret some time after its last second.
+_KEPT_AFTER_GRACE_SECONDS = 86_400
 
 
 class KeyLimitReached(ApiError):
@@ -37,6 +45,21 @@ class KeyLimitReached(ApiError):
 
 class PlanHasNoApiAccess(PlanRequired):
     message = "The organization's plan doesn't include API access. Keys require the Starter plan or higher."
+
+
+class TooManyInGrace(ApiError):
+    code = "KEY_LIMIT_REACHED"
+    message = (
+        f"{KEYS_IN_GRACE_PER_ORGANIZATION} keys of the organization have been rolled and are in their grace periods. "
+        "Wait until one of them ends, or roll this key without a grace period."
+    )
+
+    def __init__(self) -> None:
+        super().__init__(details={"limit": KEYS_IN_GRACE_PER_ORGANIZATION})
+
+
+class KeyExpired(Conflict):
+    message = "The key has expired, and rolling keeps its expiry. Create a new key."
 
 
 class UnknownKey(NotFound):
@@ -57,38 +80,52 @@ class MintedKey(NamedTuple):
     secret: str
 
 
+class KeyDraft(NamedTuple):
+    """The choices of a person about a key."""
+
+    name: str
+    description: str | None = None
+    restrictions: Restrictions = UNRESTRICTED
+
+
 def _mint(
-    organization: OrganizationItem, name: str, secret: str | None, created_by: str, created_from: str
-) -> tuple[MintedKey, dict[str, Leg]]:
-    """Returns a new key, with the legs that store it."""
-    organization_id = organization.organization_id
+    organization: OrganizationItem, draft: KeyDraft, secret: str | None, created_by: str, created_from: str
+) -> MintedKey:
+    """Returns a new key with the rate limit of the organization's plan, and its secret, by default a random one."""
     secret = secret or tokens.mint(settings.service_brand)
     item = ApiKeyItem(
-        key_id=KeyId.of(organization_id, ids.new_local()),
-        name=name,
+        key_id=KeyId.of(organization.organization_id, ids.new_local()),
+        name=draft.name,
         start=tokens.start_of(secret),
         digest=tokens.digest(secret),
         rate_limit=PLANS[organization.plan].requests_per_minute,
         created_at=clock.timestamp(),
         created_by=created_by,
         created_from=created_from,
+        description=draft.description,
+        restrictions=draft.restrictions,
     )
+    return MintedKey(item, secret)
+
+
+def _legs_of(organization: OrganizationItem, item: ApiKeyItem) -> dict[str, Leg]:
+    """Returns the legs that store a new key."""
     authenticating = KeySecretItem(
         digest=item.digest,
         key_id=item.key_id,
-        organization_id=organization_id,
+        organization_id=organization.organization_id,
         slug=organization.slug,
         name=organization.name,
         plan=organization.plan,
-        created_by=created_by,
+        created_by=item.created_by,
         rate_limit=item.rate_limit,
+        restrictions=item.restrictions,
     )
-    legs: dict[str, Leg] = {
+    return {
         "key": Put(item.to_item(), _ABSENT),
         "secret": Put(authenticating.to_item(), _ABSENT),
-        "event": events.entry(organization_id, "key.created", item.key_id).leg,
+        "event": events.entry(organization.organization_id, "key.created", item.key_id).leg,
     }
-    return MintedKey(item, secret), legs
 
 
 def _with_api_access(item: Mapping[str, Any] | None) -> OrganizationItem:
@@ -101,7 +138,7 @@ def _with_api_access(item: Mapping[str, Any] | None) -> OrganizationItem:
     return organization
 
 
-def _write(record: Recorded, admin_id: str | None, extra_legs: Mapping[str, Leg], legs: Mapping[str, Leg]) -> None:
+def write(record: Recorded, admin_id: str | None, extra_legs: Mapping[str, Leg], legs: Mapping[str, Leg]) -> None:
     """Writes the extra legs, a check of the admin's role, and the legs. Raises Forbidden, LegFailed."""
     if admin_id is not None:
         extra_legs = {**extra_legs, "caller": organizations.role_check(admin_id, record.organization_id, "admin")}
@@ -114,16 +151,18 @@ def _write(record: Recorded, admin_id: str | None, extra_legs: Mapping[str, Leg]
 
 
 def _creation(key: ApiKeyItem) -> Recorded:
-    return Recorded(Action.API_KEY_CREATE, key.key_id.organization_id, key.key_id, key.name, after=_recorded(key))
+    return Recorded(Action.API_KEY_CREATE, key.key_id.organization_id, key.key_id, key.name, after=recorded(key))
 
 
-def _recorded(key: ApiKeyItem) -> dict[str, Any]:
-    return {"name": key.name, "rateLimit": key.rate_limit}
+def recorded(key: ApiKeyItem) -> dict[str, Any]:
+    """Returns the key as the audit log shows it."""
+    shown = {"name": key.name, "rateLimit": key.rate_limit}
+    return shown | present(description=key.description) | key.restrictions.describe()
 
 
 def create_key(
     organization_id: str,
-    name: str,
+    draft: str | KeyDraft,
     created_by: str,
     created_from: str,
     *,
@@ -133,16 +172,18 @@ def create_key(
 ) -> MintedKey:
     """Returns a new key with the rate limit of the current plan.
 
+    draft: what is decided about the key, or only its name.
     admin_id: the user who must be an admin at commit; None for the operator.
     extra_legs: go first in the transaction.
     secret: used instead of a random one.
     If the response is lost, the key remains listed and counted, but its secret is unknown. It can be deleted or rolled.
     Raises UnknownOrganization, PlanHasNoApiAccess, KeyLimitReached, Forbidden, and LegFailed if an extra leg fails.
     """
+    wanted = KeyDraft(draft) if isinstance(draft, str) else draft
 
     def create() -> MintedKey:
         organization = _with_api_access(table.get(keys.organization(organization_id)))
-        minted, key_legs = _mint(organization, name, secret, created_by, created_from)
+        minted = _mint(organization, wanted, secret, created_by, created_from)
         count = Update(
             keys.organization(organization_id),
             "SET #keys = #keys + :one, #keyVersion = #keyVersion + :one",
@@ -151,7 +192,12 @@ def create_key(
             {"one": 1, "cap": API_KEYS_PER_ORGANIZATION, "plan": organization.plan},
         )
         try:
-            _write(_creation(minted.item), admin_id, extra_legs, {"organization": count, **key_legs})
+            write(
+                _creation(minted.item),
+                admin_id,
+                extra_legs,
+                {"organization": count, **_legs_of(organization, minted.item)},
+            )
         except LegFailed as failure:
             if failure.leg in extra_legs:
                 raise
@@ -170,14 +216,17 @@ def roll_key(
     rolled_by: str,
     created_from: str,
     *,
+    grace_seconds: int = 0,
     admin_id: str | None = None,
     extra_legs: Mapping[str, Leg] = _NO_LEGS,
     secret: str | None = None,
 ) -> MintedKey:
-    """Returns a new key that replaces another, with the rate limit of the current plan.
+    """Returns a new key that replaces another, with its restrictions and the rate limit of the current plan.
 
-    The old secret is revoked in the same transaction. The counter doesn't change, so keys can be rolled at the cap.
-    For the parameters and other errors, see create_key. Raises UnknownKey.
+    grace_seconds: how long the old secret still works, but not beyond the key's expiry. 0: it is revoked in the same
+    transaction. A secret that an earlier roll left working is revoked. The counter doesn't change, so keys can be
+    rolled at the cap. For the parameters and other errors, see create_key. Raises UnknownKey, KeyExpired, and
+    TooManyInGrace.
     """
     organization_id, old_key = key_id.organization_id, keys.api_key(*key_id.location)
 
@@ -187,63 +236,71 @@ def roll_key(
         if old_item is None:
             raise UnknownKey
         old = ApiKeyItem.from_item(old_item)
-        minted, key_legs = _mint(organization, old.name, secret, rolled_by, created_from)
-        legs: dict[str, Leg] = {
-            "organization": Update(
-                keys.organization(organization_id),
-                "SET #keyVersion = #keyVersion + :one",
-                "#plan = :plan",
-                {"one": 1, "plan": organization.plan},
-            ),
-            "old": Delete(old_key, _EXISTS),
-            "oldSecret": Delete(keys.key_secret(old.digest), _EXISTS),
-            **key_legs,
-        }
-        successor = {"successor": minted.item.key_id}
-        record = Recorded(
-            Action.API_KEY_ROLL, organization_id, key_id, old.name, before=_recorded(old), after=successor
-        )
+        if old.restrictions.has_expired:
+            raise KeyExpired
+        same, seen = "#plan = :plan", {"one": 1, "plan": organization.plan}
+        if grace_seconds:
+            _require_grace_left(key_id)
+            same, seen = f"{same} AND #keyVersion = :seen", {**seen, "seen": organization.key_version}
+        draft = KeyDraft(old.name, old.description, old.restrictions)
+        minted = _with_previous(_mint(organization, draft, secret, rolled_by, created_from), old, grace_seconds)
+        change = Update(keys.organization(organization_id), "SET #keyVersion = #keyVersion + :one", same, seen)
+        legs = {"organization": change, **_replacing(old, minted.item), **_legs_of(organization, minted.item)}
+        after: dict[str, Any] = {"successor": minted.item.key_id}
+        if (previous := minted.item.previous) is not None:
+            after["worksUntil"] = previous.until_text
+        record = Recorded(Action.API_KEY_ROLL, organization_id, key_id, old.name, before=recorded(old), after=after)
         try:
-            _write(record, admin_id, extra_legs, legs)
+            write(record, admin_id, extra_legs, legs)
         except LegFailed as failure:
             if failure.leg in extra_legs:
                 raise
-            if "old" in failure.items:
+            if "old" in failure.items and failure.items["old"] is None:
                 raise UnknownKey from None
-            raise WriteConflict from None  # as in create_key
+            raise WriteConflict from None  # as in create_key, or the key was changed
         return minted
 
-    return retry_on_conflict(roll, "the plan")
+    return retry_on_conflict(roll, "the key or the plan")
 
 
-def delete_key(key_id: KeyId, *, admin_id: str | None = None) -> None:
-    """Deletes the key: its secret is rejected after the commit. `admin_id`: see create_key.
+def _require_grace_left(rolled: KeyId) -> None:
+    """Raises TooManyInGrace if as many other keys as may be in a grace period are. Consistent."""
+    page = list_keys(rolled.organization_id, API_KEYS_PER_ORGANIZATION, None, consistent=True)
+    others = sum(key.working_previous is not None and key.key_id != rolled for key in page.keys)
+    if others >= KEYS_IN_GRACE_PER_ORGANIZATION:
+        raise TooManyInGrace
 
-    Raises UnknownKey, Forbidden.
-    """
-    key = keys.api_key(*key_id.location)
-    item = table.get(key)
-    if item is None:
-        raise UnknownKey
-    stored = ApiKeyItem.from_item(item)
-    legs: dict[str, Leg] = {
-        "key": Delete(key, _EXISTS),
-        "secret": Delete(keys.key_secret(stored.digest), _EXISTS),
-        "organization": Update(
-            keys.organization(key_id.organization_id),
-            "SET #keys = #keys - :one, #keyVersion = #keyVersion + :one",
-            _EXISTS,
-            {"one": 1},
-        ),
-    }
-    before = _recorded(stored)
-    record = Recorded(Action.API_KEY_DELETE, key_id.organization_id, key_id, stored.name, before=before)
-    try:
-        _write(record, admin_id, _NO_LEGS, legs)
-    except LegFailed as failure:
-        if failure.leg != "key":
-            raise
-        raise UnknownKey from None
+
+def _with_previous(minted: MintedKey, old: ApiKeyItem, grace_seconds: int) -> MintedKey:
+    if not grace_seconds:
+        return minted
+    ends = [int(clock.now()) + grace_seconds, *filter(None, [old.restrictions.expires_at])]
+    previous = PreviousSecret(old.key_id, old.start, old.digest, min(ends))
+    return minted._replace(item=replace(minted.item, previous=previous))
+
+
+def _replacing(old: ApiKeyItem, new: ApiKeyItem) -> dict[str, Leg]:
+    """Returns the legs that delete the old key, and let its secret work until the end of the grace period."""
+    secret, *older = old.secret_keys
+    legs: dict[str, Leg] = {"old": Delete(keys.api_key(*old.key_id.location), *unchanged(old))}
+    if new.previous is None:
+        legs["oldSecret"] = Delete(secret, _EXISTS)
+    else:
+        # The next use is noted even if the secret was used in this hour: it is a use of the old secret.
+        values: dict[str, Any] = {"until": new.previous.until, "successor": new.key_id, "none": 0}
+        values["expires"] = new.previous.until + _KEPT_AFTER_GRACE_SECONDS
+        change = "SET #validUntil = :until, #successor = :successor, #expiresAt = :expires, #usedHour = :none"
+        legs["oldSecret"] = Update(secret, change, _EXISTS, values)
+    if older:
+        legs["olderSecret"] = Delete(older[0])
+    return legs
+
+
+def unchanged(key: ApiKeyItem) -> tuple[str, dict[str, Any]]:
+    """Returns the condition that the key exists and wasn't changed since it was read, and its values."""
+    if not key.revision:
+        return f"{_EXISTS} AND attribute_not_exists(#revision)", {}
+    return "#revision = :seen", {"seen": key.revision}
 
 
 def get_key(key_id: KeyId) -> tuple[OrganizationItem, ApiKeyItem]:
@@ -268,6 +325,6 @@ def list_keys(organization_id: str, limit: int, after: str | None, *, consistent
 
 
 def key_secrets(organization_id: str) -> Iterable[keys.Key]:
-    """Returns the keys of all authenticating items (at most 50). Consistent: a plan change must not miss one."""
-    page = table.query(keys.organization_pk(organization_id), prefix=keys.KEY_PREFIX, consistent=True)
-    return [keys.key_secret(item["digest"]) for item in page.items]
+    """Returns the keys of all authenticating items (at most 70). Consistent: a plan change must not miss one."""
+    page = list_keys(organization_id, API_KEYS_PER_ORGANIZATION, None, consistent=True)
+    return [secret for key in page.keys for secret in key.working_secret_keys]

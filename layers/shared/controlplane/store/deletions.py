@@ -23,8 +23,9 @@ from controlplane.store.table import Delete, Leg, LegFailed, Put, Recorded, Unre
 SLUG_RESERVED_DAYS = 90
 
 _PAGE = 100
-# Together with 50 keys and 4 other legs, this stays below the transaction limit of 100 items.
-_MEMBERS_IN_TRANSACTION = 40
+# Together with the secrets of 50 keys, 20 of them with another one in a grace period, and 5 other legs, this stays
+# within the transaction limit of 100 items.
+_MEMBERS_IN_TRANSACTION = 25
 
 
 class NotOwner(Forbidden):
@@ -75,7 +76,7 @@ def work_item(subject_id: str, created_at: str | None = None) -> Put:
 def delete_organization(organization_id: str, caller_id: str | None = None) -> OrganizationItem:
     """Deletes the organization and returns its previous item. Raises UnknownOrganization, NotOwner.
 
-    One transaction removes the organization, every key's secret, and up to 40 memberships, which authorize user
+    One transaction removes the organization, every key's secret, and up to 25 memberships, which authorize user
     tokens. The other memberships are removed right after it. After the transaction, nothing can be created in the
     organization, because creations check that it exists. Everything else is removed in the background. The slug stays
     reserved for SLUG_RESERVED_DAYS.

@@ -24,6 +24,7 @@ WEBHOOK_EVENTS = (
     "finding.resolved",
     "scan.completed",
     "key.created",
+    "key.leaked",
     "member.joined",
     "credits.low",
 )
@@ -32,6 +33,7 @@ EventName = Literal[
     "finding.resolved",
     "scan.completed",
     "key.created",
+    "key.leaked",
     "member.joined",
     "credits.low",
     # An endpoint was disabled because its deliveries failed for a day. Only emails tell about it.

@@ -7,7 +7,7 @@ together, only by `update_leg`. The indexes serve only lists; no decision is bas
 import hashlib
 import math
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import batched
 from typing import Any, NamedTuple, TypedDict
@@ -66,6 +66,10 @@ class StaleVersion(Conflict):
 _REASONS = ("statusReason", "statusBy", "resolvedBy")
 
 
+# Items that a page reads of which only some are wanted.
+_READ_TO_SELECT = 250
+
+
 class InboxPage(NamedTuple):
     """Items, and the position after which the next page starts (None on the last page)."""
 
@@ -90,6 +94,19 @@ def list_items(organization_id: str, status: Status | None, limit: int, after: s
     """
     page = read_positions(organization_id, status, limit, after)
     return page._replace(items=_complete(page.items))
+
+
+def list_items_of(
+    project_ids: Collection[str], organization_id: str, status: Status | None, limit: int, after: str | None
+) -> InboxPage:
+    """Returns one page as `list_items` does, of the items of these projects among the next 250.
+
+    So it can have fewer items than `limit`, or none, and still have a next position.
+    """
+    read = read_positions(organization_id, status, max(limit, _READ_TO_SELECT), after)
+    found = [item for item in read.items if item.project_id in project_ids]
+    following = position_of(found[limit - 1]) if len(found) > limit else read.next_position
+    return InboxPage(_complete(found[:limit]), following)
 
 
 def read_positions(organization_id: str, status: Status | None, limit: int, after: str | None) -> InboxPage:

@@ -14,6 +14,7 @@ from controlplane.core.ids import ProjectId, RepositoryId
 from controlplane.core.retention import expiry
 from controlplane.core.settings import settings
 from controlplane.store import default_organizations, feedback, installations, keys, project_slugs, repositories
+from controlplane.store.api_key_items import ApiKeyItem
 from controlplane.store.deletions import DeletionItem
 from controlplane.store.invitation_items import InvitationItem
 from controlplane.store.keys import Key
@@ -206,7 +207,8 @@ def remove_members(subject: Subject, after: str | None) -> str | None:
 def remove_keys(subject: Subject, after: str | None) -> str | None:
     """Deletes API keys. The organization's deletion has already deleted their secrets, in its own transaction."""
     page = subject.page(keys.KEY_PREFIX, after)
-    table.delete_all((keys.key_secret(item["digest"]) for item in page.items), Unrecorded.CLEANUP)
+    stored = map(ApiKeyItem.from_item, page.items)
+    table.delete_all((secret for key in stored for secret in key.secret_keys), Unrecorded.CLEANUP)
     _delete(page.items)
     return page.next_sk
 

@@ -7,11 +7,11 @@ from controlplane.store import keys, users
 from controlplane.store.legs import set_expression
 from controlplane.store.table import Check, Leg, LegFailed, Unrecorded, Update, table
 
-# New findings of priority P0, low credits, a disabled webhook, and the weekly digest.
-Choice = Literal["finding", "credits", "webhook", "digest"]
+# New findings of priority P0, low credits, a disabled webhook, a leaked API key, and the weekly digest.
+Choice = Literal["finding", "credits", "webhook", "key", "digest"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
 # Only admins and owners get these, because only they can act on them.
-FOR_ADMINS: frozenset[Choice] = frozenset({"credits", "webhook"})
+FOR_ADMINS: frozenset[Choice] = frozenset({"credits", "webhook", "key"})
 
 # Two legs fewer than a transaction takes.
 _AT_ONCE = 98

@@ -83,15 +83,26 @@ def invitations_received(email: str) -> Key:
 # {pk: KH#9f86d0…, sk: KEY, keyId: key_2f…, organizationId: org_2f…, slug: acme, name: Acme, plan: pro, rateLimit: 1500,
 #  createdBy: usr_8k…, win: 29384756, hits: 17, usedHour: 489745, refusedFor: 29384756#org_2f…, requests20405: 8123,
 #  refused20405: 12, …}
+# Restrictions, if the key has any: {scopes: [inbox.read], projects: [01j…], networks: [192.0.2.0/24],
+#  validUntil: 1790000000}. A rolled key's, in the grace period: {validUntil, successor: key_2f…, expiresAt: 1790086400}
 def key_secret(digest: str) -> Key:
     return Key(f"KH#{digest}", "KEY")
 
 
 # The same key, as shown in lists.
 # {pk: ORG#org_2f…, sk: KEY#01j…, keyId: key_2f…, name: deploy, start: assent_Ab3x, digest: 9f86d0…, rateLimit: 1500,
-#  createdAt: 2026-…, createdBy: usr_8k…, createdFrom: api, lastUsedAt: 2026-…}
+#  createdAt: 2026-…, createdBy: usr_8k…, createdFrom: api, lastUsedAt: 2026-…, description: For releases., revision: 2,
+#  previous: {keyId: key_2f…, start: assent_Xk2p, digest: 5e884a…, until: 1790000000}, previousUsedAt: 2026-…}
+# and the same restrictions as above
 def api_key(organization_id: str, local: str) -> Key:
     return Key(organization_pk(organization_id), f"{KEY_PREFIX}{local}")
+
+
+# A key that was revoked because its secret was found in public, for those who are told.
+# {pk: ORG#org_2f…, sk: LEAKEDKEY#01j…, keyId: key_2f…, name: deploy, start: assent_Ab3x, revokedAt: 2026-…,
+#  source: commit, url: https://github.com/acme/shop/blob/…, expiresAt: 1790000000}
+def leaked_key(organization_id: str, local: str) -> Key:
+    return Key(organization_pk(organization_id), f"LEAKEDKEY#{local}")
 
 
 # {pk: ORG#org_2f…, sk: BILLING, credits: 120, topUp: {enabled: true, threshold: 50, amount: 100, monthlyLimit: 3,

@@ -1,0 +1,56 @@
+"""Converts the bodies of `api_keys`. `controlplane.rules.api_keys` has the rules."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from api_keys.schemas import KeyCreate, KeyUpdate
+from controlplane.core.errors import InvalidPayload
+from controlplane.core.ids import KeyId
+from controlplane.rules import api_keys as rules
+from controlplane.rules.api_keys import Limits, Texts
+from controlplane.store import key_changes
+from controlplane.store.api_key_items import ApiKeyItem
+from controlplane.store.api_keys import KeyDraft
+from controlplane.store.key_restrictions import Restrictions
+
+
+def read_draft(organization_id: str, body: KeyCreate) -> KeyDraft:
+    """Returns what the body says about the new key. Raises InvalidPayload."""
+    return KeyDraft(
+        body.name, body.description or None, Restrictions(**_read_limits(organization_id, body, KeyCreate.model_fields))
+    )
+
+
+def payload_of(body: KeyCreate) -> dict[str, Any]:
+    """Returns what a retry must repeat. Only given fields: a body with a name alone is stored as it always was."""
+    return body.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+def update_key(key_id: KeyId, body: KeyUpdate, admin_id: str) -> ApiKeyItem:
+    """Applies the change and returns the key. Raises InvalidPayload, UnknownKey, Forbidden."""
+    given = body.model_fields_set
+    if not given:
+        raise InvalidPayload.at([], "Name at least one thing to change.", "empty")
+    texts, limits = Texts(), _read_limits(key_id.organization_id, body, given)
+    if "name" in given:
+        texts["name"] = body.name
+    if "description" in given:
+        texts["description"] = body.description or None
+    return key_changes.update_key(key_id, lambda key: rules.narrowed(key, texts, limits), admin_id=admin_id)
+
+
+def _read_limits(organization_id: str, body: KeyCreate | KeyUpdate, given: Iterable[str]) -> Limits:
+    """Returns the restrictions among the given fields. Raises InvalidPayload."""
+    found = Limits()
+    if "scopes" in given:
+        found["scopes"] = None if body.scopes is None else rules.read_scopes(body.scopes)
+    if "allowed_ips" in given:
+        found["networks"] = None if body.allowed_ips is None else rules.read_networks(body.allowed_ips)
+    if "expires_at" in given:
+        at = body.expires_at
+        found["expires_at"] = None if at is None else rules.read_expiry(datetime.fromisoformat(at).timestamp())
+    if "project_ids" in given:
+        listed = body.project_ids
+        found["project_ids"] = None if listed is None else rules.read_projects(organization_id, listed)
+    return found

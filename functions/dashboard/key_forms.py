@@ -1,0 +1,99 @@
+"""The forms of API keys: what a person entered about a key's limits, and how pages show them."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, time
+from typing import Final, NamedTuple
+
+from controlplane.core.errors import InvalidPayload
+from controlplane.core.ids import ProjectId
+from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
+from controlplane.rules import api_keys as rules
+from controlplane.store import selected_projects
+from controlplane.store.api_key_items import ApiKeyItem
+from controlplane.store.api_keys import KeyDraft
+from controlplane.store.key_restrictions import Restrictions
+from dashboard.forms import NotAcceptable, read_name
+
+# By the names of their checkboxes.
+SCOPE_CHOICES: Final = {f"scope-{scope}": (scope, SCOPES[scope]) for scope in API_KEY_SCOPES}
+_PROJECT = "project-"
+# By the value of the form: how long an old secret still works, in seconds.
+GRACE_PERIODS: Final = {"0": "Not at all", "3600": "1 hour", "86400": "1 day", "259200": "3 days", "604800": "7 days"}
+
+
+class ShownLimits(NamedTuple):
+    """The limits of a key as a page shows them. None: it isn't limited in that respect."""
+
+    scopes: Sequence[str] | None
+    projects: Sequence[str] | None
+    networks: Sequence[str] | None
+    expires_at: str | None
+    has_expired: bool
+
+    @property
+    def summary(self) -> list[str]:
+        """The limits in a few words each."""
+        counted = [("scope", self.scopes), ("project", self.projects), ("network", self.networks)]
+        return [f"{len(it)} {noun}{'s' * (len(it) != 1)}" for noun, it in counted if it is not None]
+
+
+def limits_of(key: ApiKeyItem, names: Mapping[str, str] | None = None) -> ShownLimits:
+    """Returns the key's limits, with the names of those projects that exist."""
+    limits, projects = key.restrictions, None
+    if limits.project_ids is not None:
+        projects = [(names or {}).get(it, it) for it in limits.project_ids]
+    return ShownLimits(limits.scopes, projects, limits.networks, limits.expires_at_text, limits.has_expired)
+
+
+def find_project_names(key: ApiKeyItem) -> dict[str, str]:
+    """Returns the names of the projects that the key is limited to, by ID."""
+    wanted = key.restrictions.project_ids
+    if wanted is None:
+        return {}
+    return {it.project_id: it.name for it in selected_projects.list_projects(wanted, len(wanted), None).projects}
+
+
+def read_draft(organization_id: str, form: Mapping[str, str]) -> KeyDraft:
+    """Returns the key that the form describes. Raises NotAcceptable, which says what is wrong."""
+    name, description = read_name(form, "name"), form.get("description", "").strip()
+    if len(description) > rules.LONGEST_DESCRIPTION:
+        raise NotAcceptable(f"Enter a description of up to {rules.LONGEST_DESCRIPTION} characters.")
+    scopes = [scope for field, (scope, _) in SCOPE_CHOICES.items() if form.get(field)]
+    projects = [field.removeprefix(_PROJECT) for field in form if field.startswith(_PROJECT)]
+    networks, expires = form.get("allowed_ips", "").split(), form.get("expires_on", "").strip()
+    if len(projects) > rules.MOST_PROJECTS:
+        raise NotAcceptable(f"Select up to {rules.MOST_PROJECTS} projects.")
+    if len(networks) > rules.MOST_NETWORKS:
+        raise NotAcceptable(f"Enter up to {rules.MOST_NETWORKS} addresses and networks.")
+    try:
+        restrictions = Restrictions(
+            scopes=rules.read_scopes(scopes) if scopes else None,
+            project_ids=rules.read_projects(organization_id, projects) if projects else None,
+            networks=rules.read_networks(networks) if networks else None,
+            expires_at=rules.read_expiry(_start_of(expires)) if expires else None,
+        )
+    except NotAcceptable:
+        raise
+    except InvalidPayload as failure:
+        raise NotAcceptable(failure.details[0]["message"]) from None
+    return KeyDraft(name, description or None, restrictions)
+
+
+def read_grace_period(form: Mapping[str, str]) -> int:
+    """Returns the seconds that the old secret still works. Raises NotAcceptable."""
+    chosen = form.get("grace_period", "0")
+    if chosen not in GRACE_PERIODS:
+        raise NotAcceptable("Choose how long the old secret still works.")
+    return int(chosen)
+
+
+def _start_of(day: str) -> float:
+    try:
+        return datetime.combine(date.fromisoformat(day), time(), UTC).timestamp()
+    except ValueError:
+        raise NotAcceptable("Enter the expiry as a date, for example 2027-01-31.") from None
+
+
+def project_field(project_id: ProjectId) -> str:
+    """Returns the name of the project's checkbox."""
+    return f"{_PROJECT}{project_id}"

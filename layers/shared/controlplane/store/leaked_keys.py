@@ -1,0 +1,115 @@
+"""API keys whose secrets were found in public: they are revoked, and what is known is kept for those who are told.
+
+A secret in a report is reason enough, so no admin's role is checked. The audit log names the service.
+"""
+
+from typing import Any, NamedTuple, Self
+
+from controlplane.core import clock
+from controlplane.core.actions import Action
+from controlplane.core.ids import KeyId
+from controlplane.core.retention import expiry
+from controlplane.store import events, keys
+from controlplane.store.api_key_items import ApiKeyItem, KeySecretItem
+from controlplane.store.api_keys import recorded
+from controlplane.store.codec import present
+from controlplane.store.key_changes import deletion_legs
+from controlplane.store.retry import WriteConflict, retry_on_conflict
+from controlplane.store.table import Delete, Leg, LegFailed, Put, Recorded, Update, table
+
+_KEPT_DAYS = 90
+
+
+class Leak(NamedTuple):
+    """Where a secret was found: a kind of place, such as `commit`, and its public address, if they are known."""
+
+    source: str
+    url: str | None
+
+
+class LeakedKey(NamedTuple):
+    """A key that was revoked because its secret was found in public."""
+
+    key_id: KeyId
+    name: str
+    start: str
+    revoked_at: str
+    leak: Leak
+
+    @classmethod
+    def from_item(cls, item: dict[str, Any]) -> Self:
+        leak = Leak(item["source"], item.get("url"))
+        return cls(KeyId.stored(item["keyId"]), item["name"], item["start"], item["revokedAt"], leak)
+
+    def to_item(self) -> dict[str, Any]:
+        return {
+            **keys.leaked_key(*self.key_id.location)._asdict(),
+            "keyId": self.key_id,
+            "name": self.name,
+            "start": self.start,
+            "revokedAt": self.revoked_at,
+            "source": self.leak.source,
+            **present(url=self.leak.url),
+            **expiry(_KEPT_DAYS),
+        }
+
+
+def find_leaked_key(key_id: KeyId) -> LeakedKey | None:
+    """Returns what is known of a key that was revoked in the last 90 days. Consistent."""
+    item = table.get(keys.leaked_key(*key_id.location))
+    return LeakedKey.from_item(item) if item else None
+
+
+def revoke(digest: str, leak: Leak) -> bool:
+    """Revokes the secret with that digest, and returns whether it was one.
+
+    It ends its key, with a secret in a grace period. If it is itself one in a grace period, only that ends: the key
+    has another one by now.
+    """
+
+    def attempt() -> bool:
+        stored = table.get(keys.key_secret(digest))
+        if stored is None:
+            return False
+        secret = KeySecretItem.from_item(stored)
+        holder = table.get(keys.api_key(*(secret.successor or secret.key_id).location))
+        if holder is None:
+            raise WriteConflict  # it was deleted or rolled in between
+        key = ApiKeyItem.from_item(holder)
+        legs = deletion_legs(key) if secret.successor is None else _end_of_grace(key, digest)
+        start = key.previous.start if secret.successor and key.previous else key.start
+        known = LeakedKey(secret.key_id, key.name, start, clock.timestamp(), leak)
+        organization_id = secret.organization_id
+        legs |= {
+            "leak": Put(known.to_item()),
+            "event": events.entry(organization_id, "key.leaked", secret.key_id).leg,
+        }
+        try:
+            table.transact(legs, _record(key, secret, leak))
+        except LegFailed:
+            raise WriteConflict from None
+        return True
+
+    return retry_on_conflict(attempt, "the key")
+
+
+def _record(key: ApiKeyItem, secret: KeySecretItem, leak: Leak) -> Recorded:
+    after = {"source": leak.source, **present(url=leak.url)}
+    action, before = Action.API_KEY_REVOKE_LEAKED, recorded(key)
+    if secret.successor is not None:
+        action, before = Action.API_KEY_END_GRACE_PERIOD, {"worksUntil": secret.restrictions.expires_at_text}
+    return Recorded(action, secret.organization_id, key.key_id, key.name, before=before, after=after)
+
+
+def _end_of_grace(key: ApiKeyItem, digest: str) -> dict[str, Leg]:
+    """Returns the legs that revoke the previous secret of the key."""
+    ended = "SET #revision = :revision REMOVE #previous, #previousUsedAt"
+    values = {"revision": key.revision + 1, "digest": digest}
+    changed = "SET #keyVersion = #keyVersion + :one"
+    return {
+        "key": Update(keys.api_key(*key.key_id.location), ended, "#previous.#digest = :digest", values),
+        "secret": Delete(keys.key_secret(digest), "attribute_exists(pk)"),
+        "organization": Update(
+            keys.organization(key.key_id.organization_id), changed, "attribute_exists(pk)", {"one": 1}
+        ),
+    }

@@ -1,0 +1,208 @@
+"""POST /v1/github/leaked-keys: GitHub's secret scanning reports secrets, and those that are API keys are revoked."""
+
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controlplane.core import tokens
+from controlplane.core.settings import settings
+from controlplane.http import secret_scanning
+from controlplane.store import api_keys, codec, keys
+from controlplane.store.table import table
+from local.github.faults import Fault
+from local.github.secret_scanning import TOKEN_TYPE, SecretScanning
+from tests.support.api import Api, Reply
+from tests.support.audit_log import all_entries
+from tests.support.each import each
+from tests.support.github import GitHub, github
+from tests.support.world import Company, World, table_dump
+
+PATH = "/v1/github/leaked-keys"
+PLACE = "https://github.com/octocat/hello-world/blob/1f0c2b9e/.env"
+
+
+@pytest.fixture
+def code_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GitHub]:
+    with github(tmp_path / "github") as served:
+        configured = settings.model_copy(update={"github_api_url": f"{served.url}/api/v3"})
+        monkeypatch.setattr(secret_scanning, "settings", configured)
+        secret_scanning._keys.cache_clear()
+        yield served
+    secret_scanning._keys.cache_clear()
+
+
+def report(api: Api, signer: SecretScanning, content: Any, **headers: str | None) -> Reply:
+    body = content if isinstance(content, bytes) else json.dumps(content).encode()
+    sent = {"Content-Type": "application/json", **signer.sign(body), **headers}
+    return api.post(PATH, raw_body=body, headers={name: value for name, value in sent.items() if value is not None})
+
+
+def found(token: str, **more: Any) -> dict[str, Any]:
+    return {"token": token, "type": TOKEN_TYPE, "url": PLACE, "source": "commit", **more}
+
+
+def labels(reply: Reply) -> list[str]:
+    listed: list[dict[str, str]] = reply.body  # type: ignore[assignment]
+    return [it["label"] for it in listed]
+
+
+class Test200:
+    def test_a_leaked_key_is_revoked_and_the_response_has_githubs_format(self, api: Api, world: World, code_host):
+        company = world.company()
+        key, kept = world.key(company), world.key(company)
+        unknown = tokens.mint("assent")
+        reply = report(api, code_host.scanning, [found(key), found(unknown), found("assent_nonsense"), found(key)])
+        assert reply.status == 200
+        assert reply.body == [
+            {"token_raw": token, "token_type": TOKEN_TYPE, "label": label}
+            for token, label in [
+                (key, "true_positive"),
+                (unknown, "false_positive"),
+                ("assent_nonsense", "false_positive"),
+                (key, "true_positive"),
+            ]
+        ]
+        assert [api.get("/v1/me", it).status for it in (key, kept)] == [401, 200]
+        assert table.get(keys.organization(company.organization_id))["keys"] == 1
+
+    def test_the_audit_log_names_the_service_and_the_place(self, api: Api, world: World, code_host):
+        company = world.company()
+        made = api_keys.create_key(company.organization_id, "deploy", company.owner.user_id, "test")
+        report(api, code_host.scanning, [found(made.secret, url=f"{PLACE}?x={made.secret}#L3")])
+        (entry,) = [it for it in all_entries() if it["action"] == "api_key.revoke_leaked"]
+        assert (entry["actorKind"], entry["actorId"], entry["source"]) == ("service", "secret_scanning", "api")
+        assert (entry["resource"], entry["name"]) == (made.item.key_id, "deploy")
+        assert entry["after"] == {"source": "commit", "url": f"{PLACE}#L3"}
+
+    def test_the_members_are_told(self, api: Api, world: World, code_host):
+        company = world.company()
+        made = api_keys.create_key(company.organization_id, "deploy", company.owner.user_id, "test")
+        report(api, code_host.scanning, [found(made.secret)])
+        stored = [codec.decode_item(it) for it in table_dump() if it["pk"]["S"].startswith("OUTBOX#")]
+        (event,) = [it["message"] for it in stored if it["message"].get("event") == "key.leaked"]
+        assert event["subjects"] == [made.item.key_id]
+
+    def test_of_a_rolled_key_only_the_leaked_secret_ends(self, api: Api, world: World, code_host):
+        company = world.company()
+        old = api_keys.create_key(company.organization_id, "deploy", company.owner.user_id, "test")
+        new = api_keys.roll_key(old.item.key_id, company.owner.user_id, "test", grace_seconds=3600)
+        assert labels(report(api, code_host.scanning, [found(old.secret)])) == ["true_positive"]
+        assert [api.get("/v1/me", it.secret).status for it in (old, new)] == [401, 200]
+        assert api.get(f"/v1/api-keys/{new.item.key_id}", new.secret).data["previous"] is None
+
+    def test_a_leaked_successor_ends_both_secrets(self, api: Api, world: World, code_host):
+        company = world.company()
+        old = api_keys.create_key(company.organization_id, "deploy", company.owner.user_id, "test")
+        new = api_keys.roll_key(old.item.key_id, company.owner.user_id, "test", grace_seconds=3600)
+        report(api, code_host.scanning, [found(new.secret)])
+        assert [api.get("/v1/me", it.secret).status for it in (old, new)] == [401, 401]
+
+    def test_other_credentials_are_no_keys(self, api: Api, world: World, code_host):
+        person = world.person()
+        assert labels(report(api, code_host.scanning, [found(person.token)])) == ["false_positive"]
+        assert api.get("/v1/me", person.token).status == 200
+
+    @each(
+        ("fields", "expected"),
+        [
+            ({"url": None, "source": None}, {"source": "unknown"}),
+            ({"url": ""}, {"source": "commit"}),
+            ({"url": "http://example.com/"}, {"source": "commit"}),
+            ({"url": "https://u:p@example.com/"}, {"source": "commit"}),
+            ({"url": "https://example.com/>|<"}, {"source": "commit"}),
+            ({"url": "https://[example.com/"}, {"source": "commit"}),
+            ({"url": "https://example.com/" + "x" * 300}, {"source": "commit"}),
+            ({"source": "<b>Commit</b>"}, {"source": "unknown", "url": PLACE}),
+        ],
+    )
+    def test_only_a_public_address_and_a_known_form_of_source_are_kept(self, fields, expected, api, world, code_host):
+        company = world.company()
+        report(api, code_host.scanning, [found(world.key(company), **fields)])
+        entries = [it for it in all_entries() if company.organization_id in it["pk"]]
+        (entry,) = [it for it in entries if it["action"] == "api_key.revoke_leaked"]
+        assert entry["after"] == expected
+
+
+class Test401:
+    @each(
+        "headers",
+        [
+            {"Github-Public-Key-Identifier": None},
+            {"Github-Public-Key-Signature": None},
+            {"Github-Public-Key-Identifier": "0" * 64},
+            {"Github-Public-Key-Signature": "MEUCIQ=="},
+            {"Github-Public-Key-Signature": "not Base64"},
+        ],
+    )
+    def test_an_unsigned_report_revokes_nothing(self, headers, api: Api, world: World, code_host):
+        key = world.key(world.company())
+        before = table_dump()
+        assert report(api, code_host.scanning, [found(key)], **headers).code == "UNAUTHORIZED"
+        assert table_dump() == before
+
+    def test_the_signature_covers_every_byte(self, api: Api, world: World, code_host):
+        key = world.key(world.company())
+        headers = code_host.scanning.sign(json.dumps([found("x")]).encode())
+        assert report(api, code_host.scanning, [found(key)], **headers).code == "UNAUTHORIZED"
+
+    def test_a_key_that_github_does_not_list_signs_nothing(self, api: Api, world: World, code_host):
+        other = SecretScanning()
+        for identifier in (other.identifier, code_host.scanning.identifier):
+            headers = {"Github-Public-Key-Identifier": identifier}
+            reply = report(api, other, [found(world.key(world.company()))], **headers)
+            assert reply.code == "UNAUTHORIZED"
+
+
+class Test400:
+    @each(
+        "content",
+        [b"", b"{", {}, [], "x", [1], [{}], [{"token": 1, "type": "x"}], [{"token": "x"}], [found("x")] * 101],
+    )
+    def test_what_is_not_a_report_is_rejected_without_being_quoted(self, content, api: Api, world: World, code_host):
+        reply = report(api, code_host.scanning, content)
+        assert reply.code == "INVALID_PAYLOAD"
+        assert PLACE not in reply.text
+
+
+class TestKeys:
+    def asked(self, code_host: GitHub) -> int:
+        return sum(it.operation.endswith("secret_scanning") for it in code_host.stand_in.requests)
+
+    def test_the_public_keys_are_kept_for_an_hour(self, api: Api, world: World, code_host, now):
+        for _ in range(3):
+            report(api, code_host.scanning, [found("x")])
+        assert self.asked(code_host) == 1
+        now.advance(3600)
+        report(api, code_host.scanning, [found("x")])
+        assert self.asked(code_host) == 2
+
+    def test_an_unknown_key_is_asked_for_once_a_minute(self, api: Api, world: World, code_host, now):
+        for _ in range(5):
+            report(api, SecretScanning(), [found("x")])
+        assert self.asked(code_host) == 1
+        now.advance(60)
+        report(api, SecretScanning(), [found("x")])
+        assert self.asked(code_host) == 2
+
+
+def test_without_githubs_keys_the_response_is_503(api: Api, world: World, code_host):
+    signer = code_host.scanning
+    code_host.stand_in.faults.add("GET /meta/public_keys/secret_scanning", Fault(), Fault())
+    reply = report(api, signer, [found(world.key(world.company()))])
+    assert (reply.code, reply.headers["retry-after"]) == ("SERVICE_UNAVAILABLE", "60")
+
+
+def test_no_secret_is_stored_or_logged(api: Api, world: World, code_host, caplog: pytest.LogCaptureFixture):
+    company: Company = world.company()
+    made = [world.key(company), tokens.mint("assent"), "assent_nonsense"]
+    with caplog.at_level(logging.DEBUG):
+        report(api, code_host.scanning, [found(it, url=f"{PLACE}/{it}") for it in made])
+        report(api, code_host.scanning, [found(made[0]), 1])
+    logged = caplog.text + "".join(str(record.__dict__) for record in caplog.records)
+    for secret in made:
+        assert secret not in logged
+        assert secret not in json.dumps(table_dump())
