@@ -168,7 +168,7 @@ class TestEachQueue:
         mapping = self._mapping(name)
         assert mapping["FunctionName"]["Ref"].removesuffix(".Alias") in WORKERS
         assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
-        assert mapping["ScalingConfig"]["MaximumConcurrency"] >= 2
+        assert mapping["ScalingConfig"]["MaximumConcurrency"]["Ref"] in {"ScanConcurrency", "WorkerConcurrency"}
 
     def test_each_queue_hides_a_message_six_times_its_workers_timeout(self, name: str):
         worker = WORKERS[self._mapping(name)["FunctionName"]["Ref"].removesuffix(".Alias")]
@@ -225,7 +225,6 @@ class TestAllFunctions:
             "OrganizationRateFactor",
             "RejectedCredentialsPerMinute",
             "SignInRequestsPerMinute",
-            "AccountConcurrency",
         ],
     )
     def test_every_limit_is_a_parameter_with_the_settings_default(self, name: str):
@@ -233,6 +232,11 @@ class TestAllFunctions:
         variable = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()
         assert template["Globals"]["Function"]["Environment"]["Variables"][variable] == {"Ref": name}
         assert template["Parameters"][name]["Default"] == Settings.model_fields[variable.lower()].default
+
+    def test_the_concurrency_is_a_parameter(self):
+        # Its default is for a new account. Local runs and tests, which don't set it, have more.
+        variables = load_template()["Globals"]["Function"]["Environment"]["Variables"]
+        assert variables["ACCOUNT_CONCURRENCY"] == {"Ref": "AccountConcurrency"}
 
     def test_all_functions_time_out_before_the_gateway(self):
         gateway_seconds = 29
@@ -314,6 +318,12 @@ class TestGatewayResponses:
     @pytest.mark.parametrize("name", [n for n, a in GATEWAY_RESPONSES.items() if a["StatusCode"] in {429, 503}])
     def test_gateway_responses_say_when_to_retry(self, name: str):
         assert re.fullmatch(r"'\d+'", GATEWAY_RESPONSES[name]["ResponseParameters"]["Headers"]["Retry-After"])
+
+    @pytest.mark.parametrize("name", ["DEFAULT_5XX", "INTEGRATION_FAILURE", "INTEGRATION_TIMEOUT"])
+    def test_an_overloaded_or_dead_function_is_503(self, name: str):
+        answer = GATEWAY_RESPONSES[name]
+        assert answer["StatusCode"] == 503
+        assert json.loads(answer["ResponseTemplates"]["application/json"])["error"]["code"] == "SERVICE_UNAVAILABLE"
 
     @pytest.mark.parametrize("name", ["MISSING_AUTHENTICATION_TOKEN", "DEFAULT_4XX"])
     def test_an_unknown_route_is_404_with_and_without_a_token(self, name: str):
