@@ -23,6 +23,7 @@ from tests.support.template import (
     keys_of,
     resources,
     routes_by_group,
+    target_of,
 )
 
 FUNCTIONS = resources("AWS::Serverless::Function")
@@ -140,7 +141,7 @@ class TestEachFunction:
             for target in _listed(statement["Resource"]):
                 if "Fn::Sub" in target and statement["Action"] != ["ses:SendEmail"]:
                     assert statement["Action"] == ["dynamodb:Query"]
-                    assert target["Fn::Sub"].removeprefix("${Table.Arn}/index/") in defined
+                    assert target_of(target).removeprefix("Table/index/") in defined
 
     def test_each_function_is_published_if_only_its_layer_or_variables_changed(self, name: str):
         assert FUNCTIONS[name]["Properties"]["AutoPublishAliasAllProperties"] is True
