@@ -52,8 +52,8 @@ format: .venv/.ready ## Format the code as make lint expects it
 	@.venv/bin/ruff check --fix $(wildcard $(PYTHON_FILES))
 	@.venv/bin/ruff format $(wildcard $(PYTHON_FILES))
 
-build: .tools/sam/.ready $(REFERENCE) ## Build the deployable artifacts into .aws-sam/
-	@scripts/build
+build: .tools/sam/.ready .venv/.ready $(REFERENCE) ## Build the deployable artifacts into .aws-sam/ (ARCHITECTURE=x86_64: for it)
+	@scripts/build $(if $(ARCHITECTURE),--architecture $(ARCHITECTURE))
 
 e2e: .venv/.ready .tools/ministack/.ready .tools/sam/.ready .tools/lambda/.ready $(REFERENCE) ## Build, deploy to a local AWS, and test the deployment
 	@.venv/bin/python -m pytest -m e2e tests/e2e
@@ -80,8 +80,9 @@ cost: .venv/.ready ## Write the cost of a million requests into docs/operations.
 scale: .venv/.ready ## Write which limit is reached at how many organizations into docs/performance.md
 	@.venv/bin/python -m benchmarks.scale --write
 
-deploy: build ## Deploy to the AWS account of the current credentials
-	@.tools/sam/bin/sam deploy --parameter-overrides Release=$$(date -u +%Y%m%dT%H%M%SZ)
+deploy: build ## Deploy to the AWS account of the current credentials (ARCHITECTURE=x86_64: for it)
+	@.tools/sam/bin/sam deploy --parameter-overrides Release=$$(date -u +%Y%m%dT%H%M%SZ) \
+		$(if $(ARCHITECTURE),Architecture=$(ARCHITECTURE))
 
 # Licenses that a hosted service may build on without obligations to its users, as the packages spell them.
 LICENSES := Apache-2.0;Apache Software License;BSD-3-Clause;BSD License;ISC;MIT;MIT License;MIT-0

@@ -173,8 +173,8 @@ def _request() -> dict[str, float]:
 def limits_of(template: Mapping[str, Any], published: Mapping[str, float]) -> list[Limit]:
     """Returns every limit that applies to all organizations together."""
     request = _request()
-    # The template's default for ThrottlingRate: ten per second for each execution.
-    throttle = 10 * template["Parameters"]["AccountConcurrency"]["Default"]
+    # AccountConcurrency is the account's quota. The stage admits ten requests per second for each execution.
+    throttle = 10 * published["lambdaConcurrency"]
     workers = _workers(template)
     found = [
         Limit("API Gateway: requests of the account", published["gatewayRequestsPerSecond"], {"request": 1},
@@ -191,11 +191,11 @@ def limits_of(template: Mapping[str, Any], published: Mapping[str, float]) -> li
         Limit("DynamoDB: read units of the table", published["tableReadUnitsPerSecond"],
               {"request": request["read"], "scan": SCAN_READ_UNITS}, "raise the quota; then cells"),
         Limit("Queue: executions of scans at once", workers["ScanExecutionFunction"], {"scan": SCAN_SECONDS},
-              "raise `MaximumConcurrency` of its event source"),
+              "raise the parameter's `MaxValue`"),
         Limit("Queue: preparations of scans at once", workers["ScanPreparationFunction"],
-              {"scan": PREPARATION_SECONDS}, "raise `MaximumConcurrency` of its event source"),
+              {"scan": PREPARATION_SECONDS}, "raise the parameter's `MaxValue`"),
         Limit("Queue: issues opened at once", workers["IssueCreationFunction"], {"issue": ISSUE_SECONDS},
-              "raise `MaximumConcurrency` of its event source"),
+              "raise the parameter's `MaxValue`"),
         Limit("Cognito: sign-ins", published["cognitoSignInsPerSecond"], {"sign-in": 1},
               "raise the quota, or use another issuer"),
         Limit("X-Ray: segments", published["xraySegmentsPerSecond"], {"request": SEGMENTS * cost.TRACED_SHARE},
@@ -215,10 +215,10 @@ def limits_of(template: Mapping[str, Any], published: Mapping[str, float]) -> li
 
 
 def _workers(template: Mapping[str, Any]) -> dict[str, float]:
-    """Returns the maximum concurrency of each queue's function."""
+    """Returns the highest concurrency that the parameters allow for each queue's function."""
     return {
         resource["Properties"]["FunctionName"]["Ref"].removesuffix(".Alias"): float(
-            resource["Properties"].get("ScalingConfig", {}).get("MaximumConcurrency", 1000)
+            template["Parameters"][resource["Properties"]["ScalingConfig"]["MaximumConcurrency"]["Ref"]]["MaxValue"]
         )
         for resource in template["Resources"].values()
         if resource["Type"] == "AWS::Lambda::EventSourceMapping"

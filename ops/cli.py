@@ -18,6 +18,7 @@ from ops.commands import (
     organizations,
     repositories,
     signing_keys,
+    tables,
     tokens,
     users,
 )
@@ -53,4 +54,5 @@ app.add_typer(intake.app, name="intake")
 app.add_typer(repositories.app, name="repository")
 app.add_typer(code_host.app, name="github")
 app.add_typer(signing_keys.app, name="signing-key")
+app.add_typer(tables.app, name="table")
 app.add_typer(dead_letters.app, name="dead-letters")

@@ -18,6 +18,8 @@ _LOCAL_REGION = "eu-central-1"
 _LOCAL_CREDENTIAL = "local"
 
 _TABLE = "Table"
+# The parameter that names a table to use instead.
+_ADOPTED = "TableName"
 # The connected stack and the endpoint URL, or None for each. Set by connect.
 _connected: tuple[str | None, str | None] = (None, None)
 # Stack parameters and outputs that the commands need, with the environment variables that the functions read them from.
@@ -122,17 +124,22 @@ def create_client(service: str, endpoint_url: str | None) -> Any:
     return Session().create_client(service, endpoint_url=endpoint_url, config=config)
 
 
+def connected_client(service: str) -> Any:
+    """Returns an AWS client for the connected stack's endpoint. Call `connect` first."""
+    return create_client(service, _connected[1])
+
+
 def find_queue(logical_id: str, variable: str) -> tuple[Any, str]:
     """Returns an SQS client and the URL of the stack's queue or, if no stack is named, the URL in that variable.
 
     Call `connect` first. Raises Misused if the queue isn't configured, NotFound if the stack doesn't have it.
     """
-    return create_client("sqs", _connected[1]), _find_resource(logical_id, variable, "queue")
+    return connected_client("sqs"), _find_resource(logical_id, variable, "queue")
 
 
 def find_secret(logical_id: str, variable: str) -> tuple[Any, str]:
     """Returns a Secrets Manager client and the secret's ARN, in the same way."""
-    return create_client("secretsmanager", _connected[1]), _find_resource(logical_id, variable, "secret")
+    return connected_client("secretsmanager"), _find_resource(logical_id, variable, "secret")
 
 
 def deployed_at() -> float | None:
@@ -170,7 +177,7 @@ def _find_resource(logical_id: str, variable: str, kind: str) -> str:
 
 
 def _read_stack(stack: str, endpoint_url: str | None) -> str:
-    """Returns the name of the stack's table. Sets environment variables for its brands, App, and retention times."""
+    """Returns the name of the table that the stack uses. Sets variables for its brands, App, and retention times."""
     from botocore.exceptions import ClientError  # noqa: PLC0415
 
     client = create_client("cloudformation", endpoint_url)
@@ -187,4 +194,9 @@ def _read_stack(stack: str, endpoint_url: str | None) -> str:
     for output in described.get("Outputs", []):
         if output["OutputKey"] in _OUTPUTS:
             os.environ[_OUTPUTS[output["OutputKey"]]] = output["OutputValue"]
+    adopted = next(
+        (it["ParameterValue"] for it in described.get("Parameters", []) if it["ParameterKey"] == _ADOPTED), ""
+    )
+    if adopted:
+        return str(adopted)
     return str(resource["StackResourceDetail"]["PhysicalResourceId"])

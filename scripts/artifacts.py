@@ -116,6 +116,16 @@ FUNCTION_ROOT = Path("/var/task")
 # Lambda's own limit for a function with its layers, unpacked.
 SIZE_LIMIT_BYTES = 250 * 1024 * 1024
 
+# The machine in the header of a compiled file (ELF's e_machine), by processor.
+_MACHINES = {"arm64": 183, "x86_64": 62}
+# The minor version of the glibc that Lambda's Python 3.13 runs on (Amazon Linux 2023).
+_GLIBC = 34
+# The parameter as SAM writes it to the built template.
+_ARCHITECTURE = re.compile(
+    r"(?<=^  Architecture:\n    Type: String\n)    Default: arm64\n    AllowedValues:\n    - arm64\n    - x86_64\n",
+    re.MULTILINE,
+)
+
 
 class BuildFailed(Exception):
     """The artifacts are not what the deployment needs; the message says which and why."""
@@ -273,6 +283,38 @@ def has_lasting_bytecode(module: Path) -> bool:
     return header == importlib.util.MAGIC_NUMBER + unchecked_hash.to_bytes(4, "little")
 
 
+def bind_architecture(template: Path, architecture: str) -> None:
+    """Make the built template accept only the processor that it was built for.
+
+    Otherwise, a deployment with another value succeeds, and no function can import its packages. CloudFormation checks
+    the value, also one that it keeps from an earlier deployment, before it changes anything.
+    """
+    bound = f"    Default: {architecture}\n    AllowedValues:\n    - {architecture}\n"
+    text, count = _ARCHITECTURE.subn(bound, template.read_text(encoding="utf-8"))
+    if count != 1:
+        raise BuildFailed(f"{template} declares the parameter Architecture differently than expected")
+    template.write_text(text, encoding="utf-8")
+
+
+def check_compiled_files(build_dir: Path, architecture: str) -> list[Path]:
+    """Return the compiled files below `build_dir`. Raise BuildFailed if there are none, or Lambda can't load one."""
+    compiled = []
+    for path in sorted(path for path in build_dir.rglob("*") if path.is_file() and not path.is_symlink()):
+        with path.open("rb") as file:
+            header = file.read(20)
+        if not header.startswith(b"\x7fELF"):
+            continue
+        compiled.append(path)
+        if int.from_bytes(header[18:20], "little") != _MACHINES[architecture]:
+            raise BuildFailed(f"{path} isn't compiled for {architecture}")
+        newest = max((int(minor) for minor in re.findall(rb"GLIBC_2\.(\d+)", path.read_bytes())), default=0)
+        if newest > _GLIBC:
+            raise BuildFailed(f"{path} requires glibc 2.{newest}, and Lambda has 2.{_GLIBC}")
+    if not compiled:
+        raise BuildFailed(f"{build_dir} has no compiled file, so nothing shows which processor it is for")
+    return compiled
+
+
 def size_bytes(root: Path) -> int:
     return sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
 
@@ -349,6 +391,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         run_sam(options.architecture, build_dir)
         prepare(build_dir)
+        bind_architecture(build_dir / "template.yaml", options.architecture)
+        check_compiled_files(build_dir, options.architecture)
         report(build_dir)
     except BuildFailed as failure:
         print(failure, file=sys.stderr)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -45,27 +46,80 @@ def aws_commands() -> list[tuple[str, str, tuple[str, ...]]]:
     )
 
 
+def operation_model(service: str, operation: str) -> Any:
+    model = client(service).meta.service_model
+    (name,) = [it for it in model.operation_names if xform_name(it, "-") == operation]
+    return model.operation_model(name)
+
+
+def aws_values() -> list[tuple[str, str, dict[str, list[str]]]]:
+    """Returns the values of each command's options, by option."""
+    found = []
+    for line in LINES:
+        for service, operation, rest in AWS.findall(line):
+            values: dict[str, list[str]] = {}
+            name = None
+            for word in shlex.split(rest, comments=True):
+                if word.startswith("--"):
+                    name = word[2:]
+                    values[name] = []
+                elif name:
+                    values[name].append(word)
+            found.append((service, operation, {name: it for name, it in values.items() if it}))
+    return found
+
+
+def parsed(texts: list[str], shape: Any) -> Any:
+    """Returns an option's value as the AWS CLI reads it: JSON, its shorthand syntax, or a list of words."""
+    text = texts[0]
+    if text.startswith(("{", "[")):
+        return json.loads(text)
+    match shape.type_name:
+        case "structure":
+            pairs = (pair.partition("=") for pair in text.split(","))
+            return {name: parsed([value], shape.members[name]) for name, _, value in pairs}
+        case "list":
+            return [parsed([text], shape.member) for text in texts]
+        case "integer" | "long":
+            return int(text)
+        case "boolean":
+            return {"true": True, "false": False}[text]
+    return text
+
+
 class TestAws:
     @each(("service", "operation", "options"), aws_commands())
     def test_aws_commands_use_existing_operations_and_options(
         self, service: str, operation: str, options: tuple[str, ...]
     ):
-        if operation == "wait":
-            return
-        model = client(service).meta.service_model
-        (name,) = [it for it in model.operation_names if xform_name(it, "-") == operation]
-        shape = model.operation_model(name).input_shape
+        shape = operation_model(service, operation).input_shape
         members = {xform_name(member, "-"): member for member in shape.members}
         given = set(options) - GLOBAL_OPTIONS
         flags = {f"no-{it}" for it, member in members.items() if shape.members[member].type_name == "boolean"}
         assert given <= members.keys() | flags
         assert {xform_name(member, "-") for member in shape.required_members} <= given
 
-    def test_aws_wait_commands_exist(self):
-        waits = re.findall(r"aws ([a-z-]+) wait ([a-z-]+)", TEXT)
-        assert waits
-        for service, name in waits:
-            assert name.replace("-", "_") in client(service).waiter_names
+    def test_no_command_waits_with_a_time_limit(self):
+        # The longest waiter of a table gives up after 500 s, and a restore takes hours.
+        assert not re.findall(r"^ *aws [a-z0-9-]+ wait ", TEXT, re.MULTILINE)
+
+    @each(("service", "operation", "values"), aws_values())
+    def test_aws_commands_have_values_that_aws_accepts(
+        self, service: str, operation: str, values: dict[str, list[str]]
+    ):
+        shape = operation_model(service, operation).input_shape
+        members = {xform_name(member, "-"): member for member in shape.members}
+        given = {
+            members[name]: parsed(texts, shape.members[members[name]])
+            for name, texts in values.items()
+            if name in members and not any("$(" in text or text.startswith(("file://", "$")) for text in texts)
+        }
+        report = ParamValidator().validate(given, shape)
+        # Required members may be left out here, because their value is a shell expression. The test above checks them.
+        problems = [kind for kind, *_ in report._errors if kind != "missing required field"]
+        assert not problems, report.generate_report()
+        for name, value in given.items():
+            assert value in (getattr(shape.members[name], "enum", None) or [value])
 
 
 class TestWebAcl:

@@ -25,6 +25,7 @@ from tests.support.template import (
     keys_of,
     resources,
     routes_by_group,
+    target_of,
 )
 
 FUNCTIONS = resources("AWS::Serverless::Function")
@@ -142,7 +143,7 @@ class TestEachFunction:
             for target in _listed(statement["Resource"]):
                 if "Fn::Sub" in target and statement["Action"] != ["ses:SendEmail"]:
                     assert statement["Action"] == ["dynamodb:Query"]
-                    assert target["Fn::Sub"].removeprefix("${Table.Arn}/index/") in defined
+                    assert target_of(target).removeprefix("Table/index/") in defined
 
     def test_each_function_is_published_if_only_its_layer_or_variables_changed(self, name: str):
         assert FUNCTIONS[name]["Properties"]["AutoPublishAliasAllProperties"] is True
@@ -170,7 +171,7 @@ class TestEachQueue:
         mapping = self._mapping(name)
         assert mapping["FunctionName"]["Ref"].removesuffix(".Alias") in WORKERS
         assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
-        assert mapping["ScalingConfig"]["MaximumConcurrency"] >= 2
+        assert mapping["ScalingConfig"]["MaximumConcurrency"]["Ref"] in {"ScanConcurrency", "WorkerConcurrency"}
 
     def test_each_queue_hides_a_message_six_times_its_workers_timeout(self, name: str):
         worker = WORKERS[self._mapping(name)["FunctionName"]["Ref"].removesuffix(".Alias")]
@@ -227,7 +228,6 @@ class TestAllFunctions:
             "OrganizationRateFactor",
             "RejectedCredentialsPerMinute",
             "SignInRequestsPerMinute",
-            "AccountConcurrency",
         ],
     )
     def test_every_limit_is_a_parameter_with_the_settings_default(self, name: str):
@@ -235,6 +235,11 @@ class TestAllFunctions:
         variable = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()
         assert template["Globals"]["Function"]["Environment"]["Variables"][variable] == {"Ref": name}
         assert template["Parameters"][name]["Default"] == Settings.model_fields[variable.lower()].default
+
+    def test_the_concurrency_is_a_parameter(self):
+        # Its default is for a new account. Local runs and tests, which don't set it, have more.
+        variables = load_template()["Globals"]["Function"]["Environment"]["Variables"]
+        assert variables["ACCOUNT_CONCURRENCY"] == {"Ref": "AccountConcurrency"}
 
     def test_all_functions_time_out_before_the_gateway(self):
         gateway_seconds = 29
@@ -319,6 +324,12 @@ class TestGatewayResponses:
     @pytest.mark.parametrize("name", [n for n, a in GATEWAY_RESPONSES.items() if a["StatusCode"] in {429, 503}])
     def test_gateway_responses_say_when_to_retry(self, name: str):
         assert re.fullmatch(r"'\d+'", GATEWAY_RESPONSES[name]["ResponseParameters"]["Headers"]["Retry-After"])
+
+    @pytest.mark.parametrize("name", ["DEFAULT_5XX", "INTEGRATION_FAILURE", "INTEGRATION_TIMEOUT"])
+    def test_an_overloaded_or_dead_function_is_503(self, name: str):
+        answer = GATEWAY_RESPONSES[name]
+        assert answer["StatusCode"] == 503
+        assert json.loads(answer["ResponseTemplates"]["application/json"])["error"]["code"] == "SERVICE_UNAVAILABLE"
 
     @pytest.mark.parametrize("name", ["MISSING_AUTHENTICATION_TOKEN", "DEFAULT_4XX"])
     def test_an_unknown_route_is_404_with_and_without_a_token(self, name: str):

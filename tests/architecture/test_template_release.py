@@ -217,7 +217,25 @@ class TestConcurrency:
         assert re.fullmatch(parameter("ReservedConcurrency")["AllowedPattern"], str(least))
         assert not re.fullmatch(parameter("ReservedConcurrency")["AllowedPattern"], str(least - 1))
         mapping = resources("AWS::Lambda::EventSourceMapping")[name]["Properties"]
-        assert 2 <= mapping["ScalingConfig"]["MaximumConcurrency"] <= least
+        declared = parameter(mapping["ScalingConfig"]["MaximumConcurrency"]["Ref"])
+        assert declared["MinValue"] == 2  # AWS's minimum
+        assert declared["MaxValue"] <= least
+
+    def test_the_defaults_leave_executions_of_a_new_account_for_the_api(self):
+        template = load_template()
+        assert template["Conditions"]["HasGithubApp"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "GithubAppId"}, ""]}]}
+        assert parameter("GithubAppId")["Default"] == ""
+        assert parameter("AccountConcurrency")["Default"] == parameter("AccountConcurrency")["MinValue"] == 10
+        mappings = [it["Properties"] for it in resources("AWS::Lambda::EventSourceMapping").values()]
+        enabled = [it for it in mappings if it.get("Enabled") != {"Fn::If": ["HasGithubApp", True, False]}]
+        sweep = 1
+        busy = sweep + sum(parameter(it["ScalingConfig"]["MaximumConcurrency"]["Ref"])["Default"] for it in enabled)
+        assert busy <= 10 / 2
+
+    def test_queues_that_work_without_the_github_app_are_always_read(self):
+        mappings = resources("AWS::Lambda::EventSourceMapping")
+        sources = {name for name, it in mappings.items() if "Enabled" not in it["Properties"]}
+        assert sources == {"FindingIntakeMessages", "NotificationsMessages"}
 
 
 class TestSkips:

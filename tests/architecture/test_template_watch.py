@@ -163,7 +163,7 @@ class TestDashboard:
         assert ("AWS/SQS", "ApproximateNumberOfMessagesVisible", here) in drawn()
 
     def test_the_dashboard_shows_the_tables_latency_units_and_throttling(self):
-        shown = {metric for _, metric, dimensions in drawn() if ("TableName", "${Table}") in dimensions}
+        shown = {metric for _, metric, dimensions in drawn() if ("TableName", "${TableInUse}") in dimensions}
         assert shown == {metric for namespace, metric, _ in PUBLISHED if namespace == "AWS/DynamoDB"}
 
     def test_the_dashboard_lists_every_permanent_alarm(self):
@@ -189,7 +189,13 @@ class TestDashboard:
 
     def test_the_dashboard_names_existing_resources(self):
         # SAM gives the schedule's rule this name.
-        known = {*load_template()["Resources"], *load_template()["Parameters"], "SweeperFunctionSweep", "Logs"}
+        known = {
+            *load_template()["Resources"],
+            *load_template()["Parameters"],
+            "SweeperFunctionSweep",
+            "Logs",
+            "TableInUse",
+        }
         body, _ = resources("AWS::CloudWatch::Dashboard")["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
         named = {name.partition(".")[0] for name in re.findall(r"\$\{([^}]+)\}", body)}
         assert named - known == {"AWS::Region", "AWS::StackName"}

@@ -14,7 +14,7 @@ import pytest
 from controlplane.core import clock
 from controlplane.core.ids import InboxItemId, Located, ProjectId, RepositoryId
 from controlplane.queues import messages
-from controlplane.queues.messages import PrepareScan, PublishScan, Queue
+from controlplane.queues.messages import MAX_RECEIVES, PrepareScan, PublishScan, Queue
 from controlplane.store import issue_attempts, outbox, repositories
 from controlplane.store.outbox import Entry
 from controlplane.store.scans import requests
@@ -172,7 +172,11 @@ def dead_letters(stack: Stack) -> dict[str, DeadLetter]:
     """Returns the dead letter of each queue, after a message that no retry can process."""
     sqs, body = stack.client("sqs"), json.dumps({"kind": "unknown", "version": 1})
     for queue in QUEUES:
-        sqs.send_message(QueueUrl=stack.physical_ids[f"{queue}Queue"], MessageBody=body)
+        waiting = stack.physical_ids[f"{queue}Queue"]
+        with paused(stack, stack.physical_ids[f"{queue}Messages"]):
+            sqs.send_message(QueueUrl=waiting, MessageBody=body)
+            for _ in range(MAX_RECEIVES - 1):  # The worker's receive is the last one.
+                sqs.receive_message(QueueUrl=waiting, VisibilityTimeout=0)
 
     def find(queue: str) -> DeadLetter:
         what = f"a message among the dead letters of {queue}"

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from local.template import load_template
 from scripts import artifacts
-from tests.e2e.deployment import BUILD, ROOT, Stack
+from tests.e2e.deployment import ARCHITECTURE, BUILD, ROOT, Stack, run
 from tests.e2e.runtime import running_function
 from tests.support.api import Reply
 from tests.support.operations import is_page
@@ -60,6 +61,17 @@ class TestBuild:
             has_own = (ROOT / "functions" / group_of(logical_id) / "requirements.txt").exists()
             together = layer + artifacts.size_bytes(BUILD / logical_id)
             assert together < (LAMBDA_LIMIT_BYTES if has_own else limit_bytes), sizes
+
+    def test_the_built_template_accepts_only_the_processor_of_the_build(self, sizes: str):
+        declared = load_template(BUILD / "template.yaml")["Parameters"]["Architecture"]
+        assert declared["AllowedValues"] == [declared["Default"]] == [ARCHITECTURE]
+
+    def test_the_build_for_the_other_processor_has_only_its_compiled_files(self):
+        (other,) = {*artifacts.ARCHITECTURES} - {ARCHITECTURE}
+        folder = BUILD.parent / other / "build"
+        run(ROOT / "scripts" / "build", "--architecture", other, "--build-dir", folder)
+        assert artifacts.check_compiled_files(folder, other)
+        assert load_template(folder / "template.yaml")["Parameters"]["Architecture"]["AllowedValues"] == [other]
 
     def test_the_build_put_the_amazon_roots_into_the_layer(self, sizes: str):
         assert (BUILD / "SharedLayer" / "python" / artifacts.ROOTS_FILE).is_file()

@@ -104,14 +104,16 @@ def listed(value: Any) -> list[Any]:
 def target_of(value: dict[str, Any]) -> str:
     """Returns the resource that a value refers to. Raises ValueError unless it refers to exactly one."""
     match value:
+        case {"Fn::If": ["AdoptsTable", {"Fn::Sub": str(text)}, own]} if text.endswith(":table/${TableName}"):
+            return target_of(own)
         case {"Ref": str(name)} | {"Fn::GetAtt": [str(name), "Arn" | "Id"]}:
             return name
         case {"Fn::Sub": str(text)} if text.startswith(_EMAIL) and text.endswith("identity/*"):
             return "EmailIdentity"  # which SES resource verifies the sender isn't known
         case {"Fn::Sub": str(text)} if text == f"{_EMAIL}configuration-set/${{AWS::StackName}}":
             return "EmailConfiguration"
-        case {"Fn::Sub": str(text)} if text.startswith("${Table.Arn}/index/") and "*" not in text:
-            return text.replace("${Table.Arn}", "Table")
+        case {"Fn::Sub": [str(text), {"Arn": arn}]} if text.startswith("${Arn}/index/") and "*" not in text:
+            return text.replace("${Arn}", target_of(arn))
     raise ValueError(value)
 
 

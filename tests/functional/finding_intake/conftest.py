@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.queues.messages import Queue
+from controlplane.queues.messages import MAX_RECEIVES, Queue
 from controlplane.store import keys
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.table import table
@@ -39,6 +39,13 @@ class Intake:
         """Sends and delivers messages."""
         self.send(*messages)
         self.work()
+
+    def use_up(self, *messages: dict[str, Any] | str) -> None:
+        """Sends messages, and delivers them until no retries are left."""
+        self.send(*messages)
+        for _ in range(MAX_RECEIVES):
+            for letter in self.sqs.at(URL):
+                self.sqs.deliver(letter, handler, DEAD_LETTERS)
 
     @property
     def waiting(self) -> int:

@@ -82,6 +82,6 @@ class TestDeadLettered:
 
     def test_of_another_organizations_project(self, intake: Intake, company: Company, world: World):
         foreign = make_project(world.company())
-        intake.take(advisory(company, projectId=foreign.project_id))
+        intake.use_up(advisory(company, projectId=foreign.project_id))
         assert [reason for _, reason in intake.dead] == ["malformed: advisory contradiction"]
         assert items_of(company) == []

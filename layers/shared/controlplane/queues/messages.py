@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from controlplane.aws.clients import create_client
@@ -28,6 +28,9 @@ from controlplane.store.table import StoreError
 _DISPATCH_SECONDS = 1.5
 # The queues' maxReceiveCount in the template: after that, SQS moves a message to the dead-letter queue.
 MAX_RECEIVES = 5
+
+# The newest version of messages that this release reads.
+VERSION: Literal[1] = 1
 
 _OWNED_ID = r"^[a-z]{3}_[0-9a-hjkmnp-tv-z]{34}$"
 # Also the id of a member.
@@ -66,11 +69,15 @@ class Unreachable(Exception):
 
 
 class Message(BaseModel):
-    """Base of messages: camelCase in JSON. Unknown fields are rejected."""
+    """Base of messages: camelCase in JSON.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=True)
+    Unknown fields are ignored, because functions of two releases run at the same time. A release that adds a field
+    which receivers must not ignore also increments the version.
+    """
 
-    version: Literal[1] = 1
+    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, validate_by_name=True)
+
+    version: Literal[1] = VERSION
 
 
 class PrepareScan(Message):
@@ -156,6 +163,16 @@ class DeliverWebhook(Message):
     webhook_id: str = Field(pattern=_OWNED_ID)
     event_id: str = Field(pattern=_OWNED_ID)
     attempt: int = Field(ge=1)
+
+
+def is_newer(body: str, error: ValidationError) -> bool:
+    """Returns whether an invalid message has a version or a kind that this release doesn't know, but may be valid."""
+    if any(found["type"] == "union_tag_invalid" or found["loc"] == ("kind",) for found in error.errors()):
+        return True
+    try:
+        return int(json.loads(body)["version"]) > VERSION
+    except (KeyError, TypeError, ValueError):
+        return False
 
 
 class _Sender:

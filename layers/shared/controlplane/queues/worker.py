@@ -1,9 +1,9 @@
 """Turns a function that processes one message into the Lambda handler of its queue.
 
-A processed message is deleted. A failed one is redelivered with exponential backoff. A message that can't succeed on a
-retry, or that failed on its last receive, goes to the dead-letter queue with the reason as an attribute. Only if a
-worker crashes does SQS move the message there, without a reason. Logs and reasons contain error types and locations,
-never content.
+A processed message is deleted. A failed one is redelivered with exponential backoff, and so is a malformed one, because
+a newer release may have sent it. A message that the work itself rejects, or that failed on its last receive, goes to
+the dead-letter queue with the reason as an attribute. Only if a worker crashes does SQS move the message there, without
+a reason. Logs and reasons contain error types and locations, never content.
 """
 
 import json
@@ -20,12 +20,15 @@ from pydantic import TypeAdapter, ValidationError
 from controlplane.aws.errors import AwsError
 from controlplane.core import acting, deadline
 from controlplane.core.observability import describe, logger, metrics
-from controlplane.queues.messages import MAX_RECEIVES, Queue, Unreachable, sender
+from controlplane.queues.messages import MAX_RECEIVES, Queue, Unreachable, is_newer, sender
 from controlplane.store import outbox
 
 _last_delivery: ContextVar[bool] = ContextVar("last_delivery", default=False)
 _FIRST_BACKOFF_SECONDS = 5
 _LONGEST_BACKOFF_SECONDS = 900
+# Backoff of a message from a newer release. The sum exceeds the 100 minutes of the slowest DeploymentStyle, while
+# functions of both releases run.
+_NEWER_RELEASE_BACKOFF_SECONDS = (60, 600, 1_800, 5_400)
 
 
 class Postponed(Exception):
@@ -39,6 +42,17 @@ class Postponed(Exception):
         self.may_end_sooner = may_end_sooner
         self.seconds = min(max(1, seconds), _LONGEST_BACKOFF_SECONDS)
         self.reason = reason
+
+
+class Malformed(Exception):
+    """The worker doesn't accept the message. is_newer: see `messages.is_newer`."""
+
+    def __init__(self, error: ValidationError, *, is_newer: bool) -> None:
+        # Only error types and locations: the values may be anything.
+        places = sorted({f"{'.'.join(map(str, found['loc']))} {found['type']}" for found in error.errors()})
+        self.reason = ("newer release: " if is_newer else "malformed: ") + "; ".join(places)[:500]
+        self.is_newer = is_newer
+        super().__init__(self.reason)
 
 
 class Delayed(Exception):
@@ -116,16 +130,9 @@ def _receives(record: SQSRecord) -> int:
 
 def _process[M](queue: Queue, accepted: TypeAdapter[M], process: Callable[[M], None], record: SQSRecord) -> str:
     """Returns the outcome for the log. Raises if the message must be redelivered."""
-    try:
-        message = accepted.validate_json(record.body)
-    except ValidationError as error:
-        # Only error types and locations: the values may be anything.
-        places = sorted({f"{'.'.join(map(str, found['loc']))} {found['type']}" for found in error.errors()})
-        _move_to_dead_letters(queue, record, "malformed: " + "; ".join(places)[:500])
-        return "dead-lettered"
     _last_delivery.set(_receives(record) >= MAX_RECEIVES)
     try:
-        process(message)
+        process(_parse(accepted, record.body))
     except Rejected as failure:
         _move_to_dead_letters(queue, record, failure.reason)
         return "dead-lettered"
@@ -139,7 +146,7 @@ def _process[M](queue: Queue, accepted: TypeAdapter[M], process: Callable[[M], N
         return "left to the sweep"
     except Exception as failure:  # outermost handler: any error leads to a retry or a dead letter with its reason
         metrics.add_metric(name="FailedMessages", unit=MetricUnit.Count, value=1)
-        logger.error("message failed", extra={**_log_fields(record), **describe(failure)})
+        logger.error("message failed", extra={**_log_fields(record), "reason": _reason(failure), **describe(failure)})
         if is_last_delivery():
             _move_to_dead_letters(queue, record, _reason(failure))
             return "dead-lettered"
@@ -148,8 +155,15 @@ def _process[M](queue: Queue, accepted: TypeAdapter[M], process: Callable[[M], N
     return "done"
 
 
+def _parse[M](accepted: TypeAdapter[M], body: str) -> M:
+    try:
+        return accepted.validate_json(body)
+    except ValidationError as error:
+        raise Malformed(error, is_newer=is_newer(body, error)) from None
+
+
 def _reason(failure: Exception) -> str:
-    if isinstance(failure, Postponed):
+    if isinstance(failure, Postponed | Malformed):
         return failure.reason
     described = describe(failure)
     return f"{described['errorType']} at {(described['stack'] or ['?'])[-1]}"
@@ -177,6 +191,8 @@ def _set_backoff(queue: Queue, record: SQSRecord, failure: Exception) -> None:
     seconds = min(_FIRST_BACKOFF_SECONDS * 4 ** (_receives(record) - 1), _LONGEST_BACKOFF_SECONDS)
     if isinstance(failure, Postponed):
         seconds = min(seconds, failure.seconds) if failure.may_end_sooner else failure.seconds
+    elif isinstance(failure, Malformed) and failure.is_newer:
+        seconds = _NEWER_RELEASE_BACKOFF_SECONDS[_receives(record) - 1]
     try:
         sender.client.change_message_visibility(
             QueueUrl=queue.url, ReceiptHandle=record.receipt_handle, VisibilityTimeout=seconds

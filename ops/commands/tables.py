@@ -1,0 +1,61 @@
+"""`assent-ops table`: restoring and checking the table."""
+# ruff: noqa: PLC0415 (see ops.command.command)
+
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from ops.command import command
+from ops.errors import Refused
+from ops.output import Result
+
+app = typer.Typer(no_args_is_help=True, help="Restoring and checking the table.")
+
+
+def _parse_moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise typer.BadParameter("Write the time like this: 2026-03-04T05:06:07Z.")
+    return moment
+
+
+@command(app, "restore")
+def restore_table(
+    target: Annotated[str, typer.Argument(metavar="NEW_TABLE", help="The name of the table to create.")],
+    at: Annotated[
+        datetime | None,
+        typer.Option("--at", parser=_parse_moment, metavar="TIME", help="Default: the latest time that is possible."),
+    ] = None,
+) -> Result:
+    """Restore the table as it was at a time within the last 35 days, as a new table. Changes no other table.
+
+    Waits until the new table is active, which can take hours, and turns on what DynamoDB doesn't restore: expiry,
+    point-in-time recovery, and deletion protection. Run it again if it is interrupted. Then check the new table, and
+    deploy its name as the parameter TableName.
+    """
+    from controlplane.store.table import table
+    from ops.restore import restore
+    from ops.target import connected_client
+
+    done = restore(connected_client("dynamodb"), table.name, target, at)
+    return Result(done, f"Check it: assent-ops table check --table {target}. Then deploy TableName={target}.")
+
+
+@command(app, "check")
+def check_table() -> Result:
+    """Compare counters with what they count, and find items whose counterpart is missing. Changes nothing.
+
+    Reads the whole table. Requests that change the table meanwhile can look like contradictions: check again.
+    """
+    from ops.table_check import check
+
+    found = check()
+    if found["contradictions"]:
+        raise Refused(
+            f"{found['contradictions']} contradictions in {found['items']} items. " + "; ".join(found["first"])
+        )
+    return Result({name: found[name] for name in ("items", "organizations", "contradictions")})
