@@ -1,27 +1,12 @@
 """Response models of the audit log."""
 
-from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
-from pydantic import AfterValidator, Field
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
 from controlplane.core.acting import ActorKind, Source
 from controlplane.http.envelope import Wire
 from controlplane.store.audit_log import LogEntry
-
-
-def _time(text: str) -> str:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None or not 2000 <= moment.year < 3000:
-        raise PydanticCustomError("invalid_time", "This is not a time with a date and a time zone.")
-    return text
-
-
-Time = Annotated[str, Field(max_length=40, json_schema_extra={"format": "date-time"}), AfterValidator(_time)]
 
 
 class LogActor(Wire):

@@ -78,6 +78,7 @@ _TAKEN = {
     "EventName",
     "FeedbackCategory",
     "FeedbackSurface",
+    "InboxSource",
     "InboxStatus",
     "Priority",
     "RegionId",

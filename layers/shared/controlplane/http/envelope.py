@@ -70,7 +70,12 @@ def _array(items: list[Any]) -> bytes:
 
 def failure(error: ApiError) -> bytes:
     """Returns the body of an error response."""
+    return _json({"success": False, "error": describe(error)})
+
+
+def describe(error: ApiError) -> dict[str, Any]:
+    """Returns what clients see of an error."""
     public: dict[str, Any] = {"code": error.code, "message": error.public}
     if error.details is not None:
         public["details"] = error.details
-    return _json({"success": False, "error": public})
+    return public
