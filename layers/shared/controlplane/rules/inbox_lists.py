@@ -16,7 +16,7 @@ MOST_READ = 200
 
 
 class Wanted(NamedTuple):
-    """What the findings of a list are. An empty text doesn't limit it.
+    """Filters of a list of findings. An empty text doesn't limit it.
 
     priority, source, project_id, repository_id, vendor_id: as the items have them. repository_name: likewise, but not
     unique. vendor, text: what a finding contains, in any case.
