@@ -76,7 +76,7 @@ UNUSED = (
     "aws_lambda_powertools/utilities/validation",
     "idna/cli.py",
     "idna/codec.py",
-    # FastAPI's telemetry is off, and controlplane.core.lazy_imports stands in for what it imports.
+    # FastAPI's telemetry is off, and controlplane.core.lazy_imports replaces what it imports.
     "opentelemetry",
     "publicsuffixlist/test.py",
     "publicsuffixlist/update.py",
@@ -297,7 +297,7 @@ def bind_architecture(template: Path, architecture: str) -> None:
 
 
 def check_compiled_files(build_dir: Path, architecture: str) -> list[Path]:
-    """Return the compiled files below `build_dir`. Raise BuildFailed if there are none, or Lambda can't load one."""
+    """Return the compiled files below `build_dir`. Raise BuildFailed if it has no such file, or Lambda can't load one."""
     compiled = []
     for path in sorted(path for path in build_dir.rglob("*") if path.is_file() and not path.is_symlink()):
         with path.open("rb") as file:

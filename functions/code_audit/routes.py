@@ -26,6 +26,7 @@ from controlplane.http.app import ControlRouter
 from controlplane.http.envelope import Answer, Page
 from controlplane.http.idempotency import IdempotencyKey, idempotent
 from controlplane.http.pagination import Cursor, CursorCodec, Limit
+from controlplane.http.preferences import Prefer, applied, read_wait
 from controlplane.http.responses import refuses
 from controlplane.rules import scans
 from controlplane.rules.scans import RETRY_AFTER_SECONDS, Outcome
@@ -79,6 +80,7 @@ RequestedRepository = Annotated[
 
 # If the scan doesn't exist yet, the response says when to poll.
 _RETRY_AFTER: dict[str, Any] = {"headers": {"Retry-After": {}}}
+_APPLIED: dict[str, Any] = {"headers": {"Preference-Applied": {}}}
 
 
 @router.get("/v1/code-audit/repositories", operation_id="listRepositories", summary="List connected repositories")
@@ -111,16 +113,20 @@ async def list_scans(
     summary="Start a scan",
     status_code=202,
     response_description="The scan, or the scan request if the scan doesn't exist yet.",
-    responses={202: _RETRY_AFTER},
+    responses={202: {"headers": {**_RETRY_AFTER["headers"], **_APPLIED["headers"]}}},
 )
 @refuses(NotFound, scans.RepositoryNotLinked, ScanInProgress)
-async def start_scan(access: StartsScan, body: ScanCreate, idempotency_key: IdempotencyKey = None) -> Answer[Start]:
+async def start_scan(
+    access: StartsScan, body: ScanCreate, idempotency_key: IdempotencyKey = None, prefer: Prefer = None
+) -> Answer[Start]:
     """Starts a scan of a repository: of the production branch of one of its linked projects.
 
     The call waits up to 3 seconds for the scan to exist, then returns it. Otherwise, `status` is `starting`: poll
     `GET /v1/code-audit/scan-requests/{preparationId}`. The first scan of a repository is a free preview. A repository
     has one scan at a time: the error `SCAN_IN_PROGRESS` has the running scan in `details.scanId`, or in
     `details.preparationId` if that scan doesn't exist yet.
+
+    With `Prefer: wait=20`, the call waits up to 20 seconds until the scan has ended, and returns it as it is then.
     """
     repository = scans.get_repository(access.organization_id, body.repository_id)
     starting = idempotent(
@@ -130,14 +136,19 @@ async def start_scan(access: StartsScan, body: ScanCreate, idempotency_key: Idem
         body,
         lambda legs: _starting(scans.request_scan(repository, body.project_id or None, access.user_id, legs)),
     )
-    outcome = await scans.wait_for_outcome(_preparation_id(starting))
+    preparation_id, wait_seconds = _preparation_id(starting), read_wait(prefer)
+    if wait_seconds is None:
+        outcome, is_applied = await scans.wait_for_outcome(preparation_id), False
+    else:
+        outcome, is_applied = await scans.wait_for_result(preparation_id, wait_seconds)
     # Also stores the outcome after the wait, so that a retry returns the same response.
     answer = idempotent(access, "startScan.answer", idempotency_key, body, lambda _: _answer(outcome))
-    return Answer(answer.content, headers={**answer.headers, **_replayed(starting)})
+    waited = applied(wait_seconds, is_applied=is_applied)
+    return Answer(answer.content, headers={**answer.headers, **_replayed(starting), **waited})
 
 
-@router.get("/v1/code-audit/scans/{scanId}", operation_id="getScan", summary="Get a scan")
-async def get_scan(access: ReadsScanWithInventory) -> ScanDetail:
+@router.get("/v1/code-audit/scans/{scanId}", operation_id="getScan", summary="Get a scan", responses={200: _APPLIED})
+async def get_scan(access: ReadsScanWithInventory, prefer: Prefer = None) -> Answer[ScanDetail]:
     """Returns a scan. Poll it to follow its `progress` through the stages:
 
     1. `fetch` downloads the commit, lists its files, and unpacks those that later stages read.
@@ -146,9 +157,13 @@ async def get_scan(access: ReadsScanWithInventory) -> ScanDetail:
     4. `publish` stores the findings and publishes the readable ones to the inbox.
 
     A scan that is interrupted is retried from the first stage; `completedStages` doesn't decrease.
+
+    With `Prefer: wait=20`, the call waits up to 20 seconds until the scan has ended.
     """
-    scan, inventory = access.resource
-    return ScanDetail.with_inventory(scan, inventory)
+    found, wait_seconds, is_applied = access.resource, read_wait(prefer), False
+    if wait_seconds is not None:
+        found, is_applied = await scans.wait_for_end(found, wait_seconds)
+    return Answer(ScanDetail.with_inventory(*found), headers=applied(wait_seconds, is_applied=is_applied))
 
 
 @router.get(

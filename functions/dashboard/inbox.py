@@ -12,6 +12,8 @@ from urllib.parse import urlencode
 from controlplane.core import cursors
 from controlplane.core.errors import NotFound
 from controlplane.core.ids import InboxItemId, ProjectId, RepositoryId
+from controlplane.rules import inbox_lists
+from controlplane.rules.inbox_lists import Wanted
 from controlplane.store import inbox, issue_attempts, members, projects, repositories, vendors
 from controlplane.store.inbox_items import InboxItem, Priority, Source, Status, StatusChange
 from controlplane.store.issue_attempts import IssueProgress
@@ -24,8 +26,6 @@ from dashboard.organizations import get_organization
 from dashboard.repositories import list_choices
 
 ITEMS_PER_PAGE = 50
-# A page reads at most this many items of the list.
-ITEMS_READ = 200
 # The number of items in a status is counted up to this.
 MOST_COUNTED = 50
 # The name of a person who isn't a member anymore.
@@ -71,6 +71,18 @@ class Filters(NamedTuple):
         return None if self.status == ALL else cast("Status", self.status)
 
     @property
+    def wanted(self) -> Wanted:
+        """The filters, except for the status, as lists of findings understand them."""
+        return Wanted(
+            priority=self.priority,
+            source=self.source,
+            project_id=self.project,
+            repository_name=self.repository,
+            vendor=self.vendor,
+            text=self.text,
+        )
+
+    @property
     def is_narrow(self) -> bool:
         """True if anything but the status limits the list."""
         return self._replace(status="open") != Filters()
@@ -80,25 +92,6 @@ class Filters(NamedTuple):
         wanted = {**self._asdict(), **changes}
         pairs = {name: value for name, value in wanted.items() if value and value != self._field_defaults.get(name)}
         return f"?{urlencode(pairs)}" if pairs else ""
-
-    def matches(self, item: InboxItem) -> bool:
-        """Returns whether the filters, except the status, include an item of a list."""
-        vendor = item.runtime_vendor
-        of_vendor = [vendor.vendor_id, vendor.name, vendor.domain] if vendor else [item.title]
-        contained = [item.title, item.summary or "", item.path or "", item.repository_name or "", *of_vendor]
-        return (
-            self.priority in ("", item.priority)
-            and self.source in ("", item.source)
-            and self.project in ("", item.project_id)
-            and self.repository in ("", item.repository_name)
-            and _contains(of_vendor, self.vendor)
-            and all(_contains(contained, word) for word in self.text.split())
-        )
-
-
-def _contains(texts: list[str], wanted: str) -> bool:
-    folded = wanted.casefold()
-    return not wanted or any(folded in text.casefold() for text in texts)
 
 
 class Count(NamedTuple):
@@ -142,27 +135,24 @@ def list_inbox(
     binding = ("showInbox", organization_id, *filters)
     after = cursors.open_sealed(binding, cursor) if cursor else None
     reads: list[Callable[[], Any]] = [
-        lambda: inbox.read_positions(organization_id, filters.known_status, ITEMS_READ, after),
+        lambda: inbox_lists.find(organization_id, filters.known_status, filters.wanted, ITEMS_PER_PAGE, after),
         lambda: projects.list_projects(organization_id, _PROJECTS, None).projects,
         lambda: list_choices(organization_id),
         lambda: members.find_names(organization_id, people),
         *(_counting(organization_id, status) for status in STATUSES),
     ]
-    page, own_projects, own_repositories, names, *counts = read_each(lambda read: read(), reads)
-    found = [item for item in page.items if filters.matches(item)]
-    shown = found[:ITEMS_PER_PAGE]
-    position = inbox.position_of(shown[-1]) if len(found) > len(shown) else page.next_position
+    found, own_projects, own_repositories, names, *counts = read_each(lambda read: read(), reads)
     return ShownInbox(
         organization=organization,
         filters=filters,
-        items=shown,
+        items=found.items,
         statuses={
             status: Count(min(number, MOST_COUNTED), number <= MOST_COUNTED)
             for status, number in zip(STATUSES, counts, strict=True)
         },
-        priorities=_count_priorities(page, filters, is_first=after is None),
-        read=len(page.items),
-        cursor=cursors.seal(binding, position) if position else None,
+        priorities=_count_priorities(found.part, filters, is_first=after is None),
+        read=len(found.part.items),
+        cursor=cursors.seal(binding, found.next_position) if found.next_position else None,
         projects=own_projects,
         repositories=sorted({repository.name for repository in own_repositories}),
         names=names,
@@ -174,7 +164,7 @@ def _counting(organization_id: str, status: Status) -> Callable[[], int]:
 
 
 def _count_priorities(page: inbox.InboxPage, filters: Filters, *, is_first: bool) -> dict[str, Count]:
-    any_priority = filters._replace(priority="")
+    any_priority = filters.wanted._replace(priority="")
     counted = Counter(item.priority for item in page.items if any_priority.matches(item))
     return {it: Count(counted[it], is_first and page.next_position is None) for it in PRIORITIES}
 

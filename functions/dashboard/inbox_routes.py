@@ -7,6 +7,8 @@ from fastapi import Response
 from controlplane.core.errors import ApiError
 from controlplane.http.app import ControlRouter
 from controlplane.http.web_session import WebSession
+from controlplane.rules.inbox_changes import Outcome
+from controlplane.rules.inbox_lists import MOST_READ
 from controlplane.store.inbox import StaleVersion
 from controlplane.store.organizations import Membership
 from dashboard import inbox, triage
@@ -16,7 +18,7 @@ from dashboard.inbox import Filters, FoundItem
 from dashboard.organizations import get_organization, is_admin
 from dashboard.page_parameters import InboxItemPath, OrganizationSlug, SignedIn, Submits, SubmitsMany
 from dashboard.pages import address, page, redirect
-from dashboard.triage import Decision, Outcome
+from dashboard.triage import Decision
 
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
 
@@ -131,7 +133,7 @@ def _inbox(
         decision=decision,
         outcomes=outcomes,
         reason=session.form.get("reason", "") if failure else "",
-        most_read=inbox.ITEMS_READ,
+        most_read=MOST_READ,
         per_page=inbox.ITEMS_PER_PAGE,
     )
 

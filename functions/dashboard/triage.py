@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, cast, get_args
 
-from controlplane.core.errors import ApiError, Forbidden, InvalidPayload
+from controlplane.core.errors import Forbidden, InvalidPayload
 from controlplane.core.ids import InboxItemId, ProjectId
-from controlplane.rules import vendor_decisions
+from controlplane.rules import inbox_changes, vendor_decisions
+from controlplane.rules.inbox_changes import Outcome
 from controlplane.store import inbox, projects
-from controlplane.store.inbox import StaleVersion, UnknownItem
+from controlplane.store.inbox import StaleVersion
 from controlplane.store.inbox_items import InboxItem, Status
 from controlplane.store.organizations import Account, Membership
-from controlplane.store.parallel import read_each
 from controlplane.store.vendors import VendorState
 from dashboard.forms import NotAcceptable
 from dashboard.inbox import STATUSES, FoundItem
@@ -38,17 +38,6 @@ class Decision(NamedTuple):
         if len(reason) > _REASON_LENGTH:
             raise NotAcceptable("The reason can have 1,000 characters. Shorten it.")
         return cls(action, reason or None)
-
-
-class Outcome(NamedTuple):
-    """The result for one finding. item: as it is now, or None if it doesn't exist anymore. failure: why it was kept.
-
-    is_changed: False if it had the wanted status before, so that there is nothing to undo.
-    """
-
-    item: InboxItem | None
-    failure: ApiError | None = None
-    is_changed: bool = False
 
 
 class NotAdmin(Forbidden):
@@ -102,23 +91,7 @@ def decide_all(
     chosen: Mapping[InboxItemId, str], items: Mapping[str, InboxItem], decision: Decision, user_id: str
 ) -> list[Outcome]:
     """Applies the decision to each item that still has its version. Each has its own outcome, in the same order."""
-
-    def decide_one(item_id: InboxItemId) -> Outcome:
-        item, version = items.get(item_id), chosen[item_id]
-        if item is None:
-            return Outcome(None, UnknownItem())
-        try:
-            decided = decide(item, decision, version, user_id)
-            return Outcome(decided, is_changed=decided.version != version)
-        except StaleVersion as failure:
-            # It changed before it was read, or after that.
-            return Outcome(item if item.version != version else inbox.get_item(item_id), failure)
-        except NothingToUndo as failure:
-            return Outcome(item, failure)
-        except UnknownItem as failure:
-            return Outcome(None, failure)
-
-    return read_each(decide_one, chosen)
+    return inbox_changes.change_each(chosen, items, lambda item, version: decide(item, decision, version, user_id))
 
 
 def people_of(outcomes: Iterable[Outcome]) -> list[str]:

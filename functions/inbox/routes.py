@@ -1,19 +1,32 @@
 """Routes of `inbox`: list, get, and update findings, and open GitHub issues for them."""
 
-from typing import Annotated
+from typing import Annotated, Any
+from urllib.parse import urlencode
 
 from fastapi import Query
 
 from controlplane.core.ids import InboxItemId
 from controlplane.http.access import Access, Requires, Resource
 from controlplane.http.app import ControlRouter
-from controlplane.http.envelope import Page
+from controlplane.http.envelope import Answer, Page
+from controlplane.http.idempotency import IdempotencyKey, idempotent
 from controlplane.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.http.responses import refuses
-from controlplane.rules import issues
+from controlplane.http.times import Time, to_timestamp
+from controlplane.rules import inbox_changes, inbox_lists, issues
+from controlplane.rules.inbox_changes import Outcome
+from controlplane.rules.inbox_lists import Wanted
 from controlplane.store import inbox, inbox_items, keys
-from controlplane.store.inbox_items import Status
-from inbox.schemas import InboxItem, InboxItemDetail, InboxItemUpdate, IssueRequest
+from controlplane.store.inbox_items import Priority, Source, Status
+from inbox.schemas import (
+    InboxItem,
+    InboxItemDetail,
+    InboxItemResult,
+    InboxItemResults,
+    InboxItemsUpdate,
+    InboxItemUpdate,
+    IssueRequest,
+)
 
 router = ControlRouter(tags=["Inbox"])
 
@@ -28,29 +41,75 @@ ITEM = Resource(
 ListsItems = Annotated[Access[None], Requires("inbox.read", organization="query", projects="filtered")]
 ReadsItem = Annotated[Access[inbox_items.InboxItem], Requires("inbox.read", resource=ITEM)]
 ChangesItem = Annotated[Access[inbox_items.InboxItem], Requires("inbox.write", resource=ITEM, user_token=True)]
+ChangesItems = Annotated[Access[None], Requires("inbox.write", organization="query", user_token=True)]
 OpensIssue = Annotated[
     Access[inbox_items.InboxItem], Requires("inbox.write", role="admin", resource=ITEM, user_token=True)
 ]
 
+_ID: dict[str, Any] = {"min_length": 1, "max_length": 100}
 StatusFilter = Annotated[Status | None, Query(description="Returns only items with this status.", examples=["open"])]
+PriorityFilter = Annotated[
+    Priority | None, Query(description="Returns only items with this priority.", examples=["P0"])
+]
+SourceFilter = Annotated[Source | None, Query(description="Returns only items of this source.", examples=["runtime"])]
+ProjectFilter = Annotated[
+    str | None,
+    Query(
+        alias="projectId",
+        description="Returns only items of this project.",
+        examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"],
+        **_ID,
+    ),
+]
+RepositoryFilter = Annotated[
+    str | None,
+    Query(
+        alias="repositoryId",
+        description="Returns only code findings in this repository.",
+        examples=["rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"],
+        **_ID,
+    ),
+]
+VendorFilter = Annotated[
+    str | None,
+    Query(alias="vendorId", description="Returns only runtime findings of this vendor.", examples=["segment"], **_ID),
+]
+Since = Annotated[
+    Time | None,
+    Query(description="Returns only items that were updated at this time or later.", examples=["2026-03-01T00:00:00Z"]),
+]
 
 
 @router.get("/v1/inbox", operation_id="listInboxItems", summary="List inbox items")
-async def list_inbox_items(
-    access: ListsItems, status: StatusFilter = None, limit: Limit = 50, cursor: Cursor = None
+async def list_inbox_items(  # noqa: PLR0917 (FastAPI passes them by name)
+    access: ListsItems,
+    status: StatusFilter = None,
+    priority: PriorityFilter = None,
+    source: SourceFilter = None,
+    project_id: ProjectFilter = None,
+    repository_id: RepositoryFilter = None,
+    vendor_id: VendorFilter = None,
+    since: Since = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
 ) -> Page[InboxItem]:
     """Lists the organization's findings, most recently updated first. Runtime findings have their `runtimeVendor`.
 
     An item that changes during pagination moves to the front of the list. Every other item is returned exactly once.
 
-    An API key with `projectIds` gets only the findings of those projects. Its pages can have fewer items than `limit`,
-    or none, while `hasMore` is true.
+    Filters can be combined. An ID that the organization doesn't have selects nothing. With any filter other than
+    `status` and `since`, and for an API key with `projectIds`, which gets only the findings of those projects, a page
+    reads up to 200 items and returns those that match: fewer than `limit`, or none, while `hasMore` is true. Follow
+    `nextCursor` to the end.
     """
-    codec = CursorCodec(cursor, "listInboxItems", access.organization_id, status or "")
-    if access.project_ids is None:
-        page = inbox.list_items(access.organization_id, status, limit, codec.after)
-    else:
-        page = inbox.list_items_of(access.project_ids, access.organization_id, status, limit, codec.after)
+    asked = Wanted(priority or "", source or "", project_id or "", repository_id or "", vendor_id or "")
+    updated_since = to_timestamp(since)
+    # With the status alone, the binding is that of cursors that were issued before there were other filters.
+    narrowed = {name: value for name, value in {**asked._asdict(), "since": updated_since}.items() if value}
+    binding = f"{status or ''}{'&' if narrowed else ''}{urlencode(narrowed)}"
+    codec = CursorCodec(cursor, "listInboxItems", access.organization_id, binding)
+    wanted = asked._replace(project_ids=access.project_ids)
+    page = inbox_lists.list_complete(access.organization_id, status, wanted, limit, codec.after, since=updated_since)
     return Page([InboxItem.of(item) for item in page.items], codec.cursor(page.next_position))
 
 
@@ -70,6 +129,41 @@ async def update_inbox_item(access: ChangesItem, body: InboxItemUpdate) -> Inbox
     succeeds. Setting the status that the item already has changes nothing.
     """
     return InboxItem.of(inbox.change_status(access.resource, body.status, body.version, access.user_id, body.reason))
+
+
+@router.patch("/v1/inbox", operation_id="updateInboxItems", summary="Change the status of several inbox items")
+async def update_inbox_items(
+    access: ChangesItems, body: InboxItemsUpdate, idempotency_key: IdempotencyKey = None
+) -> Answer[InboxItemResults]:
+    """Changes the status of up to 100 findings of an organization, each with its own `version`, status, and reason.
+
+    Each item is changed on its own, so some can fail while others succeed: `results` has the status code and the item
+    or the error of each, in the order of the request. If the request as a whole fails with 429 or 503, some items may
+    have been changed. Repeating it completes it, with or without an `Idempotency-Key`: an item recognizes a change that
+    it already has.
+    """
+    return idempotent(
+        access,
+        "updateInboxItems",
+        idempotency_key,
+        body,
+        # Without the leg: a repetition after a crash completes the changes, and versions keep it from repeating any.
+        lambda _: InboxItemResults(results=_change_each(access.organization_id, body, access.user_id)),
+    )
+
+
+def _change_each(organization_id: str, body: InboxItemsUpdate, user_id: str) -> list[InboxItemResult]:
+    wanted = {change.id: change for change in body.items}
+    parsed = [item_id for change in body.items if (item_id := InboxItemId.parse(change.id))]
+    own = [item_id for item_id in parsed if item_id.organization_id == organization_id]
+    versions = {item_id: wanted[item_id].version for item_id in own}
+
+    def change(item: inbox_items.InboxItem, version: str) -> inbox_items.InboxItem:
+        return inbox.change_status(item, wanted[item.item_id].status, version, user_id, wanted[item.item_id].reason)
+
+    changed = inbox_changes.change_each(versions, inbox.find_items(own), change)
+    outcomes: dict[str, Outcome] = dict(zip(own, changed, strict=True))
+    return [InboxItemResult.of(item_id, outcomes.get(item_id, Outcome(None))) for item_id in wanted]
 
 
 @router.post(

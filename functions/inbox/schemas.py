@@ -2,14 +2,16 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import PydanticCustomError
 
 from controlplane.http.code_fixes import FindingConfidence, Fix
 from controlplane.http.envelope import Wire
 from controlplane.http.vendor_decisions import AppliedDecision
+from controlplane.rules.inbox_changes import Outcome
 from controlplane.rules.issues import ISSUE_INVALID
 from controlplane.store import inbox_items
+from controlplane.store.inbox import UnknownItem
 from controlplane.store.inbox_items import Priority, Source, Status
 
 _SCAN_ID = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
@@ -46,6 +48,28 @@ class InboxItemUpdate(Wire):
         None,
         description="The reason for the change, shown with the item.",
         examples=["Loaded by the consent manager itself"],
+    )
+
+
+class InboxItemChange(InboxItemUpdate):
+    """A change of one of the items."""
+
+    id: str = Field(
+        min_length=1, max_length=100, description="The item's ID.", examples=["inb_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"]
+    )
+
+
+def _require_distinct(changes: list[InboxItemChange]) -> list[InboxItemChange]:
+    if len({change.id for change in changes}) < len(changes):
+        raise PydanticCustomError("duplicate", "An item is named more than once")
+    return changes
+
+
+class InboxItemsUpdate(Wire):
+    """Changes of status of distinct items."""
+
+    items: Annotated[list[InboxItemChange], AfterValidator(_require_distinct)] = Field(
+        min_length=1, max_length=100, description="The changes, of 1 to 100 distinct items."
     )
 
 
@@ -122,6 +146,48 @@ class InboxItem(Wire):
     @classmethod
     def of(cls, item: inbox_items.InboxItem) -> Self:
         return cls(**_fields(item))
+
+
+class InboxItemFailure(Wire):
+    """Why an item wasn't changed: the error that changing this item alone would return."""
+
+    code: str = Field(description="The error code, for programs.", examples=["CONFLICT"])
+    message: str = Field(
+        description="A message for people that says what to do next.",
+        examples=["The item has changed since you read it. Read it again, then retry."],
+    )
+    details: dict[str, Any] = Field(
+        description="Details by code, and `docsUrl`, where the error is documented.",
+        examples=[{"currentVersion": "4b1d8e63a9c24f0d9e7a5b2c81f3d604", "currentStatus": "accepted"}],
+    )
+
+
+class InboxItemResult(Wire):
+    """The result for one item: the item, or the error."""
+
+    id: str = Field(description="The item's ID.", examples=["inb_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
+    status_code: int = Field(
+        description="The status that changing this item alone would return: 200, 404, or 409.", ge=200, examples=[200]
+    )
+    item: InboxItem | None = Field(description="The item after the change, or null if it failed.")
+    error: InboxItemFailure | None = Field(description="The error, or null if the item has the status.")
+
+    @classmethod
+    def of(cls, item_id: str, outcome: Outcome) -> Self:
+        failure = outcome.failure
+        if failure is None and outcome.item is not None:
+            return cls(id=item_id, status_code=200, item=InboxItem.of(outcome.item), error=None)
+        from controlplane.http.fixes import public_details  # noqa: PLC0415 (imported with the first error)
+
+        error = failure or UnknownItem()
+        failed = InboxItemFailure(code=error.code, message=error.public, details=public_details(error, None))
+        return cls(id=item_id, status_code=error.status, item=None, error=failed)
+
+
+class InboxItemResults(Wire):
+    """The results of changing several items."""
+
+    results: list[InboxItemResult] = Field(description="A result for each item, in the order of the request.")
 
 
 class CodeLocation(Wire):

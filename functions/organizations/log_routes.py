@@ -1,6 +1,5 @@
 """The audit log of an organization."""
 
-from datetime import datetime
 from typing import Annotated
 
 from fastapi import Query
@@ -9,8 +8,8 @@ from controlplane.core.actions import Action
 from controlplane.http.access import Access, Requires
 from controlplane.http.app import ControlRouter
 from controlplane.http.envelope import Page
-from controlplane.http.fields import Time
 from controlplane.http.pagination import Cursor, CursorCodec, Limit
+from controlplane.http.times import Time, to_seconds
 from controlplane.store import audit_log
 from controlplane.store.audit_log import Filters
 from organizations.log_schemas import AuditLogEntry
@@ -63,11 +62,7 @@ async def list_audit_log(  # noqa: PLR0917 (FastAPI passes them by name)
 
     With filters, a page can have fewer entries than `limit`, or none, while `hasMore` is true.
     """
-    filters = Filters(actor_id, action, resource_id, _seconds(since), _seconds(until))
+    filters = Filters(actor_id, action, resource_id, to_seconds(since), to_seconds(until))
     codec = CursorCodec(cursor, "listAuditLog", access.organization_id, *filters.binding)
     page = audit_log.list_entries(access.organization_id, limit, codec.after, filters)
     return Page([AuditLogEntry.of(entry) for entry in page.entries], codec.cursor(page.next_position))
-
-
-def _seconds(text: str | None) -> float | None:
-    return datetime.fromisoformat(text).timestamp() if text is not None else None

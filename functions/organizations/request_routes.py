@@ -1,4 +1,4 @@
-"""What was decided about a request."""
+"""Routes of `organizations`: explain a request."""
 
 from typing import Annotated, Any
 

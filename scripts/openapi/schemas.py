@@ -83,6 +83,7 @@ _TAKEN = {
     "EventName",
     "FeedbackCategory",
     "FeedbackSurface",
+    "InboxSource",
     "InboxStatus",
     "KeyScope",
     "Priority",

@@ -170,6 +170,11 @@ HEADERS: dict[str, dict[str, Any]] = {
         "schema": {"type": "string", "const": "true"},
         "example": "true",
     },
+    "Preference-Applied": {
+        "description": "For `Prefer: wait`: how many seconds the request would have waited (RFC 7240).",
+        "schema": {"type": "string", "pattern": "^wait=[0-9.]+$"},
+        "example": "wait=20",
+    },
     "ETag": {
         "description": "Identifies this version of the document, for `If-None-Match`.",
         "schema": {"type": "string"},

@@ -244,6 +244,10 @@ class TestAllFunctions:
     def test_all_functions_time_out_before_the_gateway(self):
         gateway_seconds = 29
         assert load_template()["Globals"]["Function"]["Timeout"] < gateway_seconds
+        waiting = (
+            Settings.model_fields["scan_wait_seconds"].default + Settings.model_fields["dependency_seconds"].default
+        )
+        assert waiting + 2 < FUNCTIONS["CodeAuditFunction"]["Properties"]["Timeout"] < gateway_seconds
 
     def test_there_is_no_log_group_without_a_function(self):
         used = {function["Properties"]["LoggingConfig"]["LogGroup"]["Ref"] for function in FUNCTIONS.values()}

@@ -144,6 +144,9 @@ def valid_body(operation: Operation) -> dict[str, object]:
         "PATCH /v1/webhook-endpoints/{webhookId}": {"name": "Alerts", "status": "disabled"},
         "POST /v1/webhook-endpoints/{webhookId}/rotate-secret": {},
         "PATCH /v1/inbox/{itemId}": {"status": "accepted", "version": "x", "reason": "x"},
+        "PATCH /v1/inbox": {
+            "items": [{"id": "inb_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t", "status": "accepted", "version": "x"}]
+        },
         "POST /v1/inbox/{itemId}/github-issue": {"existingIssue": "#42"},
         "POST /v1/code-audit/scans": {"repositoryId": "rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"},
         "POST /v1/code-audit/repositories/{repositoryId}/links": {

@@ -40,15 +40,15 @@ class TestLists:
     def test_an_unknown_parameter_returns_400_with_the_known_ones(self, operation: Operation, api: Api, world: World):
         company = world.company()
         path = address(operation, company.organization_id) if operation in PROTECTED else operation.path
-        reply = api.get(f"{path}?priority=P0&dryRun=true", company.owner.token)
+        reply = api.get(f"{path}?urgency=P0&dryRun=true", company.owner.token)
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
         known = operation.route.known_query or []
         assert known[0] == "organizationId"
         assert [(problem["path"], problem["known"]) for problem in reply.error["details"]] == [
-            (["priority"], known),
+            (["urgency"], known),
             (["dryRun"], known),
         ]
-        assert reply.error["message"].startswith("priority: this operation accepts organizationId")
+        assert reply.error["message"].startswith("urgency: this operation accepts organizationId")
         assert reply.error["message"].endswith(" (and 1 more)")
         assert all(name in reply.error["message"] for name in known)
 
@@ -60,10 +60,10 @@ class TestLists:
 
     def test_the_credential_and_the_scope_are_checked_first(self, operation: Operation, api: Api, world: World):
         if operation.name in PUBLIC:
-            assert api.get(f"{operation.path}?priority=P0").status == 400
+            assert api.get(f"{operation.path}?urgency=P0").status == 400
             return
         company = world.company()
-        path = f"{address(operation, company.organization_id)}?priority=P0"
+        path = f"{address(operation, company.organization_id)}?urgency=P0"
         assert api.get(path).code == "UNAUTHORIZED"
         if scope := required(operation).scope:
             token = world.token(company.owner.user_id, sorted(set(SCOPES) - {scope}))

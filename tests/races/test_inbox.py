@@ -274,3 +274,24 @@ def test_sixteen_editors_each_see_what_they_replace(stage: Stage) -> None:
     assert (version, steps) == (bench.item.version, len(chain))
     assert bench.listed(bench.item.status) == [bench.item.item_id]
     stage.check_invariants()
+
+
+class TestManyItems:
+    def test_a_change_of_many_items_and_one_of_an_item_dont_overwrite_each_other(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            bench = Bench(stage.fresh(), stage.api)
+            sent = [{"id": bench.item.item_id, "status": "dismissed", "version": bench.item.version}]
+
+            def many() -> Reply:
+                return bench.api.patch("/v1/inbox", bench.token, json_body={"items": sent})
+
+            def check(outcomes: list[Outcome]) -> None:
+                replies: list[Reply] = [outcome.get() for outcome in outcomes]
+                (result,) = replies[0].data["results"]
+                assert sorted((result["statusCode"], replies[1].status)) == [200, 409]
+                assert bench.item.status == ("dismissed" if result["statusCode"] == 200 else "accepted")
+                stage.check_invariants()
+
+            return Race([many, bench.patches("accepted")], check)
+
+        assert explore(stage.client, scenario, yields_at=beyond_the_token).exhaustive

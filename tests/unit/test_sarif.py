@@ -11,6 +11,7 @@ from controlplane.store.scans.findings import FindingItem, PublishedFinding
 from controlplane.store.scans.items import Progress, ScanItem
 from tests.support.audits import make_issue
 from tests.support.code_host import SHA
+from tests.support.sarif import check_sarif
 
 _ORGANIZATION, _LOCAL = "org_3f8k2m9q7r1s5t6v", "01kb2m3n4p5q6r7s8t"
 SCAN = ScanItem(
@@ -39,6 +40,7 @@ def run_of(*findings: FindingItem, scan: ScanItem = SCAN) -> dict[str, Any]:
     log = to_sarif(scan, [PublishedFinding(finding, None) for finding in findings])
     assert log["version"] == "2.1.0"
     assert log["$schema"].endswith("/sarif-schema-2.1.0.json")
+    check_sarif(log)
     (run,) = log["runs"]
     return run
 
@@ -55,14 +57,15 @@ def test_a_result_has_a_rule_a_place_and_a_fingerprint():
     assert place["region"] == {
         "startLine": 3, "startColumn": 1, "endLine": 4, "endColumn": 9, "snippet": {"text": "<script>"},
     }  # fmt: skip
-    assert result["partialFingerprints"] == {"assentFinding/v1": make_issue(3).fingerprint}
+    fingerprint = make_issue(3).fingerprint
+    assert result["partialFingerprints"] == {"assentFinding/v1": fingerprint, "primaryLocationLineHash": fingerprint}
     assert run["tool"]["driver"]["name"] == settings.service_brand.capitalize()
     assert run["versionControlProvenance"][0]["revisionId"] == SHA
     assert run["automationDetails"]["id"] == "assent/apps/web/"
 
 
 def test_a_rule_has_help_and_the_severity_of_its_worst_finding():
-    issues = [replace(make_issue(number), severity=severity) for number, severity in enumerate(("low", "critical"))]
+    issues = [replace(make_issue(number), severity=severity) for number, severity in enumerate(("low", "critical"), 1)]
     run = run_of(*issues, replace(make_issue(9), rule_id="cookie", severity="medium", references=()))
     first, second = run["tool"]["driver"]["rules"]
     assert first["help"]["text"] == "Load it in the consent callback."

@@ -96,7 +96,7 @@ class TestList:
         self, visitor: Browser, world: World, company: Company, now, monkeypatch
     ):
         monkeypatch.setattr("dashboard.inbox.ITEMS_PER_PAGE", 2)
-        monkeypatch.setattr("dashboard.inbox.ITEMS_READ", 4)
+        monkeypatch.setattr("controlplane.rules.inbox_lists.MOST_READ", 4)
         for number in range(11):
             now.advance(1)
             world.finding(company, title=f"{'Match' if number % 3 else 'Other'} {number}")

@@ -152,6 +152,9 @@ class Settings(BaseModel):
     scan_file_bytes: int = Field(8 * 1024**2, ge=1)
     # How long starting a scan waits for the scan before the response returns the scan request instead.
     scan_start_wait_seconds: float = Field(3, ge=0, le=15)
+    # How long a request with `Prefer: wait` waits for a scan at most. With the time of its calls
+    # (`dependency_seconds`), it must fit into the function's timeout.
+    scan_wait_seconds: float = Field(20, ge=0, le=22)
     # How long opening an issue waits for it before the response says that it is still in progress.
     issue_wait_seconds: float = Field(8, ge=0, le=15)
     # The code host's REST API: GitHub, GitHub Enterprise Server (https://<host>/api/v3), or the local emulator.

@@ -19,6 +19,8 @@ _LEVELS = {"critical": "error", "high": "error", "medium": "warning", "low": "no
 # GitHub's ranges: above 9.0 is critical, from 7.0 high, from 4.0 medium, below that low.
 _SECURITY_SEVERITIES = {"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "2.0"}
 _UNKNOWN_SEVERITY = "medium"
+# The only fingerprint by which GitHub recognizes a result in a later upload.
+_GITHUBS_FINGERPRINT = "primaryLocationLineHash"
 # The inbox's decisions that a finding isn't to be fixed.
 _SUPPRESSING = {"accepted", "dismissed"}
 
@@ -111,7 +113,10 @@ def _result(scan: ScanItem, published: PublishedFinding, rule_index: int) -> dic
                 }
             }
         ],
-        "partialFingerprints": {f"{settings.service_brand}Finding/v1": finding.fingerprint},
+        "partialFingerprints": {
+            f"{settings.service_brand}Finding/v1": finding.fingerprint,
+            _GITHUBS_FINGERPRINT: finding.fingerprint,
+        },
         "properties": {
             "priority": finding.priority,
             "confidence": finding.confidence,

@@ -1,6 +1,6 @@
 """Rules of scans: starting them, reading their findings, and unlocking these."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from controlplane.core import clock
@@ -13,6 +13,7 @@ from controlplane.store import repositories, waiting
 from controlplane.store.repositories import Link, RepositoryItem
 from controlplane.store.scans import findings, reads, requests, unlocks
 from controlplane.store.scans.findings import PublishedFinding
+from controlplane.store.scans.inventories import ScanWithInventory
 from controlplane.store.scans.items import RequestItem, ScanItem, Status
 from controlplane.store.scans.reads import ScanPage
 from controlplane.store.table import Leg
@@ -20,6 +21,7 @@ from controlplane.store.table import Leg
 # How long clients should wait before they poll a scan or its request again.
 RETRY_AFTER_SECONDS = 2
 _POLL_SECONDS = 0.25
+_LATER_POLL_SECONDS = 1.0
 
 
 class RepositoryNotLinked(ApiError):
@@ -128,15 +130,60 @@ async def wait_for_outcome(request_id: ScanRequestId) -> Outcome:
     Doesn't wait if too many requests are already waiting (`store.waiting`). Raises UnknownRequest or UnknownScan if it
     was deleted with its project.
     """
-    request = reads.get_request(request_id)
-    if request.status == "starting":
-        with waiting.slot(settings.scan_start_wait_seconds) as may_wait:
-            for _ in range(int(settings.scan_start_wait_seconds / _POLL_SECONDS) if may_wait else 0):
-                await clock.pause(_POLL_SECONDS)
-                request = reads.get_request(request_id)
-                if request.status != "starting":
-                    break
-    return find_outcome(request)
+    outcome, _ = await _wait(
+        lambda: find_outcome(reads.get_request(request_id)),
+        lambda outcome: outcome.request.status == "starting",
+        settings.scan_start_wait_seconds,
+    )
+    return outcome
+
+
+async def wait_for_result(request_id: ScanRequestId, seconds: float) -> tuple[Outcome, bool]:
+    """Waits that long for the request's scan to end, or for the request to fail.
+
+    Returns its state, and False if it couldn't wait. Raises as `wait_for_outcome`. Reads the table at most 12 times in
+    the first 3 seconds, and once a second after that, two items at a time.
+    """
+
+    def is_open(outcome: Outcome) -> bool:
+        return outcome.request.status == "starting" or (outcome.scan is not None and outcome.scan.is_open)
+
+    return await _wait(lambda: find_outcome(reads.get_request(request_id)), is_open, seconds)
+
+
+async def wait_for_end(found: ScanWithInventory, seconds: float) -> tuple[ScanWithInventory, bool]:
+    """Waits that long for the scan to end. Returns it, and False if it couldn't wait. Reads as `wait_for_result`.
+
+    Raises NotFound if it was deleted with its project.
+    """
+
+    def read() -> ScanWithInventory:
+        current = reads.find_with_inventory(found.scan.scan_id)
+        if current is None:
+            raise NotFound
+        return current
+
+    return await _wait(read, lambda it: it.scan.is_open, seconds, found)
+
+
+async def _wait[T](
+    read: Callable[[], T], is_open: Callable[[T], bool], seconds: float, current: T | None = None
+) -> tuple[T, bool]:
+    """Reads until what was read isn't open anymore, for that long, with a slot of `store.waiting`.
+
+    Returns the last state, and False if it is open and there was no slot. Without time, needs no slot.
+    """
+    state = read() if current is None else current
+    if not is_open(state) or not seconds:
+        return state, True
+    with waiting.slot(seconds) as may_wait:
+        left, waited = seconds if may_wait else 0.0, 0.0
+        while left > 0 and is_open(state):
+            pause = min(left, _POLL_SECONDS if waited < settings.scan_start_wait_seconds else _LATER_POLL_SECONDS)
+            await clock.pause(pause)
+            left, waited = left - pause, waited + pause
+            state = read()
+    return state, may_wait
 
 
 # Reading

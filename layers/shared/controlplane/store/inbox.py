@@ -7,7 +7,7 @@ together, only by `update_leg`. The indexes serve only lists; no decision is bas
 import hashlib
 import math
 import secrets
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import batched
 from typing import Any, NamedTuple, TypedDict
@@ -67,7 +67,6 @@ _REASONS = ("statusReason", "statusBy", "resolvedBy")
 
 
 # Items that a page reads of which only some are wanted.
-_READ_TO_SELECT = 250
 
 
 class InboxPage(NamedTuple):
@@ -93,25 +92,17 @@ def list_items(organization_id: str, status: Status | None, limit: int, after: s
     whose position doesn't carry its vendor.
     """
     page = read_positions(organization_id, status, limit, after)
-    return page._replace(items=_complete(page.items))
+    return page._replace(items=complete(page.items))
 
 
-def list_items_of(
-    project_ids: Collection[str], organization_id: str, status: Status | None, limit: int, after: str | None
+def read_positions(
+    organization_id: str, status: Status | None, limit: int, after: str | None, since: str | None = None
 ) -> InboxPage:
-    """Returns one page as `list_items` does, of the items of these projects among the next 250.
+    """Returns one page as `list_items` does, always in one round trip: vendors that positions don't carry are None.
 
-    So it can have fewer items than `limit`, or none, and still have a next position.
+    since: the time, in the format of `clock.timestamp`, from which on the items must have been updated.
     """
-    read = read_positions(organization_id, status, max(limit, _READ_TO_SELECT), after)
-    found = [item for item in read.items if item.project_id in project_ids]
-    following = position_of(found[limit - 1]) if len(found) > limit else read.next_position
-    return InboxPage(_complete(found[:limit]), following)
-
-
-def read_positions(organization_id: str, status: Status | None, limit: int, after: str | None) -> InboxPage:
-    """Returns one page as `list_items` does, always in one round trip: vendors that positions don't carry are None."""
-    page = table.query(**_list(organization_id, status), newest_first=True, limit=limit, after=after)
+    page = table.query(**_list(organization_id, status), newest_first=True, limit=limit, after=after, lowest=since)
     items = [InboxItem.from_item(item) for item in page.items]
     return InboxPage(items, keys.inbox_position(page.next_sk) if page.next_sk else None)
 
@@ -132,12 +123,27 @@ def _list(organization_id: str, status: Status | None) -> _List:
     return _List(pk=keys.inbox_status_pk(organization_id, status), index=keys.INBOX_BY_STATUS)
 
 
-def _complete(items: list[InboxItem]) -> list[InboxItem]:
-    """Adds the vendors that positions don't carry: those that older releases wrote, and vendors that are too long."""
-    lacking = [item.item_id for item in items if item.source == "runtime" and item.runtime_vendor is None]
+def complete(items: list[InboxItem], *, with_repositories: bool = False) -> list[InboxItem]:
+    """Adds the vendors that positions don't carry: those that older releases wrote, and vendors that are too long.
+
+    with_repositories: also add the repositories of code findings, which no position carries.
+    """
+
+    def lacks(item: InboxItem) -> bool:
+        if item.source == "runtime":
+            return item.runtime_vendor is None
+        return with_repositories and item.source == "code-audit" and item.repository_id is None
+
+    lacking = [item.item_id for item in items if lacks(item)]
     found = find_items(lacking) if lacking else {}
     return [
-        replace(item, runtime_vendor=found[item.item_id].runtime_vendor) if item.item_id in found else item
+        replace(
+            item,
+            runtime_vendor=item.runtime_vendor or found[item.item_id].runtime_vendor,
+            repository_id=found[item.item_id].repository_id,
+        )
+        if item.item_id in found
+        else item
         for item in items
     ]
 
