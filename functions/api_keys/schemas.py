@@ -7,7 +7,8 @@ from pydantic import Field
 from controlplane.core.naming import Name
 from controlplane.core.scopes import API_KEY_SCOPES, KeyScope
 from controlplane.http.envelope import StrictWire, Wire
-from controlplane.http.fields import OptionalTimestamp, Time, Timestamp
+from controlplane.http.fields import OptionalTimestamp, Timestamp
+from controlplane.http.times import Time
 from controlplane.rules.api_keys import LONGEST_DESCRIPTION, LONGEST_GRACE_SECONDS, MOST_NETWORKS, MOST_PROJECTS
 from controlplane.store.api_key_items import ApiKeyItem
 from controlplane.store.api_keys import MintedKey

@@ -3,28 +3,13 @@
 A field of such a type can override any of them: `created_at: Timestamp = Field(description="…")`.
 """
 
-from datetime import datetime
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
 _TIME = Field(json_schema_extra={"format": "date-time"}, examples=["2026-03-04T05:06:07.000Z"])
 _URL = Field(json_schema_extra={"format": "uri"})
 
-
-def _time(text: str) -> str:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None or not 2000 <= moment.year < 3000:
-        raise PydanticCustomError("invalid_time", "This is not a time with a date and a time zone.")
-    return text
-
-
-# A time in a request.
-Time = Annotated[str, Field(max_length=40, json_schema_extra={"format": "date-time"}), AfterValidator(_time)]
 Timestamp = Annotated[str, _TIME]
 OptionalTimestamp = Annotated[str | None, _TIME]
 Url = Annotated[str, _URL]
