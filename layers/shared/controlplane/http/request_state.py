@@ -17,9 +17,12 @@ _JSON_HEADERS = {"content-type": "application/json"}
 
 
 class RequestState:
-    """One request's id, operation, caller, dialect, and the deprecated things it uses, each set once it is known."""
+    """One request's id, operation, caller, dialect, and the deprecated things it uses, each set once it is known.
 
-    __slots__ = ("caller", "deprecations", "dialect", "operation", "request_id")
+    is_dry_run: whether the request changes nothing because the client wants that.
+    """
+
+    __slots__ = ("caller", "deprecations", "dialect", "is_dry_run", "operation", "request_id")
 
     def __init__(self, scope: Scope, request_id: str) -> None:
         self.request_id = request_id
@@ -27,6 +30,7 @@ class RequestState:
         self.caller = Caller()
         self.dialect: Dialect | None = None
         self.deprecations: list[Deprecation] = []
+        self.is_dry_run = False
         scope[_SCOPE_KEY] = self
 
     @staticmethod
