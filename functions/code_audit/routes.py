@@ -19,6 +19,7 @@ from code_audit.schemas import (
     Unlocked,
     expiry_of,
 )
+from controlplane.core import dry_run
 from controlplane.core.errors import NotFound
 from controlplane.core.ids import ScanId, ScanRequestId
 from controlplane.http.access import Access, Requires, Resource
@@ -136,6 +137,8 @@ async def start_scan(
         body,
         lambda legs: _starting(scans.request_scan(repository, body.project_id or None, access.user_id, legs)),
     )
+    if dry_run.is_active() and not _replayed(starting):
+        return Answer(starting.content, headers=starting.headers)
     preparation_id, wait_seconds = _preparation_id(starting), read_wait(prefer)
     if wait_seconds is None:
         outcome, is_applied = await scans.wait_for_outcome(preparation_id), False

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from controlplane.http.access import Requires
 from controlplane.http.envelope import Answer, Page
+from controlplane.http.reader import DRY_RUN
 from controlplane.http.route import ControlRoute
 from scripts.openapi import deprecations, errors, examples, texts
 from scripts.openapi.components import Components, Object, headers
@@ -63,6 +64,8 @@ def _headers(route: ControlRoute, operation: Object) -> list[str]:
     names = [*_CALLER_HEADERS] if route.requirements_as(Requires) is not None else []
     if any(parameter["name"] == "Idempotency-Key" for parameter in operation.get("parameters", ())):
         names.append("Idempotency-Replayed")
+    if any(parameter["name"] == DRY_RUN for parameter in operation.get("parameters", ())):
+        names.append("Dry-Run")
     return names
 
 

@@ -61,6 +61,15 @@ user token in the saved one or, if the person belongs to only one, in that one. 
 is looked up in its own organization; an id outside the caller's memberships returns the same 404 as an unknown id.
 Operations that don't choose an organization accept the parameter and ignore it.
 
+## Dry runs
+
+With `dryRun=true`, an operation that changes something checks the request as usual, and responds as it would to the
+real one, but changes nothing and sends nothing. A successful response has the header `Dry-Run: true`. It counts against
+the rate limit. Its ids, times, and versions are examples, and a secret in it is a placeholder that never authenticates.
+An `Idempotency-Key` is looked up, but not used up. Starting a scan responds `starting`, and opening an issue responds
+with the item as it is, because their outcomes aren't known. Other requests may change the outcome before you send the
+real one. Operations that read, and those of device authorization, reject the parameter.
+
 ## Limits
 
 A credential has a number of requests per minute. `X-RateLimit-Limit`, `X-RateLimit-Remaining`, and
@@ -174,6 +183,11 @@ HEADERS: dict[str, dict[str, Any]] = {
         "description": "For `Prefer: wait`: how many seconds the request would have waited (RFC 7240).",
         "schema": {"type": "string", "pattern": "^wait=[0-9.]+$"},
         "example": "wait=20",
+    },
+    "Dry-Run": {
+        "description": "Present if the request was a dry run: it had no effect.",
+        "schema": {"type": "string", "const": "true"},
+        "example": "true",
     },
     "ETag": {
         "description": "Identifies this version of the document, for `If-None-Match`.",

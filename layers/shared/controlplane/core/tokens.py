@@ -14,13 +14,14 @@ import secrets
 import string
 import zlib
 
-from controlplane.core import keyring
+from controlplane.core import dry_run, keyring
 from controlplane.core.keyring import SigningKey
 from controlplane.core.settings import settings
 
 _ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _RANDOM_LENGTH, _CHECK_LENGTH = 30, 6
 _SHOWN_LENGTH = 4
+_PLACEHOLDER = "DryRunWithoutSecret"
 
 # Follows the brand in the prefix of a secret. API keys have no such suffix.
 ACCESS = "_at"
@@ -55,8 +56,15 @@ def _with_checksum(prefix: str, body: str) -> str:
 
 
 def mint(prefix: str) -> str:
-    """Returns a new secret that starts with `prefix` and an underscore."""
+    """Returns a new secret that starts with `prefix` and an underscore, or a placeholder in a dry run."""
+    if dry_run.is_active():
+        return placeholder(prefix)
     return _with_checksum(prefix, _random_body())
+
+
+def placeholder(prefix: str) -> str:
+    """Returns a text in the form of a secret that says what it is and never authenticates: its checksum is wrong."""
+    return f"{prefix}_{_PLACEHOLDER:0<{_RANDOM_LENGTH + _CHECK_LENGTH}}"
 
 
 def mint_from(prefix: str, seed: bytes) -> str:

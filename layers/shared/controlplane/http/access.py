@@ -8,7 +8,7 @@ come in the documented order.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from inspect import Parameter
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from fastapi import Path, Query
 
@@ -208,6 +208,8 @@ class Requires(CallerRequirements[Access[Any]]):
     unknown, outside the caller's memberships, or of a project outside the key's) or Forbidden 403 (an explicit
     organizationId outside them, or an insufficient role).
     """
+
+    has_dry_runs: ClassVar[bool] = True
 
     scope: str | None = None
     role: Role = "member"

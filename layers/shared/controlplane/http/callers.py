@@ -12,7 +12,7 @@ The route class (`controlplane.http.route`) calls the requirements' methods in t
 An endpoint without such a parameter, such as the health check, has the base classes, which check nothing.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 from controlplane.core.acting import Actor
 from controlplane.core.errors import ApiError
@@ -53,6 +53,9 @@ class CallerRequirements[C: Caller]:
     """Requirements of a route on its caller."""
 
     __slots__ = ()
+
+    # Whether operations that change something can be dry runs.
+    has_dry_runs: ClassVar[bool] = False
 
     def select_dialect(self, request: RequestReader) -> Dialect | None:  # noqa: ARG002
         """Returns the dialect of the response. Runs before the body is read. Raises RouteNotFound if disabled."""

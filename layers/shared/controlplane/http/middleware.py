@@ -24,8 +24,8 @@ class RequestMiddleware:
 
     If the front door is required, rejects any other request.
 
-    Every response gets an X-Request-Id header, the headers of the caller's credential and of deprecations, and, unless
-    the endpoint sets another one, Cache-Control: no-store.
+    Every response gets an X-Request-Id header, the headers of the caller's credential, of deprecations, and of a dry
+    run, and, unless the endpoint sets another one, Cache-Control: no-store.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -80,6 +80,8 @@ def _add_headers(start: Message, state: RequestState) -> None:
     headers = start.setdefault("headers", [])
     headers.append((b"x-request-id", state.request_id.encode()))
     more = state.caller.headers | deprecations.headers(state.deprecations)
+    if state.is_dry_run and start["status"] < 400:
+        more["Dry-Run"] = "true"
     headers += [(name.lower().encode(), value.encode()) for name, value in more.items()]
     if not any(name == b"cache-control" for name, _ in headers):
         headers.append((b"cache-control", b"no-store"))

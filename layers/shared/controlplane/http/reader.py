@@ -17,6 +17,8 @@ MAX_BODY_BYTES = 1_048_576
 # Headers with one value. A gateway or proxy joins repeated ones with commas, so a comma is a second value too.
 _SINGLE_HEADERS = ("Content-Type", "Idempotency-Key")
 _MAX_QUERY_PARAMETERS = 64
+# The query parameter of operations that change something. Others reject it, so that it never goes unnoticed.
+DRY_RUN = "dryRun"
 
 
 class RequestReader(Request):
@@ -52,6 +54,10 @@ class RequestReader(Request):
         query = self.scope["query_string"].decode("latin-1")
         path: str = self.scope["path"]
         return f"{path}?{query}" if query else path
+
+    @property
+    def asks_for_dry_run(self) -> bool:
+        return self.query_params.get(DRY_RUN) == "true"
 
     async def read_body(self, limit_bytes: int = MAX_BODY_BYTES) -> None:
         """Reads the whole body. Raises PayloadTooLarge as soon as the size limit is known to be exceeded."""
@@ -90,13 +96,14 @@ class RequestReader(Request):
             encoding = self.headers.get("content-encoding", "identity").strip().lower()
             self.content = _parse_json(self.raw_body, self.media_type, encoding)
 
-    def check_query(self, known: Sequence[str] | None) -> None:
+    def check_query(self, known: Sequence[str], *, ignores_unknown: bool) -> None:
         """Raises InvalidPayload if a parameter is repeated or can't be decoded: parsers would read it differently.
 
-        Also if a parameter isn't one of `known`, unless that is None.
+        Also if a parameter isn't one of `known`, unless unknown ones are ignored.
         """
         names = _check_query(self.scope["query_string"])
-        if known is not None and (unknown := [name for name in names if name not in known]):
+        unknown = [name for name in names if name not in known and (name == DRY_RUN or not ignores_unknown)]
+        if unknown:
             raise InvalidPayload(details=[unknown_parameter(name, known) for name in unknown])
 
     # The methods below are how FastAPI reads a request.

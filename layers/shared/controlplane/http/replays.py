@@ -23,7 +23,7 @@ from aws_lambda_powertools.utilities.idempotency.persistence.datarecord import D
 from aws_lambda_powertools.utilities.idempotency.serialization.base import BaseIdempotencySerializer
 
 from controlplane.aws.errors import AwsError
-from controlplane.core import keyring, tokens
+from controlplane.core import dry_run, keyring, tokens
 from controlplane.core.keyring import SigningKey
 from controlplane.core.observability import describe, logger
 from controlplane.http.access import Access
@@ -75,8 +75,10 @@ class Record:
     def secret(self, prefix: str, key: Key | None = None, attempt: str | None = None) -> str:
         """Returns the secret that an attempt mints under its record's key (by default, this attempt and this key).
 
-        Each attempt mints a different secret, so no secret is minted twice.
+        Each attempt mints a different secret, so no secret is minted twice. A dry run gets a placeholder.
         """
+        if dry_run.is_active():
+            return tokens.placeholder(prefix)
         seed = self.seeds[key or self.key]
         return tokens.mint_from(prefix, hmac.digest(seed, (attempt or self.attempt).encode(), "sha256"))
 
@@ -128,7 +130,8 @@ def _run_with_powertools[T: Wire](
         ),
     )
     def run(*, request: dict[str, Any]) -> Answer[T]:  # noqa: ARG001 (read by the decorator)
-        return create({LEG: store.effect_leg(record.key, record.attempt)})
+        # A dry run has no record for the leg to check.
+        return create({} if dry_run.is_active() else {LEG: store.effect_leg(record.key, record.attempt)})
 
     try:
         answer: Answer[T] = run(request={"record": record.key.pk, "payload": payload})
@@ -179,6 +182,8 @@ class _Records(BasePersistenceLayer):
             raise IdempotencyItemAlreadyExistsError(old_data_record=stored) from None
 
     def _update_record(self, data_record: DataRecord) -> None:
+        if dry_run.is_active():
+            return
         try:
             store.complete_attempt(self._record.key, self._record.attempt, data_record.response_data)
         except _TABLE_FAILURES as error:
@@ -186,6 +191,8 @@ class _Records(BasePersistenceLayer):
             logger.warning("answer not kept", extra=describe(error))
 
     def _delete_record(self, data_record: DataRecord) -> None:  # noqa: ARG002 (there is one record)
+        if dry_run.is_active():
+            return
         try:
             store.abandon_attempt(self._record.key, self._record.attempt)
         except _TABLE_FAILURES as error:

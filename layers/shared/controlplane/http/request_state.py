@@ -22,10 +22,11 @@ _JSON_HEADERS = {"content-type": "application/json"}
 class RequestState:
     """One request's id, operation, caller, dialect, and the deprecated things it uses, each set once it is known.
 
-    reader: None if no route has the request.
+    reader: None if no route has the request. is_dry_run: whether the request changes nothing because the client wants
+    that.
     """
 
-    __slots__ = ("caller", "deprecations", "dialect", "operation", "reader", "request_id", "scope")
+    __slots__ = ("caller", "deprecations", "dialect", "is_dry_run", "operation", "reader", "request_id", "scope")
 
     def __init__(self, scope: Scope, request_id: str) -> None:
         self.scope = scope
@@ -35,6 +36,7 @@ class RequestState:
         self.caller = Caller()
         self.dialect: Dialect | None = None
         self.deprecations: list[Deprecation] = []
+        self.is_dry_run = False
         scope[_SCOPE_KEY] = self
 
     @staticmethod

@@ -8,15 +8,15 @@ import inspect
 import typing
 from collections.abc import Awaitable, Callable
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Request, Response
+from fastapi import Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator
 from starlette.types import Receive, Scope, Send
 
-from controlplane.core import acting
+from controlplane.core import acting, dry_run
 from controlplane.core.errors import (
     ApiError,
     DatabaseUnavailable,
@@ -27,11 +27,32 @@ from controlplane.core.observability import describe, logger
 from controlplane.http import deprecations
 from controlplane.http.callers import CallerRequirements
 from controlplane.http.envelope import StrictWire
-from controlplane.http.reader import RequestReader
+from controlplane.http.reader import DRY_RUN, RequestReader
 from controlplane.http.request_state import RequestState
 from controlplane.http.validation import to_problems
 from controlplane.store.table import TableUnavailable, Throttled
 
+
+def _plain_boolean(value: Any) -> Any:
+    """Rejects other spellings of true, which a client could mean for a dry run."""
+    if isinstance(value, str) and value not in {"true", "false"}:
+        raise ValueError("Must be true or false")
+    return value
+
+
+_DryRun = Annotated[
+    bool,
+    BeforeValidator(_plain_boolean),
+    Query(
+        alias=DRY_RUN,
+        description=(
+            "With `true`, the request is checked and answered like any other, but changes nothing and sends nothing. "
+            "It counts against the rate limit. A successful response has the header `Dry-Run: true`. Its IDs, times, "
+            "and versions are examples, and a secret in it is a placeholder that never authenticates."
+        ),
+        examples=[True],
+    ),
+]
 _NO_REQUIREMENTS: CallerRequirements[Any] = CallerRequirements()
 
 
@@ -48,7 +69,9 @@ class ControlRoute(APIRoute):
         self.deprecation = deprecations.OPERATIONS.get(options["operation_id"])
         options["deprecated"] = self.deprecation is not None
         status = options.get("status_code") or 200
-        super().__init__(path, _adapt(endpoint, parameter, self.requirements, status), **options)
+        has_dry_runs = self.requirements.has_dry_runs and not {"GET"} & {*options.get("methods", ())}
+        adapted = _adapt(endpoint, parameter, self.requirements, status, has_dry_runs=has_dry_runs)
+        super().__init__(path, adapted, **options)
         self.label = f"{next(iter(self.methods or ()))} {path}"
         if not self._has_parameters:
             self.app = self._respond
@@ -72,9 +95,14 @@ class ControlRoute(APIRoute):
         and has no effect where the resource or the caller determines the organization.
         """
         is_list = (self.operation_id or "").startswith("list") and self.return_type is not Response
-        if not is_list and not self._has_strict_body:
-            return None
-        return [*dict.fromkeys(["organizationId", *(field.alias for field in self.dependant.query_params)])]
+        return self.accepted_query if is_list or self._has_strict_body else None
+
+    @cached_property
+    def accepted_query(self) -> list[str]:
+        """The query parameters that the operation knows. A page ignores `dryRun`, like all unknown ones."""
+        hidden = [] if self.include_in_schema else [DRY_RUN]
+        names = (field.alias for field in self.dependant.query_params)
+        return [*dict.fromkeys(["organizationId", *names, *hidden])]
 
     def requirements_as[R: CallerRequirements[Any]](self, kind: type[R]) -> R | None:
         """Returns the requirements if they are of that kind, for tools that describe or test routes."""
@@ -82,13 +110,16 @@ class ControlRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
         validate_and_call = super().get_route_handler() if self._has_parameters else self._call
-        requirements, has_body, known_query = self.requirements, self.body_field is not None, self.known_query
+        requirements, has_body = self.requirements, self.body_field is not None
+        has_dry_runs = DRY_RUN in self.accepted_query and self.include_in_schema
+        accepted_query, ignores_unknown = self.accepted_query, self.known_query is None
 
         async def run_checks(request: RequestReader, state: RequestState) -> Response:
             state.operation = self.label
             state.reader = request
             state.deprecations += [self.deprecation] if self.deprecation else []
             state.dialect = requirements.select_dialect(request)
+            state.is_dry_run = has_dry_runs and request.asks_for_dry_run
             await request.read_body(requirements.body_limit_bytes)
             state.caller = caller = requirements.identify(request)
             acting.identify(caller.actor)
@@ -96,7 +127,7 @@ class ControlRoute(APIRoute):
             request.check_headers()
             if has_body:
                 request.parse_body(state.dialect)
-            request.check_query(known_query)
+            request.check_query(accepted_query, ignores_unknown=ignores_unknown)
             return await validate_and_call(request)
 
         async def handle(request: Request) -> Response:
@@ -139,6 +170,8 @@ def _adapt(
     caller_parameter: str | None,
     requirements: CallerRequirements[Any],
     status: int,
+    *,
+    has_dry_runs: bool,
 ) -> Callable[..., Any]:
     """Returns the endpoint with the signature that FastAPI sees.
 
@@ -146,7 +179,12 @@ def _adapt(
     FastAPI has validated the rest. The return value is serialized here, so FastAPI encodes nothing.
     """
 
-    async def adapted(adapted_request: Request, adapted_id: str | None = None, **arguments: Any) -> Response:
+    async def adapted(
+        adapted_request: Request,
+        adapted_id: str | None = None,
+        adapted_dry_run: bool = False,  # noqa: ARG001 (only validated here: the state has it)
+        **arguments: Any,
+    ) -> Response:
         state = RequestState.of(adapted_request.scope)
         for body in arguments.values():
             if isinstance(body, BaseModel):
@@ -154,7 +192,8 @@ def _adapt(
         requirements.resolve(state.caller, adapted_id)
         if caller_parameter is not None:
             arguments[caller_parameter] = state.caller
-        return state.success(await endpoint(**arguments), status)
+        with dry_run.begin(active=state.is_dry_run):
+            return state.success(await endpoint(**arguments), status)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     own = inspect.signature(endpoint, eval_str=True).parameters.items()
@@ -163,6 +202,8 @@ def _adapt(
     if (id_parameter := requirements.id_parameter) is not None:
         annotation, default = id_parameter
         parameters.append(inspect.Parameter("adapted_id", keyword, annotation=annotation, default=default))
+    if has_dry_runs:
+        parameters.append(inspect.Parameter("adapted_dry_run", keyword, annotation=_DryRun, default=False))
     adapted.__name__, adapted.__doc__, adapted.__module__ = endpoint.__name__, endpoint.__doc__, endpoint.__module__
     adapted.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     adapted.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

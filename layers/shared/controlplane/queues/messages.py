@@ -15,7 +15,7 @@ from pydantic.alias_generators import to_camel
 
 from controlplane.aws.clients import create_client
 from controlplane.aws.errors import AwsError, ServiceError
-from controlplane.core import deadline
+from controlplane.core import deadline, dry_run
 from controlplane.core.observability import describe, logger
 from controlplane.core.settings import settings
 from controlplane.store import outbox
@@ -201,7 +201,9 @@ def entry(queue: Queue, message: Message) -> Entry:
 
 
 def send(queue: str, message: Mapping[str, Any]) -> None:
-    """Sends a message to a queue. Raises Unreachable."""
+    """Sends a message to a queue, except in a dry run. Raises Unreachable."""
+    if dry_run.is_active():
+        return
     url = Queue(queue).url
     try:
         sender.client.send_message(QueueUrl=url, MessageBody=json.dumps(message))

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from controlplane.core import clock
+from controlplane.core import clock, dry_run
 from controlplane.core.errors import ApiError, Conflict, InvalidPayload
 from controlplane.core.ids import InboxItemId
 from controlplane.core.settings import settings
@@ -97,9 +97,11 @@ class LinkRefused(Conflict):
 async def open_issue(item: InboxItem, user_id: str, existing: int | str | None = None) -> InboxItem:
     """Returns the item with its issue. Opens an issue if there isn't one, or links the existing one.
 
-    Raises the errors of `request_issue` and `find_issue`.
+    A dry run returns it as it is. Raises the errors of `request_issue` and `find_issue`.
     """
     attempt = request_issue(item, user_id, existing)
+    if dry_run.is_active():
+        return item
     if attempt is None:
         return item if item.github_issue is not None else inbox.get_item(item.item_id)
     wait_seconds = _wait_seconds(attempt)

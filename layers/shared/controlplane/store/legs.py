@@ -13,6 +13,7 @@ from controlplane.store import codec
 from controlplane.store.keys import Key
 
 _NAME = re.compile(r"#(\w+)")
+_VALUE = re.compile(r":(\w+)")
 
 
 def set_expression(names: Iterable[str]) -> str:
@@ -100,3 +101,11 @@ class Check:
 
 
 type Leg = Put | Update | Delete | Check
+
+
+def to_check(leg: Leg) -> Check | None:
+    """Returns the leg's condition without its write, or None if it has no condition."""
+    if leg.when is None:
+        return None
+    key = Key(leg.item["pk"], leg.item["sk"]) if isinstance(leg, Put) else leg.key
+    return Check(key, leg.when, {name: leg.values[name] for name in dict.fromkeys(_VALUE.findall(leg.when))})

@@ -40,6 +40,7 @@ class Unrecorded(Enum):
     ERASURE = "it removes what names a person whose account is deleted"
     BACKFILL = "it stores in another form what was stored before"
     REFUSAL = "it says why a request was refused, which has changed nothing"
+    DRY_RUN = "it isn't a write: a dry run checks the write's condition"
     SERVICE = "it is a setting of the service, which belongs to no organization"
 
 

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 from controlplane.aws.clients import create_client
 from controlplane.aws.errors import AwsError, NoAnswer, ServiceError
-from controlplane.core import deadline
+from controlplane.core import deadline, dry_run
 from controlplane.core.settings import settings
 from controlplane.store import codec
 from controlplane.store.errors import ConditionFailed, LegFailed, StoreError, TableUnavailable, Throttled
-from controlplane.store.keys import Index, Key
-from controlplane.store.legs import Check, Delete, Leg, Put, Update
+from controlplane.store.keys import OUTBOX_PKS, Index, Key
+from controlplane.store.legs import Check, Delete, Leg, Put, Update, to_check
 from controlplane.store.parallel import read_each
 from controlplane.store.recording import Record, Recorded, Unrecorded
 
@@ -115,6 +115,17 @@ def _require_reason(record: Unrecorded) -> None:
     """Raises TypeError for a write that says neither what its entry in the audit log is nor why it has none."""
     if not isinstance(record, Unrecorded):
         raise TypeError("a write needs an entry in the audit log, or a reason why it has none")
+
+
+def _is_dry(record: Record) -> bool:
+    """Returns whether a write must only be checked. What counts requests is also written in a dry run."""
+    return dry_run.is_active() and record is not Unrecorded.COUNTER
+
+
+def _checks(legs: Mapping[str, Leg]) -> dict[str, Leg]:
+    """Returns the conditions of the legs. Messages have none: their keys are new."""
+    stored = {name: leg for name, leg in legs.items() if not isinstance(leg, Put) or leg.item["pk"] not in OUTBOX_PKS}
+    return {name: check for name, leg in stored.items() if (check := to_check(leg))}
 
 
 def _pause(attempt: int) -> None:
@@ -237,8 +248,11 @@ class Table:
     # Every write says why it has no entry in the audit log; one that has an entry is a transaction.
 
     def update(self, leg: Update, record: Unrecorded) -> dict[str, Any]:
-        """Returns the item after the change. Raises ConditionFailed with the existing item."""
+        """Returns the item after the change (empty in a dry run). Raises ConditionFailed with the existing item."""
         _require_reason(record)
+        if _is_dry(record):
+            self._check(leg)
+            return {}
         answer = self._call(
             "update_item", **leg.parameters(), ReturnValues="ALL_NEW", ReturnValuesOnConditionCheckFailure="ALL_OLD"
         )
@@ -247,11 +261,17 @@ class Table:
     def put(self, leg: Put, record: Unrecorded) -> None:
         """Writes an item. Raises ConditionFailed with the existing item."""
         _require_reason(record)
+        if _is_dry(record):
+            self._check(leg)
+            return
         self._call("put_item", **leg.parameters(), ReturnValuesOnConditionCheckFailure="ALL_OLD")
 
     def delete(self, leg: Delete, record: Unrecorded) -> dict[str, Any] | None:
         """Returns the deleted item, or None if it didn't exist. Raises ConditionFailed with the existing item."""
         _require_reason(record)
+        if _is_dry(record):
+            self._check(leg)
+            return None
         answer = self._call(
             "delete_item", **leg.parameters(), ReturnValues="ALL_OLD", ReturnValuesOnConditionCheckFailure="ALL_OLD"
         )
@@ -269,6 +289,8 @@ class Table:
         self._write_batches([{"DeleteRequest": {"Key": codec.encode_item(key._asdict())}} for key in keys])
 
     def _write_batches(self, requests: list[dict[str, Any]]) -> None:
+        if dry_run.is_active():
+            return
         for start in range(0, len(requests), _BATCH_WRITE_LIMIT):
             batch: dict[str, Any] = {self.name: requests[start : start + _BATCH_WRITE_LIMIT]}
             for attempt in range(_ATTEMPTS):
@@ -287,9 +309,17 @@ class Table:
         original result instead of checking conditions that the write itself has changed.
         """
         if isinstance(record, Recorded):
-            legs = {**legs, _ENTRY: record.leg()}
+            entry = record.leg()
+            # A dry run has nothing to record.
+            legs = legs if _is_dry(record) else {**legs, _ENTRY: entry}
         else:
             _require_reason(record)
+        if _is_dry(record):
+            legs = _checks(legs)
+        if legs:
+            self._transact(legs)
+
+    def _transact(self, legs: Mapping[str, Leg]) -> None:
         items = [
             {
                 leg.action: {
@@ -302,6 +332,13 @@ class Table:
         ]
         with deadline.spending():
             self._send_transaction(items, legs)
+
+    def _check(self, leg: Leg) -> None:
+        """Checks the leg's condition in place of its write, for a dry run. Raises ConditionFailed."""
+        try:
+            self.transact({"": leg}, Unrecorded.DRY_RUN)
+        except LegFailed as failure:
+            raise ConditionFailed(failure.item) from None
 
     def _send_transaction(self, items: list[dict[str, Any]], legs: Mapping[str, Leg]) -> None:
         token = secrets.token_hex(16)

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from controlplane.core import clock
+from controlplane.core import clock, dry_run
 from controlplane.core.settings import settings
 from controlplane.store import keys
 from controlplane.store.table import ConditionFailed, StoreError, Unrecorded, Update, table
@@ -24,8 +24,11 @@ _MARGIN_SECONDS = 2
 
 @contextmanager
 def slot(seconds: float) -> Iterator[bool]:
-    """Holds a slot during the block. Yields whether the request can wait that long; with 0 seconds it takes no slot."""
-    held = acquire_slot(seconds) if seconds else None
+    """Holds a slot during the block. Yields whether the request can wait that long; with 0 seconds it takes no slot.
+
+    A dry run never waits, because nothing that it could wait for has begun.
+    """
+    held = acquire_slot(seconds) if seconds and not dry_run.is_active() else None
     try:
         yield held is not None
     finally:

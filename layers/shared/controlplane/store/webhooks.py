@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from controlplane.core import clock, ids, sealing
+from controlplane.core import clock, dry_run, ids, sealing
 from controlplane.core.actions import Action
 from controlplane.core.errors import Conflict, Forbidden, NotFound
 from controlplane.core.ids import WebhookId
@@ -125,6 +125,9 @@ def update_webhook(webhook: WebhookItem, changes: Mapping[str, Any], caller_id: 
         after={"name": after.name, **after.recorded},
     )
     _write(webhook, Update(webhook.key, set_expression(changed) + forgets, _EXISTS, changed), caller_id, record)
+    if dry_run.is_active():
+        kept = {**webhook.to_item(), "disabledReason": webhook.disabled_reason, "disabledAt": webhook.disabled_at}
+        return WebhookItem.from_item({**(webhook.to_item() if forgets else kept), **changed})
     return get_webhook(webhook.webhook_id)
 
 
