@@ -20,8 +20,8 @@ from tests.support.sqs import FakeSqs
 from tests.support.world import World, table_dump
 
 KEY = {"Idempotency-Key": "8f14e45f-ceea-467f-a9b7-0d5b2c3a1e77"}
-# OAuth's endpoints follow their standards, and change no resource. GitHub's webhooks aren't part of the API.
-WITHOUT = {"createDeviceCode", "createDeviceToken", "revokeDeviceToken", "receiveWebhook"}
+# OAuth's endpoints follow their standards, and change no resource. GitHub sends webhooks and leaked keys.
+WITHOUT = {"createDeviceCode", "createDeviceToken", "revokeDeviceToken", "receiveWebhook", "receiveLeakReport"}
 # What creates an issue waits for GitHub's answer, which a dry run can't know.
 UNKNOWN_OUTCOME = {"createGithubIssue": (201, 409)}
 # What is random: IDs and versions, and secrets with their first characters.

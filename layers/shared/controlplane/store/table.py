@@ -118,8 +118,8 @@ def _require_reason(record: Unrecorded) -> None:
 
 
 def _is_dry(record: Record) -> bool:
-    """Returns whether a write must only be checked. What counts requests is also written in a dry run."""
-    return dry_run.is_active() and record is not Unrecorded.COUNTER
+    """Returns whether a write must only be checked. A dry run is counted, and its refusal recorded, like any request."""
+    return dry_run.is_active() and record not in {Unrecorded.COUNTER, Unrecorded.REFUSAL}
 
 
 def _checks(legs: Mapping[str, Leg]) -> dict[str, Leg]:
