@@ -1,4 +1,4 @@
-"""What was decided about a request."""
+"""Explains what was decided about a request."""
 
 from typing import Annotated, Any
 

@@ -24,7 +24,7 @@ class RefusedProblem(Wire):
 
 
 class LimitsInForce(Wire):
-    """What applied to the caller when the request was refused, as far as the request got to know it."""
+    """The limits of the caller when the request was refused, as far as the request got to know them."""
 
     requests_per_minute: int = Field(ge=0, description="The credential's limit.", examples=[600])
     requests: int = Field(ge=1, description="The credential's requests in that minute, with this one.", examples=[17])
@@ -73,7 +73,7 @@ class RequestChange(Wire):
 
 
 class DecidedRequest(Wire):
-    """What was decided about a request."""
+    """The decision about a request."""
 
     request_id: str = Field(
         description="The request's `X-Request-Id`.", examples=["1f0c2b9e-7d3a-4a55-9a51-6f1f8f0c9a11-01kb2m3n4p"]
