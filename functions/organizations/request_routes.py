@@ -1,4 +1,4 @@
-"""Routes of `organizations`: explain a request."""
+"""Explains what was decided about a request."""
 
 from typing import Annotated, Any
 

@@ -24,7 +24,7 @@ class RefusedProblem(Wire):
 
 
 class LimitsInForce(Wire):
-    """The limits that applied to the caller when the request was refused, as far as the request got to know it."""
+    """The limits of the caller when the request was refused, as far as the request got to know them."""
 
     requests_per_minute: int = Field(ge=0, description="The credential's limit.", examples=[600])
     requests: int = Field(ge=1, description="The credential's requests in that minute, with this one.", examples=[17])

@@ -16,7 +16,7 @@ GUIDANCE: dict[str, dict[str, Any]] = {
 WORKING_REQUEST: dict[str, Any] = {
     "type": "object",
     "description": (
-        "A request that would work in place of the refused one; absent without a proposal. Send it with the "
+        "A request that would work in place of the refused one; absent if nothing can be proposed. Send it with the "
         "same credential. It repeats no text that the client sent, and checks that come later may still refuse it."
     ),
     "required": ["method"],

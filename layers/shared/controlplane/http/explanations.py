@@ -1,7 +1,7 @@
 """Records why a request with a known caller was refused, so that `GET /v1/requests/{requestId}` can say it later.
 
 A record has facts only: codes, names of declared fields, ids, numbers, and the limits at that time. It has no text that
-was sent, no address, and no name or id other than the API key's.
+was sent, no address, no person's name or id, and only the id of an API key.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Completes the details of an error: where it is documented, and a request that would work.
+"""Adds to an error response where the error is documented, and a request that would work.
 
 A fix is built from three things: the facts of the refusal (`core.errors`), the table of operations, which is generated
 from the OpenAPI document, and the refused request. It never repeats text that the client sent: only identifiers,
@@ -87,7 +87,7 @@ def public_details(error: ApiError, request: RefusedRequest | None) -> Any:
 
 
 def find_fix(error: ApiError, request: RefusedRequest) -> Fix | None:
-    """Returns a request that would work in place of the refused one, or None without a proposal.
+    """Returns a request that would work in place of the refused one, or None if nothing can be proposed.
 
     Later checks, which the refused request didn't reach, may still refuse it.
     """
