@@ -78,6 +78,11 @@ def _has_parameter(operation: Operation) -> bool:
     return "dryRun" in [field.alias for field in operation.route.dependant.query_params]
 
 
+def told(reply: Reply) -> Any:
+    """Returns what a reply says, without the fix of an error, which repeats the request's path and query."""
+    return reply.error if reply.status >= 400 else reply.text
+
+
 @pytest.mark.parametrize("name", PREPARE)
 class TestEach:
     def test_has_the_answer_of_the_real_request_and_no_effect(self, name: str, api: Api, world: World, sqs: FakeSqs):
@@ -120,11 +125,11 @@ class TestEach:
             assert ("dry-run" in dry.headers) is (dry.status < 400)
             if dry.status >= 400:
                 real = send(subject, name, sent, dry=False, token=token)
-                assert (dry.status, dry.text) == (real.status, real.text)
+                assert (dry.status, dry.error) == (real.status, real.error)
         ids, body = sent
         if body:
             broken = (ids, {key: {"x": 1} for key in body})
-            assert send(subject, name, broken, dry=True).text == send(subject, name, broken, dry=False).text
+            assert told(send(subject, name, broken, dry=True)) == told(send(subject, name, broken, dry=False))
 
     def test_after_the_real_request_it_is_answered_like_a_second_one(
         self, name: str, api: Api, world: World, sqs: FakeSqs
@@ -155,7 +160,7 @@ class TestEach:
             {**(sent[1] or {}), "name": "Another", "message": "Another", "items": [], "email": "b@example.com"},
         )
         dry, again = (send(subject, name, other, dry=it, **KEY) for it in (True, False))
-        assert (dry.status, dry.text) == (again.status, again.text) or dry.status < 300
+        assert (dry.status, told(dry)) == (again.status, told(again)) or dry.status < 300
 
 
 def test_a_secret_of_a_dry_run_is_a_placeholder(api: Api, world: World):

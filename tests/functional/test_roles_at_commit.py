@@ -177,6 +177,13 @@ def _review(scene: Scene) -> Callable[[], Reply]:
     return scene.call("PATCH", f"/v1/inbox/{found.item_id}", body)
 
 
+def _review_list(scene: Scene) -> Callable[[], Reply]:
+    found = scene.world.finding(scene.company)
+    change = {"id": found.item_id, "status": "accepted", "version": found.version}
+    path = f"/v1/inbox?organizationId={scene.company.organization_id}"
+    return scene.call("PATCH", path, {"items": [change]})
+
+
 def _delete_organization(scene: Scene) -> Callable[[], Reply]:
     return scene.form("/delete", confirmation=scene.company.slug)
 
@@ -367,6 +374,7 @@ ADMITTED: tuple[tuple[str, Prepare], ...] = (
     ("PATCH /v1/projects/{projectId}", _update_project),
     ("POST /v1/code-audit/scans", _start_scan),
     ("PATCH /v1/inbox/{itemId}", _review),
+    ("PATCH /v1/inbox", _review_list),
     (f"{PAGES}/inbox", _review_many),
     (f"{PAGES}/inbox/{{itemId}}", _review_form),
     (

@@ -154,7 +154,8 @@ def _of_nearest(request: RefusedRequest) -> Fix:
         return _DESCRIPTION
     operation, parameters = operations()[found], nearest.parameters(found, request.path)
     path = _filled(found, parameters) if all(map(_PLAIN.fullmatch, parameters.values())) else None
-    body = operation.get("example") if operation.get("required") else None
+    example = operation.get("example") or {}
+    body = {name: example[name] for name in operation.get("required", ()) if name in example} or None
     needed = {name: example for name, example in operation["query"].items() if example is not None}
     if path is None or _stands_for_existing([body, needed]):
         return _DESCRIPTION

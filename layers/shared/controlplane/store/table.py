@@ -119,7 +119,7 @@ def _require_reason(record: Unrecorded) -> None:
 
 def _is_dry(record: Record) -> bool:
     """Returns whether a write must only be checked. A dry run is counted and its refusal recorded like any request."""
-    return dry_run.is_active() and record not in {Unrecorded.COUNTER, Unrecorded.REFUSAL}
+    return dry_run.is_active() and record is not Unrecorded.COUNTER and record is not Unrecorded.REFUSAL
 
 
 def _checks(legs: Mapping[str, Leg]) -> dict[str, Leg]:
