@@ -83,6 +83,7 @@ def partitions() -> list[Partition]:
         Partition("FAMILY", "approved device", "a refresh", 2, 1),
         Partition("IP", "operation and address", "a request without a valid credential", 1, 1),
         Partition("RATE", "person or organization", "reserving a block of requests", 1, 1),
+        Partition("REFUSALS", "organization or person", "recording why a request was refused", 1, 1),
         Partition("WAITSLOT", "slot of a waiting request", "a wait: take, release", 2, 1),
         Partition("TRIES", "person", "a user code", 2, 1),
         Partition("IDEMPOTENCY", "Idempotency-Key", "a creation: begin, take effect, keep the answer", 4, 1),

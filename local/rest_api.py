@@ -5,10 +5,10 @@ don't do it themselves. The table is in "Amazon API Gateway important notes" of 
 (api-gateway-known-issues.html), for responses of Lambda functions.
 """
 
-import os
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from controlplane.core.settings import settings
 from local.template import load_template
 
 # The gateway adds its own Date and Server.
@@ -51,7 +51,7 @@ def body_of(response: dict[str, Any]) -> tuple[str, str]:
     """Returns the media type and the body of one of the template's responses, with the address of this process."""
     ((media_type, declared),) = response["ResponseTemplates"].items()
     text, _ = declared["Fn::Sub"]
-    return media_type, text.replace("${Address}", os.environ["PUBLIC_BASE_URL"])
+    return media_type, text.replace("${Address}", settings.public_base_url or "")
 
 
 def unknown_route(request_id: str) -> GatewayResponse:

@@ -147,17 +147,19 @@ class TestAddresses:
         with recorded_calls() as calls:
             reply = api.get("/v1/projects", key)
         assert (reply.status, reply.headers["x-ratelimit-remaining"]) == (403, "1499")
-        assert {call.parameters["Key"]["pk"]["S"][:3] for call in calls} <= {"KH#", "ORG"}
+        assert {call.parameters["Key"]["pk"]["S"][:3] for call in calls} <= {"KH#", "ORG", "REF"}
 
 
 def test_all_limits_are_decided_in_the_write_that_counts(api: Api, world: World):
     company = world.company()
     key = create(api, company, **LIMITS).data["key"]
     api.get("/v1/me", key)  # opens the minute
-    for path, status in (("/v1/me", 200), ("/v1/billing", 403)):
+    for path, status, written in (("/v1/me", 200, ["KH#"]), ("/v1/billing", 403, ["KH#", "REF"])):
         with recorded_calls() as calls:
             assert api.get(path, key).status == status
-        assert [call.operation for call in calls] == ["UpdateItem"], path
+        assert {call.operation for call in calls} == {"UpdateItem"}, path
+        # The second one records the refusal.
+        assert [call.parameters["Key"]["pk"]["S"][:3] for call in calls] == written, path
 
 
 @pytest.mark.parametrize("limited", [{}, LIMITS], ids=["without limits", "with limits"])

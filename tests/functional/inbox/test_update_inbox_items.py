@@ -65,7 +65,8 @@ class Test200:
                 assert (result["item"] or {}) == (alone.data if alone.status == 200 else {})
             if alone.status != 200:
                 error = alone.error
-                assert result["error"] == {"details": None, **error}
+                details = {**error.get("details", {}), "docsUrl": alone.guidance["docsUrl"]}
+                assert result["error"] == {**error, "details": details}
                 assert CATALOG[result["error"]["code"]] == result["statusCode"]
         assert inbox.get_item(foreign.item_id).status == "open"
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.support.analysis import analyze_files
@@ -27,6 +28,8 @@ def trackers(files, confidence):
     )
 
 
+# All cases are one test, so its limit is theirs together.
+@pytest.mark.timeout(900)
 @each("case", CASES.values(), ids=CASES)
 def test_finds_what_loads_without_consent_and_nothing_else(case):
     if ungated := case.get("ungated"):

@@ -5,7 +5,11 @@ import pytest
 from tests.support.documented import check_documented
 from tests.support.each import each
 
-UNKNOWN = {"success": False, "error": {"code": "NOT_FOUND", "message": "There is no such resource."}}
+DOCUMENTED = {"docsUrl": "https://api.assent.test/docs/errors#NOT_FOUND"}
+UNKNOWN = {
+    "success": False,
+    "error": {"code": "NOT_FOUND", "message": "There is no such resource.", "details": DOCUMENTED},
+}
 ORGANIZATION = {"id": "org_3f8k2m9q7r1s5t6v", "slug": "acme", "name": "Acme", "role": "owner"}
 PATH = "/v1/organizations/org_3f8k2m9q7r1s5t6v"
 SENT = dict.fromkeys(
@@ -17,6 +21,10 @@ def _found(**changes):
     return {"success": True, "data": {**ORGANIZATION, **changes}}
 
 
+def _unknown(**changes):
+    return {"success": False, "error": {**UNKNOWN["error"], **changes}}
+
+
 class TestResponse:
     def test_a_documented_response_passes(self):
         check_documented("GET", PATH, 200, SENT, _found())
@@ -26,9 +34,14 @@ class TestResponse:
         ("status", "headers", "body"),
         [
             pytest.param(409, SENT, {}, id="of another status"),
-            pytest.param(404, SENT, {"success": False, "error": {"code": "CONFLICT"}}, id="of another code"),
             pytest.param(
-                404, SENT, {"success": False, "error": {**UNKNOWN["error"], "details": {"x": 1}}}, id="of other details"
+                404, SENT, {"success": False, "error": {**UNKNOWN["error"], "code": "CONFLICT"}}, id="of another code"
+            ),
+            pytest.param(
+                404,
+                SENT,
+                {"success": False, "error": {**UNKNOWN["error"], "details": {**DOCUMENTED, "x": 1}}},
+                id="of other details",
             ),
             pytest.param(200, {**SENT, "retry-after": "1"}, _found(), id="with another header"),
             pytest.param(200, {"x-request-id": "1"}, _found(), id="without a header"),
