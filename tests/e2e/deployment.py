@@ -183,7 +183,8 @@ class Stack:
 def import_gateway_responses(stack: Stack) -> None:
     """Imports the gateway's own responses, as AWS does during the API import and MiniStack doesn't.
 
-    They come from the deployed stack's processed template, so the tests cover the template's content.
+    They come from the deployed stack's processed template, so the tests cover the template's content. The address in
+    them is the stack's: CloudFormation resolves it, and the gateway its variables.
     """
     gateway, api_id = stack.client("apigateway"), stack.outputs["ApiId"]
     processed = stack.client("cloudformation").get_template(StackName=STACK, TemplateStage="Processed")["TemplateBody"]
@@ -194,7 +195,10 @@ def import_gateway_responses(stack: Stack) -> None:
             responseType=kind,
             statusCode=str(answer["statusCode"]),
             responseParameters=answer["responseParameters"],
-            responseTemplates=answer["responseTemplates"],
+            responseTemplates={
+                media_type: declared["Fn::Sub"][0].replace("${Address}", stack.outputs["BaseUrl"])
+                for media_type, declared in answer["responseTemplates"].items()
+            },
         )
     deployment = gateway.create_deployment(restApiId=api_id)["id"]
     gateway.update_stage(

@@ -8,7 +8,9 @@ from fastapi import Header
 from controlplane.core.settings import settings
 
 # One preference with its parameters: a name, and perhaps a value, which is a token or quoted.
-_PREFERENCE = re.compile(r"\s*([\w!#$%&'*+.^`|~-]+)\s*(?:=\s*(\"[^\"]*\"|[^\s\",;]*))?\s*(?:;[^,\"]*)?\s*", re.ASCII)
+_PREFERENCE = re.compile(
+    r"\s*+([\w!#$%&'*+.^`|~-]++)\s*+(?:=\s*+(\"[^\"]*+\"|[^\s\",;]*+))?+\s*+(?:;[^,\"]*+)?+", re.ASCII
+)
 _LONGEST = 1_000
 _SECONDS = re.compile(r"[0-9]{1,9}")
 
