@@ -20,6 +20,8 @@ _LONG_SECONDS = 0.03
 _ATTEMPTS = 6
 _BEYOND_BOUNDS = 8_192
 _MORE_THAN_QUADRATIC = 24
+# What a quarter more text adds to exponential time is far more than what it adds to cubic time, which is doubled.
+_LEAST_OF_EXPONENTIAL = 4
 
 
 @contextmanager
@@ -80,7 +82,10 @@ def _measured(call: Callable[[Any], object], text: Callable[[int], Any], size: i
         growth = least[size] / least[size // 4]
         if least[size] <= _MEASURED_SECONDS or growth <= MOST_PER_DOUBLING**2:
             return None
-    # Rereading within a limit (such as 500 characters) also grows like this, but only up to the limit.
-    if size < _BEYOND_BOUNDS and growth < _MORE_THAN_QUADRATIC:
+    # Rereading within a limit (such as 500 characters) also grows like this, but only up to the limit. So does a text
+    # that is short enough to be left alone until then. Exponential time is recognized by a slightly longer text.
+    if size < _BEYOND_BOUNDS and (
+        growth < _MORE_THAN_QUADRATIC or _seconds(call, text(size * 5 // 4)) < _LEAST_OF_EXPONENTIAL * least[size]
+    ):
         return _measured(call, text, 4 * size)
     return ", ".join(f"{part:,} characters {seconds * 1000:.2f} ms" for part, seconds in least.items())

@@ -20,8 +20,9 @@ from typing import Any
 
 from controlplane.core.settings import settings
 from controlplane.github.transport import Transport
-from controlplane.http import reader, strict_json, web_session
+from controlplane.http import explanations, reader, strict_json, web_session
 from controlplane.http.client_address import client_address
+from controlplane.queues import worker
 from controlplane.rules import issues
 from controlplane.store.inbox_items import Evidence, InboxItem
 from dashboard import sign_in
@@ -60,6 +61,7 @@ from scan_execution.identities import Sight
 from scan_execution.inventory import manifests as stocked
 from scan_execution.inventory.listing import Listing
 from scan_execution.inventory.technologies import technologies
+from scan_execution.messages import ACCEPTED
 from system import documents
 from tests.support.analysis import analyze_files
 from tests.support.text_code import TextFunction, signature
@@ -233,6 +235,16 @@ def _library(text: str) -> None:
         manifests._rule_of(library, text)
 
 
+def _explain_problems(text: str) -> None:
+    explanations._problems([{"code": "invalid", "message": text, "path": [text]}], text)
+
+
+def _read_message(text: str) -> None:
+    for body in (text, json.dumps({"kind": text, "version": text})):
+        with suppress(worker.Malformed):
+            worker._parse(ACCEPTED, body)
+
+
 def _open_note(text: str) -> None:
     sign_in._open_note("a" * 43, lambda _: text)
 
@@ -245,6 +257,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     ),
     "controlplane.http.strict_json:loads": (lambda text: strict_json.loads(as_bytes(text)), BODY),
     "controlplane.http.client_address:client_address": _client_address,
+    "controlplane.http.explanations:_problems": _explain_problems,
     "controlplane.github.transport:Transport.url": lambda text: Transport("https://a.test").url(text, page=text),
     "controlplane.http.web_session:_read_form": lambda text: web_session._read_form(
         web_session._FORM_TYPE, as_bytes(text), 64
@@ -254,6 +267,8 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "dashboard.sign_in:_open_note": _open_note,
     "device_auth.dialect:OAuthForm.read": lambda text: OAuthForm().read(as_bytes(text)),
     "github_events.reports:parse_external_id": reports.parse_external_id,
+    "controlplane.queues.messages:is_newer": _read_message,
+    "controlplane.queues.worker:_parse": _read_message,
     "controlplane.rules.issues:_parse_number": lambda text: issues._parse_number(
         text, SimpleNamespace(html_url="https://a.test", owner="a", name="b")
     ),
@@ -340,6 +355,8 @@ EXEMPT: dict[str, str] = {
     "controlplane.store.audit_log:list_entries": "a position from a sealed cursor",
     "dashboard.audit_log:get_log": "hands a slug on to the store, and a cursor to `cursors`",
     "dashboard.audit_log:export": "hands a slug on to the store",
+    "controlplane.rules.inbox_lists:*": "a position from a sealed cursor, and filters that are only compared",
+    "inbox.schemas:InboxItemResult.of": "an id of ours",
     "controlplane.rules.scan_diff:*": "rules: they hand ids on to the store",
     "controlplane.rules.scans:*": "rules: they hand ids and validated text on to the store",
     "controlplane.rules.personal_data:*": "finds an address of at most 254 characters, by str.find",
