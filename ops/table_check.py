@@ -16,7 +16,7 @@ _COUNTED = {"keys": keys.KEY_PREFIX, "projects": keys.PROJECT_PREFIX, "webhooks"
 
 
 class _Found:
-    """What the scan has seen so far."""
+    """Collects what the scan has seen so far."""
 
     def __init__(self) -> None:
         self.items = 0

@@ -282,7 +282,7 @@ def bind_architecture(template: Path, architecture: str) -> None:
 
 
 def check_compiled_files(build_dir: Path, architecture: str) -> list[Path]:
-    """Return the compiled files below `build_dir`. Raise BuildFailed if there are none, or Lambda can't load one."""
+    """Return the compiled files below `build_dir`. Raise BuildFailed if Lambda can't load one, or without any."""
     compiled = []
     for path in sorted(path for path in build_dir.rglob("*") if path.is_file() and not path.is_symlink()):
         with path.open("rb") as file:

@@ -49,7 +49,7 @@ def restore_table(
 def check_table() -> Result:
     """Compare counters with what they count, and find items whose counterpart is missing. Changes nothing.
 
-    Reads the whole table. Requests that change the table meanwhile can look like contradictions: check again.
+    Reads the whole table. Concurrent changes of the table can look like contradictions: check again.
     """
     from ops.table_check import check
 
