@@ -80,9 +80,10 @@ cost: .venv/.ready ## Write the cost of a million requests into docs/operations.
 scale: .venv/.ready ## Write which limit is reached at how many organizations into docs/performance.md
 	@.venv/bin/python -m benchmarks.scale --write
 
-deploy: build ## Deploy to the AWS account of the current credentials (ARCHITECTURE=x86_64: for it)
-	@.tools/sam/bin/sam deploy --parameter-overrides Release=$$(date -u +%Y%m%dT%H%M%SZ) \
-		$(if $(ARCHITECTURE),Architecture=$(ARCHITECTURE))
+deploy: build ## Deploy to the AWS account of the current credentials (STACK=assent PARAMETERS="LogLevel=DEBUG"; CI=1: don't ask)
+	@.tools/sam/bin/sam deploy $(if $(STACK),--stack-name $(STACK)) $(if $(CI),--no-confirm-changeset) \
+		--parameter-overrides Release=$$(date -u +%Y%m%dT%H%M%SZ) \
+		$(if $(ARCHITECTURE),Architecture=$(ARCHITECTURE)) $(PARAMETERS)
 
 # Licenses that a hosted service may build on without obligations to its users, as the packages spell them.
 LICENSES := Apache-2.0;Apache Software License;BSD-3-Clause;BSD License;ISC;MIT;MIT License;MIT-0

@@ -204,6 +204,8 @@ def load() -> tuple[dict[str, Any], dict[str, Any], list[Operation]]:
 
 def render() -> str:
     """Renders the section of the document from the files alone."""
+    from benchmarks import volumes  # it imports this module
+
     prices, measured, operations = load()
     regions: dict[str, Mapping[str, float]] = prices["regions"]
     first, *others = regions
@@ -233,6 +235,15 @@ def render() -> str:
             *_table(header, rows),
             "",
             *_filled(f"The mix is {shares}."),
+            "",
+            *volumes.render(mean, operations, {**regions[first], **prices["volumes"]}, first),
+            "",
+            *_filled(
+                "An ALB doesn't rename headers, and it limits request bodies and responses to 1 MB. The service has no "
+                "routes for it, nor throttling and access logs without personal data. Cognito is not in the table: "
+                f"{prices['volumes']['signInActiveUser']:.3f} for each person who signs in during a month, after the "
+                f"first {prices['volumes']['signInFreeUsers']:,.0f}."
+            ),
             "",
             "The maximum monthly cost without any request:",
             "",

@@ -125,7 +125,7 @@ class TestAws:
 class TestWebAcl:
     """The web ACL rules that docs/operations.md recommends."""
 
-    (RULES,) = map(json.loads, re.findall(r"^```json\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))
+    RULES, *_ = map(json.loads, re.findall(r"^```json\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))
 
     def test_the_web_acls_rules_are_valid(self):
         shape = client("wafv2").meta.service_model.operation_model("CreateWebACL").input_shape.members["Rules"]
@@ -145,6 +145,15 @@ class TestWebAcl:
         limit = self.RULES[1]["Statement"]["RateBasedStatement"]["Limit"]
         assert limit == limit_of_plan("pro")
         assert f"{limit_of_plan('enterprise'):,} for Enterprise" in TEXT
+
+
+class TestStackPolicy:
+    def test_the_stack_policy_protects_every_retained_resource_with_data(self):
+        allow, deny = json.loads((ROOT / "stack-policy.json").read_text())["Statement"]
+        assert (allow["Effect"], allow["Action"], allow["Resource"]) == ("Allow", "Update:*", "*")
+        assert (deny["Effect"], deny["Action"]) == ("Deny", ["Update:Replace", "Update:Delete"])
+        kept = {name for name, it in RESOURCES.items() if it.get("DeletionPolicy") == "Retain"}
+        assert {*deny["Resource"]} == {f"LogicalResourceId/{name}" for name in kept if not name.startswith("Gateway")}
 
 
 class TestStack:
