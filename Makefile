@@ -10,7 +10,7 @@ export SAM_CLI_TELEMETRY := 0
 # What /docs serves, represented by one of its files.
 REFERENCE := functions/system/reference/index.html
 .DEFAULT_GOAL := help
-.PHONY: help run reset test lagging fuzz lint template check build e2e browser bench load soak accuracy cost scale deploy openapi lock format audit licenses sbom
+.PHONY: help run reset test mutate lagging fuzz lint template check build e2e browser bench load soak accuracy cost scale deploy openapi lock format audit licenses sbom
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,7 +23,11 @@ reset: ## Delete the local stack's data and credentials
 
 test: .venv/.ready .tools/ministack/.ready .tools/conformance/.ready node_modules/.ready .tools/supply/.ready $(REFERENCE) ## Run every test except those that need SAM or a browser (ENGINE=fast: not on moto; CLIENT=botocore: not with our own client)
 	@echo "Not run here: tests that deploy to a local AWS (make e2e) or need Chromium (make browser)."
-	@.venv/bin/python -m pytest -n 2 --dist worksteal --engine=$(or $(ENGINE),moto) --client=$(or $(CLIENT),own) -m "not e2e and not browser"
+	@.venv/bin/python -m pytest -n 2 --dist worksteal --engine=$(or $(ENGINE),moto) --client=$(or $(CLIENT),own) -p scripts.mutate.coverage -m "not e2e and not browser"
+
+mutate: .venv/.ready node_modules/.ready $(REFERENCE) ## Change the changed lines (BASE=main), or a FILE, and list what no test notices (LIMIT=40 WITHIN=80 TESTS=tests/races)
+	@.venv/bin/python -m scripts.mutate --pytest=--engine=fast $(if $(BASE),--base $(BASE)) $(addprefix --file ,$(FILE)) \
+		$(addprefix --tests ,$(TESTS)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(WITHIN),--seconds $(WITHIN))
 
 lagging: .venv/.ready node_modules/.ready $(REFERENCE) ## Run the functional and race tests on a table whose eventually consistent reads are late (BOUND=1: by one write)
 	@.venv/bin/python -m pytest -n 2 --dist worksteal --engine=fast $(if $(BOUND),--lagging=$(BOUND),--lagging) -- tests/functional tests/races
