@@ -23,7 +23,7 @@ from controlplane.store import (
     device,
     device_approvals,
     events,
-    inbox,
+    publications,
     repositories,
     sessions,
     vendors,
@@ -136,7 +136,7 @@ def publish_item(world: World) -> InboxItem:
         summary="Visitors are tracked before they could say no.",
         priority="P1",
     )
-    return inbox.publish_finding(
+    return publications.publish_finding(
         found._replace(
             repository_id=repository.repository_id,
             repository_name=repository.name,

@@ -11,7 +11,7 @@ from controlplane.core.ids import RepositoryId
 from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
 from controlplane.rules import scans as rules
-from controlplane.store import inbox, outbox, repositories
+from controlplane.store import outbox, publications, repositories
 from controlplane.store.repositories import Link, RepositoryItem
 from controlplane.store.scans import execution, findings, reads, requests
 from controlplane.store.scans.findings import FindingItem, Location
@@ -67,7 +67,7 @@ def _write_past_scan(repository: RepositoryItem, link: Link, requested_by: str) 
     counts = Counter(finding.priority for finding in found)
     scan = replace(scan, issue_count=len(found), priority_counts=counts)
     for finding in found[: scan.visible_count]:
-        inbox.publish_finding(findings.as_discovery(scan, finding))
+        publications.publish_finding(findings.as_discovery(scan, finding))
     coverage = Coverage(9, 8, {}, (CoveredKind("JavaScript and TypeScript", 8, 0), CoveredKind("Markdown", 0, 1)))
     execution.complete_scan(scan, running, len(found), len(found), coverage)
 

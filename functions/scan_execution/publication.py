@@ -9,7 +9,7 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from controlplane.queues.messages import dispatch
-from controlplane.store import inbox, repositories, vendors
+from controlplane.store import inbox, publications, repositories, vendors
 from controlplane.store.inbox_items import Discovery, LockedFindings, Resolution
 from controlplane.store.leases import Lease
 from controlplane.store.scans import findings, resolutions
@@ -58,7 +58,9 @@ def publish_findings(
     scan = replace(scan, issue_count=len(kept), priority_counts=Counter(issue.priority for issue in kept))
     visible = scan.visible_count
     decided = decisions_of(scan)
-    inbox.publish_findings([discovery_of(scan, issue, decided, lease.attempt) for issue in kept[:visible]], dispatch)
+    publications.publish_findings(
+        [discovery_of(scan, issue, decided, lease.attempt) for issue in kept[:visible]], dispatch
+    )
     new = _refresh_hidden([(issue, discovery_of(scan, issue, decided, lease.attempt)) for issue in issues[visible:]])
     _resolve_missing(scan, lease, sight, {**history, **current}, found=current)
     announce_locked(scan, len(new & {issue.fingerprint for issue in kept}), lease.attempt)
@@ -100,7 +102,7 @@ def _refresh_hidden(hidden: Sequence[tuple[FindingItem, Discovery]]) -> set[str]
             if not discovery.settled:
                 new.add(finding.fingerprint)
         elif item.status == "resolved" or (item.status == "open" and discovery.settled):
-            inbox.refresh_status(discovery, dispatch)
+            publications.refresh_status(discovery, dispatch)
     return new
 
 
@@ -179,10 +181,10 @@ def announce_locked(scan: ScanItem, new_count: int, attempt: int) -> None:
     """
     notice = _notice(scan, new_count)._replace(attempt=attempt)
     if scan.access == "locked" and new_count:
-        inbox.publish_findings([notice], dispatch)
+        publications.publish_findings([notice], dispatch)
         return
     reason = f"Scan {scan.scan_id} has no new locked findings."
-    inbox.withdraw(notice.item_id, Resolution(scan.scan_id, scan.created_at, reason, attempt), dispatch)
+    publications.withdraw(notice.item_id, Resolution(scan.scan_id, scan.created_at, reason, attempt), dispatch)
 
 
 def publish_unlocked(scan: ScanItem) -> None:
@@ -191,7 +193,7 @@ def publish_unlocked(scan: ScanItem) -> None:
     readable = findings.list_findings(scan.scan_id, scan.findings_attempt, scan.visible_count)
     publish_late(scan, {it.fingerprint: discovery_of(scan, it, decided) for it in readable}, dispatch)
     reason = f"The findings of scan {scan.scan_id} were unlocked."
-    inbox.withdraw(_notice(scan, 0).item_id, Resolution(scan.scan_id, scan.created_at, reason), dispatch)
+    publications.withdraw(_notice(scan, 0).item_id, Resolution(scan.scan_id, scan.created_at, reason), dispatch)
 
 
 def _notice(scan: ScanItem, new_count: int) -> Discovery:

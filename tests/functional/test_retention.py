@@ -7,7 +7,7 @@ import pytest
 
 from controlplane.core.ids import InboxItemId
 from controlplane.core.settings import settings
-from controlplane.store import audits, feedback, inbox, keys, projects, repositories, vendors
+from controlplane.store import audits, feedback, inbox, keys, projects, publications, repositories, vendors
 from controlplane.store.outbox import new_entry
 from controlplane.store.repositories import RepositoryItem
 from controlplane.store.scans import expiry, reads, unlocks
@@ -201,10 +201,10 @@ class TestResolvedItems:
 
     def test_resolved_items_that_are_found_again_dont_expire(self, world: World, company: Company, now: FakeClock):
         found = world.discovery(company)
-        item = inbox.publish_finding(found)
+        item = publications.publish_finding(found)
         inbox.change_status(item, "resolved", item.version, company.owner.user_id, None)
         now.advance(60)
-        reopened = inbox.publish_finding(found._replace(observed_at="2026-03-04T05:07:00.000Z"))
+        reopened = publications.publish_finding(found._replace(observed_at="2026-03-04T05:07:00.000Z"))
         assert reopened.status == "open"
         assert expiries("INBOX#") == {None}
 
@@ -212,7 +212,7 @@ class TestResolvedItems:
         self, world: World, company: Company, now: FakeClock
     ):
         found = world.discovery(company, world.connected_repository(company))
-        item = inbox.publish_finding(found)
+        item = publications.publish_finding(found)
         item = inbox.change_status(item, "resolved", item.version, company.owner.user_id, None)
         ends = now.seconds + 365 * DAY
         now.advance(60)

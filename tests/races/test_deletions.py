@@ -18,6 +18,7 @@ from controlplane.store import (
     leases,
     organizations,
     projects,
+    publications,
     repositories,
     users,
 )
@@ -187,7 +188,7 @@ class Running:
         lease = lease_of(self.scan)
         history.put_history(lease, [history_of(self.scan, self.issue)])
         findings.put_findings(self.scan.scan_id, lease.attempt, [self.issue])
-        inbox.publish_finding(findings.as_discovery(self.scan, self.issue))
+        publications.publish_finding(findings.as_discovery(self.scan, self.issue))
         execution.complete_scan(self.scan, lease, 1, 1, Coverage(1, 1, {}))
 
     def deletes_project(self) -> None:
@@ -225,7 +226,7 @@ def test_a_scan_during_a_deletion_writes_nothing_that_remains(stage: Stage, dele
 def test_a_concurrent_change_doesnt_restore_a_deleted_inbox_item(stage: Stage) -> None:
     def scenario() -> Race:
         running = Running(stage.fresh())
-        found = inbox.publish_finding(findings.as_discovery(running.scan, running.issue))
+        found = publications.publish_finding(findings.as_discovery(running.scan, running.issue))
         user_id = running.company.owner.user_id
 
         def dismisses() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import inbox, keys, projects
+from controlplane.store import inbox, keys, projects, publications
 from controlplane.store.inbox_items import Discovery, InboxItem, RuntimeVendor, Status
 from controlplane.store.legs import set_expression
 from controlplane.store.project_items import Address, ProjectItem
@@ -65,7 +65,7 @@ class Bench:
         while True:
             item, vendor = table.batch_get([keys.inbox_item(*located), vendor_key])
             decided = vendor is not None and "state" in vendor
-            write = inbox.publish_leg(discovery._replace(settled=decided), item)
+            write = publications.publish_leg(discovery._replace(settled=decided), item)
             if write is None:
                 return
             attributes = {**self.vendor.to_item(), "inboxItemId": discovery.item_id}
@@ -183,7 +183,10 @@ class TestEveryOrder:
                 assert bench.item.title == "Later"
                 assert len(bench.listed("open")) == 1
 
-            return Race([lambda: inbox.publish_finding(bench.discovery), lambda: inbox.publish_finding(later)], check)
+            return Race(
+                [lambda: publications.publish_finding(bench.discovery), lambda: publications.publish_finding(later)],
+                check,
+            )
 
         assert explore(stage.client, scenario).exhaustive
 
@@ -237,7 +240,7 @@ class TestEveryFault:
                 assert bench.listed("open") == [bench.discovery.item_id]
                 stage.check_invariants()
 
-            return Trial(lambda: inbox.publish_finding(bench.discovery), check)
+            return Trial(lambda: publications.publish_finding(bench.discovery), check)
 
         assert explore_faults(stage.client, scenario) > 8
 

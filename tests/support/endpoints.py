@@ -12,7 +12,7 @@ from controlplane.core import ids
 from controlplane.core.ids import EventId, WebhookId
 from controlplane.queues import messages
 from controlplane.queues.messages import Queue
-from controlplane.store import events, inbox, webhook_deliveries, webhooks
+from controlplane.store import events, publications, webhook_deliveries, webhooks
 from controlplane.store.events import WEBHOOK_EVENTS
 from controlplane.store.webhook_items import DeliveryItem, WebhookItem
 from notifications import transport
@@ -97,7 +97,7 @@ class Line:
     def happen(self) -> str:
         """Opens a finding, and returns its id."""
         discovery = self.world.discovery(self.company)
-        inbox.publish_findings([discovery], messages.dispatch)
+        publications.publish_findings([discovery], messages.dispatch)
         return discovery.item_id
 
     def work(self) -> None:

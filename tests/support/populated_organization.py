@@ -12,6 +12,7 @@ from controlplane.store import (
     invitations,
     issue_attempts,
     projects,
+    publications,
     repositories,
     vendors,
 )
@@ -57,7 +58,7 @@ def populate_organization(world: World, company: Company | None = None) -> Popul
     issues = [make_issue(number) for number in range(1, 6)]
     scan = make_scan(repository, issues=issues)
     table.put_all((history_of(scan, issue).to_item() for issue in issues), PREPARED)
-    found = [inbox.publish_finding(findings.as_discovery(scan, issue)) for issue in issues]
+    found = [publications.publish_finding(findings.as_discovery(scan, issue)) for issue in issues]
     issue_attempts.begin_attempt(found[0].item_id, owner)
     inbox.change_status(found[1], "dismissed", found[1].version, owner, "Not ours")
     world.credits(company, 60)

@@ -6,7 +6,17 @@ from typing import Any
 
 from controlplane.core import clock
 from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
-from controlplane.store import api_keys, billing, inbox, keys, organizations, projects, repositories, user_tokens, users
+from controlplane.store import (
+    api_keys,
+    billing,
+    keys,
+    organizations,
+    projects,
+    publications,
+    repositories,
+    user_tokens,
+    users,
+)
 from controlplane.store.inbox_items import Discovery, Evidence, InboxItem
 from controlplane.store.project_items import Address
 from controlplane.store.repositories import HostedRepository, Link, RepositoryItem
@@ -170,7 +180,7 @@ class World:
 
     def finding(self, company: Company, repository: RepositoryItem | None = None, **changes: Any) -> InboxItem:
         """Publishes a finding as its source does, and returns the inbox item."""
-        return inbox.publish_finding(self.discovery(company, repository, **changes))
+        return publications.publish_finding(self.discovery(company, repository, **changes))
 
 
 def get_profile(reference: str) -> UserItem:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from controlplane.core import ids
-from controlplane.store import inbox, keys
+from controlplane.store import inbox, keys, publications
 from controlplane.store.inbox_items import Fix, Status
 from controlplane.store.scans import findings
 from controlplane.store.scans.items import Access, ScanItem
@@ -52,7 +52,7 @@ class Test200:
         fix = Fix("Waits for consent.", "html", "<script></script>", ("c15t@^2.2",))
         found = replace(ISSUES[0], confidence="low", fix=fix)
         scan = make_scan(repository, issues=[found])
-        item = inbox.publish_finding(findings.as_discovery(scan, found))
+        item = publications.publish_finding(findings.as_discovery(scan, found))
         (issue,) = read(api, company, scan).data["issues"]
         place = ISSUES[0].location
         assert issue == {
@@ -94,7 +94,7 @@ class Test200:
     def test_the_status_is_the_inbox_item_s(self, status: Status, api: Api, world: World):
         company = world.company()
         scan = make_scan(world.connected_repository(company), issues=ISSUES[:1])
-        item = inbox.publish_finding(findings.as_discovery(scan, ISSUES[0]))
+        item = publications.publish_finding(findings.as_discovery(scan, ISSUES[0]))
         inbox.change_status(item, status, item.version, company.owner.user_id, None)
         assert [issue["status"] for issue in read(api, company, scan).data["issues"]] == [status]
 

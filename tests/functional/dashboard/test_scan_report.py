@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from controlplane.queues.messages import Queue
-from controlplane.store import billing, inbox
+from controlplane.store import billing, publications
 from controlplane.store.repositories import RepositoryItem
 from controlplane.store.scans import findings, reads
 from controlplane.store.scans.causes import Comparison
@@ -44,7 +44,7 @@ class TestComparison:
     def compared(self, repository: RepositoryItem, company: Company) -> tuple[ScanItem, ScanItem]:
         """Returns a scan that found one finding again, one new one, and fixed two of the base, one of them locked."""
         base = make_scan(repository, issues=ISSUES[:3])
-        inbox.publish_finding(findings.as_discovery(base, replace(ISSUES[1], title="Fixed tracker")))
+        publications.publish_finding(findings.as_discovery(base, replace(ISSUES[1], title="Fixed tracker")))
         scan = make_scan(repository, access="full", issues=[ISSUES[0], replace(ISSUES[4], is_new=True)])
         fixed = (ISSUES[1].fingerprint, ISSUES[2].fingerprint)
         comparison = Comparison(base.scan_id, 2, fixed, new_count=1)

@@ -9,7 +9,7 @@ import pytest
 
 from controlplane.core import ids
 from controlplane.core.ids import ScanId
-from controlplane.store import inbox, projects, repositories
+from controlplane.store import inbox, projects, publications, repositories
 from controlplane.store.inbox_items import Fix
 from controlplane.store.repositories import Link, RepositoryItem
 from controlplane.store.scans import findings
@@ -145,7 +145,7 @@ class TestFindings:
         fix = Fix("Waits for consent.", "html", '<script data-src="a.js"></script>', ("c15t@^2.2",))
         issue = replace(ISSUES[0], fix=fix)
         scan = full_scan(repository, [issue])
-        found = inbox.publish_finding(findings.as_discovery(scan, issue))
+        found = publications.publish_finding(findings.as_discovery(scan, issue))
         inbox.change_status(found, "accepted", found.version, company.owner.user_id, None)
         reply = show(visitor, company, scan.scan_id)
         shown = text_of(reply)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import inbox, issue_attempts
+from controlplane.store import inbox, issue_attempts, publications
 from controlplane.store.inbox_items import Discovery, Evidence, GithubIssue, InboxItem, Status
 from controlplane.store.table import table
 from tests.support.calls import intercepted
@@ -29,16 +29,16 @@ def brought_to(status: Status, item: InboxItem) -> InboxItem:
 
 class TestFirst:
     def test_a_new_finding_is_open(self, found: Discovery):
-        item = inbox.publish_finding(found)
+        item = publications.publish_finding(found)
         assert (item.status, item.source, item.title) == ("open", "code-audit", found.title)
         assert item == inbox.get_item(found.item_id)
 
     def test_a_finding_settled_elsewhere_is_resolved(self, found: Discovery):
-        assert inbox.publish_finding(found._replace(settled=True)).status == "resolved"
+        assert publications.publish_finding(found._replace(settled=True)).status == "resolved"
 
     def test_two_organizations_have_two_items(self, found: Discovery, world: World):
         other = found._replace(organization_id=world.company().organization_id)
-        assert inbox.publish_finding(found).item_id != inbox.publish_finding(other).item_id
+        assert publications.publish_finding(found).item_id != publications.publish_finding(other).item_id
 
     def test_texts_that_are_too_long_are_truncated(self, found: Discovery):
         long = found._replace(
@@ -48,7 +48,7 @@ class TestFirst:
             references=("https://e.com/" + "x" * 3_000, *(f"https://e.com/{number}" for number in range(50))),
             evidence=(Evidence("e" * 5_000, "https://e.com/" + "x" * 3_000, "a.html", snippet="c" * 9_000),) * 50,
         )
-        item = inbox.publish_finding(long)
+        item = publications.publish_finding(long)
         assert (len(item.title), len(item.summary or ""), len(item.description or "")) == (200, 1_000, 4_000)
         assert item.title.endswith("…")
         assert (len(item.references), len(item.evidence)) == (20, 20)
@@ -57,77 +57,77 @@ class TestFirst:
 
 class TestAgain:
     def test_the_same_observation_writes_nothing(self, found: Discovery):
-        inbox.publish_finding(found)
+        publications.publish_finding(found)
         before = table_dump()
-        inbox.publish_finding(found)
+        publications.publish_finding(found)
         assert table_dump() == before
 
     @pytest.mark.parametrize("status", ["open", "accepted", "dismissed"])
     def test_a_repeated_finding_keeps_its_status(self, status: Status, found: Discovery, now):
-        item = brought_to(status, inbox.publish_finding(found))
+        item = brought_to(status, publications.publish_finding(found))
         now.advance(3_600)
-        again = inbox.publish_finding(found._replace(observed_at=LATER))
+        again = publications.publish_finding(found._replace(observed_at=LATER))
         assert (again.status, again.version, again.updated_at) == (status, item.version, item.updated_at)
 
     def test_a_resolved_finding_reopens_if_it_is_seen_later(self, found: Discovery, now):
-        item = brought_to("resolved", inbox.publish_finding(found))
+        item = brought_to("resolved", publications.publish_finding(found))
         now.advance(3_600)
-        again = inbox.publish_finding(found._replace(observed_at=LATER))
+        again = publications.publish_finding(found._replace(observed_at=LATER))
         assert again.status == "open"
         assert again.version != item.version
         assert [it.item_id for it in inbox.list_items(found.organization_id, "open", 10, None).items] == [item.item_id]
         assert inbox.list_items(found.organization_id, "resolved", 10, None).items == []
 
     def test_a_resolved_finding_stays_resolved_if_it_was_seen_earlier_but_reported_later(self, found: Discovery, now):
-        item = inbox.publish_finding(found)
+        item = publications.publish_finding(found)
         now.advance(3_600)
         resolved = brought_to("resolved", item)
         seen_before = found._replace(observed_at="2026-03-04T05:30:00.000Z")
-        assert inbox.publish_finding(seen_before).status == "resolved"
+        assert publications.publish_finding(seen_before).status == "resolved"
         assert inbox.get_item(item.item_id).version == resolved.version
 
     def test_a_settled_finding_stays_resolved(self, found: Discovery, now):
-        inbox.publish_finding(found._replace(settled=True))
+        publications.publish_finding(found._replace(settled=True))
         now.advance(3_600)
-        assert inbox.publish_finding(found._replace(observed_at=LATER, settled=True)).status == "resolved"
+        assert publications.publish_finding(found._replace(observed_at=LATER, settled=True)).status == "resolved"
 
     @pytest.mark.parametrize(
         "change", [{"title": "Another"}, {"summary": None}, {"priority": "P0"}, {"repository_name": "renamed"}]
     )
     def test_a_change_of_listed_fields_moves_the_item_to_the_top(self, change: dict[str, Any], found: Discovery, now):
-        item = inbox.publish_finding(found)
+        item = publications.publish_finding(found)
         now.advance(3_600)
-        again = inbox.publish_finding(found._replace(observed_at=LATER, **change))
+        again = publications.publish_finding(found._replace(observed_at=LATER, **change))
         assert again.version != item.version
         assert again.updated_at == "2026-03-04T06:06:07.000Z"
         assert {name: getattr(again, name) for name in change} == change
 
     def test_newer_evidence_doesnt_change_the_version(self, found: Discovery, now):
-        item = inbox.publish_finding(found)
+        item = publications.publish_finding(found)
         now.advance(3_600)
         moved = Evidence("src/index.html, line 30", None, "src/index.html", start_line=30, end_line=30, snippet="x")
-        again = inbox.publish_finding(found._replace(observed_at=LATER, evidence=(moved,)))
+        again = publications.publish_finding(found._replace(observed_at=LATER, evidence=(moved,)))
         assert (again.version, again.updated_at, again.evidence) == (item.version, item.updated_at, (moved,))
 
     def test_an_older_observation_that_arrives_late_changes_nothing(self, found: Discovery):
-        inbox.publish_finding(found._replace(observed_at=LATER, title="Later"))
+        publications.publish_finding(found._replace(observed_at=LATER, title="Later"))
         before = table_dump()
-        assert inbox.publish_finding(found).title == "Later"
+        assert publications.publish_finding(found).title == "Later"
         assert table_dump() == before
 
     def test_issue_and_reason_are_kept(self, found: Discovery, now):
         from controlplane.store import issue_attempts
         from controlplane.store.inbox_items import GithubIssue
 
-        item = inbox.publish_finding(found)
+        item = publications.publish_finding(found)
         issue = GithubIssue(1, "https://x.example/1", "2026-03-04T05:06:07Z")
         issue_attempts.complete(item.item_id, None, issue)
         now.advance(3_600)
-        again = inbox.publish_finding(found._replace(observed_at=LATER, title="Another"))
+        again = publications.publish_finding(found._replace(observed_at=LATER, title="Another"))
         assert (again.github_issue, again.title) == (issue, "Another")
 
     def test_a_concurrent_change_is_not_overwritten(self, found: Discovery, now):
-        item = inbox.publish_finding(found)
+        item = publications.publish_finding(found)
         now.advance(3_600)
         dismissed: list[InboxItem] = []
 
@@ -138,7 +138,7 @@ class TestAgain:
             return proceed()
 
         with intercepted(table.client, dismiss_before_the_write):
-            again = inbox.publish_finding(found._replace(observed_at=LATER, title="Another"))
+            again = publications.publish_finding(found._replace(observed_at=LATER, title="Another"))
         assert (again.status, again.title) == ("dismissed", "Another")
 
 
@@ -146,10 +146,10 @@ class TestPath:
     def test_the_position_follows_a_moved_finding_that_stays_in_its_place(self, world: World, now):
         company = world.company()
         found = world.discovery(company, world.connected_repository(company))
-        item = inbox.publish_finding(found)
+        item = publications.publish_finding(found)
         now.advance(60)
         moved = found.evidence[0]._replace(path="src/moved.html")
-        inbox.publish_finding(found._replace(observed_at="2026-03-04T05:07:00.000Z", evidence=(moved,)))
+        publications.publish_finding(found._replace(observed_at="2026-03-04T05:07:00.000Z", evidence=(moved,)))
         (listed,) = inbox.list_items(company.organization_id, "open", 10, None).items
         assert (listed.path, listed.version, listed.updated_at) == ("src/moved.html", item.version, item.updated_at)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import inbox
+from controlplane.store import inbox, publications
 from controlplane.store.inbox_items import InboxItem
 from controlplane.store.table import table
 from tests.support.api import Api, Reply
@@ -113,9 +113,9 @@ class Test200:
         company = world.company()
         repository = world.connected_repository(company)
         found = world.discovery(company, repository)
-        item = inbox.publish_finding(found)
+        item = publications.publish_finding(found)
         now.advance(60)
-        inbox.publish_finding(found._replace(observed_at="2026-03-04T05:07:00.000Z", evidence=()))
+        publications.publish_finding(found._replace(observed_at="2026-03-04T05:07:00.000Z", evidence=()))
         assert patch(api, company.owner.token, item, status="accepted", version=item.version).status == 200
 
     def test_a_user_makes_three_table_calls(self, api: Api, world: World):

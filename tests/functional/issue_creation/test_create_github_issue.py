@@ -6,7 +6,7 @@ import pytest
 
 from controlplane.core.settings import settings
 from controlplane.queues import issue_messages, messages
-from controlplane.store import inbox, issue_attempts, repositories, waiting
+from controlplane.store import inbox, issue_attempts, publications, repositories, waiting
 from tests.functional.issue_creation.conftest import QUEUE, Opening
 from tests.support.sweeping import swept
 from tests.support.world import World, table_dump
@@ -214,7 +214,7 @@ class Test409:
     def test_returns_409_for_a_disconnected_repository(self, opening: Opening, world: World):
         unknown = opening.repository.repository_id[:-18] + "0" * 18
         found = world.discovery(opening.company, opening.repository, repository_id=unknown)
-        opening.item = inbox.publish_finding(found)
+        opening.item = publications.publish_finding(found)
         assert opening.post().code == "REPOSITORY_NOT_LINKED"
 
     @pytest.mark.parametrize(

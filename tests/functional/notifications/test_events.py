@@ -7,7 +7,17 @@ import pytest
 from controlplane.core.ids import InvitationId, KeyId, MemberId
 from controlplane.queues import messages
 from controlplane.queues.messages import OrganizationEvent, Queue
-from controlplane.store import api_keys, codec, events, inbox, invitees, key_changes, organizations, vendors
+from controlplane.store import (
+    api_keys,
+    codec,
+    events,
+    inbox,
+    invitees,
+    key_changes,
+    organizations,
+    publications,
+    vendors,
+)
 from controlplane.store.inbox_items import Discovery, RuntimeVendor
 from controlplane.store.projects import get_project
 from ops import members
@@ -36,14 +46,14 @@ def test_findings_that_are_opened_together_share_a_message_for_each_25(
     world: World, company: Company, sqs: FakeSqs, now: FakeClock
 ):
     discoveries = [world.discovery(company) for _ in range(30)]
-    inbox.publish_findings(discoveries)
+    publications.publish_findings(discoveries)
     ids = [it.item_id for it in discoveries]
     assert sorted(told(company), key=lambda it: -len(it[1])) == [
         ("finding.opened", ids[:25]),
         ("finding.opened", ids[25:]),
     ]
-    inbox.publish_findings(discoveries)
-    inbox.publish_findings([world.discovery(company, settled=True)])
+    publications.publish_findings(discoveries)
+    publications.publish_findings([world.discovery(company, settled=True)])
     assert len(told(company)) == 2
     now.advance(1)
     assert sweep()["ResentMessages"] == 2
@@ -51,7 +61,7 @@ def test_findings_that_are_opened_together_share_a_message_for_each_25(
 
 
 def test_a_worker_sends_its_message_itself(world: World, company: Company, sqs: FakeSqs):
-    inbox.publish_findings([world.discovery(company)], messages.dispatch)
+    publications.publish_findings([world.discovery(company)], messages.dispatch)
     assert (len(sqs.at(Queue.NOTIFICATIONS.url)), told(company)) == (1, [])
 
 
@@ -67,7 +77,7 @@ def test_each_way_in_which_a_finding_is_opened_or_resolved_is_an_event(
         changed = inbox.change_status(item, status, item.version, company.owner.user_id, "why")  # type: ignore[arg-type]
         assert changed == inbox.get_item(found.item_id)
 
-    inbox.publish_finding(found)
+    publications.publish_finding(found)
     change("accepted")
     change("resolved")
     change("open")
@@ -132,5 +142,5 @@ def test_credits_are_low_once_a_charge_leaves_fewer_than_100(world: World, compa
 
 def test_a_late_detection_of_a_settled_finding_is_no_event(world: World, company: Company):
     discovery: Discovery = world.discovery(company, settled=True)
-    inbox.publish_finding(discovery)
+    publications.publish_finding(discovery)
     assert told(company) == []

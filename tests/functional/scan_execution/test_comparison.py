@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.store import inbox
+from controlplane.store import inbox, publications
 from controlplane.store.scans import findings
 from controlplane.store.scans.items import ScanItem
 from scan_execution import baseline, publication
@@ -42,7 +42,7 @@ def test_a_retry_after_a_crash_finds_the_same_findings_new(
     """The interrupted attempt has already recorded them in the repository's history."""
     audit.scan({"a.html": page(GA)})
     scan = audit.start()
-    publish, deaths = inbox.publish_findings, [Aborted()]
+    publish, deaths = publications.publish_findings, [Aborted()]
 
     def die_once(*arguments, **options):
         if deaths:

@@ -11,7 +11,6 @@ from controlplane.queues.messages import Queue
 from controlplane.store import (
     billing,
     deletions,
-    inbox,
     invitees,
     issue_attempts,
     keys,
@@ -19,6 +18,7 @@ from controlplane.store import (
     organizations,
     outbox,
     projects,
+    publications,
     repositories,
     vendors,
 )
@@ -101,7 +101,7 @@ class TestProject:
         second = make_project(company, "Second")
         repositories.link_project(repository.repository_id, repositories.Link(second.project_id, None, None, False))
         found = world.discovery(company, repository)
-        inbox.publish_finding(found)
+        publications.publish_finding(found)
         projects.delete_project(first)
 
         def rediscovered(call: Any, proceed: Callable[[], Any]) -> Any:
@@ -110,7 +110,7 @@ class TestProject:
                 now.advance(1)
                 later = found._replace(observed_at="2026-03-04T06:00:00.000Z", project_id=second.project_id)
                 with intercepted(table.client, lambda _, inner: inner()):
-                    inbox.publish_finding(later)
+                    publications.publish_finding(later)
             return proceed()
 
         with intercepted(table.client, rediscovered):
@@ -171,7 +171,7 @@ class TestARunningScan:
         with pytest.raises(leases.LeaseLost):
             history.put_history(lease, [history_of(running, issue)])
         findings.put_findings(running.scan_id, 1, [issue])
-        inbox.publish_finding(findings.as_discovery(running, issue))
+        publications.publish_finding(findings.as_discovery(running, issue))
         with pytest.raises(leases.LeaseLost):
             execution.complete_scan(running, lease, 1, 1, Coverage(1, 1, {}))
         assert finish_deletions() == 1

@@ -8,8 +8,8 @@ import pytest
 from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
 from controlplane.store import deletions, invitations, issue_attempts, outbox, projects, repositories
 from controlplane.store.cleanup import SETTLED_AFTER_SECONDS
-from controlplane.store.inbox import publish_finding
 from controlplane.store.inbox_items import Discovery
+from controlplane.store.publications import publish_finding
 from controlplane.store.scans import reads
 from controlplane.store.table import Put, table
 from sweeper.app import handler

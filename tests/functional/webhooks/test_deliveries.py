@@ -9,7 +9,7 @@ from controlplane.core.plans import LOW_CREDITS
 from controlplane.core.settings import SigningSecret, settings
 from controlplane.queues import messages
 from controlplane.queues.messages import OrganizationEvent, Queue
-from controlplane.store import api_keys, events, inbox, leaked_keys, webhook_deliveries, webhooks
+from controlplane.store import api_keys, events, leaked_keys, publications, webhook_deliveries, webhooks
 from controlplane.store.inbox_items import Discovery
 from controlplane.store.leaked_keys import Leak
 from controlplane.store.organization_items import OrganizationItem
@@ -53,7 +53,7 @@ class TestADelivery:
     ):
         endpoint(company)
         repository = world.connected_repository(company)
-        inbox.publish_findings([world.discovery(company, repository)], messages.dispatch)
+        publications.publish_findings([world.discovery(company, repository)], messages.dispatch)
         members.add_member(_organization(company), world.person("grace@example.com", "Grace").user_id, "admin")
         api_keys.create_key(company.organization_id, "deploy", company.owner.user_id, "test")
         now.advance(1)
@@ -302,8 +302,8 @@ class TestFormats:
         endpoint(company, format="slack")
         repository = world.connected_repository(company, name="shop")
         hostile: Discovery = world.discovery(company, repository, title="<!channel> & <https://evil.example|x>")
-        inbox.publish_findings([hostile], messages.dispatch)
-        inbox.publish_findings([world.discovery(company) for _ in range(12)], messages.dispatch)
+        publications.publish_findings([hostile], messages.dispatch)
+        publications.publish_findings([world.discovery(company) for _ in range(12)], messages.dispatch)
         make_scan(repository, issues=[make_issue(1)])
         world.credits(company, LOW_CREDITS)
         process(OrganizationEvent.model_validate(events.entry(company.organization_id, "credits.low").message))

@@ -5,7 +5,7 @@ They are stored only as inbox items.
 
 from controlplane.core.actions import Action
 from controlplane.core.ids import ProjectId
-from controlplane.store import events, inbox, keys
+from controlplane.store import events, inbox, keys, publications
 from controlplane.store.events import Announce
 from controlplane.store.inbox import Change
 from controlplane.store.inbox_items import Discovery
@@ -33,7 +33,7 @@ def publish_advisory(discovery: Discovery, announce: Announce = events.leave_to_
 
     def publish() -> None:
         existing = table.get(key)
-        finding = inbox.publish_leg(discovery, existing)
+        finding = publications.publish_leg(discovery, existing)
         if finding is None:
             return
         change = Change(discovery.item_id, finding, existing["status"] if existing else None)

@@ -11,7 +11,7 @@ from controlplane.core import clock
 from controlplane.core.actions import Action
 from controlplane.core.errors import Forbidden
 from controlplane.core.ids import InboxItemId, ProjectId
-from controlplane.store import events, inbox, keys, organizations
+from controlplane.store import events, inbox, keys, organizations, publications
 from controlplane.store.codec import present
 from controlplane.store.events import Announce
 from controlplane.store.inbox import Change
@@ -327,9 +327,9 @@ def _detection(
     discovery = detection.as_discovery(project_id.organization_id, evidence, settled=settled)
     observed = _observed(detection, discovery, vendor)
     changes = {name: value for name, value in observed.items() if not item or (name, value) not in item.items()}
-    finding = inbox.publish_leg(discovery, existing_finding)
+    finding = publications.publish_leg(discovery, existing_finding)
     if finding is None and existing_finding:
-        finding = inbox.evidence_leg(discovery, existing_finding)
+        finding = publications.evidence_leg(discovery, existing_finding)
     if not changes and finding is None:
         return {}, []
     legs: dict[str, Leg] = {

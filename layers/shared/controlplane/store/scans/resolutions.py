@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import batched
 
 from controlplane.core.ids import InboxItemId
-from controlplane.store import events, inbox, keys, leases
+from controlplane.store import events, inbox, keys, leases, publications
 from controlplane.store.events import Announce
 from controlplane.store.inbox import Change
 from controlplane.store.inbox_items import Discovery, Resolution
@@ -52,7 +52,7 @@ def _resolve(scan: ScanItem, lease: Lease, gone: Mapping[InboxItemId, HistoryIte
         changes = []
         items = table.batch_get([keys.inbox_item(*item_id.location) for item_id in gone])
         for (item_id, entry), item in zip(gone.items(), items, strict=True):
-            finding = inbox.resolve_leg(item, resolution) if item else None
+            finding = publications.resolve_leg(item, resolution) if item else None
             if item is not None and finding is not None:
                 changes.append(Change(item_id, finding, item["status"]))
                 legs[f"history of {item_id}"] = Put(replace(entry, unsettled=False).to_item())
@@ -94,7 +94,7 @@ def _publish_late(scan: ScanItem, discoveries: Mapping[str, Discovery], announce
             resolution = None
             if gone is not None and gone.since > scan.created_at:
                 resolution = _no_longer_found(*gone)
-            write = inbox.publish_leg(discovery._replace(resolution=resolution), existing)
+            write = publications.publish_leg(discovery._replace(resolution=resolution), existing)
             if write is None:
                 continue
             changes.append(Change(discovery.item_id, write, existing["status"] if existing else None))
