@@ -7,7 +7,7 @@ from pydantic import Field
 from controlplane.core.naming import Name
 from controlplane.core.scopes import API_KEY_SCOPES, KeyScope
 from controlplane.http.envelope import StrictWire, Wire
-from controlplane.http.fields import OptionalTimestamp, Timestamp
+from controlplane.http.fields import OptionalTimestamp, Timestamp, WholeNumber
 from controlplane.http.times import Time
 from controlplane.rules.api_keys import LONGEST_DESCRIPTION, LONGEST_GRACE_SECONDS, MOST_NETWORKS, MOST_PROJECTS
 from controlplane.store.api_key_items import ApiKeyItem
@@ -87,11 +87,10 @@ class KeyUpdate(StrictWire):
 class KeyRoll(StrictWire):
     """How to roll a key. Unknown fields are rejected."""
 
-    grace_period_seconds: int = Field(
+    grace_period_seconds: WholeNumber = Field(
         0,
         ge=0,
         le=LONGEST_GRACE_SECONDS,
-        strict=True,
         description="How long the old secret still works, in seconds. At most 7 days, and not beyond the expiry.",
         examples=[86_400],
     )

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from code_audit.schemas import REPOSITORY_ID
 from controlplane.core.naming import Branch, Folder
@@ -40,8 +40,8 @@ class LinkCreate(Wire):
     )
     production_branch: Branch | None = Field(None, **_BRANCH)
     root_directory: Folder | None = Field(None, **_FOLDER)
-    pull_request_scans_enabled: bool = Field(False, description=_PULL_REQUESTS, examples=[True])
-    scan_on_push: bool = Field(False, description=_PUSH, examples=[True])
+    pull_request_scans_enabled: StrictBool = Field(False, description=_PULL_REQUESTS, examples=[True])
+    scan_on_push: StrictBool = Field(False, description=_PUSH, examples=[True])
     schedule: Schedule | None = Field(None, **_SCHEDULE)
     failure_threshold: Priority = Field(DEFAULT_FAILURE_THRESHOLD, description=_THRESHOLD, examples=["P1"])
 
@@ -52,8 +52,8 @@ class LinkUpdate(Wire):
     production_branch: Branch | None = Field(None, **_BRANCH)
     root_directory: Folder | None = Field(None, **_FOLDER)
     # A field that can be omitted but not null has a default factory, which the document doesn't show as a value.
-    pull_request_scans_enabled: bool = Field(default_factory=bool, description=_PULL_REQUESTS, examples=[True])
-    scan_on_push: bool = Field(default_factory=bool, description=_PUSH, examples=[True])
+    pull_request_scans_enabled: StrictBool = Field(default_factory=bool, description=_PULL_REQUESTS, examples=[True])
+    scan_on_push: StrictBool = Field(default_factory=bool, description=_PUSH, examples=[True])
     schedule: Schedule | None = Field(None, **_SCHEDULE)
     failure_threshold: Priority = Field(
         default_factory=lambda: DEFAULT_FAILURE_THRESHOLD, description=_THRESHOLD, examples=["P2"]

@@ -21,6 +21,7 @@ _NOT_SAID_BY_A_SCHEMA = {
     "invalid_time": "years and leap seconds that fit the format aren't all times of the server's clock",
     "contradiction": "the query and the body name different organizations",
     "invalid_branch": "the name of a branch has a limit in bytes",
+    "duplicate": "no two items of a list may have the same id",
     "empty": "of a change at least one field is known",
     "invalid_client": "which clients there are is a setting",
     "invalid_scope": "which scopes there are changes with the service",

@@ -96,6 +96,12 @@ class Test200:
         assert statuses(api, old, new) == [401, 401]
         assert table.get(keys.key_secret(tokens.digest(old["key"]))) is None
 
+    def test_a_whole_number_may_be_written_with_a_fraction(self, api: Api, world: World):
+        company = world.company()
+        old = create(api, company)
+        assert roll(api, company, old, 60.0).status == 200
+        assert statuses(api, old) == [200]
+
     @each("seconds", [0, DAY])
     def test_the_next_roll_ends_an_earlier_grace_period(self, seconds, api: Api, world: World):
         company = world.company()

@@ -160,9 +160,11 @@ class TestUpdate:
             assert (reply.status, reply.data) == (200, shown)
         assert api.get(links_of(repository), company.owner.token).data == [shown]
 
-    def test_returns_400_if_nothing_is_changed(self, api: Api, company: Company, repository: RepositoryItem):
+    def test_returns_400_for_no_change_and_for_invalid_ones(
+        self, api: Api, company: Company, repository: RepositoryItem
+    ):
         path = f"{links_of(repository)}/{repository.links[0].project_id}"
-        for body in ({}, {"projectId": "prj_x"}):
+        for body in ({}, {"projectId": "prj_x"}, {"scanOnPush": 1}, {"pullRequestScansEnabled": "no"}):
             assert api.call("PATCH", path, company.owner.token, json_body=body).status == 400
 
     def test_returns_404_for_a_project_that_is_not_linked(self, api: Api, company: Company, repository: RepositoryItem):

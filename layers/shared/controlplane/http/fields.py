@@ -1,11 +1,19 @@
-"""Types of fields that several responses have, each with its description, format, and example.
+"""Types of fields that several requests or responses have, each with what they share: description, format, example.
 
 A field of such a type can override any of them: `created_at: Timestamp = Field(description="…")`.
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
+
+
+def _without_zero_fraction(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+# JSON has one type of number, in which 5.0 is the whole number 5. A text or a boolean isn't a number.
+WholeNumber = Annotated[int, Field(strict=True), BeforeValidator(_without_zero_fraction)]
 
 _TIME = Field(json_schema_extra={"format": "date-time"}, examples=["2026-03-04T05:06:07.000Z"])
 _URL = Field(json_schema_extra={"format": "uri"})
