@@ -28,7 +28,7 @@ class NotReady(Exception):
 
 @dataclass
 class Run:
-    """What a run has found, and what it uses."""
+    """Holds what a run has found, and what it uses."""
 
     root: Path
     record: Record
@@ -94,7 +94,7 @@ class Run:
                 self.survived[mutant] = ran
 
     def _trial(self, mutant: Mutant, seconds: float, more: Sequence[str] = ()) -> Trial | None:
-        """Returns the trial with the tests that fit into the time, at least one, and more. None if there are none."""
+        """Returns the trial with the tests that fit into the time, at least one, and more. None without a test."""
         chosen = [*self.only_tests]
         left = seconds
         for test in () if chosen else self.record.tests_of(mutant.path, mutant.scope, mutant.offset):

@@ -135,7 +135,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Record:
-    """What was recorded: the seconds of each test, and the tests of each place of a module."""
+    """Holds what was recorded: the seconds of each test, and the tests of each place of a module."""
 
     def __init__(self, seconds: dict[str, float], lines: dict[str, dict[str, set[str]]]) -> None:
         self.seconds = seconds
@@ -143,7 +143,7 @@ class Record:
 
     @classmethod
     def read(cls, root: Path) -> Self:
-        """Reads the files of all processes. Empty if there are none."""
+        """Reads the files of all processes. Empty without any."""
         seconds: dict[str, float] = {}
         lines: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         for file in sorted((root / FOLDER).glob("*.json")):

@@ -1,7 +1,7 @@
 """Makes the mutants of a module: each is the module with one small change that a test should notice.
 
 Operators, conditions, numbers, and the parts of DynamoDB conditions and transactions are changed. Messages, log lines,
-annotations, and imports aren't: tests compare them where they matter, and a change of any other is nobody's fault.
+annotations, and imports aren't changed: where they matter, a test compares them.
 
 A comment `# mutant: REASON`, on the line or alone on the one above, excuses a line's mutants from being noticed.
 """
@@ -132,7 +132,7 @@ def _places(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _is_quiet(node: ast.AST) -> bool:
-    """Returns whether changes in here are none of the tests' business: log lines, types, and documentation."""
+    """Returns whether tests need not notice changes in here: log lines, types, and documentation."""
     if isinstance(node, ast.Import | ast.ImportFrom | ast.TypeAlias):
         return True
     if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":

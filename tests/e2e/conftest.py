@@ -107,6 +107,7 @@ def stack(sizes: str, external: ExternalServices) -> Iterator[Stack]:
             deployment.deploy(engine.endpoint_url, external.parameters)
             deployed = Stack(engine.endpoint_url)
             deployment.import_gateway_responses(deployed)
+            deployment.convert_concurrency(deployed)
             deployment.connect(deployed, external)
             yield deployed
 

@@ -208,6 +208,16 @@ def import_gateway_responses(stack: Stack) -> None:
     )
 
 
+def convert_concurrency(stack: Stack) -> None:
+    """Sets the concurrency of each event source to a number, which CloudFormation makes of the parameter's text.
+
+    MiniStack doesn't, and can't compare the text with a number, so no queue would be read.
+    """
+    functions = stack.client("lambda")
+    for mapping in functions.list_event_source_mappings()["EventSourceMappings"]:
+        functions.update_event_source_mapping(UUID=mapping["UUID"], ScalingConfig=mapping["ScalingConfig"])
+
+
 def connect(stack: Stack, external: ExternalServices) -> None:
     """Passes on values that exist only after the deployment, and registers the GitHub App's URLs as operators do."""
     external.pool_url = f"{stack.endpoint_url}/{stack.physical_ids['UserPool']}"
