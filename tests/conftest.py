@@ -43,7 +43,9 @@ if "CI" not in os.environ:  # Hypothesis has a profile for CI, which has no time
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--engine", choices=("moto", "fast"), default="moto", help="the functional tests' DynamoDB")
+    parser.addoption(
+        "--engine", choices=("moto", "fast", "both"), default="moto", help="the functional tests' DynamoDB"
+    )
     parser.addoption(
         "--client", choices=("own", "botocore"), default="own", help="the client of engines; moto's is botocore"
     )

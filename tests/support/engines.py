@@ -1,7 +1,7 @@
 """The DynamoDB of the tests.
 
-Functional tests, whose requests are sequential, run on moto, in the test's own process, without its slowest parts.
-`make test ENGINE=fast` runs them on dynoxide, if npm has installed it.
+Functional tests, whose requests are sequential, run on moto, in the test's own process, without its slowest parts, or
+on dynoxide, if npm has installed it. `make test` uses both.
 
 Race tests need an engine that is atomic under threads, which moto isn't. They use dynoxide, or MiniStack without it.
 With neither, they fail in CI, and a local run skips them with the reason, so that pytest counts them.
@@ -33,6 +33,8 @@ ROOT = Path(__file__).parents[2]
 _START_SECONDS = 30
 # Reachable only from this machine, without persistent state, and without other listeners that could collide.
 _MINISTACK = {"BIND_HOST": "127.0.0.1", "PERSIST_STATE": "0", "SFTP_ENABLED": "0", "IOT_MTLS_ENABLED": "0"}
+
+type SequentialEngine = Literal["moto", "fast"]
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ def required_engine() -> Iterator[Engine]:
 
 
 @contextmanager
-def sequential_engine(name: Literal["moto", "fast"]) -> Iterator[Callable[[], AbstractContextManager[Any]]]:
+def sequential_engine(name: SequentialEngine) -> Iterator[Callable[[], AbstractContextManager[Any]]]:
     """Runs an engine for sequential requests. Yields a function that returns a client for the length of a test.
 
     name: "fast" is dynoxide if it is installed, otherwise also moto.
