@@ -58,6 +58,7 @@ _COOKIE_KEY: Final = re.compile(r"""["'`/](?:\^|;|\s)*([\w-]{1,60})=""")
 _LISTENS: Final = re.compile(r"(?:addEventListener|(?:^|\.)on)$")
 _WATCHES: Final = frozenset({"watch", "this.$watch"})
 _MAX_MEMBERS: Final = 200
+_MAX_CASTS: Final = 4
 _QUESTION: Final = re.compile(r"(?:is|has|can|should|may)[A-Z_]")
 # What Nuxt imports by itself.
 _COMPOSABLES: Final = "composables/"
@@ -266,8 +267,9 @@ def _method(node: SgNode, wanted: str) -> SgNode | None:
 def _of_event(reader: Reader, on: SgNode) -> Meaning | None:
     """Returns the meaning of what an event about the choice gives to its listeners, or None."""
     inner = on
-    while inner.kind() in {"parenthesized_expression", "as_expression"}:
-        inner = inner.child(1 if inner.kind() == "parenthesized_expression" else 0) or on
+    for _ in range(_MAX_CASTS):  # (event as CustomEvent)
+        if inner.kind() in {"parenthesized_expression", "as_expression"}:
+            inner = inner.child(1 if inner.kind() == "parenthesized_expression" else 0) or inner
     listener = reader.index.parameter(inner, inner.text()) if inner.kind() == "identifier" else None
     for call in reader.given_to(listener) if listener is not None else ():
         event = next(iter(arguments_of(call)), None)
