@@ -28,7 +28,7 @@ _RUNS: Final = re.compile(
     r"(?:text|application)/(?:javascript|ecmascript|x-javascript|babel|partytown)|module|text/plain"
 )
 _HOLDS_SCRIPT: Final = re.compile(
-    r"<[Ss]cript|__html|innerHTML|\.text(?:Content)?\s*=|createTextNode|\[\s*[\"']script[\"']|\btag[\"']?\s*:\s*[\"']script"
+    r"<[Ss]cript|__html|innerHTML|\.(?:innerText|text(?:Content)?)\s*=|createTextNode|\[\s*[\"']script[\"']|\btag[\"']?\s*:\s*[\"']script"
 )
 # A name whose value becomes the text of an element.
 _SHOWN: Final = re.compile(r"(?:__html|innerHTML)[\"']?\s{0,4}[:=]\s{0,4}\{?\s{0,4}(\w{1,60})\b(?![.(])")
@@ -60,7 +60,7 @@ _WRITTEN_SCRIPTS: Final[list[Rule]] = [
         "any": [{"kind": "template_string"}, {"kind": "string"}],
         "inside": {
             "kind": "assignment_expression",
-            "has": {"field": "left", "regex": r"\.(?:innerHTML|text|textContent)$"},
+            "has": {"field": "left", "regex": r"\.(?:innerHTML|innerText|text|textContent)$"},
         },
     },
     {

@@ -38,8 +38,8 @@ _MAIN: Final = re.compile(
 # The main file of a package in a workspace hands on what others import.
 _PACKAGE: Final = re.compile(r"(?:^|/)(?:packages|libs|modules)/[^/]+/(?:[^/]+/){0,2}index\.\w+$")
 _PARTIAL: Final = re.compile(
-    r"(?:^|/)(?:_[^/]*$|(?:_?partials?|_?includes?|incl?|parts|snippets|_?shared|fragments|_?components|widgets|embeds|blocks"
-    r"|elements|template-parts|modules|mixins|macros)/)",
+    r"(?:^|/)(?:_[^/]*$|[^/]{1,60}[-_.]partial\.[\w.]{1,30}$|(?:_?partials?|_?includes?|incl?|parts|snippets|_?shared|fragments"
+    r"|_?components|widgets|embeds|blocks|elements?|template-parts|modules|mixins|macros)/)",
     re.IGNORECASE,
 )
 # Folders from which templates include text, also that of scripts. They aren't served.
@@ -51,9 +51,15 @@ _SERVED: Final = frozenset({"public", "static", "www", "wwwroot", "webroot", "ht
 _LAYOUT: Final = re.compile(r"(?:^|/)_?layouts?/[^/_][^/]*$")
 # Settings of a server or a site.
 _SETTINGS: Final = (".py", ".yml", ".yaml", ".toml", ".json")
-# Layouts that a newer one has replaced.
+# Copies that something newer has replaced, by their names, and the releases of a Subversion repository. What loads one
+# of them names it. What extends one of Pug's further layouts names it, too.
 _REPLACED: Final = re.compile(
-    r"(?:^|/)(?:_?layouts?|base)[-_.](?:legacy|old|deprecated|backup|bak|unused)\.[^/]*$", re.IGNORECASE
+    r"(?:^|/)(?:_?layouts?|base)[-_.]legacy\.[\w.]{1,30}$|(?:^|/)layout[-_.][\w-]{1,40}\.(?:pug|jade)$"
+    r"|(?:^|/)(?:[^/]{1,80}[-_. ])?(?:old|deprecated|backup|bak|unused|obsolete)\d{0,3}\.[\w.]{1,30}$"
+    r"|(?:[-_ ]copy| \(\d\))\.[\w.]{1,30}$|(?:^|/)copy[-_ ]of[-_ ]"
+    r"|(?:^|/)(?:_?(?:old|bak|backups?|unused|deprecated|obsolete)|_archived?)/"
+    r"|(?:^|/)tags/(?:v|release[-_]?)\d[\w.]{0,20}/",
+    re.IGNORECASE,
 )
 # Components of React, which a page can't load as they are.
 _JSX: Final = (".tsx", ".jsx")
@@ -62,6 +68,8 @@ _JSX: Final = (".tsx", ".jsx")
 @lru_cache(maxsize=4_096)
 def runs(path: str) -> Runs:
     """Returns whether a file runs by itself, as far as its path shows."""
+    if _REPLACED.search(path):
+        return Runs.NEVER
     script = _SCRIPT.search(path) is not None
     if script or path.endswith(COMPONENT_FILES):
         if _INCLUDED.search(path):
@@ -74,7 +82,7 @@ def runs(path: str) -> Runs:
     if path.endswith(_SETTINGS):
         return Runs.ALL
     partial = _PARTIAL.search(path) and not _LAYOUT.search(path)
-    return Runs.NEVER if partial or _REPLACED.search(path) else Runs.ALL
+    return Runs.NEVER if partial else Runs.ALL
 
 
 def is_entry(path: str) -> bool:

@@ -59,6 +59,7 @@ _LIBRARY: Final = (
     r"|uploadify|video-?js|mediaelement|jplayer|flowplayer|leaflet|openlayers|highcharts|chart\.?js|d3|three(?:\.?js)?"
     r"|angular(?:js)?|backbone|underscore|lodash|moment|handlebars|mustache|ionicons|foundation|semantic-ui|materialize|uikit"
     r"|sweetalert2?|toastr|swfobject|phpmailer|swagger-ui|reveal\.?js|impress\.?js|pdf\.?js"
+    r"|rs-plugin|slider[._-]?revolution|revolution(?:[_-]?slider)?|revslider|layerslider"
 )
 _KEPT_IN: Final = r"(?:^|/)(?:libs?|library|libraries|plugins?|(?:static|assets|public)/components)/"
 # Pages, scripts, and documentation of a copy. A project's own code has other languages, or other names.
@@ -199,6 +200,7 @@ _DATA_OF_PAGE: Final = re.compile(
     rf"|>[^<>\n]{{60,}}+(?=<)|{_DATA}",
     re.IGNORECASE,
 )
+_LINES_OF_PAGE: Final = 30
 _DATA_OF_CODE: Final = re.compile(_DATA)
 
 
@@ -212,7 +214,9 @@ def check_lines(text: str, limits: Limits, language: str = "") -> int:
         if max(lengths) > limits.max_line_length:
             raise Skipped("line too long")
         in_long_lines = sum(length for length in lengths if length > limits.minified_line_length)
-        if in_long_lines > len(code) / 2 and len(code) > 4 * limits.minified_line_length:
+        # A page that people wrote has many lines besides a vendor's snippet.
+        written = language == "html" and sum(map(bool, map(str.strip, lines))) >= _LINES_OF_PAGE
+        if in_long_lines > len(code) / 2 and not written and len(code) > 4 * limits.minified_line_length:
             raise Skipped("minified")
     return len(lines)
 

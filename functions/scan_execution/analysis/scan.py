@@ -284,10 +284,9 @@ class _Scan:
             match.shape,
             (vendor.id,) if vendor else (),
         )
-        asks = rule.category != "banner" and not _ASKS.isdisjoint(rule.where)
         return _Found(
             finding,
-            match.gating if asks else None,
+            None if _ASKS.isdisjoint(rule.where) else match.gating,
             match.depends_on_consent_mode,
             match.started,
             match.names.get("host", ""),

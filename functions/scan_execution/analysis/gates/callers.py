@@ -46,8 +46,8 @@ def callers(reader: Reader, block: Block, function: SgNode) -> Found:
     ways += _events(reader, name)
     if ways:
         return any_of(ways)
-    if words.accepts(name) and (words.strength(name) > 1 or _ACCEPTS.match(name)):
-        return WAITS
+    if not name[:1].isupper() and words.accepts(name) and (words.strength(name) > 1 or _ACCEPTS.match(name)):
+        return WAITS  # a handler, not a component such as ConsentBanner
     if owner:
         return _of_owner(reader, block, function, name)
     if exported := reader.index.exports.get(name):
@@ -168,6 +168,32 @@ def _uses(reader: Reader, function: SgNode, name: str, *, property_only: bool) -
         elif property_only and not _is_call_of_member(reader, use.node):
             continue
         found.append(use)
+    return found
+
+
+def calls_of(reader: Reader, function: SgNode) -> list[Place] | None:
+    """Returns the calls of a function by its name. None if the file also uses it in another way."""
+    name, owner = name_of(function)
+    found = []
+    for use in _uses(reader, function, name, property_only=owner)[:_MAX_USES] if name else ():
+        callee = use.node.parent() if use.node.kind() == "property_identifier" else use.node
+        call = callee.parent() if callee is not None else None
+        if call is None or call.kind() != "call_expression" or call.field("function") != callee:
+            return None
+        found.append(Place(use.block, call))
+    return found
+
+
+def given_to(reader: Reader, function: SgNode) -> list[SgNode]:
+    """Returns the calls that a function is given to, where it is written or by its name."""
+    name, _ = name_of(function)
+    nodes = [use.node for use in _uses(reader, function, name, property_only=False)[:_MAX_USES]] if name else [function]
+    found = []
+    for node in nodes:
+        given = next((it for it in node.ancestors()[:2] if it.kind() == "arguments"), None)
+        call = given.parent() if given is not None else None
+        if call is not None and call.kind() == "call_expression":
+            found.append(call)
     return found
 
 

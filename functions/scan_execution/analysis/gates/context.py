@@ -8,7 +8,7 @@ from ast_grep_py import SgNode
 
 from scan_execution.analysis.blocks import Block
 from scan_execution.analysis.gates.implied import GIVEN, NOTHING, Implied, Meaning, both, either
-from scan_execution.analysis.gates.index import Index
+from scan_execution.analysis.gates.index import Index, Place
 from scan_execution.analysis.gating import CLOSED, Gate, Gating, Unclear
 from scan_execution.analysis.report import MAX_GATING_NAMES
 
@@ -79,6 +79,14 @@ class Reader(Protocol):
 
     def callers(self, block: Block, function: SgNode) -> Found:
         """Returns what has to be true for a function to run."""
+        ...
+
+    def given_to(self, function: SgNode) -> list[SgNode]:
+        """Returns the calls that a function is given to, where it is written or by its name."""
+        ...
+
+    def calls(self, function: SgNode) -> list[Place] | None:
+        """Returns the calls of a function by its name. None if the file also uses it in another way."""
         ...
 
     def guards(self, block: Block, sequence: SgNode) -> list[tuple[int, Implied]]:

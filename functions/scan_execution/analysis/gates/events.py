@@ -23,6 +23,8 @@ _ASKS_FOR: Final = re.compile(
     r"|on_?\w{1,40}(?:click|press|tap|submit)(?:ed)?",
     re.IGNORECASE,
 )
+# Events of Bootstrap for what a click opens.
+_OPENS: Final = re.compile(r"shown?\.bs\.(?:modal|offcanvas|collapse|popover|dropdown)")
 # The whole page, whose events say nothing about one element.
 _PAGE: Final = re.compile(
     r"(?:window|document|self|globalThis|body|html|root|doc|win|w|d)(?:\.(?:body|documentElement))?|(?:\$|jQuery)\(\s*(?:window|document|document\.body|['\"](?:body|html|html,\s*body)['\"])\s*\)"
@@ -116,6 +118,8 @@ def _implied_by_event(reader: Reader, function: SgNode, strings: list[str]) -> I
     event = strings[0]
     if any(_ASKS_FOR.fullmatch(part.partition(".")[0]) for part in event.split()):
         return _asked_for(function, strings[1:])
+    if _OPENS.fullmatch(event):
+        return GIVEN
     if not event.strip():
         return NOTHING
     if words.refuses(event):

@@ -139,7 +139,8 @@ def _comparison(reader: Reader, block: Block, left: SgNode, right: SgNode) -> Me
             return STORED
         return FLAG if _SURE.search(written) and words.says_yes(written) else OTHER
     if found.kind is Kind.OTHER:
-        return _agreed(reader, value, written)
+        found = origins.of_equality(reader, value, literal)
+        return found if found != OTHER else _agreed(reader, value, written)
     if written in _MISSING:
         return negated(found._replace(false=NOTHING))
     falsy = literal.kind() != "string" and written in {"false", "0", ""}

@@ -53,6 +53,10 @@ _STRING: Final = re.compile(
 _WORD: Final = re.compile(r"[A-Za-z_$][\w$]*")
 
 
+_ALPINE: Final = re.compile(r"""\bx-data\s{0,5}=\s{0,5}["']\{([^"'{}]{1,300})\}""")
+_FALSE: Final = re.compile(r"(?<![\w$])([A-Za-z_$][\w$]{0,60})\s{0,5}:\s{0,5}false\b")
+
+
 class Place(NamedTuple):
     block: Block
     node: SgNode
@@ -114,6 +118,11 @@ class Index:
             for name in _WORD.findall(match[2]):
                 found.setdefault(name, set()).add(match[1])
         return found
+
+    @cached_property
+    def closed(self) -> set[str]:
+        """The names that are false at first in the data of Alpine's elements."""
+        return {name for data in _ALPINE.findall(self._text) for name in _FALSE.findall(data)}
 
     @cached_property
     def _statements(self) -> tuple[dict[str, list[Declared]], dict[str, Export], dict[str, str]]:

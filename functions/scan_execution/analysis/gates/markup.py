@@ -45,6 +45,9 @@ _SHOWS_ANYWAY: Final = re.compile(
 _OPENED: Final = re.compile(
     r"(?:Dialog|Modal|Popover|Sheet|Drawer|HoverCard|Collapsible|Accordion)\.?(?:Content|Panel|Body)"
 )
+_TEMPLATE: Final = re.compile(r"<template(?:\s{1,9}(?:id|class)=[\"'][^\"']{0,60}[\"'])?\s{0,9}>")
+_CUSTOM: Final = re.compile(r"<[a-z]\w{0,40}-")
+_MAX_BEFORE: Final = 5000
 _JSX: Final = frozenset({"jsx_self_closing_element", "jsx_opening_element"})
 # Elements that show their content only while they are open.
 _OPENS: Final = re.compile(r"(?:Dialog|Modal|Popup|Popover|Drawer|Lightbox|Overlay|Sheet|Offcanvas)(?:\.Root)?$")
@@ -83,7 +86,22 @@ def implied_by_tag(reader: Reader, block: Block, tag: SgNode) -> Implied:
     implied = _implied_by_component(reader, block, tag_name(tag))
     if tag.kind() in _JSX and _OPENS.search(tag_name(tag)):
         implied = both(implied, _implied_by_opening(reader, block, tag))
-    return both(implied, _implied_by_attribute(reader, tag)) if block.language == "html" else implied
+    if block.language != "html":
+        return implied
+    return GIVEN if _is_deferred(tag) else both(implied, _implied_by_attribute(reader, tag))
+
+
+def _is_deferred(tag: SgNode) -> bool:
+    """Returns whether a tag is of a template that a custom element shows when its button is pressed."""
+    if _TEMPLATE.match(tag.text()[:100]) is None:
+        return False
+    element = tag.parent()
+    owner = element.parent() if element is not None else None
+    first = owner.child(0) if owner is not None else None
+    if owner is None or first is None or _CUSTOM.match(first.text()[:100]) is None:
+        return False
+    before = owner.text()[: tag.range().start.index - owner.range().start.index]
+    return "<button" in before[-_MAX_BEFORE:]
 
 
 def _implied_by_opening(reader: Reader, block: Block, tag: SgNode) -> Implied:
@@ -156,10 +174,18 @@ def _implied_by_attribute(reader: Reader, tag: SgNode) -> Implied:
     text = tag.text()[:3000]
     found = NOTHING
     if match := _CONDITION.search(text):
-        found = meaning_of_script(reader, match[1] or match[2]).true
+        condition = match[1] or match[2]
+        found = GIVEN if _opened_by_click(reader, text, condition) else meaning_of_script(reader, condition).true
     if _ELSE.search(text):
         found = both(found, _implied_by_else(reader, tag))
     return found
+
+
+def _opened_by_click(reader: Reader, text: str, name: str) -> bool:
+    """Returns whether a condition of Alpine is a name that is false at first, and that only clicks set."""
+    if "x-if" not in text or name not in reader.index.closed:
+        return False
+    return "click" in (events := reader.index.events.get(name, set())) and events <= {"click", "keydown", "keyup"}
 
 
 def _implied_by_else(reader: Reader, tag: SgNode) -> Implied:

@@ -32,6 +32,7 @@ GOOGLE_STARTS: Final = re.compile(
 _STORAGE: Final = re.compile(r"""["']?(\w{1,40}_storage)["']?\s{0,9}:\s{0,9}([^,}]{1,200})""")
 _ASSIGNED: Final = re.compile(r"(?<![\w$.])([\w$.]{1,60})\s{0,9}[:=]")
 _COMMENT: Final = re.compile(r"//|\*|#|<!--")
+_COMMENTED: Final = re.compile(r"//[^\n]*+|/\*[^*]*+\*/")
 _WANTED: Final = {"google-ads": ("ad_storage",), "google-analytics": ("analytics_storage",)}
 # A setting is on, or on unless the visitor has consented.
 _YES: Final = r"\s{0,9}(?:true|!0|!+[\w.]{0,60}(?:onsent|ccept|llow|pted))"
@@ -228,7 +229,7 @@ def denied_by_default(text: str, vendor: str = "") -> bool:
     for match in islice(_DEFAULT.finditer(text), _MAX_STARTS):
         if in_comment(text, match.start()):
             continue
-        settings = dict(_STORAGE.findall(match[1]))
+        settings = dict(_STORAGE.findall(_COMMENTED.sub("", match[1])))
         wanted = _WANTED.get(vendor, ("analytics_storage", "ad_storage"))
         if settings:
             denied = ["denied" in settings[name] for name in wanted if name in settings]

@@ -26,7 +26,7 @@ from scan_execution.analysis.gates.implied import (
     either,
 )
 from scan_execution.analysis.gates.index import Declared
-from scan_execution.analysis.gates.syntax import MAX_TEXT, arguments_of, callee_of, constant_of, returns_of
+from scan_execution.analysis.gates.syntax import MAX_TEXT, arguments_of, callee_of, constant_of, is_constant, returns_of
 from scan_execution.analysis.gates.texts import by_name
 from scan_execution.analysis.gating import WHOLE, Export
 
@@ -55,8 +55,10 @@ _PACKAGE: Final = re.compile(
 )
 _THIS: Final = "this."
 _COOKIE_KEY: Final = re.compile(r"""["'`/](?:\^|;|\s)*([\w-]{1,60})=""")
+_LISTENS: Final = re.compile(r"(?:addEventListener|(?:^|\.)on)$")
 _WATCHES: Final = frozenset({"watch", "this.$watch"})
 _MAX_MEMBERS: Final = 200
+_MAX_CASTS: Final = 4
 _QUESTION: Final = re.compile(r"(?:is|has|can|should|may)[A-Z_]")
 # What Nuxt imports by itself.
 _COMPOSABLES: Final = "composables/"
@@ -132,7 +134,8 @@ def _parameter(reader: Reader, block: Block, function: SgNode, name: str) -> Mea
         found = reader.meaning(block, on)
         if found.kind in {Kind.CHOICE, Kind.FLAG, Kind.STORED}:
             return found
-    return by_name(name)
+    named = by_name(name)
+    return named if named != OTHER else states.meaning_of_parameter(reader, function, name)
 
 
 def _watched(call: SgNode, callback: SgNode) -> SgNode | None:
@@ -189,6 +192,18 @@ def _likely(whole: Meaning, name: str) -> Meaning:
     return whole._replace(true=whole.true._replace(unclear=True))
 
 
+def of_equality(reader: Reader, value: SgNode, literal: SgNode) -> Meaning:
+    """Returns the meaning of a comparison with a literal, if the value is a state that the file sets to literals."""
+    declared = (
+        next(iter(reader.index.declarations.get(value.text(), ())), None) if value.kind() == "identifier" else None
+    )
+    if declared is None or declared.value is None or declared.value.kind() != "call_expression":
+        return OTHER
+    if callee_of(declared.value).rpartition(".")[2].partition("<")[0] not in _STATES or not is_constant(literal):
+        return OTHER
+    return states.meaning_if_equal(reader, declared, value.text(), literal)
+
+
 def property_of(reader: Reader, block: Block, node: SgNode, name: str) -> Meaning | None:
     """Returns the meaning of a property of an object that the file writes out, or None."""
     kind = node.kind()
@@ -232,12 +247,37 @@ def _of_instance(reader: Reader, block: Block, node: SgNode, path: str) -> Meani
             return None
         found = imported(Export(export.module, f"{export.name}.{rest}"))
         return found if found != OTHER else None
-    around = next((it for it in node.ancestors()[:50] if it.kind() == "class_body"), None)
-    for method in around.children()[:_MAX_MEMBERS] if around is not None else ():
-        name = method.field("name") if method.kind() == "method_definition" else None
-        if name is not None and name.text() == first:
-            found = returned(reader, block, method)
-            return found if found != OTHER else None
+    if (method := _method(node, first)) is not None:
+        found = returned(reader, block, method)
+    else:
+        found = states.meaning_of_field(reader, first)
+    return found if found != OTHER else None
+
+
+def _method(node: SgNode, wanted: str) -> SgNode | None:
+    """Returns the method of the class or the object around a node."""
+    for around in node.ancestors()[:50]:
+        for method in around.children()[:_MAX_MEMBERS] if around.kind() in {"class_body", "object"} else ():
+            name = method.field("name") if method.kind() == "method_definition" else None
+            if name is not None and name.text() == wanted:
+                return method
+    return None
+
+
+def _of_event(reader: Reader, on: SgNode) -> Meaning | None:
+    """Returns the meaning of what an event about the choice gives to its listeners, or None."""
+    inner = on
+    for _ in range(_MAX_CASTS):  # (event as CustomEvent)
+        if inner.kind() in {"parenthesized_expression", "as_expression"}:
+            inner = inner.child(1 if inner.kind() == "parenthesized_expression" else 0) or inner
+    listener = reader.index.parameter(inner, inner.text()) if inner.kind() == "identifier" else None
+    for call in reader.given_to(listener) if listener is not None else ():
+        event = next(iter(arguments_of(call)), None)
+        if event is None or not _LISTENS.search(callee_of(call)):
+            continue
+        export = reader.index.imports.get(event.text())
+        if words.is_key(f"{constant_of(reader.index, event)} {export.module if export else ''}"):
+            return CHOICE
     return None
 
 
@@ -259,6 +299,8 @@ def of_member(reader: Reader, block: Block, node: SgNode) -> Meaning:
     if _STORAGE_OBJECT.fullmatch(on.text()[:MAX_TEXT]):
         return _stored(reader, name)
     found = property_of(reader, block, on, name)
+    if found is None and name == "detail":
+        found = _of_event(reader, on)
     if found is not None:
         return found
     whole = reader.meaning(block, on)

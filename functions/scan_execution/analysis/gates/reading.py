@@ -12,7 +12,7 @@ from scan_execution.analysis.files import Skipped
 from scan_execution.analysis.gates import callers, expressions, walk
 from scan_execution.analysis.gates.context import RUNS, WAITS, Found
 from scan_execution.analysis.gates.implied import OTHER, Implied, Meaning
-from scan_execution.analysis.gates.index import Index
+from scan_execution.analysis.gates.index import Index, Place
 from scan_execution.analysis.sources import Source
 
 # Bounds the chain of names and callers that is followed.
@@ -69,6 +69,12 @@ class Reading:
         self._depth -= 1
         self._callers[function] = found
         return found
+
+    def given_to(self, function: SgNode) -> list[SgNode]:
+        return callers.given_to(self, function)
+
+    def calls(self, function: SgNode) -> list[Place] | None:
+        return callers.calls_of(self, function)
 
     def guards(self, block: Block, sequence: SgNode) -> list[tuple[int, Implied]]:
         if sequence not in self._guards:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import reduce
 from typing import Final
 
 from ast_grep_py import SgNode
@@ -12,6 +13,7 @@ from scan_execution.analysis.functions import FUNCTIONS
 from scan_execution.analysis.gates import words
 from scan_execution.analysis.gates.context import Reader
 from scan_execution.analysis.gates.implied import (
+    GIVEN,
     NEVER,
     NOTHING,
     OTHER,
@@ -23,7 +25,7 @@ from scan_execution.analysis.gates.implied import (
     either,
 )
 from scan_execution.analysis.gates.index import Declared, Place
-from scan_execution.analysis.gates.syntax import arguments_of, callee_of, returns_of
+from scan_execution.analysis.gates.syntax import arguments_of, callee_of, is_constant, returns_of
 from scan_execution.analysis.gates.texts import by_name
 
 _SETTERS: Final = frozenset({"set", "next", "update", "setState"})
@@ -37,6 +39,11 @@ _WRITES: Final = {
     }
 }
 _MAX_PLACES: Final = 20
+# Names of functions that run when the visitor agrees.
+_ACCEPTS: Final = re.compile(r"(?:on|handle|do|user)?_?(?:accept|agree|allow|opt_?in|grant)", re.IGNORECASE)
+_SAVED: Final = re.compile(r"""(?:setItem|[sS]et_?[cC]ookie|[cC]ookies?\.set)\(\s{0,9}([\w"'`.:-]{1,100})\s{0,9},""")
+_MAX_FUNCTION: Final = 2_000
+_NAMED: Final = FUNCTIONS | {"variable_declarator", "pair"}
 _COOKIE_WRITES: Final = {
     "rule": {"kind": "assignment_expression", "has": {"field": "left", "regex": r"(?:^|\.)document\.cookie$"}}
 }
@@ -47,20 +54,84 @@ def meaning_of_state(reader: Reader, declared: Declared, name: str) -> Meaning:
     """Returns the meaning of a value that starts as the declaration says, and that other places set."""
     block, value = declared.block, declared.value
     start, setters = _start(declared)
-    first = NEVER if start is None else reader.meaning(block, start)
+    first = NEVER if start is None or _is_no(start) else reader.meaning(block, start)
     true = first.true
     places = list(_places(reader, name, setters))
     if not places:
         return by_name(name) if first == NEVER and not _is_constant(start) else first._replace(false=NOTHING)
-    if declared.part == "" and value is None and not true.given:
+    stored = first.kind is Kind.STORED
+    if stored or (declared.part == "" and value is None and not true.given):
         true = NEVER.true
+    chosen = False
     for block_of_place, node, given in places[:_MAX_PLACES]:
         if given is None and first.true.given and first != NEVER:
             continue  # read from storage, and handed to what asks the visitor
-        true = either(true, _set_to(reader, Place(block_of_place, node), given))
-    if true == NOTHING:
+        if given is not None and _is_no(given):
+            continue
+        if given is not None and reader.meaning(block_of_place, given).kind is Kind.STORED:
+            stored = True  # what the other places have set earlier
+            continue
+        implied = _set_to(reader, Place(block_of_place, node), given)
+        chosen = chosen or (implied.given and given is not None and given.kind() != "false")
+        true = either(true, implied)
+    if true == NOTHING or (stored and not chosen):
         return OTHER
     return Meaning(true, NOTHING, Kind.FLAG)
+
+
+def meaning_if_equal(reader: Reader, declared: Declared, name: str, literal: SgNode) -> Meaning:
+    """Returns the meaning of `state === literal`, by the places that may set the state to the literal."""
+    start, setters = _start(declared)
+    if start is not None and (not is_constant(start) or _same(start, literal)):
+        return OTHER
+    ways = [
+        _set_to(reader, Place(block, node), given)
+        for block, node, given in _places(reader, name, setters)[:_MAX_PLACES]
+        if given is None or not is_constant(given) or _same(given, literal)
+    ]
+    return _any_of(ways, Kind.FLAG)
+
+
+def meaning_of_parameter(reader: Reader, function: SgNode, name: str) -> Meaning:
+    """Returns the meaning of a function's parameter, by what the calls in the file give it."""
+    given = function.field("parameters")
+    names = [it for it in given.children() if it.is_named()] if given is not None else []
+    position = next((at for at, it in enumerate(names) if (it.field("pattern") or it).text() == name), None)
+    calls = reader.calls(function) if position is not None else None
+    ways = []
+    for call in calls or ():
+        arguments = arguments_of(call.node)
+        if position is None or position >= len(arguments):
+            return OTHER
+        ways.append(_set_to(reader, call, arguments[position]))
+    return _any_of(ways, Kind.CHOICE)
+
+
+def meaning_of_field(reader: Reader, name: str) -> Meaning:
+    """Returns the meaning of `this.name`, by the places that set it."""
+    places = [
+        place
+        for place in reader.index.assignments.get(name, ())[:_MAX_PLACES]
+        if (left := place.node.field("left")) is not None and left.text().startswith("this.")
+    ]
+    values = [(place, value) for place in places if (value := place.node.field("right")) is not None]
+    if len(values) == 1:
+        return reader.meaning(values[0][0].block, values[0][1])
+    return _any_of([_set_to(reader, place, value) for place, value in values], Kind.CHOICE)
+
+
+def _any_of(ways: list[Implied], kind: Kind) -> Meaning:
+    true = reduce(either, ways) if ways else NOTHING
+    return Meaning(true, NOTHING, kind) if true != NOTHING else OTHER
+
+
+def _same(one: SgNode, other: SgNode) -> bool:
+    return one.text().strip("\"'") == other.text().strip("\"'")
+
+
+def _is_no(value: SgNode) -> bool:
+    """Returns whether a state is set to a word for a refusal or for no decision yet."""
+    return value.kind() == "string" and not words.says_yes(value.text()[1:-1])
 
 
 def meaning_of_context(reader: Reader, name: str) -> Meaning:
@@ -166,6 +237,8 @@ def _argument(call: SgNode) -> SgNode | None:
 def _set_to(reader: Reader, place: Place, value: SgNode | None) -> Implied:
     """Returns what follows if a value is true because one place has set it."""
     found = reader.found(place.block, place.node)
+    if not found.closed and _saves_choice(reader, place.node, value, by_others=found.handed_on or bool(found.callers)):
+        return GIVEN
     implied = both(found.implied, UNCLEAR) if found.callers and not found.closed else found.implied
     if value is None:
         return implied if implied.given or implied.unclear else both(implied, UNCLEAR)
@@ -174,6 +247,21 @@ def _set_to(reader: Reader, place: Place, value: SgNode | None) -> Implied:
         true = reader.meaning(place.block, body).true if body is not None else NOTHING
         return both(implied, true)
     return both(implied, reader.meaning(place.block, value).true)
+
+
+def _saves_choice(reader: Reader, node: SgNode, value: SgNode | None, *, by_others: bool) -> bool:
+    """Returns whether the function around a node runs when the visitor chooses: by its name, or by what it stores."""
+    for ancestor in node.ancestors()[:_MAX_PLACES]:
+        name = (ancestor.field("name") or ancestor.field("key")) if ancestor.kind() in _NAMED else None
+        if name is None or name.text()[:1].isupper() or name.text().startswith("use"):
+            continue
+        if by_others and _ACCEPTS.match(name.text()):
+            return True
+        if value is None or is_constant(value):
+            return False
+        keys = (key.strip("\"'`") for key in _SAVED.findall(ancestor.text()[:_MAX_FUNCTION]))
+        return any(words.is_key(reader.index.strings.get(key, key)) for key in keys)
+    return False
 
 
 def written_with_consent(reader: Reader, key: str) -> bool:

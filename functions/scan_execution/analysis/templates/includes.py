@@ -37,7 +37,7 @@ _BY_KIND: Final = {
     "Velocity": re.compile(r"#(?:parse|include)\s*+\(\s*+[\"']([^\"'\n]{1,200}+)[\"']"),
     "ColdFusion": re.compile(r"<cfinclude\s++template\s*+=\s*+[\"']([^\"'\n]{1,200}+)[\"']"),
     "Mako": re.compile(r"<%include\s++file\s*+=\s*+[\"']([^\"'\n]{1,200}+)[\"']"),
-    "Pug": re.compile(r"^[ \t]*+include\s++" + _NAME, re.MULTILINE),
+    "Pug": re.compile(r"^[ \t]*+(?:include|extends)\s++" + _NAME, re.MULTILINE),
     "Haml": re.compile(r"^[ \t]*+!?+==?+\s*+render\b[^\"'\n]{0,60}+[\"']([^\"'\n]{1,200}+)[\"']", re.MULTILINE),
     "PHP": _PHP,
 }
