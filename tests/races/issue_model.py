@@ -113,6 +113,7 @@ class IssueModel:
         host.issues[self._hosted_name] = [HostedIssue(EXISTING, "By hand", "", RACE_TIME, RACE_TIME)]
         host.lag_seconds, host.around = 0, self._around_host
         host.script.clear()
+        host.list_script.clear()
         self._call = client.call  # not intercepted
         self.acts: list[Act] = []
         self.demoted: set[str] = set()

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from controlplane.store import issue_attempts
+from issue_creation import service
 from scripts.mutate.mutants import Mutant, make_mutants
 from tests.races.issue_model import EXISTING, FAULTS, LAGS_SECONDS, IssueModel, Step, Violated
 from tests.races.stage import Stage
@@ -188,4 +189,10 @@ def test_a_completion_without_a_leg_shows(leg: str, model: Open) -> None:
 @each("status", [403, 404])
 def test_an_issue_that_could_not_be_looked_for_is_not_opened_again(status: int, model: Open) -> None:
     lost: list[Step] = [*BEGUN, ("answer_next", "lost"), ("deliver",), ("go", 0, 3), ("advance", 601)]
-    run(model, [*lost, ("fail_next_list", status), ("deliver",), ("go", 0, 9)])
+    schedule = [*lost, ("fail_next_list", status), ("deliver",), ("go", 0, 9)]
+    run(model, schedule)
+    sent_again = mutant(
+        service._find_issue, 'raise LeftToSweep("the issues can\'t be listed") from failure', "return None"
+    )
+    with sent_again, pytest.raises(Violated, match="two issues"):
+        run(model, schedule)

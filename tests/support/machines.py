@@ -24,7 +24,7 @@ def explore(machine: type[RuleBasedStateMachine]) -> None:
         deadline=None,
         database=None,
         suppress_health_check=[*HealthCheck],
-        phases=(Phase.generate, Phase.shrink) if not os.environ.get("NS") else (Phase.generate,),
+        phases=(Phase.generate, Phase.shrink),
         report_multiple_bugs=False,
     )
     run_state_machine_as_test(seed(SEED)(machine), settings=chosen)
