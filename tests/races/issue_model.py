@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 from controlplane.aws.errors import NoAnswer
-from controlplane.core import clock
+from controlplane.core import clock, deadline
+from controlplane.github import transport
 from controlplane.queues import issue_messages
 from controlplane.queues.messages import Queue
 from controlplane.queues.worker import Delayed, LeftToSweep, Postponed, Rejected
@@ -126,7 +127,13 @@ class IssueModel:
     @contextmanager
     def opened(cls, client: Any, *parts: Any) -> Iterator["IssueModel"]:
         model = cls(client, *parts)
-        with intercepted(client, model._around_table), mock.patch.object(time, "sleep"):
+        with (
+            intercepted(client, model._around_table),
+            mock.patch.object(time, "sleep"),
+            # Acts wait for each other, on a busy machine longer than any of the product's time limits.
+            mock.patch.object(deadline, "source", return_value=0.0),
+            mock.patch.object(transport.Deadline, "remaining_seconds", WORKER_SECONDS),
+        ):
             try:
                 yield model
             finally:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from controlplane.core import clock
+from controlplane.core import clock, deadline
 from controlplane.core.plans import PLANS
 from controlplane.http import rejections
 from controlplane.http.access import Requires
@@ -31,6 +31,7 @@ type Open = Callable[[], ApiModel]
 @pytest.fixture
 def model(stage: Stage, shared_clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch) -> Open:
     """Returns a function that starts over. Limits are low, so that schedules reach them."""
+    monkeypatch.setattr(deadline, "source", lambda: 0.0)
     monkeypatch.setattr(api_keys, "API_KEYS_PER_ORGANIZATION", 3)
     monkeypatch.setattr(webhooks, "WEBHOOKS_PER_ORGANIZATION", 2)
     for plan in ("pro", "free"):
