@@ -10,7 +10,7 @@ export SAM_CLI_TELEMETRY := 0
 # What /docs serves, represented by one of its files.
 REFERENCE := functions/system/reference/index.html
 .DEFAULT_GOAL := help
-.PHONY: help run reset test mutate lagging fuzz lint template check build e2e browser bench load soak accuracy cost scale deploy openapi lock format audit licenses sbom
+.PHONY: help run reset test mutate lagging models fuzz lint template check build e2e browser bench load soak accuracy cost scale deploy openapi lock format audit licenses sbom
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,10 @@ mutate: .venv/.ready node_modules/.ready $(REFERENCE) ## Change the changed line
 
 lagging: .venv/.ready node_modules/.ready $(REFERENCE) ## Run the functional and race tests on a table whose eventually consistent reads are late (BOUND=1: by one write)
 	@.venv/bin/python -m pytest -n 2 --dist worksteal --engine=fast $(if $(BOUND),--lagging=$(BOUND),--lagging) -- tests/functional tests/races
+
+models: .venv/.ready node_modules/.ready $(REFERENCE) ## Compare the API, and attempts at issues, with models in random schedules (SCHEDULES=20000 SEED=7)
+	@MODEL_SCHEDULES=$(or $(SCHEDULES),20000) MODEL_SEED=$(SEED) .venv/bin/python -m pytest -n 2 --engine=fast \
+		tests/races/test_api_model.py tests/races/test_issue_states.py
 
 fuzz: .venv/.ready .tools/conformance/.ready node_modules/.ready $(REFERENCE) ## Test with requests generated from docs/openapi.json (EXAMPLES=300 SEED=7)
 	@FUZZ_EXAMPLES=$(or $(EXAMPLES),300) FUZZ_SEED=$(SEED) .venv/bin/python -m pytest -n 2 tests/conformance/test_document.py

@@ -24,7 +24,7 @@ from controlplane.github.errors import (
     RepositoryGone,
 )
 from controlplane.queues.host_requests import LIMITED, within_limits
-from controlplane.queues.worker import Delayed, Postponed, Rejected
+from controlplane.queues.worker import Delayed, LeftToSweep, Postponed, Rejected
 from controlplane.store import issue_attempts, repositories
 from controlplane.store.inbox_items import GithubIssue, InboxItem
 from controlplane.store.issue_attempts import UNSETTLED_SECONDS, AttemptChanged, AttemptItem, IssueExists
@@ -51,7 +51,7 @@ def settle_attempt(item_id: InboxItemId) -> None:
     """Creates the issue of the item's attempt, or finds out whether it was created, or links the existing one.
 
     Does nothing without an attempt. Raises Postponed if the outcome is still unknown or the code host is unavailable,
-    and Delayed while the code host limits requests.
+    LeftToSweep while we have no access to the issues, and Delayed while the code host limits requests.
     """
     progress = issue_attempts.find_progress(item_id)
     if progress is None or progress.attempt is None:
@@ -74,7 +74,7 @@ def settle_attempt(item_id: InboxItemId) -> None:
 
 
 def _settle(item: InboxItem, attempt: AttemptItem, repository: RepositoryItem | None) -> None:
-    """Raises AttemptChanged, Postponed, Rejected, and RateLimitedByHost."""
+    """Raises AttemptChanged, Postponed, LeftToSweep, Rejected, and RateLimitedByHost."""
     if attempt.state == "sending":
         issue = _find_issue(attempt, repository)
         if issue is not None:
@@ -121,15 +121,17 @@ def _link_issue(item: InboxItem, attempt: AttemptItem, number: int, repository: 
 def _find_issue(attempt: AttemptItem, repository: RepositoryItem | None) -> Issue | None:
     """Returns the attempt's issue, or None if the code host doesn't list it yet.
 
-    Raises Postponed and RateLimitedByHost.
+    Raises Postponed, LeftToSweep, and RateLimitedByHost.
     """
     if repository is None:
         return None
     try:
         listed = _connect(repository).list_issues_since(repository.owner, repository.name, attempt.sent_at or 0)
         return next((issue for issue in listed if text.has_marker(issue.body, attempt.marker)), None)
-    except (RepositoryGone, AccessLost, Refused, InvalidName):
-        return None  # the list is inaccessible, so no issue can be recorded; resending will return the reason
+    except (RepositoryGone, AccessLost, Refused, InvalidName) as failure:
+        # The issue may exist, so the request isn't repeated: access can be back by then, and would open another one.
+        issue_attempts.put_off(attempt, _REDELIVERED_WITHIN_SECONDS)
+        raise LeftToSweep("the issues can't be listed") from failure
     except HostUnavailable as failure:
         raise Postponed(_RETRY_SECONDS, "the code host does not answer") from failure
 

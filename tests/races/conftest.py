@@ -46,6 +46,18 @@ def thread_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 
 @pytest.fixture
+def shared_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Returns a function that sets the clock of all threads."""
+    seconds = [RACE_TIME]
+    monkeypatch.setattr(clock, "source", lambda: seconds[0])
+
+    def set_seconds(moment: float) -> None:
+        seconds[0] = moment
+
+    return set_seconds
+
+
+@pytest.fixture
 def stage(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     # monkeypatch restores both: other suites in this process have their own client and table.
     monkeypatch.setattr(table, "_client", engine.client)

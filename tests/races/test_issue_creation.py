@@ -84,18 +84,6 @@ class IssueCreation:
 
 
 @pytest.fixture
-def shared_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Returns a function that sets the clock of all threads."""
-    seconds = [RACE_TIME]
-    monkeypatch.setattr(clock, "source", lambda: seconds[0])
-
-    def set_seconds(moment: float) -> None:
-        seconds[0] = moment
-
-    return set_seconds
-
-
-@pytest.fixture
 def fresh(
     stage: Stage, host: IssueHost, sqs: FakeSqs, shared_clock: Callable[[float], None]
 ) -> Callable[[], IssueCreation]:

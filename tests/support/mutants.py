@@ -1,11 +1,14 @@
 """Changes a function of the product while a test runs, to prove that a check notices the change."""
 
+import importlib
 import inspect
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
+
+from scripts.mutate.mutants import Mutant
 
 
 @contextmanager
@@ -18,6 +21,21 @@ def mutant(function: FunctionType, text: str, replacement: str) -> Iterator[None
     exec(code, dict(function.__globals__), made)  # the product's own source
     original = function.__code__
     function.__code__ = made[function.__name__].__code__
+    try:
+        yield
+    finally:
+        function.__code__ = original
+
+
+@contextmanager
+def planted(made: Mutant) -> Iterator[None]:
+    """While open, the function that the mutant changes runs with the change, for every caller."""
+    module = importlib.import_module(made.path.removeprefix("layers/shared/").removesuffix(".py").replace("/", "."))
+    function = getattr(module, str(made.scope))
+    original = function.__code__
+    function.__code__ = next(
+        code for code in made.code.co_consts if isinstance(code, CodeType) and code.co_name == made.scope
+    )
     try:
         yield
     finally:

@@ -18,7 +18,8 @@ from tests.support.outcomes import Aborted, Outcome
 
 # Only ends a run: on a busy machine, an act may wait that long for the processor.
 _STUCK_SECONDS = 120
-_current: ContextVar["_Actor | None"] = ContextVar("actor", default=None)
+# The act that the calling thread runs.
+current: ContextVar["Actor | None"] = ContextVar("actor", default=None)
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class _Abandoned(Aborted):
     """Ends the acts of an aborted run."""
 
 
-class _Actor:
+class Actor:
     """One act in its own thread. Each `step` moves it from one call to the next."""
 
     def __init__(self, act: Callable[[], Any]) -> None:
@@ -97,7 +98,7 @@ class _Actor:
             return proceed()
 
     def _run(self) -> None:
-        _current.set(self)
+        current.set(self)
         outcome = Outcome.of(self.act)
         with self._changed:
             self.outcome = outcome
@@ -175,10 +176,10 @@ def _replayer(order: list[int]) -> Callable[[list[int]], int]:
 
 
 def _run(client: Any, race: Race, choose: Callable[[list[int]], int], yields_at: Callable[[Call], bool]) -> None:
-    actors = [_Actor(act) for act in race.acts]
+    actors = [Actor(act) for act in race.acts]
 
     def around(call: Call, proceed: Proceed) -> Any:
-        actor = _current.get()
+        actor = current.get()
         if actor is None:
             raise RuntimeError(f"{call} came from a thread that no act owns: the schedule cannot order it")
         return actor.around(call, proceed) if yields_at(call) else proceed()
