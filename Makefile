@@ -47,7 +47,7 @@ lint: .venv/.ready node_modules/.ready .tools/supply/.ready ## Check style, type
 	@.venv/bin/python -m scripts.openapi --check
 	@scripts/lint-openapi
 
-template: .tools/sam/.ready .tools/checkov/.ready ## Check the transformed template.yaml with cfn-lint and checkov
+template: .tools/sam/.ready .tools/checkov/.ready ## Check the transformed template.yaml with cfn-lint and checkov, and compare it with the last release
 	@.tools/sam/bin/python -m scripts.check_template
 
 check: lint test ## Lint, then test
