@@ -29,7 +29,8 @@ def resolve(template: Mapping[str, Any], parameters: Mapping[str, str]) -> dict[
             if conditions.holds(it.get("Condition"))
         }
     kept["Parameters"] = {
-        name: {**it, "Default": values[name]} if "Default" in it else it for name, it in template["Parameters"].items()
+        name: {**it, "Default": parameters[name]} if name in parameters else it
+        for name, it in template["Parameters"].items()
     }
     return kept
 
