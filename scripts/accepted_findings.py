@@ -57,6 +57,9 @@ ACCEPTED: dict[str, Accepted] = {
     "AwsSolutions-COG8": Accepted(
         _POOL, "The Plus tier costs for each person who signs in. An issuer of your own can detect threats instead."
     ),
+    f"{_PARTITION_POLICY}service-role/AWSBackupServiceRolePolicyForBackup]": Accepted(
+        "everything", "AWS keeps it in step with what AWS Backup calls. Only AWS Backup can assume the role."
+    ),
     f"{_PARTITION_POLICY}service-role/AmazonAPIGatewayPushToCloudWatchLogs]": Accepted(
         _POOL, "API Gateway rejects a role that may not write every log group."
     ),

@@ -37,6 +37,7 @@ VARIANTS: dict[str, dict[str, str]] = {
     "defaults": {},
     "everything": {
         "AlarmEmail": "ops@example.com",
+        "BackupCopyVaultArn": "arn:aws:backup:eu-west-1:210987654321:backup-vault:assent",
         "CustomDomain": "api.example.com",
         "DashboardBaseUrl": "https://app.example.com",
         "DeploymentStyle": "Canary10Percent5Minutes",

@@ -14,6 +14,7 @@ from local.checkout import ROOT
 
 # Replacing one of these loses data, logs, people, or what tokens are signed with.
 STATEFUL_TYPES = (
+    "AWS::Backup::BackupVault",
     "AWS::Cognito::UserPool",
     "AWS::DynamoDB::Table",
     "AWS::Logs::LogGroup",

@@ -12,13 +12,14 @@ from tests.support.each import each
 
 # Excerpts of AWS's schemas.
 CREATE_ONLY = {
+    "AWS::Backup::BackupVault": {"BackupVaultName", "EncryptionKeyArn"},
     "AWS::Cognito::UserPool": set[str](),
     "AWS::DynamoDB::Table": {"TableName", "ImportSourceSpecification", "KeySchema"},
     "AWS::Logs::LogGroup": {"LogGroupName"},
     "AWS::SecretsManager::Secret": {"Name"},
     "AWS::SQS::Queue": {"FifoQueue", "QueueName"},
 }
-DEFAULTS = resolve(load_template(), {})
+DEFAULTS = resolve(load_template(), {"BackupCopyVaultArn": "arn:aws:backup:eu-west-1:210987654321:backup-vault:assent"})
 
 TEMPLATE: dict[str, Any] = {
     "Parameters": {"Key": {"Default": ""}, "Style": {"Default": "slow"}},
