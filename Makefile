@@ -51,7 +51,7 @@ lint: .venv/.ready node_modules/.ready .tools/supply/.ready ## Check style, type
 	@.venv/bin/python -m scripts.openapi --check
 	@scripts/lint-openapi
 
-template: .tools/sam/.ready .tools/checkov/.ready ## Check the transformed template.yaml with cfn-lint and checkov
+template: .tools/sam/.ready .tools/checkov/.ready .tools/parliament/.ready .tools/nag/node_modules/.ready ## Check the transformed template.yaml with scanners, and compare it with the last release
 	@.tools/sam/bin/python -m scripts.check_template
 
 check: lint test ## Lint, then test
@@ -124,7 +124,7 @@ $(REFERENCE): docs/openapi.json docs/errors.md $(wildcard scripts/reference/*.py
 LOCK = .venv/bin/uv pip compile --quiet --universal --python-version 3.13 --generate-hashes \
 	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 
-TOOLS = uv ministack sam conformance checkov lambda load supply
+TOOLS = uv ministack sam conformance checkov lambda load parliament supply
 
 lock: .venv/.ready ## Update the hashed pins from pyproject.toml, requirements/*.in, and package.json (UPGRADE=1: newest)
 	@$(LOCK) pyproject.toml -o layers/shared/requirements.txt
@@ -138,7 +138,7 @@ lock: .venv/.ready ## Update the hashed pins from pyproject.toml, requirements/*
 	@scripts/npm-lock
 
 # bin/python is a link: if its interpreter is replaced or removed, the environment is rebuilt.
-.venv/bin/python $(addprefix .tools/,$(addsuffix /bin/python,ministack sam conformance checkov lambda load supply)):
+.venv/bin/python $(addprefix .tools/,$(addsuffix /bin/python,ministack sam conformance checkov lambda load parliament supply)):
 	@:
 
 .venv/.ready: requirements/dev.txt requirements/uv.txt .venv/bin/python
@@ -162,9 +162,15 @@ lock: .venv/.ready ## Update the hashed pins from pyproject.toml, requirements/*
 .tools/load/.ready: requirements/load.txt requirements/uv.txt .tools/load/bin/python
 	@scripts/environment .tools/load requirements/load.txt
 
+.tools/parliament/.ready: requirements/parliament.txt requirements/uv.txt .tools/parliament/bin/python
+	@scripts/environment .tools/parliament requirements/parliament.txt
+
 .tools/supply/.ready: requirements/supply.txt requirements/uv.txt .tools/supply/bin/python
 	@scripts/environment .tools/supply requirements/supply.txt
 
 # Redoc, axe, the linters of docs/openapi.json, and the race tests' engine, which doesn't exist for every platform.
 node_modules/.ready: package-lock.json
 	@scripts/npm-tools
+
+.tools/nag/node_modules/.ready: requirements/nag/package-lock.json
+	@scripts/npm-tools requirements/nag .tools/nag

@@ -1,14 +1,18 @@
-"""Checks the transformed template.yaml with cfn-lint and checkov: `make template`. Nothing is downloaded.
+"""Checks the transformed template.yaml with cfn-lint, checkov, parliament, and cdk-nag, and compares it with the last
+release's: `make template`. Nothing is downloaded.
 
-The template is transformed as SAM does it, once with its defaults and once with every parameter that adds something. A
-copy with a deliberate mistake is checked too, to prove that each tool looks. Runs in SAM's environment.
+The template is transformed as SAM does it, for each variant of its parameters, with every condition decided as
+CloudFormation does. checkov takes any `Fn::If` for a value, and the others would check what is never deployed. A
+template with deliberate mistakes is checked too, to prove that each tool looks. Runs in SAM's environment.
 """
 
 import json
 import logging
 import os
+import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,28 +21,73 @@ from samtranslator.translator.transform import transform
 from samtranslator.yaml_helper import yaml_parse
 
 from local.template import with_includes
+from scripts.accepted_findings import ACCEPTED
+from scripts.conditions import resolve
+from scripts.upgrade_gate import last_release, problems
 
 ROOT = Path(__file__).resolve().parents[1]
 TEMPLATE = ROOT / "template.yaml"
 LINTER = ROOT / ".tools/sam/bin/cfn-lint"
 SCANNER = ROOT / ".tools/checkov/bin/checkov"
+POLICY_CHECKER = ROOT / ".tools/parliament/bin/python"
+NAG = ROOT / ".tools/nag/node_modules/cdk-nag"
 
+_KEY = "arn:aws:kms:eu-central-1:123456789012:key/0123"
 VARIANTS: dict[str, dict[str, str]] = {
     "defaults": {},
     "everything": {
-        "EmailSender": "no-reply@example.com",
+        "AlarmEmail": "ops@example.com",
+        "BackupCopyVaultArn": "arn:aws:backup:eu-west-1:210987654321:backup-vault:assent",
+        "CustomDomain": "api.example.com",
+        "DashboardBaseUrl": "https://app.example.com",
         "DeploymentStyle": "Canary10Percent5Minutes",
-        "SnapStart": "PublishedVersions",
+        "EmailSender": "no-reply@example.com",
+        "FrontDoorCertificateArn": "arn:aws:acm:us-east-1:123456789012:certificate/0123",
+        "FrontDoorOnly": "true",
+        "FrontDoorWebAclArn": "arn:aws:wafv2:us-east-1:123456789012:global/webacl/assent/0123",
+        "GithubAppId": "123456",
+        "KmsKeyArn": _KEY,
         "ReservedConcurrency": "50",
+        "SelfSignUp": "false",
+        "SignInDomainPrefix": "example-sign-in",
+        "SnapStart": "PublishedVersions",
+        "TableName": "assent-restored",
+        "ThrottlingBurst": "100",
+        "ThrottlingRate": "100",
+        "WebAclArn": "arn:aws:wafv2:eu-central-1:123456789012:regional/webacl/assent/0123",
+    },
+    "elsewhere": {
+        "AlarmTopicArn": "arn:aws:sns:eu-central-1:123456789012:alarms",
+        "CertificateArn": "arn:aws:acm:eu-central-1:123456789012:certificate/0123",
+        "CustomDomain": "api.example.com",
+        "DeletionProtection": "false",
+        "GatewayLogRoleArn": "arn:aws:iam::123456789012:role/gateway-logs",
+        "SignInClientId": "assent",
+        "SignInIssuer": "https://login.example.com",
     },
 }
-# It lints with an unknown property and is scanned with nothing encrypted.
+# Each tool must find its mistake here: an unknown property, a queue without encryption or a policy that requires TLS,
+# and an unknown action.
 WRONG_TWIN = {
     "AWSTemplateFormatVersion": "2010-09-09",
-    "Resources": {"Queue": {"Type": "AWS::SQS::Queue", "Properties": {"SqsManagedSseEnabled": False, "Size": 1}}},
+    "Parameters": {},
+    "Resources": {
+        "Queue": {"Type": "AWS::SQS::Queue", "Properties": {"SqsManagedSseEnabled": False, "Size": 1}},
+        "Policy": {
+            "Type": "AWS::IAM::ManagedPolicy",
+            "Properties": {
+                "PolicyDocument": {
+                    "Version": "2012-10-17",
+                    "Statement": [{"Effect": "Allow", "Action": "sqs:Sing", "Resource": "*"}],
+                }
+            },
+        },
+    },
 }
 TWIN = "twin"
-_TWIN_RULE, _TWIN_CHECK = "E3002", "CKV_AWS_27"
+
+# What a tool has found: the template's name, the rule, and the details.
+type Found = tuple[str, str, str]
 
 
 class Findings(Exception):
@@ -52,47 +101,58 @@ class _NoManagedPolicies:
         return {}
 
 
-def transformed(parameters: dict[str, str]) -> dict[str, Any]:
+def transformed(parameters: dict[str, str], folder: Path = ROOT) -> dict[str, Any]:
     """Returns what CloudFormation deploys with these parameters. The artifacts' locations are made up."""
-    template = with_includes(yaml_parse(TEMPLATE.read_text(encoding="utf-8")), ROOT)
+    template = with_includes(yaml_parse((folder / TEMPLATE.name).read_text(encoding="utf-8")), folder)
     for resource in template["Resources"].values():
         for place in {"CodeUri", "ContentUri"} & resource.get("Properties", {}).keys():
             resource["Properties"][place] = "s3://artifacts/artifact"
     return dict(transform(template, parameters, _NoManagedPolicies(), passthrough_metadata=True))
 
 
-def lint(files: dict[str, Path]) -> None:
-    """Raises Findings."""
-    done = subprocess.run(  # noqa: S603 (tools of the project on files of the project)
-        [LINTER, "--format", "json", TEMPLATE, *files.values()], capture_output=True, text=True, check=False
+def decided(parameters: dict[str, str], folder: Path = ROOT) -> dict[str, Any]:
+    """Returns the same with every condition decided. Ignores parameters that the template doesn't have."""
+    template = transformed(parameters, folder)
+    return resolve(template, {name: it for name, it in parameters.items() if name in template["Parameters"]})
+
+
+def referring(template: dict[str, Any]) -> dict[str, Any]:
+    """Returns the template without the mappings and parameters that only its conditions used."""
+    text = json.dumps(template["Resources"]) + json.dumps(template["Outputs"])
+    used = {name: it for name, it in template["Parameters"].items() if f'"{name}"' in text or f"${{{name}}}" in text}
+    return {key: value for key, value in template.items() if key not in {"Mappings", "Rules"}} | {"Parameters": used}
+
+
+def check_upgrade() -> str:
+    """Compares the template with the last release's. Returns the release. Raises Findings."""
+    release = last_release()
+    if release is None:
+        return "no earlier release"
+    found = problems(release, lambda folder: [decided(parameters, folder) for parameters in VARIANTS.values()])
+    if found:
+        raise Findings("\n".join(f"upgrade from {release}: {problem}" for problem in found))
+    return release
+
+
+def lint(path: Path) -> list[Found]:
+    done = _run(LINTER, "--format", "json", path)
+    return [
+        (Path(it["Filename"]).stem, it["Rule"]["Id"], f"{it['Message']} (line {it['Location']['Start']['LineNumber']})")
+        for it in json.loads(done or "[]")
+    ]
+
+
+def scan(files: list[Path]) -> tuple[list[Found], dict[str, int]]:
+    """Returns checkov's findings, with skips that have no reason, and the number of checks that each file passed."""
+    arguments = [argument for path in files for argument in ("--file", path.name)]
+    done = _run(
+        SCANNER,
+        *arguments,
+        *("--framework", "cloudformation", "--output", "json", "--skip-download"),
+        cwd=files[0].parent,
+        CKV_SKIP_PACKAGE_UPDATE_CHECK="true",
     )
-    found = json.loads(done.stdout or "[]")
-    _sort_out(
-        [(Path(it["Filename"]).stem, it["Rule"]["Id"], f"{it['Message']} (line {_line(it)})") for it in found],
-        _TWIN_RULE,
-        done.stderr,
-    )
-
-
-def _line(found: dict[str, Any]) -> int:
-    line: int = found["Location"]["Start"]["LineNumber"]
-    return line
-
-
-def scan(files: dict[str, Path]) -> dict[str, int]:
-    """How many checks each file passed. Raises Findings, also for a skip without a reason."""
-    arguments = [argument for path in files.values() for argument in ("--file", path.name)]
-    done = subprocess.run(  # noqa: S603 (tools of the project on files of the project)
-        [SCANNER, *arguments, "--framework", "cloudformation", "--output", "json", "--skip-download"],
-        cwd=next(iter(files.values())).parent,
-        env={**os.environ, "CKV_SKIP_PACKAGE_UPDATE_CHECK": "true"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if not done.stdout.startswith("{"):
-        raise Findings(done.stdout + done.stderr)
-    results = json.loads(done.stdout)["results"]
+    results = json.loads(done)["results"]
     found = [(_file(it), it["check_id"], f"{it['check_name']} ({it['resource']})") for it in results["failed_checks"]]
     found += [
         (_file(it), it["check_id"], f"skipped without a reason ({it['resource']})")
@@ -100,46 +160,107 @@ def scan(files: dict[str, Path]) -> dict[str, int]:
         if len(it["check_result"]["suppress_comment"].split()) < 5
     ]
     found += [(Path(name).stem, "parsing", "checkov cannot read it") for name in results["parsing_errors"]]
-    _sort_out(found, _TWIN_CHECK, done.stderr)
-    return {name: sum(_file(it) == name for it in results["passed_checks"]) for name in files}
+    return found, {path.stem: sum(_file(it) == path.stem for it in results["passed_checks"]) for path in files}
 
 
 def _file(result: dict[str, Any]) -> str:
     return Path(result["file_path"]).stem
 
 
-def _sort_out(found: list[tuple[str, str, str]], expected: str, errors: str) -> None:
-    """Raises Findings for what was found outside the twin, and where the twin's mistake was not found."""
-    real = [f"{name}: {rule} {text}" for name, rule, text in found if name != TWIN]
-    if not any(name == TWIN and rule == expected for name, rule, _ in found):
-        real.append(f"{TWIN}: {expected} is wrong there and was not found\n{errors}")
-    if real:
-        raise Findings("\n".join(real))
+def check_policies(files: list[Path]) -> list[Found]:
+    """Returns parliament's findings."""
+    return _found(_run(POLICY_CHECKER, "-m", "scripts.check_policies", *files))
+
+
+def nag(files: list[Path]) -> list[Found]:
+    """Returns the findings of cdk-nag's AwsSolutions rules."""
+    return _found(_run("node", "scripts/nag.js", *files))
+
+
+def _found(text: str) -> list[Found]:
+    return [(name, rule, details) for name, rule, details in json.loads(text)]
+
+
+def _run(program: str | Path, *arguments: str | Path, cwd: Path = ROOT, **environment: str) -> str:
+    """Returns what the program prints as JSON. Raises Findings if it prints something else."""
+    done = subprocess.run(  # noqa: S603 (tools of the project on files of the project)
+        [program, *arguments], cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+    if done.stdout and done.stdout[0] not in "[{":
+        raise Findings(done.stdout + done.stderr)
+    if done.stderr and not done.stdout:
+        raise Findings(done.stderr)
+    return done.stdout
+
+
+def to_fix(found: list[Found], tools: dict[str, str]) -> list[str]:
+    """Returns the findings that aren't accepted, and what else is wrong.
+
+    tools: the tools that ran, with what each must have found in the twin.
+    """
+    wrong = [f"{name}: {rule} {text}" for name, rule, text in found if name != TWIN and not _accepted(name, rule)]
+    seen = {(name, rule) for name, rule, _ in found}
+    wrong += [f"{TWIN}: {tool} didn't find {rule}" for tool, rule in tools.items() if (TWIN, rule) not in seen]
+    wrong += [
+        f"{name}: {rule} is accepted and doesn't occur"
+        for rule, accepted in ACCEPTED.items()
+        for name in accepted.variants.split()
+        if (name, rule) not in seen and ("cdk-nag" in tools or not rule.startswith("AwsSolutions"))
+    ]
+    return wrong
+
+
+def _accepted(name: str, rule: str) -> bool:
+    return rule in ACCEPTED and name in ACCEPTED[rule].variants.split()
 
 
 def main() -> int:
     logging.disable()  # SAM's translator warns of a switch that only AWS has
     os.environ.setdefault("AWS_DEFAULT_REGION", "eu-central-1")
     with TemporaryDirectory() as directory:
-        files = {name: Path(directory) / f"{name}.json" for name in (*VARIANTS, TWIN)}
         sizes = {}
-        for name, parameters in VARIANTS.items():
-            template = transformed(parameters)
-            sizes[name] = len(template["Resources"])
-            files[name].write_text(json.dumps(template, indent=1), encoding="utf-8")
-        files[TWIN].write_text(json.dumps(WRONG_TWIN, indent=1), encoding="utf-8")
+        files = [Path(directory) / f"{name}.json" for name in (*VARIANTS, TWIN)]
+        for path in files:
+            template = referring(decided(VARIANTS[path.stem])) if path.stem in VARIANTS else WRONG_TWIN
+            sizes[path.stem] = len(template["Resources"])
+            path.write_text(json.dumps(template, indent=1), encoding="utf-8")
         try:
-            lint(files)
-            passed = scan(files)
+            passed = check(files)
+            release = check_upgrade()
         except Findings as findings:
             print(findings, file=sys.stderr)
             return 1
-        for name, size in sizes.items():
-            if passed[name] < size:
-                print(f"{name}: {passed[name]} checks of {size} resources are too few to trust", file=sys.stderr)
+        for name in VARIANTS:
+            if passed[name] < sizes[name]:
+                print(f"{name}: {passed[name]} checks of {sizes[name]} resources are too few to trust", file=sys.stderr)
                 return 1
-            print(f"template.yaml with {name}: {size} resources, {passed[name]} checks passed, 0 findings")
+            accepted = sum(_accepted(name, rule) for rule in ACCEPTED)
+            print(
+                f"template.yaml with {name}: {sizes[name]} resources, {passed[name]} checks passed, {accepted} accepted"
+            )
+        print(f"Upgrade: {release}, 0 findings")
     return 0
+
+
+def check(files: list[Path]) -> dict[str, int]:
+    """Runs every tool. Returns the number of checks that each file passed. Raises Findings."""
+    tools = {"cfn-lint": "E3002", "checkov": "CKV_AWS_27", "parliament": "UNKNOWN_ACTION"}
+    # cfn-lint takes most of the time. It also gets the source, whose conditions it evaluates itself.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        linted = [pool.submit(lint, path) for path in (TEMPLATE, *files)]
+        scanned = pool.submit(scan, files)
+        others = [pool.submit(check_policies, files)]
+        if NAG.exists() and shutil.which("node"):
+            tools["cdk-nag"] = "AwsSolutions-SQS4"
+            others.append(pool.submit(nag, files))
+        else:
+            print("npm was not found: cdk-nag is left out.")
+    found, passed = scanned.result()
+    for it in (*linted, *others):
+        found += it.result()
+    if wrong := to_fix(found, tools):
+        raise Findings("\n".join(wrong))
+    return passed
 
 
 if __name__ == "__main__":

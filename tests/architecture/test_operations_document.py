@@ -78,6 +78,9 @@ def parsed(texts: list[str], shape: Any) -> Any:
         case "structure":
             pairs = (pair.partition("=") for pair in text.split(","))
             return {name: parsed([value], shape.members[name]) for name, _, value in pairs}
+        case "map":
+            pairs = (pair.partition("=") for pair in text.split(","))
+            return {name: parsed([value], shape.value) for name, _, value in pairs}
         case "list":
             return [parsed([text], shape.member) for text in texts]
         case "integer" | "long":

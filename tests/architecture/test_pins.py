@@ -51,13 +51,19 @@ class TestInstaller:
         assert len(set(installers.values())) == 1
 
 
+@each("lock", ["package-lock.json", "requirements/nag/package-lock.json"])
 class TestNpmLock:
-    def test_the_npm_lock_names_no_url(self):
-        assert PLACE.findall((ROOT / "package-lock.json").read_text()) == []
+    def test_the_npm_lock_names_no_url(self, lock: str):
+        assert PLACE.findall((ROOT / lock).read_text()) == []
 
-    def test_the_npm_lock_has_a_hash_for_every_package(self):
-        packages = json.loads((ROOT / "package-lock.json").read_text())["packages"]
-        assert [name for name, package in packages.items() if name and "integrity" not in package] == []
+    def test_the_npm_lock_has_a_hash_for_every_package(self, lock: str):
+        packages = json.loads((ROOT / lock).read_text())["packages"]
+        # A bundled package is part of another one's archive, and so of its hash.
+        hashed = [name for name, package in packages.items() if name and not package.get("inBundle")]
+        assert [name for name in hashed if "integrity" not in packages[name]] == []
 
-    def test_the_npm_lock_stays_without_urls_when_rewritten(self):
+
+class TestNpm:
+    def test_npm_locks_stay_without_urls_when_rewritten(self):
         assert "omit-lockfile-registry-resolved=true" in (ROOT / ".npmrc").read_text().splitlines()
+        assert "--omit-lockfile-registry-resolved" in (ROOT / "scripts/npm-lock").read_text()

@@ -28,6 +28,7 @@ SERVICES = {
 # AWS managed policies are full of wildcards. Lists who uses one, and why there is no alternative. The boundary
 # restricts the ones that SAM adds to each function's role for logging and tracing.
 AWS_POLICIES = {
+    "BackupRole": "AWS changes what AWS Backup calls, and keeps the policy in step",
     "GatewayLogRole": "API Gateway refuses a role that may not write every log group",
 }
 # Actions on all resources, and why.

@@ -204,6 +204,37 @@ class TestTable:
         assert properties["TimeToLiveSpecification"] == {"AttributeName": "expiresAt", "Enabled": True}
 
 
+class TestBackups:
+    """Copies of the table outside of the account."""
+
+    NAMES = ("BackupVault", "BackupRole", "BackupPlan", "BackupSelection")
+
+    @each("name", NAMES)
+    def test_backup_resources_exist_only_if_copies_are_requested(self, name: str):
+        assert load_template()["Resources"][name]["Condition"] == "CopiesBackups"
+        assert parameter("BackupCopyVaultArn")["Default"] == ""
+
+    def test_a_daily_backup_is_copied_and_both_expire(self):
+        (rule,) = resources("AWS::Backup::BackupPlan")["BackupPlan"]["Properties"]["BackupPlan"]["BackupPlanRule"]
+        (copied,) = rule["CopyActions"]
+        assert copied["DestinationBackupVaultArn"] == {"Ref": "BackupCopyVaultArn"}
+        assert rule["Lifecycle"] == copied["Lifecycle"] == {"DeleteAfterDays": {"Ref": "BackupRetentionDays"}}
+        assert re.fullmatch(r"cron\(0 \d+ \* \* \? \*\)", rule["ScheduleExpression"])
+
+    def test_the_table_in_use_is_backed_up(self):
+        selection = resources("AWS::Backup::BackupSelection")["BackupSelection"]["Properties"]["BackupSelection"]
+        (table,) = selection["Resources"]
+        assert table["Fn::If"][0] == "AdoptsTable"
+        assert table["Fn::If"][2] == {"Fn::GetAtt": ["Table", "Arn"]}
+
+    def test_copies_require_a_key_that_another_account_can_use(self):
+        vault = resources("AWS::Backup::BackupVault")["BackupVault"]
+        assert vault["Properties"]["EncryptionKeyArn"] == {"Ref": "KmsKeyArn"}
+        assert vault["DeletionPolicy"] == vault["UpdateReplacePolicy"] == "Retain"
+        (rule,) = load_template()["Rules"]["BackupCopiesNeedAKey"]["Assertions"]
+        assert rule["Assert"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "KmsKeyArn"}, ""]}]}
+
+
 class TestConcurrency:
     def test_concurrency_can_be_reserved_and_isnt_by_default(self):
         reserved = {"Fn::If": ["ReservesConcurrency", {"Ref": "ReservedConcurrency"}, {"Ref": "AWS::NoValue"}]}

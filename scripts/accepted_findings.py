@@ -1,0 +1,86 @@
+"""Findings of the template's scanners that are accepted: the variants in which they occur, and the reason.
+
+`make template` fails if one doesn't occur anymore, so no reason outlives its finding. checkov's skips for single
+resources are in the template, next to the resource. Runs in SAM's environment.
+"""
+
+from typing import NamedTuple
+
+
+class Accepted(NamedTuple):
+    """variants: the names in `check_template.VARIANTS`, separated by spaces."""
+
+    variants: str
+    reason: str
+
+
+_ALL = "defaults everything elsewhere"
+_POOL = "defaults everything"
+_WITHOUT_KEY = "defaults elsewhere"
+_LAMBDA_POLICY = "AwsSolutions-IAM4[Policy::arn:aws:iam::aws:policy/"
+_PARTITION_POLICY = "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/"
+
+ACCEPTED: dict[str, Accepted] = {
+    # checkov
+    "CKV_AWS_26": Accepted(
+        "defaults",
+        "CloudWatch can't publish to a topic that AWS's managed key encrypts. Alarms contain no data of customers.",
+    ),
+    "CKV_AWS_27": Accepted(_WITHOUT_KEY, "Queues are encrypted with a key of SQS, which this check doesn't recognize."),
+    "CKV_AWS_115": Accepted(
+        _WITHOUT_KEY, "A new account has no executions to reserve. ReservedConcurrency reserves them."
+    ),
+    "CKV_AWS_119": Accepted(_WITHOUT_KEY, "The table is encrypted with AWS's managed key. KmsKeyArn replaces it."),
+    "CKV_AWS_149": Accepted(_WITHOUT_KEY, "Secrets are encrypted with AWS's managed key. KmsKeyArn replaces it."),
+    "CKV_AWS_158": Accepted(_WITHOUT_KEY, "Logs are encrypted with a key of CloudWatch Logs. KmsKeyArn replaces it."),
+    "CKV_AWS_173": Accepted(_WITHOUT_KEY, "Variables are encrypted with AWS's managed key. KmsKeyArn replaces it."),
+    # cdk-nag
+    "AwsSolutions-APIG2": Accepted(
+        _ALL, "The functions validate requests, and return errors that the gateway's validation can't express."
+    ),
+    "AwsSolutions-APIG3": Accepted(_WITHOUT_KEY, "A web ACL costs by the month. WebAclArn sets it."),
+    "AwsSolutions-APIG6": Accepted(
+        _ALL, "Execution logs contain headers and bodies, and so credentials. The access log has every request."
+    ),
+    "AwsSolutions-CFR1": Accepted("everything", "The service is for all countries. FrontDoorWebAclArn can limit them."),
+    "AwsSolutions-CFR3": Accepted(
+        "everything",
+        "CloudFront's log has client addresses and IDs in paths. The gateway logs every request.",
+    ),
+    "AwsSolutions-COG1": Accepted(
+        _POOL, "NIST SP 800-63B advises against composition rules. The minimum length is 12 characters."
+    ),
+    "AwsSolutions-COG2": Accepted(
+        _POOL,
+        "Not everyone has an authenticator app. Your own issuer (SignInIssuer) can require a second factor.",
+    ),
+    "AwsSolutions-COG8": Accepted(
+        _POOL, "The Plus tier costs for each person who signs in. An issuer of your own can detect threats instead."
+    ),
+    f"{_PARTITION_POLICY}service-role/AWSBackupServiceRolePolicyForBackup]": Accepted(
+        "everything", "AWS keeps it in step with what AWS Backup calls. Only AWS Backup can assume the role."
+    ),
+    f"{_PARTITION_POLICY}service-role/AmazonAPIGatewayPushToCloudWatchLogs]": Accepted(
+        _POOL, "API Gateway rejects a role that may not write every log group."
+    ),
+    f"{_LAMBDA_POLICY}service-role/AWSCodeDeployRoleForLambda]": Accepted(
+        "everything", "SAM creates the role for CodeDeploy, which shifts aliases and reads alarms with it."
+    ),
+    f"{_LAMBDA_POLICY}service-role/AWSLambdaBasicExecutionRole]": Accepted(
+        _ALL, "SAM adds it. FunctionBoundary limits it to the functions' own log groups."
+    ),
+    f"{_LAMBDA_POLICY}AWSXrayWriteOnlyAccess]": Accepted(
+        _ALL, "SAM adds it. FunctionBoundary limits it to the two actions that write traces."
+    ),
+    "AwsSolutions-IAM5[Resource::*]": Accepted(_ALL, "X-Ray has no resources. Only its two actions are on all."),
+    "AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:ses:<AWS::Region>:<AWS::AccountId>:identity/*]": Accepted(
+        _ALL, "SES may have verified the sender's address or its domain. A condition names the sender."
+    ),
+    "AwsSolutions-L1": Accepted(_ALL, "Lambda supports Python 3.13, which every dependency is locked for, until 2029."),
+    "AwsSolutions-SMG4": Accepted(
+        _ALL, "A rotation takes steps at GitHub or several deployments. The operations guide describes them."
+    ),
+    "AwsSolutions-SNS3": Accepted(
+        "defaults", "Only this account can publish to the topic, and only CloudWatch does. AWS's services use TLS."
+    ),
+}

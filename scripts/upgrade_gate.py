@@ -1,0 +1,105 @@
+"""Compares the template with the last release's, so that an upgrade loses no data. Part of `make template`.
+
+What a change of a property does comes from AWS's own resource schemas, which cfn-lint includes. Runs in SAM's
+environment.
+"""
+
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from local.checkout import ROOT
+
+# Replacing one of these loses data, logs, people, or what tokens are signed with.
+STATEFUL_TYPES = (
+    "AWS::Backup::BackupVault",
+    "AWS::Cognito::UserPool",
+    "AWS::DynamoDB::Table",
+    "AWS::Logs::LogGroup",
+    "AWS::SecretsManager::Secret",
+    "AWS::SQS::Queue",
+)
+_SOURCES = ("template.yaml", "dashboard.yaml")
+# The region whose schemas are used. They hardly differ.
+_REGION = "us-east-1"
+
+type Template = Mapping[str, Any]
+# Returns the properties of a resource type that can't change without replacing the resource, as names.
+type CreateOnly = Callable[[str], set[str]]
+
+
+def create_only(kind: str) -> set[str]:
+    """Returns the type's properties that AWS's schema declares as create-only, always or for some changes."""
+    from cfnlint.schema import PROVIDER_SCHEMA_MANAGER  # noqa: PLC0415 (only in SAM's environment)
+
+    schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(_REGION, kind).schema
+    pointers = [*schema.get("createOnlyProperties", []), *schema.get("conditionalCreateOnlyProperties", [])]
+    return {pointer.split("/")[2] for pointer in pointers}
+
+
+def compare(before: Template, after: Template, create_only: CreateOnly) -> list[str]:
+    """Returns the changes that an upgrade must not make. Both templates are transformed, with decided conditions."""
+    found = []
+    for name, old in before["Resources"].items():
+        if old["Type"] not in STATEFUL_TYPES:
+            continue
+        new = after["Resources"].get(name)
+        if new is None or new["Type"] != old["Type"]:
+            found.append(f"{name} is removed. It holds data: keep it, or retain it and say so in the changelog.")
+            continue
+        one, other = old.get("Properties", {}), new.get("Properties", {})
+        found += [
+            f"{name}: a change of {field} replaces the resource, without its data."
+            for field in sorted(create_only(old["Type"]))
+            if one.get(field) != other.get(field)
+        ]
+        found += [
+            f"{name} is no longer retained ({policy})."
+            for policy in ("DeletionPolicy", "UpdateReplacePolicy")
+            if old.get(policy) == "Retain" != new.get(policy)
+        ]
+        found += _index_problems(name, one, other)
+    new_parameters = after["Parameters"].keys() - before["Parameters"].keys()
+    found += [
+        f"The new parameter {name} has no default, so a stack can't be upgraded without it."
+        for name in sorted(new_parameters)
+        if "Default" not in after["Parameters"][name]
+    ]
+    return found
+
+
+def _index_problems(name: str, before: Template, after: Template) -> list[str]:
+    """DynamoDB creates or deletes one index of a table in an update, and changes none."""
+    old, new = ({index["IndexName"]: index for index in it.get("GlobalSecondaryIndexes", [])} for it in (before, after))
+    found = [
+        f"{name}: the index {index} can't be changed. Add one with another name."
+        for index in sorted(old.keys() & new.keys())
+        if old[index] != new[index]
+    ]
+    moved = sorted(old.keys() ^ new.keys())
+    if len(moved) > 1:
+        found.append(f"{name}: an update can add or remove one index only, not {', '.join(moved)}.")
+    return found
+
+
+def last_release() -> str | None:
+    """Returns the last release's tag, or None before the first release."""
+    command = ["git", "describe", "--tags", "--abbrev=0", "--match", "v*"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
+    return done.stdout.strip() or None
+
+
+def problems(release: str, resolved: Callable[[Path], list[Template]]) -> list[str]:
+    """Returns what forbids to upgrade a stack of that release.
+
+    resolved: returns the template in a folder, once for each variant of its parameters.
+    """
+    with TemporaryDirectory() as directory:
+        for source in _SOURCES:
+            shown = ["git", "show", f"{release}:{source}"]
+            done = subprocess.run(shown, cwd=ROOT, capture_output=True, check=True)  # noqa: S603
+            (Path(directory) / source).write_bytes(done.stdout)
+        pairs = list(zip(resolved(Path(directory)), resolved(ROOT), strict=True))
+    return sorted({problem for before, after in pairs for problem in compare(before, after, create_only)})
