@@ -76,7 +76,7 @@ def main(paths: list[str]) -> int:
     for path in map(Path, paths):
         checked = list(policies(json.loads(path.read_text(encoding="utf-8"))))
         if not checked:
-            found.append((path.stem, "policies", "There are none to check."))
+            found.append((path.stem, "policies", "The template has no policies."))
         for name, document in checked:
             findings = analyze_policy_string(json.dumps(document), include_community_auditors=True).findings
             found += [(path.stem, it.issue, f"{name}: {it.detail} {it.location}") for it in findings]

@@ -119,7 +119,9 @@ def decided(parameters: dict[str, str], folder: Path = ROOT) -> dict[str, Any]:
 def referring(template: dict[str, Any]) -> dict[str, Any]:
     """Returns the template without the mappings and parameters that only its conditions used."""
     text = json.dumps(template["Resources"]) + json.dumps(template["Outputs"])
-    used = {name: it for name, it in template["Parameters"].items() if f'"{name}"' in text or f"${{{name}}}" in text}
+    used = {
+        name: it for name, it in template["Parameters"].items() if f'"Ref": "{name}"' in text or f"${{{name}}}" in text
+    }
     return {key: value for key, value in template.items() if key not in {"Mappings", "Rules"}} | {"Parameters": used}
 
 

@@ -53,13 +53,13 @@ class TestFailedRequests:
         assert fails(MATH[name], errors=NONE, answers=every_minute(6), calls=every_minute(500))
 
     def test_one_bad_minute_is_no_alarm_and_two_of_three_are(self, name: str):
-        bad: Series = [None] * (MINUTES - 1) + [1.0]
+        bad: Series = [*NONE[1:], 1.0]
         assert not fails(MATH[name], errors=bad, answers=NONE, calls=every_minute(1))
-        bad = [None] * (MINUTES - 3) + [1.0, None, 1.0]
+        bad = [*NONE[3:], 1.0, None, 1.0]
         assert fails(MATH[name], errors=bad, answers=NONE, calls=every_minute(1))
 
     def test_the_alarm_ends_after_the_failures(self, name: str):
-        over: Series = [500.0] * (MINUTES - 2) + [0.0, 0.0]
+        over: Series = [*every_minute(500)[2:], 0.0, 0.0]
         assert not fails(MATH[name], errors=over, answers=NONE, calls=every_minute(500))
 
 

@@ -17,9 +17,9 @@ from unittest import mock
 
 from controlplane.core import clock
 from controlplane.core.ids import MemberId
-from controlplane.core.plans import PLANS
+from controlplane.core.plans import API_KEYS_PER_ORGANIZATION, PLANS
 from controlplane.core.scopes import API_KEY_SCOPES
-from controlplane.store import api_keys, keys, webhooks
+from controlplane.store import keys, webhooks
 from controlplane.store.feedback import NEW_PER_HOUR
 from controlplane.store.table import table
 from tests.races.stage import Stage
@@ -111,7 +111,7 @@ class Caller:
 
 @dataclass
 class Request:
-    """What an operation sends, the response if the caller may, and what a success changes.
+    """Holds what an operation sends, the response if the caller may, and what a success changes.
 
     repeated: the status of a repetition after a success whose response was lost. found: what a client reads instead if
     the creation took effect, and its response is lost for good.
@@ -458,7 +458,7 @@ def create_api_key(model: ApiModel, caller: Caller, org: Org, pick: int) -> Requ
     def apply(data: Any) -> None:
         org.keys[data["keyId"]] = Key(data.get("key"), scopes)
 
-    full = len(org.keys) >= api_keys.API_KEYS_PER_ORGANIZATION
+    full = len(org.keys) >= API_KEYS_PER_ORGANIZATION
     status = 402 if not PLANS[org.plan].api_access else 409 if full else 201
     path = f"/v1/api-keys{org.query}"
     body = {"name": "deploy", "scopes": scopes}

@@ -1,4 +1,4 @@
-"""What threads are told of each counter, quota, slug, and version is what some order of their requests explains."""
+"""Responses to concurrent requests about each counter, quota, slug, and version: some order of them explains all."""
 
 import threading
 from collections.abc import Callable, Iterator

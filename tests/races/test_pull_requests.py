@@ -18,7 +18,6 @@ from controlplane.store.table import Put, table
 from github_events.app import handler
 from scan_preparation.app import handler as prepare
 from tests.races.stage import RACE_TIME, Stage
-from tests.races.test_issue_creation import shared_clock
 from tests.support.calls import Proceed, intercepted
 from tests.support.code_host import SHA
 from tests.support.faults import Case, Kind, Trial, explore_faults
@@ -28,7 +27,6 @@ from tests.support.sweeping import swept
 from tests.support.table import PREPARED
 
 pytestmark = pytest.mark.races
-__all__ = ["shared_clock"]
 
 HANDLERS = {Queue.GITHUB_EVENTS: handler, Queue.SCAN_PREPARATION: prepare}
 _READS = {"GetItem", "BatchGetItem", "Query"}

@@ -24,7 +24,7 @@ _COMPARISONS = {
 def calculate(expression: str, series: Mapping[str, Series]) -> Series:
     """Returns the values of a metric math expression.
 
-    There is none where an operand is missing or a divisor is 0. FILL replaces missing values.
+    A value is None where an operand is missing or a divisor is 0. FILL replaces missing values.
     """
     (length,) = {len(it) for it in series.values()}
     return _calculated(ast.parse(expression, mode="eval").body, series, length)

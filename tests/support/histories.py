@@ -61,14 +61,14 @@ class History:
             outcome.get()
 
     def check[S: Hashable](self, start: S, model: Model[S]) -> list[Operation]:
-        """Returns an order that explains all results. Raises AssertionError with the history if there is none."""
+        """Returns an order that explains all results. Raises AssertionError with the history without one."""
         order = find_order(self.operations, start, model)
         assert order is not None, "\n".join(["no order explains this history:", *map(str, self.operations)])
         return order
 
 
 def find_order[S: Hashable](operations: Sequence[Operation], start: S, model: Model[S]) -> list[Operation] | None:
-    """Returns a linearization, or None if there is none: the search of Wing and Gong, with Lowe's memory.
+    """Returns a linearization, or None without one: the search of Wing and Gong, with Lowe's memory.
 
     An operation of unknown outcome may take effect at any moment after its call, or not at all.
     """
