@@ -314,11 +314,12 @@ def fixed_schemas() -> dict[str, Schema]:
     details = {
         "description": (
             "Details by code: a list of problems for `INVALID_PAYLOAD`, `INVALID_ORIGIN`, and `INVALID_REGION`, "
-            "otherwise an object. `docsUrl` and `fix` are in the object, or in the first problem."
+            "otherwise an object. `docsUrl` and `fix` are in the object, or in the first problem, which describes them."
         ),
         "anyOf": [
             {"type": "array", "items": reference("Problem")},
-            {"type": "object", "properties": GUIDANCE, "additionalProperties": True},
+            # With properties, openapi-generator's TypeScript client would take the list for an object, too.
+            {"type": "object", "additionalProperties": True},
         ],
         "examples": [{"requiredScope": "projects.read", "docsUrl": DOCS_URL}],
     }

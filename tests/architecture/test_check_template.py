@@ -61,22 +61,6 @@ class TestPolicies:
         assert versions == {"2012-10-17"}
 
 
-class TestTransport:
-    def test_every_queue_rejects_callers_without_tls(self):
-        resources = DEFAULTS["Resources"]
-        covered = [
-            queue["Ref"]
-            for it in resources.values()
-            if it["Type"] == "AWS::SQS::QueuePolicy"
-            for queue in it["Properties"]["Queues"]
-        ]
-        assert sorted(covered) == sorted(name for name, it in resources.items() if it["Type"] == "AWS::SQS::Queue")
-        for it in resources.values():
-            if it["Type"] == "AWS::SQS::QueuePolicy":
-                denied = [line for line in it["Properties"]["PolicyDocument"]["Statement"] if line["Effect"] == "Deny"]
-                assert [line["Condition"] for line in denied] == [{"Bool": {"aws:SecureTransport": "false"}}]
-
-
 class TestEnvironments:
     def test_every_tool_of_the_check_has_a_lock_file(self):
         prerequisites = re.search(r"^template: (.*?) ##", (ROOT / "Makefile").read_text(), re.MULTILINE)

@@ -64,6 +64,7 @@ def test_the_templates_defaults_are_those_of_the_settings():
         "FeedbackRetentionDays": settings.feedback_retention_days,
         "LedgerRetentionDays": settings.ledger_retention_days,
         "LogRetentionDays": 30,
+        "BackupRetentionDays": 35,
     }
 
 

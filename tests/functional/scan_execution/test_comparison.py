@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.store import inbox, publications
+from controlplane.store import publications
 from controlplane.store.scans import findings
 from controlplane.store.scans.items import ScanItem
 from scan_execution import baseline, publication
@@ -49,7 +49,7 @@ def test_a_retry_after_a_crash_finds_the_same_findings_new(
             raise deaths.pop()
         return publish(*arguments, **options)
 
-    monkeypatch.setattr(inbox, "publish_findings", die_once)
+    monkeypatch.setattr(publications, "publish_findings", die_once)
     files = {"a.html": page(GA, HOTJAR)}
     with pytest.raises(Aborted):
         audit.run(scan, files)

@@ -14,10 +14,10 @@ HELPER: Final = re.compile(
     r"""\bsrc(?::|\s?=>)\s{0,4})["'](?P<address>(?:https?:)?//[^"'\s<>]{4,300}+)["']"""
 )
 _ENQUEUE: Final = re.compile(
-    r"""\s*+\(\s*+["'][^"'\n]{0,100}+["']\s*+,\s*+(?:\w{1,40}\(\s*+)?["']((?:https?:)?//[^"'\s<>]{4,300}+)["']"""
+    r"""\s{0,99}+\(\s{0,99}+["'][^"'\n]{0,100}+["']\s*+,\s*+(?:\w{1,40}\(\s*+)?["']((?:https?:)?//[^"'\s<>]{4,300}+)["']"""
 )
 # Functions and methods of PHP that add a script to the page: Drupal's, Joomla's, Yii's, CakePHP's, Zend's.
-_ADDS: Final = re.compile(r"""\s*+\(\s*+["']((?:https?:)?//[^"'\s<>]{4,300}+)["']""")
+_ADDS: Final = re.compile(r"""\s{0,99}+\(\s{0,99}+["']((?:https?:)?//[^"'\s<>]{4,300}+)["']""")
 _SHOWS: Final = re.compile(r"<\?(?:php)?+\s++(?:echo|print|e|_e|esc_\w++|bloginfo|the_\w++)\b")
 _WRITES: Final = re.compile(r"<(?:script|iframe|noscript|img)\b", re.IGNORECASE)
 _LOADS: Final = re.compile(
