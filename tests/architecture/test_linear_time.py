@@ -36,7 +36,7 @@ _LONGEST_MATCHED = 8_192
 _BEYOND = 2 * growth.SIZES[-1]
 _MANY = {"finditer", "findall", "split", "sub", "subn", "scanner"}
 # The tests measure CPU time. On a busy machine, wall-clock time may be far longer.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(2400)
 # Only compile the text of rules and of calls; `rule_patterns` and `call_patterns` collect all of it.
 _COMPILE_DATA = ("analysis.conditions:", "analysis.calls:")
 

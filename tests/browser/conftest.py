@@ -256,7 +256,7 @@ def visit(stack: Stack, chromium: Browser) -> Iterator[Callable[..., Visit]]:
         context = chromium.new_context(
             viewport=WIDTHS[width], color_scheme=scheme, java_script_enabled=scripts, locale="en-GB"
         )
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(60_000)  # on a busy machine, the reference takes as long to render
         contexts.append(context)
         page = context.new_page()
         made = Visit(stack, context, page, f"{width}-{scheme}")

@@ -31,6 +31,7 @@ DESCRIBED_LINKS = "[phases.stateful.inference]\nalgorithms = []\n"
 RARELY_REACHED = {
     "DELETE /v1/projects/{projectId}/websites/{websiteId}",
     "GET /v1/code-audit/scan-requests/{preparationId}",
+    "GET /v1/requests/{requestId}",
     "PATCH /v1/code-audit/repositories/{repositoryId}/links/{projectId}",
     "PATCH /v1/inbox/{itemId}",
     "POST /v1/auth/device/token",

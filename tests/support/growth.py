@@ -82,10 +82,13 @@ def _measured(call: Callable[[Any], object], text: Callable[[int], Any], size: i
         growth = least[size] / least[size // 4]
         if least[size] <= _MEASURED_SECONDS or growth <= MOST_PER_DOUBLING**2:
             return None
-    # Rereading within a limit (such as 500 characters) also grows like this, but only up to the limit. So does a text
-    # that is short enough to be left alone until then. Exponential time is recognized by a slightly longer text.
-    if size < _BEYOND_BOUNDS and (
-        growth < _MORE_THAN_QUADRATIC or _seconds(call, text(size * 5 // 4)) < _LEAST_OF_EXPONENTIAL * least[size]
-    ):
+    # Rereading within a limit (such as 500 characters) also grows like this, but only up to the limit. A limit from
+    # which on a text is read at all makes one of the two doublings steep. A slightly longer text tells that from
+    # exponential time, which must not be measured further.
+    slowest = min(least[size // 2] / least[size // 4], least[size] / least[size // 2])
+    is_bounded = growth < _MORE_THAN_QUADRATIC or (
+        slowest**2 < _MORE_THAN_QUADRATIC and _seconds(call, text(size * 5 // 4)) < _LEAST_OF_EXPONENTIAL * least[size]
+    )
+    if size < _BEYOND_BOUNDS and is_bounded:
         return _measured(call, text, 4 * size)
     return ", ".join(f"{part:,} characters {seconds * 1000:.2f} ms" for part, seconds in least.items())

@@ -29,7 +29,7 @@ def trackers(files, confidence):
 
 
 # All cases are one test, so its limit is theirs together.
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(2400)
 @each("case", CASES.values(), ids=CASES)
 def test_finds_what_loads_without_consent_and_nothing_else(case):
     if ungated := case.get("ungated"):
