@@ -18,7 +18,7 @@ MOST_PER_DOUBLING = 2.5
 _MEASURED_SECONDS = 0.003
 _LONG_SECONDS = 0.03
 _ATTEMPTS = 6
-_BEYOND_BOUNDS = 8_192
+_BEYOND_BOUNDS = 16_384
 _MORE_THAN_QUADRATIC = 24
 # What a quarter more text adds to exponential time is far more than what it adds to cubic time, which is doubled.
 _LEAST_OF_EXPONENTIAL = 4
