@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -27,24 +27,23 @@ class Month:
     """US dollars of a month at one rate."""
 
     rate: int
-    gateway: float
-    functions: float
-    table: float
-    logs: float
-    traces: float
-    transfer: float
+    charges: Cost
     # What is saved by an ALB instead of the gateway, by fewer traces, and by fewer log lines.
     balancer: float
     fewer_traces: float
     fewer_logs: float
 
     @property
-    def total(self) -> float:
-        return self.gateway + self.functions + self.table + self.logs + self.traces + self.transfer
-
-    @property
     def saved(self) -> float:
         return self.balancer + self.fewer_traces + self.fewer_logs
+
+    def per_million(self, dollars: float) -> float:
+        """Returns that part of the month's dollars that a million requests cost."""
+        return dollars / _millions(self.rate)
+
+
+def _millions(rate: int) -> float:
+    return rate * SECONDS_A_MONTH / _MILLION
 
 
 def tiered(amount: float, tiers: Tiers) -> float:
@@ -61,21 +60,23 @@ def answer_bytes(operations: list[Operation]) -> float:
 
 def month(rate: int, mean: Cost, size: float, prices: Mapping[str, Any]) -> Month:
     """Returns the cost of a month with that many requests per second. mean: of a million requests of the mix."""
-    millions = rate * SECONDS_A_MONTH / _MILLION
-    gateway = tiered(millions, prices["gatewayTiers"])
+    millions = _millions(rate)
+    charges = Cost(
+        gateway=tiered(millions, prices["gatewayTiers"]),
+        functions=mean.functions * millions,
+        table=mean.table * millions,
+        logs=mean.logs * millions,
+        traces=mean.traces * millions,
+        transfer=tiered(rate * SECONDS_A_MONTH * size / _GB, prices["transferTiers"]),
+    )
     gb_an_hour = rate * size * 3600 / _GB
     units = max(gb_an_hour / prices["balancerGbPerUnit"], 1)
     balancer = HOURS_A_MONTH * (prices["balancerHour"] + units * prices["balancerUnitHour"])
     return Month(
         rate,
-        gateway,
-        mean.functions * millions,
-        mean.table * millions,
-        mean.logs * millions,
-        mean.traces * millions,
-        tiered(rate * SECONDS_A_MONTH * size / _GB, prices["transferTiers"]),
-        balancer=gateway - balancer,
-        fewer_traces=mean.traces * millions * (1 - ALTERNATIVE_TRACED_SHARE / TRACED_SHARE),
+        charges,
+        balancer=charges.gateway - balancer,
+        fewer_traces=charges.traces * (1 - ALTERNATIVE_TRACED_SHARE / TRACED_SHARE),
         fewer_logs=LAMBDA_LOG_BYTES * rate * SECONDS_A_MONTH / _GB * prices["logsGb"],
     )
 
@@ -88,10 +89,9 @@ def render(mean: Cost, operations: list[Operation], prices: Mapping[str, Any], r
     yield "| requests per second | gateway | functions | table | logs | traces | transfer | **total** | per million |"
     yield "|:--|" + "--:|" * 8
     for it in months:
-        parts = (it.gateway, it.functions, it.table, it.logs, it.traces, it.transfer)
-        a_million = it.total / (it.rate * SECONDS_A_MONTH / _MILLION)
-        cells = " | ".join(f"{part:,.0f}" for part in parts)
-        yield f"| {it.rate:,} | {cells} | **{it.total:,.0f}** | {a_million:.2f} |"
+        total = it.charges.total
+        cells = " | ".join(f"{part:,.0f}" for part in asdict(it.charges).values())
+        yield f"| {it.rate:,} | {cells} | **{total:,.0f}** | {it.per_million(total):.2f} |"
     yield ""
     yield "What alternatives would save of it. None of them is built:"
     yield ""
@@ -99,7 +99,6 @@ def render(mean: Cost, operations: list[Operation], prices: Mapping[str, Any], r
     yield f"| requests per second | {header} |"
     yield "|:--|" + "--:|" * 5
     for it in months:
-        rest = it.total - it.saved
-        a_million = rest / (it.rate * SECONDS_A_MONTH / _MILLION)
+        rest = it.charges.total - it.saved
         cells = " | ".join(f"{part:,.0f}" for part in (it.balancer, it.fewer_traces, it.fewer_logs))
-        yield f"| {it.rate:,} | {cells} | **{rest:,.0f}** | {a_million:.2f} |"
+        yield f"| {it.rate:,} | {cells} | **{rest:,.0f}** | {it.per_million(rest):.2f} |"

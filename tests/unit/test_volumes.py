@@ -19,21 +19,21 @@ class TestTiers:
 
     def test_the_gateway_at_a_thousand_requests_per_second(self):
         # 2,628 million: 333 at 3.50, 667 at 2.80, and 1,628 at 2.38.
-        assert volumes.month(1_000, MEAN, 7_400, REGION).gateway == pytest.approx(6_907.74, abs=0.01)
+        assert volumes.month(1_000, MEAN, 7_400, REGION).charges.gateway == pytest.approx(6_907.74, abs=0.01)
 
 
 class TestMonth:
     def test_a_low_rate_has_the_prices_of_the_first_tier(self):
         it = volumes.month(10, MEAN, volumes.answer_bytes(OPERATIONS), REGION)
-        assert it.total == pytest.approx(MEAN.total * 26.28, rel=0.001)
+        assert it.charges.total == pytest.approx(MEAN.total * 26.28, rel=0.001)
 
     def test_the_balancer_is_billed_by_the_bytes_that_it_returns(self):
         nothing = Cost(0, 0, 0, 0, 0, 0)
         it = volumes.month(1_000, nothing, 7_400, REGION)
         # 24.81 GB an hour are 62.03 units.
-        assert it.gateway - it.balancer == pytest.approx(730 * (0.0225 + 62.03 * 0.008), rel=0.001)
-        assert (it.fewer_traces, it.functions) == (0, 0)
+        assert it.charges.gateway - it.balancer == pytest.approx(730 * (0.0225 + 62.03 * 0.008), rel=0.001)
+        assert (it.fewer_traces, it.charges.functions) == (0, 0)
 
     def test_half_of_the_cost_can_be_saved_at_a_thousand_requests_per_second(self):
         it = volumes.month(1_000, MEAN, volumes.answer_bytes(OPERATIONS), REGION)
-        assert 0.4 < it.saved / it.total < 0.6
+        assert 0.4 < it.saved / it.charges.total < 0.6
