@@ -18,7 +18,9 @@ MOST_PER_DOUBLING = 2.5
 _MEASURED_SECONDS = 0.003
 _LONG_SECONDS = 0.03
 _ATTEMPTS = 6
-_BEYOND_BOUNDS = 16_384
+_BEYOND_BOUNDS = 8_192
+# Two doublings of quadratic time: 16 times, less what the first characters take.
+_QUADRATIC = 12
 _MORE_THAN_QUADRATIC = 24
 # What a quarter more text adds to exponential time is far more than what it adds to cubic time, which is doubled.
 _LEAST_OF_EXPONENTIAL = 4
@@ -86,9 +88,8 @@ def _measured(call: Callable[[Any], object], text: Callable[[int], Any], size: i
     # which on a text is read at all makes one of the two doublings steep. A slightly longer text tells that from
     # exponential time, which must not be measured further.
     slowest = min(least[size // 2] / least[size // 4], least[size] / least[size // 2])
-    is_bounded = growth < _MORE_THAN_QUADRATIC or (
-        slowest**2 < _MORE_THAN_QUADRATIC and _seconds(call, text(size * 5 // 4)) < _LEAST_OF_EXPONENTIAL * least[size]
-    )
-    if size < _BEYOND_BOUNDS and is_bounded:
+    beyond_bounds = _BEYOND_BOUNDS if growth >= _QUADRATIC else 4 * _BEYOND_BOUNDS  # less may still be a long limit
+    is_bounded = slowest**2 < _MORE_THAN_QUADRATIC and size < beyond_bounds
+    if is_bounded and _seconds(call, text(size * 5 // 4)) < _LEAST_OF_EXPONENTIAL * least[size]:
         return _measured(call, text, 4 * size)
     return ", ".join(f"{part:,} characters {seconds * 1000:.2f} ms" for part, seconds in least.items())
