@@ -119,7 +119,10 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
         world.token(company.owner.user_id, lifetime_seconds=_LIFETIME_SECONDS)
     spare_sessions = credential_index.list_credentials(company.owner.user_id, 100).credentials
     members = [world.member(company) for _ in range(_SPARE)]
-    keys = [api_keys.create_key(company.organization_id, "spare", company.owner.user_id, "test") for _ in range(_SPARE)]
+    # Many, because requests delete and roll them.
+    keys = [
+        api_keys.create_key(company.organization_id, "spare", company.owner.user_id, "test") for _ in range(5 * _SPARE)
+    ]
     repository = world.connected_repository(company)
     # Has no linked project, so it can't be scanned.
     unlinked = world.connected_repository(company, linked=False)
