@@ -119,10 +119,8 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
         world.token(company.owner.user_id, lifetime_seconds=_LIFETIME_SECONDS)
     spare_sessions = credential_index.list_credentials(company.owner.user_id, 100).credentials
     members = [world.member(company) for _ in range(_SPARE)]
-    # Many, because requests delete and roll them.
-    keys = [
-        api_keys.create_key(company.organization_id, "spare", company.owner.user_id, "test") for _ in range(5 * _SPARE)
-    ]
+    keys = [api_keys.create_key(company.organization_id, "spare", company.owner.user_id, "test") for _ in range(_SPARE)]
+    lasting = api_keys.create_key(company.organization_id, "lasting", company.owner.user_id, "test")
     repository = world.connected_repository(company)
     # Has no linked project, so it can't be scanned.
     unlinked = world.connected_repository(company, linked=False)
@@ -144,6 +142,7 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
         "projectId": spare_projects,
         "memberId": [MemberId.of_user(company.organization_id, member.user_id) for member in members],
         "keyId": [key.item.key_id for key in keys],
+        "lastingKeyId": [lasting.item.key_id],
         "sessionId": [entry.session_id for entry in spare_sessions],
         "scanId": [scan.scan_id],
         "webhookId": [it.webhook_id for it in deliveries],
