@@ -6,11 +6,13 @@ The functional tests together check that each permission is used: tests/support/
 import re
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from local.template import load_template
 from tests.support import permissions
+from tests.support.calls import intercepted
 from tests.support.each import each
 from tests.support.permissions import Permission, Run
 from tests.support.template import listed, policies, resources, target_of
@@ -286,12 +288,26 @@ class TestRecording:
             for action, keys in expected | {("Query", "OUTBOX#*")}
         }
 
+    def test_a_call_that_a_test_lets_proceed_is_attributed_to_the_function_and_the_tests_own_call_is_not(self):
+        """As one of the functional tests intercepts it."""
+        names: dict[str, Any] = {"record_call": permissions.record_call}
+        source = """def around(call, proceed):
+            record_call("dynamodb", "GetItem", {"Key": {"pk": {"S": "TESTS"}}})
+            return proceed()"""
+        exec(compile(source, f"{permissions.FUNCTIONAL}/test_x.py", "exec"), names)
+        client = SimpleNamespace(call=lambda *call: permissions.record_call("dynamodb", *call))
+        with intercepted(client, names["around"]):
+            run_as_billing("call('GetItem', {'Key': {'pk': {'S': 'HEALTH'}}})", call=client.call)
+        assert permissions.used == {Permission("billing", "dynamodb:GetItem", "Table", "HEALTH")}
+
     def record_call(self, operation: str, parameters: dict) -> None:
         """Records a call as if the function `billing` had made it."""
-        group = "billing"  # the group that tests/support/api.py keeps in the frame that calls a function
-        code = compile("record_call('dynamodb', operation, parameters)", "tests/support/api.py", "exec")
-        names = {"operation": operation, "parameters": parameters, "group": group}
-        exec(code, {"record_call": permissions.record_call, **names})
+        run_as_billing(
+            "record('dynamodb', operation, parameters)",
+            record=permissions.record_call,
+            operation=operation,
+            parameters=parameters,
+        )
 
     def test_calls_of_tests_are_not_attributed_to_a_function(self):
         permissions.record_call("dynamodb", "Scan", {})
@@ -309,3 +325,8 @@ class TestRecording:
         session.items.pop()
         run.pytest_collection_finish(session)
         assert run.whole is False
+
+
+def run_as_billing(source: str, **names: Any) -> None:
+    """Runs code in a frame like the one in which tests/support/api.py calls the function `billing`."""
+    exec(compile(source, "tests/support/api.py", "exec"), {**names, "group": "billing"})

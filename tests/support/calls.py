@@ -34,7 +34,10 @@ def intercepted(client: Any, around: Around) -> Iterator[None]:
     replaced = client.__dict__.get("call")
 
     def outer(operation: str, parameters: dict[str, Any]) -> Any:
-        return around(Call(operation, parameters), lambda: inner(operation, parameters))
+        def proceed() -> Any:
+            return inner(operation, parameters)
+
+        return around(Call(operation, parameters), proceed)
 
     client.call = outer
     try:

@@ -30,6 +30,7 @@ FUNCTIONAL = ROOT / "tests" / "functional"
 _FUNCTIONS = f"{ROOT / 'functions'}/"
 _TESTS = f"{FUNCTIONAL}/"
 _API, _WORKER = "tests/support/api.py", "controlplane/queues/worker.py"
+_INTERCEPTED = "tests/support/calls.py"
 # Called only by Lambda itself with the function's role, to poll the function's queue.
 _LAMBDA_CALLS = {"sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"}
 # Called once per process if the App's key is in Secrets Manager, which it isn't in functional tests.
@@ -99,9 +100,13 @@ def _allows(function: str, action: str, kinds: frozenset[str]) -> bool:
 def caller(frame: FrameType | None) -> str | None:
     """Returns the function whose code this frame runs, or None for the test's own calls, even during a request.
 
-    The innermost frame counts: a request may run a worker.
+    The innermost frame counts: a request may run a worker. A call that a test intercepts and lets through is the
+    function's own.
     """
     while frame is not None:
+        if _intercepts(frame, "proceed"):
+            frame = _outside(frame)
+            continue
         name = frame.f_code.co_filename
         if name.startswith(_FUNCTIONS):
             return name.removeprefix(_FUNCTIONS).partition("/")[0]
@@ -113,6 +118,18 @@ def caller(frame: FrameType | None) -> str | None:
             return None
         frame = frame.f_back
     return None
+
+
+def _intercepts(frame: FrameType, name: str) -> bool:
+    """Returns whether the frame is that function of tests/support/calls.py."""
+    return frame.f_code.co_name == name and frame.f_code.co_filename.endswith(_INTERCEPTED)
+
+
+def _outside(frame: FrameType | None) -> FrameType | None:
+    """Returns the frame that made the intercepted call, outside those of the test."""
+    while frame is not None and not _intercepts(frame, "outer"):
+        frame = frame.f_back
+    return frame and frame.f_back
 
 
 def record_call(service: str, operation: str, parameters: dict[str, Any]) -> None:

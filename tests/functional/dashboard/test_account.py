@@ -12,6 +12,7 @@ from controlplane.store import feedback, invitees, members, organizations, users
 from controlplane.store.sign_in import Claims, sign_in
 from controlplane.store.table import table
 from ops import accounts
+from tests.functional.device_auth.devices import request_code
 from tests.support.browser import Browser, text_of
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.world import Person, World, table_dump
@@ -105,6 +106,20 @@ class TestDeletion:
             "AUDITLOG",
             "FEEDBACKQUOTA",
         }
+
+    def test_devices_and_what_is_left_of_invitations_are_deleted(
+        self, visitor: Browser, person: Person, world: World, now
+    ):
+        invitation = {"email": person.email, "role": "member"}
+        visitor.api.post("/v1/invitations", world.company().owner.token, json_body=invitation)
+        now.advance(8 * 86_400)  # it has expired
+        visitor.signed_in(person.user_id)
+        request_code(visitor.api).approved(person.user_id).redeem()
+        visitor.get(DELETE)
+        assert visitor.submit(DELETE, confirmation=person.email).status == 303
+        kinds = {item["pk"]["S"].partition("#")[0] for item in table_dump()}
+        assert not kinds & {"DC", "FAMILY", "INVITEE"}
+        assert person.email not in str(table_dump())
 
     def test_the_last_owner_of_an_organization_is_refused_by_name(self, visitor: Browser, person: Person, world: World):
         company = world.company(owner=person, name="Acme")

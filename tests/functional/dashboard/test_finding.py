@@ -187,7 +187,7 @@ class TestIssue:
     def test_an_admin_opens_an_issue(self, visitor: Browser, company: Company, item: InboxItem, monkeypatch):
         from controlplane.core.settings import settings
 
-        monkeypatch.setitem(settings.__dict__, "issue_wait_seconds", 0)
+        monkeypatch.setitem(settings.__dict__, "issue_wait_seconds", 0.01)
         visitor.get(path(company, item))
         assert path(company, item, "/issue") in visitor.forms()
         reply = send(visitor, path(company, item, "/issue"))

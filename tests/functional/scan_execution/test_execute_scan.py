@@ -270,6 +270,21 @@ class TestFailed:
         assert "activeRequestId" not in stored_repository(repository)
 
 
+class TestPostponed:
+    def test_a_rate_limit_of_the_code_host_delays_all_scans_of_the_installation(
+        self, repository: RepositoryItem, sqs: FakeSqs, now
+    ):
+        scan = make_scan(repository, status="queued")
+        host = FakeHost(archives={SHA: archive(FILES)}, failures=[errors.RateLimitedByHost(3_000)])
+        for _ in range(MAX_ATTEMPTS + 1):
+            deliver(sqs, send(sqs, ExecuteScan(scan_id=scan.scan_id)), host)
+        assert host.failures == []
+        assert reads.get_scan(scan.scan_id).status in {"queued", "running"}
+        now.advance(3_001)
+        deliver(sqs, send(sqs, ExecuteScan(scan_id=scan.scan_id)), host)
+        assert reads.get_scan(scan.scan_id).status == "completed"
+
+
 class _Killed(BaseException):
     """No handler catches it, just as none can catch the death of a process."""
 
