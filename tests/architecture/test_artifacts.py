@@ -179,7 +179,7 @@ class TestUnused:
     @each("unused", artifacts.UNUSED)
     def test_removed_parts_are_imported_nowhere_in_our_code(self, unused: str):
         module = unused.removesuffix(".py").replace("/", ".")
-        for folder in ("functions", "layers/shared"):
+        for folder in ("functions", "layers/analysis", "layers/shared"):
             for source in (ROOT / folder).rglob("*.py"):
                 used = [name for name in imported_names(source) if f"{name}.".startswith(f"{module}.")]
                 assert used == [], f"{source} imports it: take it off UNUSED"
