@@ -14,8 +14,11 @@ from assent_analysis.sandbox.process import Child
 
 
 @contextmanager
-def warm_sandboxes() -> Iterator[None]:
-    """While open, scans take the children that an earlier scan has left, if there are any."""
+def warm_sandboxes(place: str = "scan_execution.service.Sandbox") -> Iterator[None]:
+    """While open, scans take the children that an earlier scan has left, if there are any.
+
+    place: where the scans take their sandbox from.
+    """
     idle: list[Child] = []
 
     class Warm(Sandbox):
@@ -32,7 +35,7 @@ def warm_sandboxes() -> Iterator[None]:
             super().__exit__(*details)
 
     try:
-        with patch("scan_execution.service.Sandbox", Warm):
+        with patch(place, Warm):
             yield
     finally:
         for child in idle:

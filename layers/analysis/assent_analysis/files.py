@@ -10,7 +10,7 @@ import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from assent_analysis import site_configuration
 from assent_analysis.limits import Limits
@@ -119,7 +119,11 @@ def is_analyzed(path: str) -> bool:
     return reason_to_skip(path) is None and language_of(path.rpartition("/")[2]) is not None
 
 
-def walk(root: Path) -> Iterator[tuple[str, os.DirEntry[str] | None, str | None]]:
+# A file: its path relative to a folder, where it is, and the reason to skip it. It has either a place or a reason.
+Listed: TypeAlias = tuple[str, os.PathLike[str] | None, str | None]
+
+
+def walk(root: Path) -> Iterator[Listed]:
     """Yields (path, entry, reason to skip) for every file below the root, in the order of names.
 
     A skipped folder isn't entered: it is yielded once, with a trailing slash.
@@ -150,7 +154,7 @@ def walk(root: Path) -> Iterator[tuple[str, os.DirEntry[str] | None, str | None]
         pending.extend(reversed(folders))
 
 
-def read(path: str, most: int, head: int | None = None) -> bytes:
+def read(path: str | os.PathLike[str], most: int, head: int | None = None) -> bytes:
     """Returns the bytes of a regular file, or only the first `head`. Raises Skipped if it has more than `most`.
 
     Doesn't follow links or block on named pipes.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from typing import Final
 
 from assent_analysis import files
 from assent_analysis.catalogue import catalogue
-from assent_analysis.files import Skipped
+from assent_analysis.files import Listed, Skipped
 from assent_analysis.findings import Finding, Location, priority_of, urgency
 from assent_analysis.following import Following
 from assent_analysis.gating import Gating
@@ -59,17 +59,19 @@ _MAX_DATA: Final = 2_000
 _MAX_WANTED: Final = 200
 
 
-def analyze_folder(root: Path, examine: Examine, limits: Limits, repository: str = "") -> Analysis:
+def analyze_folder(
+    root: Path, examine: Examine, limits: Limits, repository: str = "", listed: Sequence[Listed] | None = None
+) -> Analysis:
     """Analyzes the files of a folder. Doesn't follow links or read anything outside of the folder.
 
-    repository: OWNER/NAME, if it is known.
+    repository: OWNER/NAME, if it is known. listed: the files, instead of those that `files.walk` finds.
     """
     scan = _Scan(limits, repository)
 
     def entries(skip: Callable[[str, str], None] | None = scan.skip) -> Iterator[Entry]:
-        for path, entry, reason in files.walk(root):
-            if reason is None and entry is not None:
-                yield path, partial(files.read, entry.path)
+        for path, place, reason in files.walk(root) if listed is None else listed:
+            if reason is None and place is not None:
+                yield path, partial(files.read, place)
             elif reason is not None and skip is not None:
                 skip(path, reason)
 

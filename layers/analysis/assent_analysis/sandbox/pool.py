@@ -169,9 +169,7 @@ def cores() -> int:
     memory = os.environ.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE")
     if memory:
         return max(1, int(memory) // _MEGABYTES_PER_CORE)
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def _import_path(entry: str) -> list[str]:
