@@ -37,6 +37,7 @@ from assent_analysis.examine import examine
 from assent_analysis.fingerprints import Fingerprints
 from assent_analysis.gates import options
 from assent_analysis.gating import OPEN, Export, Gate, Gating, Use
+from assent_analysis.identities import covers
 from assent_analysis.inventory import manifests as stocked
 from assent_analysis.inventory.listing import Listing
 from assent_analysis.inventory.technologies import technologies
@@ -318,6 +319,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
         (f"assent_analysis.links:Links.{name}" for name in ("add", "frontier", "is_read", "resolve", "verdict")),
         _link,
     ),
+    "assent_analysis.identities:covers": lambda text: covers(f"{text}/a.js", {text}, text, asks_for_consent=False),
     "scan_execution.identities:Sight.covers": lambda text: Sight("p", text, set(), set(), False).covers(f"{text}/a.js"),
     "assent_analysis.unknown:may_load_unknown": (
         lambda text: unknown.may_load_unknown(catalogue(), f"<script {text}"),
@@ -344,6 +346,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
 EXEMPT: dict[str, str] = {
     "*_routes:*": "endpoints: their parameters are validated before, and what they call is tested itself",
     "*.routes:*": "endpoints: their parameters are validated before, and what they call is tested itself",
+    "assent_analysis.git:_run": "arguments of ours for git",
     "scan_execution.identities:found_again": "a digest, which is only compared",
     "*.service:*": "rules: they hand ids and validated text on to the store",
     "controlplane.rules.vendor_decisions:decide": "rules: they hand ids and validated text on to the store",

@@ -194,7 +194,7 @@ class TestBaseline:
         assert found.fixed == ()
 
     @pytest.mark.parametrize("finding", [{}, {"fingerprint": "a"}, [], {"location": 1}])
-    def test_other_documents_are_refused(self, finding: object):
+    def test_other_documents_are_refused(self, finding):
         with pytest.raises(InvalidBaseline):
             read_baseline([finding])
 
