@@ -1,4 +1,4 @@
-"""What a scan sees of a repository's earlier findings, and what it records of those that it found again."""
+"""Decides which earlier findings of a repository a scan can judge, and records those that it found again."""
 
 from collections.abc import Collection
 from dataclasses import replace

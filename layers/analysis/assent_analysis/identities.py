@@ -21,7 +21,7 @@ WHOLE_PROJECT: Final = ""
 
 
 class Recorded(Protocol):
-    """What is known of an earlier finding. Attributes without a value are unknown.
+    """An earlier finding, as it is recorded. Attributes without a value are unknown.
 
     path: what its existence depends on, see `dependency`. place: the fingerprint of its place, if it isn't its own.
     gone: set if the last scan didn't find it.
