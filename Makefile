@@ -5,7 +5,7 @@ PYTHON_FILES := functions layers local ops scripts tests benchmarks
 # These aren't deployed. They run other programs (B404, B603) and contain sample secrets (B105); ruff's more precise
 # versions of these rules apply to them.
 RISKY_TOOLS := local ops scripts benchmarks
-export PYTHONPATH := functions:layers/shared:.
+export PYTHONPATH := functions:layers/shared:layers/analysis:.
 export SAM_CLI_TELEMETRY := 0
 # What /docs serves, represented by one of its files.
 REFERENCE := functions/system/reference/index.html
@@ -43,6 +43,7 @@ lint: .venv/.ready node_modules/.ready .tools/supply/.ready ## Check style, type
 	@.venv/bin/ruff check $(wildcard $(PYTHON_FILES))
 	@.venv/bin/ruff format --check $(wildcard $(PYTHON_FILES))
 	@.venv/bin/mypy
+	@.venv/bin/mypy --python-version 3.11 layers/analysis
 	@.venv/bin/lint-imports
 	@.venv/bin/python -m scripts.language
 	@.tools/supply/bin/bandit -q -r functions layers
@@ -97,7 +98,7 @@ deploy: build ## Deploy to the AWS account of the current credentials (STACK=ass
 LICENSES := Apache-2.0;Apache Software License;BSD-3-Clause;BSD License;ISC;MIT;MIT License;MIT-0
 LICENSES := $(LICENSES);MIT No Attribution License (MIT-0);MPL-2.0;Mozilla Public License 2.0 (MPL 2.0);PSF-2.0
 LICENSES := $(LICENSES);Apache-2.0 OR BSD-3-Clause
-DEPLOYED := layers/shared/requirements.txt $(wildcard functions/*/requirements.txt)
+DEPLOYED := $(wildcard layers/*/requirements.txt functions/*/requirements.txt)
 
 licenses: .venv/.ready .tools/supply/.ready ## List the license of each deployed package; fail if one isn't allowed
 	@.tools/supply/bin/pip-licenses --python .venv/bin/python --from mixed --format markdown \
@@ -128,7 +129,7 @@ TOOLS = uv ministack sam conformance checkov lambda load parliament supply
 
 lock: .venv/.ready ## Update the hashed pins from pyproject.toml, requirements/*.in, and package.json (UPGRADE=1: newest)
 	@$(LOCK) pyproject.toml -o layers/shared/requirements.txt
-	@for lock in functions/*/requirements.txt; do \
+	@for lock in layers/analysis/requirements.txt functions/*/requirements.txt; do \
 		$(LOCK) --group pyproject.toml:$$(basename $$(dirname $$lock)) -c layers/shared/requirements.txt -o $$lock || exit 1; \
 	done
 	@$(LOCK) pyproject.toml --group dev -c requirements/uv.txt $(addprefix -c ,$(DEPLOYED)) -o requirements/dev.txt

@@ -24,12 +24,12 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from assent_analysis.catalogue import catalogue
+from assent_analysis.files import language_of, reason_to_skip, walk
+from assent_analysis.rules import Rule, rules
+from assent_analysis.sandbox.pool import MAX_CHILDREN
 from benchmarks.machine import ROOT
 from benchmarks.report import table
-from scan_execution.analysis.catalogue import catalogue
-from scan_execution.analysis.files import language_of, reason_to_skip, walk
-from scan_execution.analysis.rules import Rule, rules
-from scan_execution.sandbox.pool import MAX_CHILDREN
 
 PACKAGES = (
     "@wordpress/block-editor@18.0.0",
@@ -132,7 +132,7 @@ def run(command: list[str], output: Path) -> Run:
 
     The usage that wait() reports includes the process that started it.
     """
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "functions")}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "layers" / "analysis")}
     # The size of a function's memory in other benchmarks, which would decide on the number of cores.
     environment.pop("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", None)
     peaks: dict[int, float] = {}
@@ -152,7 +152,7 @@ def run(command: list[str], output: Path) -> Run:
 
 
 def ours(tree: Path) -> Run:
-    command = [sys.executable, "-m", "scan_execution.analysis", str(tree), "--json", "--seconds", "600"]
+    command = [sys.executable, "-m", "assent_analysis", str(tree), "--json", "--seconds", "600"]
     return run(command, tree.parent / "ours.json")
 
 

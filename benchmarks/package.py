@@ -54,7 +54,7 @@ def stage_ours(target: Path) -> Package:
     shutil.copytree(LAYER_SOURCE / "controlplane", layer / "controlplane", ignore=_CLUTTER)
     functions = _copy_functions((ROOT / "functions").glob("*/app.py"), target)
     for group, folder in functions.items():
-        # For example libraries of the analysis that this environment lacks.
+        # Except for those that this environment lacks.
         _copy_libraries(_own_libraries(group) & _installed(), folder)
     artifacts.prepare(target)
     return Package(layer, functions, f"prepared like a build from this environment ({reason})")

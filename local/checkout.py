@@ -20,8 +20,8 @@ _LOCK = DIRECTORY / "lock"
 
 HOST = "127.0.0.1"
 
-# What is on the path of every function: its own package, and the layer.
-SOURCES = ("functions", "layers/shared")
+# What is on the path of every function: its own package, and the layers.
+SOURCES = ("functions", "layers/shared", "layers/analysis")
 
 
 class AlreadyRunning(Exception):

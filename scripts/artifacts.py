@@ -1,4 +1,4 @@
-"""Builds the layer and the functions with SAM, then makes the built folders small and quick to import.
+"""Builds the layers and the functions with SAM, then makes the built folders small and quick to import.
 
 On Lambda the code is read-only and an import pays for every byte it parses, so everything that can be done once is done
 here. Only the standard library is used, because this runs in the environment of SAM and not in the project's own.
@@ -32,8 +32,10 @@ AMAZON_ROOTS = (
     "Amazon Root CA 4",
     "Starfield Services Root Certificate Authority - G2",
 )
-ROOTS_FILE = Path("controlplane/amazon-roots.pem")
-DATACLASS_CODE = Path("controlplane/core/dataclass_code.bin")
+# The package of the shared layer. What the build writes for it is for all functions.
+SHARED_PACKAGE = Path("controlplane")
+ROOTS_FILE = SHARED_PACKAGE / "amazon-roots.pem"
+DATACLASS_CODE = SHARED_PACKAGE / "core" / "dataclass_code.bin"
 
 # Parts of packages that weigh and that nothing here imports: tools of other trades, back ends for other platforms, and
 # the tests and stubs of the packages themselves. The end-to-end tests import and run every artifact without them.
@@ -140,8 +142,9 @@ def prepare(build_dir: Path) -> None:
         packages = artifact / "python"
         if packages.is_dir():
             trim_packages(packages)
-            write_amazon_roots(botocore_bundle(), packages / ROOTS_FILE)
-            write_dataclass_code(packages / DATACLASS_CODE)
+            if (packages / SHARED_PACKAGE).is_dir():
+                write_amazon_roots(botocore_bundle(), packages / ROOTS_FILE)
+                write_dataclass_code(packages / DATACLASS_CODE)
             compile_modules(packages, LAYER_ROOT / "python")
             remove_sources(packages)
         else:
@@ -252,7 +255,7 @@ def compile_modules(root: Path, deployed_root: Path) -> None:
 
 
 def remove_sources(root: Path) -> None:
-    """Leave only the bytecode of the layer and of libraries, which Python imports without a source: half of the size.
+    """Leave only the bytecode of the layers and of libraries, which Python imports without a source: half of the size.
 
     The sources of functions stay: a traceback shows their lines. Of the rest it shows the file, the line's number, and
     the function's name.
@@ -331,7 +334,7 @@ def zipped_size_bytes(root: Path) -> int:
 
 
 def report(build_dir: Path) -> None:
-    """Print what each artifact weighs. Raises BuildFailed when a function with the layer is more than Lambda takes."""
+    """Print what each artifact weighs. Raises BuildFailed when a function with the layers is more than Lambda takes."""
     sizes = {path.name: size_bytes(path) for path in sorted(build_dir.iterdir()) if path.is_dir()}
     for name, size in sizes.items():
         zipped = zipped_size_bytes(build_dir / name)
@@ -345,7 +348,7 @@ def verified_wheels(architecture: str) -> Path:
 
     SAM fetches wheels for another processor by name and version alone. So it is given these and no index.
     """
-    locks = sorted([ROOT / "layers" / "shared" / "requirements.txt", *ROOT.glob("functions/*/requirements.txt")])
+    locks = sorted([*ROOT.glob("layers/*/requirements.txt"), *ROOT.glob("functions/*/requirements.txt")])
     digest = hashlib.sha256(b"".join(lock.read_bytes() for lock in locks)).hexdigest()[:16]
     folder = ROOT / ".aws-sam" / "wheels" / f"{architecture}-{digest}"
     complete = folder / "complete"
@@ -383,7 +386,7 @@ def run(command: list[str], **environment: str) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="scripts/build", description="Build the layer and the functions.")
+    parser = argparse.ArgumentParser(prog="scripts/build", description="Build the layers and the functions.")
     parser.add_argument("--architecture", choices=ARCHITECTURES, default=ARCHITECTURES[0], help="processor")
     parser.add_argument("--build-dir", type=Path, default=ROOT / ".aws-sam" / "build")
     options = parser.parse_args(arguments)

@@ -42,7 +42,7 @@ def collect() -> set[str]:
 
 
 def main() -> None:
-    sys.path[:0] = [str(ROOT / "functions"), str(ROOT / "layers" / "shared")]
+    sys.path[:0] = [str(ROOT / folder) for folder in ("functions", "layers/shared", "layers/analysis")]
     os.environ |= _SETTINGS
     sources = collect()
     from controlplane.core import dataclass_code  # noqa: PLC0415 (nothing may be imported before)

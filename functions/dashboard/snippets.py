@@ -1,11 +1,11 @@
 """The code that installs the consent library c15t for a project's consent instance.
 
-Packages and components are those of the fixes that scans offer (`scan_execution/fixes.yaml`); a test compares them.
+Packages and components are those of the fixes that scans offer (`assent_analysis.fixes`); a test compares them.
 """
 
 from typing import NamedTuple
 
-from controlplane.core import consent_code
+from dashboard import consent_code
 
 VERSION = "2.2"
 _CATEGORIES = "['necessary', 'measurement', 'marketing']"

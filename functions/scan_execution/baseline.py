@@ -3,12 +3,12 @@
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
+from assent_analysis.identities import dependency
 from controlplane.store.scans import findings, reads
 from controlplane.store.scans.causes import Comparison
 from controlplane.store.scans.findings import FindingItem
 from controlplane.store.scans.history import HistoryItem
 from controlplane.store.scans.items import ScanItem
-from scan_execution import identities
 from scan_execution.identities import Sight
 
 # Only the most urgent issues are kept: projects with more should fix these first.
@@ -41,8 +41,7 @@ class Baseline(NamedTuple):
         fixed = [
             finding.fingerprint
             for finding in self.findings
-            if finding.fingerprint not in reported
-            and sight.covers(identities.dependency(finding.rule_id, finding.location.path))
+            if finding.fingerprint not in reported and sight.covers(dependency(finding.rule_id, finding.location.path))
         ]
         base_id = self.scan.scan_id if self.scan else None
         return Comparison(base_id, len(fixed), tuple(fixed[:_MOST_FIXED]), new_count)

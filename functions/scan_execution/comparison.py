@@ -6,15 +6,16 @@ merged. Every step can be repeated.
 
 from dataclasses import replace
 
+from assent_analysis import Analysis
+from assent_analysis.fixes import Project
+from assent_analysis.identities import identify
 from controlplane.store.leases import Lease
 from controlplane.store.scans import findings
 from controlplane.store.scans.findings import FindingItem
 from controlplane.store.scans.history import list_history
 from controlplane.store.scans.items import ScanItem
 from scan_execution import identities, publication
-from scan_execution.analysis import Analysis
 from scan_execution.baseline import MOST_ISSUES, read_baseline
-from scan_execution.fixes import Project
 
 
 def compare(scan: ScanItem, lease: Lease, result: Analysis, unread: frozenset[str], project: Project) -> ScanItem:
@@ -25,7 +26,7 @@ def compare(scan: ScanItem, lease: Lease, result: Analysis, unread: frozenset[st
     sight = publication.sight_of(scan, result, unread)
     history = list_history(scan.repository_id)
     found = [*{finding.fingerprint: finding for finding in result.findings}.values()]
-    fingerprints = identities.identify(found, history, sight.misses)
+    fingerprints = identify(found, history, sight.misses)
     baseline = read_baseline(scan)
     # A scan stores its most urgent findings only. The history has more.
     known = {finding.fingerprint for finding in baseline.findings}

@@ -8,9 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
+from assent_analysis import Analysis, Finding
+from assent_analysis.files import is_analyzed
+from assent_analysis.fixes import Project, fix_for
+from assent_analysis.identities import dependency, identify
 from controlplane.queues.messages import dispatch
 from controlplane.store import inbox, publications, repositories, vendors
-from controlplane.store.inbox_items import Discovery, LockedFindings, Resolution
+from controlplane.store.inbox_items import Discovery, Fix, LockedFindings, Resolution
 from controlplane.store.leases import Lease
 from controlplane.store.scans import findings, resolutions
 from controlplane.store.scans.findings import FindingItem, Location
@@ -18,11 +22,8 @@ from controlplane.store.scans.history import Absence, HistoryItem, list_history,
 from controlplane.store.scans.items import ScanItem
 from controlplane.store.scans.resolutions import publish_late
 from scan_execution import decisions, identities
-from scan_execution.analysis import Analysis, Finding
-from scan_execution.analysis.files import is_analyzed
 from scan_execution.baseline import MOST_ISSUES, read_baseline
 from scan_execution.decisions import Decisions
-from scan_execution.fixes import Project, fix_for
 from scan_execution.identities import Sight
 
 
@@ -37,7 +38,7 @@ def publish_findings(
     sight = sight_of(scan, result, unread)
     history = list_history(scan.repository_id)
     found = [*{finding.fingerprint: finding for finding in result.findings}.values()]
-    fingerprints = identities.identify(found, history, sight.misses)
+    fingerprints = identify(found, history, sight.misses)
     identified = [(finding, fingerprints[finding.fingerprint]) for finding in found]
     current = {
         fingerprint: identities.found_again(scan, finding, fingerprint, history.get(fingerprint), sight.linked)
@@ -134,14 +135,14 @@ def _with_paths(items: Sequence[HistoryItem]) -> list[HistoryItem]:
         if item is None or path is None:
             return it
         project_ids = (item.project_id,) if item.project_id else ()
-        return replace(it, path=identities.dependency(item.rule_id, path), project_ids=project_ids)
+        return replace(it, path=dependency(item.rule_id, path), project_ids=project_ids)
 
     return [completed(it) for it in items]
 
 
 def to_issue(scan: ScanItem, finding: Finding, known: HistoryItem, project: Project) -> FindingItem:
     """Returns the finding as it is stored. known: its history, which has its fingerprint."""
-    place = finding.location
+    place, fix = finding.location, fix_for(finding, project)
     lines = f"#L{place.start_line}" + (f"-L{place.end_line}" if place.end_line > place.start_line else "")
     location = Location(
         path=place.path,
@@ -166,7 +167,7 @@ def to_issue(scan: ScanItem, finding: Finding, known: HistoryItem, project: Proj
         first_seen_at=known.first_seen_at,
         vendors=decisions.vendors_of(finding.vendor_ids),
         confidence=finding.confidence,
-        fix=fix_for(finding, project),
+        fix=None if fix is None else Fix(*fix),
     )
 
 

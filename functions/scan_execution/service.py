@@ -6,6 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import assent_analysis
+from assent_analysis.files import NOT_ANALYZED
+from assent_analysis.fixes import Project
+from assent_analysis.inventory.listing import Listing
+from assent_analysis.inventory.stocktaking import take_inventory, with_loads
+from assent_analysis.kinds import with_not_assessed
+from assent_analysis.report import Examine
+from assent_analysis.sandbox import Sandbox
 from controlplane.core.ids import ScanId
 from controlplane.core.settings import settings
 from controlplane.github.client import CodeHost, connect
@@ -18,22 +26,16 @@ from controlplane.store.pull_requests import report_entry
 from controlplane.store.repositories import RepositoryItem, UnknownRepository
 from controlplane.store.scans import execution, reads, reports
 from controlplane.store.scans.items import Coverage, CoveredKind, Failure, ScanItem, UnknownScan
-from scan_execution import analysis, folders, workspace
-from scan_execution.analysis.files import NOT_ANALYZED
-from scan_execution.analysis.kinds import with_not_assessed
-from scan_execution.analysis.report import Examine
+from scan_execution import folders, workspace
 from scan_execution.comparison import compare
-from scan_execution.fixes import Project
-from scan_execution.inventory.listing import Listing
-from scan_execution.inventory.stocktaking import take_inventory, with_loads
+from scan_execution.inventories import to_stored
 from scan_execution.publication import publish_findings, publish_unlocked
-from scan_execution.sandbox import Sandbox
 from scan_execution.stages import Stages
 from scan_execution.workspace import ArchiveInvalid, ArchiveTooLarge, Limits, Unpacked
 
 # The function's timeout in template.yaml: any invocation still running by then has been killed.
 LEASE_SECONDS = 420
-_LIMITS = analysis.Limits()
+_LIMITS = assent_analysis.Limits()
 
 _TOO_LARGE = Failure("REPOSITORY_TOO_LARGE", "The repository is larger than a scan reads.")
 _INVALID = Failure("ARCHIVE_INVALID", "The code host's archive of the repository could not be read.")
@@ -61,18 +63,18 @@ def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int
         skipped = unpacked.skipped + Counter({NOT_ANALYZED: listing.only_manifests})
     with stages.run("inventory"):
         inventory = take_inventory(listing, unpacked.files, folder, examine)
-        stages.keep(inventory)
+        stages.keep(to_stored(inventory))
     with stages.run("analyze"):
         to_analyze = unpacked.files - skipped.total()
         name = f"{repository.owner}/{repository.name}"
-        result = analysis.analyze_folder(folder, stages.counting(examine, to_analyze), _LIMITS, name)
+        result = assent_analysis.analyze_folder(folder, stages.counting(examine, to_analyze), _LIMITS, name)
         skipped.update(result.skipped)
         inventory = with_loads(inventory, result.loads)
-        stages.keep(inventory)
+        stages.keep(to_stored(inventory))
     # The next scan in the same environment shares the disk.
     shutil.rmtree(folder, ignore_errors=True)
     with stages.run("publish"):
-        scan = reports.with_paid_access(replace(scan, rules_version=analysis.rules_version()))
+        scan = reports.with_paid_access(replace(scan, rules_version=assent_analysis.rules_version()))
         project = Project.of(inventory)
         store = publish_findings if scan.cause.pull_request_number is None else compare
         scan = store(scan, lease, result, unpacked.unread, project)
@@ -80,7 +82,7 @@ def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int
     _complete(scan, lease, len(result.findings), coverage)
 
 
-def _kinds(result: analysis.Analysis, listing: Listing) -> tuple[CoveredKind, ...]:
+def _kinds(result: assent_analysis.Analysis, listing: Listing) -> tuple[CoveredKind, ...]:
     """Returns the files by kind, those with the most files first."""
     kinds = with_not_assessed(result.kinds, listing.not_assessed).items()
     covered = (CoveredKind(name, kind.analyzed, kind.not_assessed) for name, kind in kinds)

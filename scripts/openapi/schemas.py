@@ -6,6 +6,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
+from assent_analysis.findings import CATEGORIES, SEVERITIES
 from code_audit.schemas import ScanStatus
 from controlplane.core.acting import ActorKind
 from controlplane.core.acting import Source as ActionSource
@@ -24,7 +25,6 @@ from controlplane.store.scans.items import Access, Stage
 from controlplane.store.vendors import ReviewState, VendorState
 from organizations.request_schemas import Decision
 from organizations.webhook_schemas import EventName
-from scan_execution.analysis.findings import CATEGORIES, SEVERITIES
 from scripts.openapi.guidance import DOCS_URL, GUIDANCE, WORKING_REQUEST
 
 type Schema = dict[str, Any]

@@ -71,6 +71,13 @@ class TestPrepare:
         assert roots.count("BEGIN CERTIFICATE") == len(artifacts.AMAZON_ROOTS)
         assert "Another Root" not in roots
 
+    def test_preparing_writes_nothing_for_all_functions_into_another_layer(self, layer: Path):
+        packages = layer.parents[1] / "AnalysisLayer" / "python"
+        write(packages / "assent_analysis" / "__init__.py", '"""Ours."""\n')
+        artifacts.prepare(layer.parents[1])
+        files = {path.relative_to(packages) for path in packages.rglob("*") if path.is_file()}
+        assert files == {Path("assent_analysis/__init__.pyc")}
+
     def test_preparing_refuses_a_bundle_without_one_of_the_roots(self, layer: Path):
         write(layer.parents[2] / "cacert.pem", bundle(*artifacts.AMAZON_ROOTS[1:]))
         with pytest.raises(artifacts.BuildFailed, match="Amazon Root CA 1"):
@@ -179,7 +186,7 @@ class TestUnused:
     @each("unused", artifacts.UNUSED)
     def test_removed_parts_are_imported_nowhere_in_our_code(self, unused: str):
         module = unused.removesuffix(".py").replace("/", ".")
-        for folder in ("functions", "layers/shared"):
+        for folder in ("functions", "layers/analysis", "layers/shared"):
             for source in (ROOT / folder).rglob("*.py"):
                 used = [name for name in imported_names(source) if f"{name}.".startswith(f"{module}.")]
                 assert used == [], f"{source} imports it: take it off UNUSED"

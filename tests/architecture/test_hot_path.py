@@ -41,7 +41,7 @@ def test_functions_call_aws_without_an_sdk():
         cwd=ROOT,
         env={
             **kept,
-            "PYTHONPATH": f"{ROOT / 'functions'}:{ROOT / 'layers/shared'}",
+            "PYTHONPATH": f"{ROOT / 'functions'}:{ROOT / 'layers/shared'}:{ROOT / 'layers/analysis'}",
             "AWS_ENDPOINT_URL": "http://127.0.0.1:9",  # nothing listens there
             "LOG_LEVEL": "CRITICAL",
         },

@@ -10,9 +10,13 @@ FUNCTIONS = {path.parent.name for path in (ROOT / "functions").glob("*/app.py")}
 
 class TestContracts:
     def test_the_contracts_name_every_function(self):
-        assert set(RULES["root_packages"]) == FUNCTIONS | {"controlplane", "local", "ops"}
+        assert set(RULES["root_packages"]) == FUNCTIONS | {"controlplane", "assent_analysis", "local", "ops"}
 
     def test_the_contracts_keep_functions_from_importing_each_other(self):
         layers = next(it["layers"] for it in RULES["contracts"] if it["type"] == "layers" and "containers" not in it)
         assert FUNCTIONS in [set(layer.split(" | ")) for layer in layers]
-        assert layers[-1] == "controlplane"
+        assert layers[-1] == "controlplane | assent_analysis"
+
+    def test_only_the_scan_imports_the_analysis_because_no_other_function_has_its_layer(self):
+        [rule] = [it for it in RULES["contracts"] if "assent_analysis" in it.get("forbidden_modules", ())]
+        assert set(rule["source_modules"]) == (FUNCTIONS | {"controlplane"}) - {"scan_execution"}

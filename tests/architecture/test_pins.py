@@ -9,9 +9,10 @@ from tests.support.each import each
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = ROOT / "layers/shared/requirements.txt"
+ANALYSIS = ROOT / "layers/analysis/requirements.txt"
 FUNCTIONS = sorted((ROOT / "functions").glob("*/requirements.txt"))
 GROUPS = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
-DEPLOYED = [RUNTIME, *FUNCTIONS]
+DEPLOYED = [RUNTIME, ANALYSIS, *FUNCTIONS]
 TOOLS = sorted((ROOT / "requirements").glob("*.txt"))
 LOCKS = DEPLOYED + TOOLS
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)")
@@ -34,7 +35,7 @@ class TestLock:
         assert [line for line in distributions if not PIN.match(line) or "--hash=sha256:" not in line] == []
 
     def test_a_lock_file_is_made_from_a_list_of_names(self, lock):
-        name = lock.parent.name if lock in FUNCTIONS else lock.stem
+        name = lock.parent.name if lock in DEPLOYED else lock.stem
         assert lock == RUNTIME or name in GROUPS or (ROOT / f"requirements/{name}.in").exists()
 
 

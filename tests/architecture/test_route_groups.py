@@ -46,7 +46,7 @@ def imported(initialization: str) -> list[list[str]]:
         env={
             **environment,
             "AWS_LAMBDA_INITIALIZATION_TYPE": initialization,
-            "PYTHONPATH": f"{ROOT / 'functions'}:{ROOT / 'layers/shared'}",
+            "PYTHONPATH": f"{ROOT / 'functions'}:{ROOT / 'layers/shared'}:{ROOT / 'layers/analysis'}",
             "POWERTOOLS_SERVICE_NAME": "dashboard",
         },
     )

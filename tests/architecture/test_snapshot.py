@@ -15,7 +15,7 @@ import pytest
 from tests.support.each import each
 
 ROOT = Path(__file__).parents[2]
-PRODUCT = [*(ROOT / "layers/shared/controlplane").rglob("*.py"), *(ROOT / "functions").rglob("*.py")]
+PRODUCT = [*(ROOT / "layers").rglob("*.py"), *(ROOT / "functions").rglob("*.py")]
 GROUPS = sorted(path.parent.name for path in (ROOT / "functions").glob("*/app.py"))
 # Modules whose calls return a time, a random value, a connection, or a credential.
 PASSING = {
@@ -65,7 +65,7 @@ def before_snapshot(group: str, program: str = PROGRAM) -> tuple[list[dict], dic
         env={
             **environment,
             "AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start",
-            "PYTHONPATH": f"{ROOT / 'functions'}:{ROOT / 'layers/shared'}",
+            "PYTHONPATH": f"{ROOT / 'functions'}:{ROOT / 'layers/shared'}:{ROOT / 'layers/analysis'}",
             "POWERTOOLS_SERVICE_NAME": group,
         },
     )

@@ -31,7 +31,7 @@ class Api:
     """The whole API in its own process: the data that it serves, and the statuses that it has returned."""
 
     def __init__(self) -> None:
-        paths = os.pathsep.join(["functions", "layers/shared", "."])
+        paths = os.pathsep.join(["functions", "layers/shared", "layers/analysis", "."])
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.conformance.served"],
             cwd=ROOT,

@@ -1,7 +1,7 @@
 """Runs one built function in the Lambda runtime: AWS's interface client, and an emulator of the Lambda service.
 
 awslambdaric imports the handler and calls it, as it does on AWS; the emulator is part of SAM CLI and takes invocations
-over HTTP. The function can import only its own folder, the layer, the runtime, and the standard library: a module that
+over HTTP. The function can import only its own folder, its layers, the runtime, and the standard library: a module that
 exists only in the development environment is missing here, as it is on AWS.
 """
 
@@ -19,6 +19,7 @@ from typing import Any
 from local.template import load_template
 from tests.e2e.deployment import ARCHITECTURE, BUILD, REGION, ROOT
 from tests.support.engines import free_port, stop, wait_until_listening
+from tests.support.template import layers_of
 
 _PACKAGES = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
 _RUNTIME = ROOT / ".tools" / "lambda" / _PACKAGES
@@ -54,6 +55,7 @@ class Runtime:
 def running_function(logical_id: str, properties: Mapping[str, Any], variables: Mapping[str, str]) -> Iterator[Runtime]:
     """Runs the built function with these variables on a free local port until the block ends."""
     folder = BUILD / logical_id
+    layers = [BUILD / layer / "python" for layer in layers_of({"Properties": properties})]
     declared = {**load_template()["Globals"]["Function"], **properties}
     interpreter = Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
     port, api_port = free_port(), free_port()
@@ -72,7 +74,7 @@ def running_function(logical_id: str, properties: Mapping[str, Any], variables: 
                 cwd=folder,
                 env={
                     "PATH": "/usr/local/bin:/usr/bin:/bin",
-                    "PYTHONPATH": f"{folder}:{BUILD / 'SharedLayer' / 'python'}:{_RUNTIME}",
+                    "PYTHONPATH": ":".join(map(str, (folder, *layers, _RUNTIME))),
                     "LAMBDA_TASK_ROOT": str(folder),
                     "TMPDIR": scratch,
                     "AWS_LAMBDA_FUNCTION_NAME": logical_id,

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
+from assent_analysis import rules_version
 from controlplane.queues.messages import ExecuteScan, PublishScan
 from controlplane.store import billing, keys
 from controlplane.store.scans import reads
 from controlplane.store.table import table
-from scan_execution.analysis import rules_version
 from scan_execution.service import execute_scan, publish_scan
 from tests.races.stage import Stage
 from tests.races.test_unlocks import ISSUES

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from scan_execution import analysis
-from scan_execution.analysis import Analysis, Limits
-from scan_execution.analysis.examine import examine
-from scan_execution.analysis.files import Skipped
-from scan_execution.analysis.report import Answer, Examine, Request
+import assent_analysis
+from assent_analysis import Analysis, Limits
+from assent_analysis.examine import examine
+from assent_analysis.files import Skipped
+from assent_analysis.report import Answer, Examine, Request
 
 
 def in_process(limits: Limits) -> Examine:
@@ -25,9 +25,9 @@ def analyze_files(contents: Iterable[tuple[str, bytes]], limits: Limits | None =
     limits = limits or Limits()
     # Some files are read again.
     contents = list(contents) if isinstance(contents, Iterator) else contents
-    return analysis.analyze_files(contents, in_process(limits), limits)
+    return assent_analysis.analyze_files(contents, in_process(limits), limits)
 
 
 def analyze_folder(root: Path, limits: Limits | None = None, repository: str = "") -> Analysis:
     limits = limits or Limits()
-    return analysis.analyze_folder(root, in_process(limits), limits, repository)
+    return assent_analysis.analyze_folder(root, in_process(limits), limits, repository)

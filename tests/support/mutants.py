@@ -30,7 +30,8 @@ def mutant(function: FunctionType, text: str, replacement: str) -> Iterator[None
 @contextmanager
 def planted(made: Mutant) -> Iterator[None]:
     """While open, the function that the mutant changes runs with the change, for every caller."""
-    module = importlib.import_module(made.path.removeprefix("layers/shared/").removesuffix(".py").replace("/", "."))
+    path = made.path.removeprefix("layers/shared/").removeprefix("layers/analysis/")
+    module = importlib.import_module(path.removesuffix(".py").replace("/", "."))
     function = getattr(module, str(made.scope))
     original = function.__code__
     function.__code__ = next(

@@ -21,6 +21,12 @@ def resources(kind: str) -> dict[str, dict[str, Any]]:
     return {name: entry for name, entry in load_template()["Resources"].items() if entry["Type"] == kind}
 
 
+def layers_of(function: dict[str, Any]) -> list[str]:
+    """Returns the logical ids of the function's layers. SAM adds its own to those of all functions."""
+    shared = load_template()["Globals"]["Function"]["Layers"]
+    return [layer["Ref"] for layer in (*shared, *function["Properties"].get("Layers", []))]
+
+
 def api_functions() -> dict[str, dict[str, Any]]:
     """Returns the functions of the API, by logical id. All others are workers."""
     return {

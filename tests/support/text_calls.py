@@ -18,6 +18,36 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from assent_analysis import (
+    addresses,
+    engine,
+    files,
+    gates,
+    gating,
+    libraries,
+    loading,
+    manifests,
+    mechanisms,
+    unknown,
+)
+from assent_analysis.blocks import Block
+from assent_analysis.calls import calls as vendor_calls
+from assent_analysis.catalogue import catalogue
+from assent_analysis.examine import examine
+from assent_analysis.fingerprints import Fingerprints
+from assent_analysis.gates import options
+from assent_analysis.gating import OPEN, Export, Gate, Gating, Use
+from assent_analysis.identities import covers
+from assent_analysis.inventory import manifests as stocked
+from assent_analysis.inventory.listing import Listing
+from assent_analysis.inventory.technologies import technologies
+from assent_analysis.limits import Limits
+from assent_analysis.links import Links
+from assent_analysis.report import OWN, USES, Report
+from assent_analysis.sources import Source
+from assent_analysis.templates import read_template
+from assent_analysis.templates.dialects import DIALECTS
+from assent_analysis.values import values
 from controlplane.core.settings import settings
 from controlplane.github.transport import Transport
 from controlplane.http import explanations, reader, strict_json, web_session
@@ -31,36 +61,7 @@ from device_auth.dialect import OAuthForm
 from github_events import reports
 from issue_creation import text as issue_text
 from scan_execution import workspace
-from scan_execution.analysis import (
-    addresses,
-    engine,
-    files,
-    gates,
-    gating,
-    libraries,
-    loading,
-    manifests,
-    mechanisms,
-    unknown,
-)
-from scan_execution.analysis.blocks import Block
-from scan_execution.analysis.calls import calls as vendor_calls
-from scan_execution.analysis.catalogue import catalogue
-from scan_execution.analysis.examine import examine
-from scan_execution.analysis.fingerprints import Fingerprints
-from scan_execution.analysis.gates import options
-from scan_execution.analysis.gating import OPEN, Export, Gate, Gating, Use
-from scan_execution.analysis.limits import Limits
-from scan_execution.analysis.links import Links
-from scan_execution.analysis.report import OWN, USES, Report
-from scan_execution.analysis.sources import Source
-from scan_execution.analysis.templates import read_template
-from scan_execution.analysis.templates.dialects import DIALECTS
-from scan_execution.analysis.values import values
 from scan_execution.identities import Sight
-from scan_execution.inventory import manifests as stocked
-from scan_execution.inventory.listing import Listing
-from scan_execution.inventory.technologies import technologies
 from scan_execution.messages import ACCEPTED
 from system import documents
 from tests.support.analysis import analyze_files
@@ -274,68 +275,66 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     ),
     "issue_creation.text:compose": lambda text: issue_text.compose(_item(text), "marker"),
     "issue_creation.text:_title": lambda text: issue_text._title(text, Evidence(text, None, text)),
-    "scan_execution.analysis.calls:Calls.places_in": lambda text: [*vendor_calls().places_in(text)],
-    "scan_execution.analysis.catalogue:Catalogue.addresses_in": lambda text: [*catalogue().addresses_in(text)],
-    "scan_execution.analysis.catalogue:Catalogue.first_in": lambda text: catalogue().first_in(text),
-    "scan_execution.analysis.catalogue:Catalogue.host_at": lambda text: catalogue().host_at(text),
-    "scan_execution.analysis.catalogue:Catalogue.named_in": lambda text: [*catalogue().named_in(text)],
-    "scan_execution.analysis.catalogue:Catalogue.knows": lambda text: catalogue().knows(text),
-    "scan_execution.analysis.catalogue:Catalogue.package": lambda text: catalogue().package(text),
-    "scan_execution.analysis.catalogue:Catalogue.packages_in": lambda text: catalogue().packages_in(text),
-    "scan_execution.analysis.catalogue:Catalogue.vendors_at": lambda text: list(catalogue().vendors_at(text)),
-    "scan_execution.analysis.catalogue:Catalogue.vendor_of": lambda text: catalogue().vendor_of(text, text),
-    "scan_execution.analysis.calls:Calls.in_text": lambda text: [*vendor_calls().in_text(text, text)],
-    "scan_execution.analysis.calls:Calls.of_call": lambda text: vendor_calls().of_call(text, text),
-    "scan_execution.analysis.calls:Calls.of_element": lambda text: vendor_calls().of_element(text),
-    "scan_execution.analysis.calls:Calls.of_path": lambda text: vendor_calls().of_path(text),
-    "scan_execution.analysis.calls:Calls.of_setting": lambda text: vendor_calls().of_setting(text, text),
-    "scan_execution.analysis.engine:locate": _locate,
-    "scan_execution.analysis.files:check_depth": (_check_depth, FILE),
-    "scan_execution.analysis.files:check_lines": (_check_lines, FILE),
-    "scan_execution.analysis.fingerprints:Fingerprints.take": lambda text: Fingerprints("a").take("rule", text),
-    "scan_execution.analysis.gates:template_gates": lambda text: gates.template_gates(text, holds=True),
-    "scan_execution.analysis.gates.options:_calls": _read_options,
-    "scan_execution.analysis.mechanisms:_has": _read_sources,
+    "assent_analysis.calls:Calls.places_in": lambda text: [*vendor_calls().places_in(text)],
+    "assent_analysis.catalogue:Catalogue.addresses_in": lambda text: [*catalogue().addresses_in(text)],
+    "assent_analysis.catalogue:Catalogue.first_in": lambda text: catalogue().first_in(text),
+    "assent_analysis.catalogue:Catalogue.host_at": lambda text: catalogue().host_at(text),
+    "assent_analysis.catalogue:Catalogue.named_in": lambda text: [*catalogue().named_in(text)],
+    "assent_analysis.catalogue:Catalogue.knows": lambda text: catalogue().knows(text),
+    "assent_analysis.catalogue:Catalogue.package": lambda text: catalogue().package(text),
+    "assent_analysis.catalogue:Catalogue.packages_in": lambda text: catalogue().packages_in(text),
+    "assent_analysis.catalogue:Catalogue.vendors_at": lambda text: list(catalogue().vendors_at(text)),
+    "assent_analysis.catalogue:Catalogue.vendor_of": lambda text: catalogue().vendor_of(text, text),
+    "assent_analysis.calls:Calls.in_text": lambda text: [*vendor_calls().in_text(text, text)],
+    "assent_analysis.calls:Calls.of_call": lambda text: vendor_calls().of_call(text, text),
+    "assent_analysis.calls:Calls.of_element": lambda text: vendor_calls().of_element(text),
+    "assent_analysis.calls:Calls.of_path": lambda text: vendor_calls().of_path(text),
+    "assent_analysis.calls:Calls.of_setting": lambda text: vendor_calls().of_setting(text, text),
+    "assent_analysis.engine:locate": _locate,
+    "assent_analysis.files:check_depth": (_check_depth, FILE),
+    "assent_analysis.files:check_lines": (_check_lines, FILE),
+    "assent_analysis.fingerprints:Fingerprints.take": lambda text: Fingerprints("a").take("rule", text),
+    "assent_analysis.gates:template_gates": lambda text: gates.template_gates(text, holds=True),
+    "assent_analysis.gates.options:_calls": _read_options,
+    "assent_analysis.mechanisms:_has": _read_sources,
     **dict.fromkeys(
-        (f"scan_execution.analysis.addresses:{name}" for name in ("_in_data", "_exported", "_of_instance")),
+        (f"assent_analysis.addresses:{name}" for name in ("_in_data", "_exported", "_of_instance")),
         _addresses,
     ),
-    "scan_execution.analysis.examine:_examine_addresses": _addresses,
-    "scan_execution.analysis.libraries:newest_is_outdated": _library,
-    "scan_execution.analysis.manifests:_rule_of": _library,
-    "scan_execution.analysis.examine:_examine_manifest": _manifests,
-    "scan_execution.analysis.examine:_manifest_matches": _manifests,
-    "scan_execution.analysis.examine:examine": _manifests,
-    "scan_execution.analysis.examine:_examine_uses": _uses,
-    "scan_execution.analysis.files:check_copy": _check_copy,
-    "scan_execution.analysis.loading:_list_of": lambda text: [loading._list_of(it, "x") for it in _sources(text)],
-    "scan_execution.analysis.loading:_at": lambda text: loading._at(next(_sources(text)), text),
-    "scan_execution.analysis.sources:Source._vendor_of_package": _read_sources,
-    "scan_execution.analysis.sources:Source.inline_package": _read_sources,
-    "scan_execution.analysis.values:_property": _fold,
-    "scan_execution.analysis.templates:read_template": (_read_templates, 16_384),
+    "assent_analysis.examine:_examine_addresses": _addresses,
+    "assent_analysis.libraries:newest_is_outdated": _library,
+    "assent_analysis.manifests:_rule_of": _library,
+    "assent_analysis.examine:_examine_manifest": _manifests,
+    "assent_analysis.examine:_manifest_matches": _manifests,
+    "assent_analysis.examine:examine": _manifests,
+    "assent_analysis.examine:_examine_uses": _uses,
+    "assent_analysis.files:check_copy": _check_copy,
+    "assent_analysis.loading:_list_of": lambda text: [loading._list_of(it, "x") for it in _sources(text)],
+    "assent_analysis.loading:_at": lambda text: loading._at(next(_sources(text)), text),
+    "assent_analysis.sources:Source._vendor_of_package": _read_sources,
+    "assent_analysis.sources:Source.inline_package": _read_sources,
+    "assent_analysis.values:_property": _fold,
+    "assent_analysis.templates:read_template": (_read_templates, 16_384),
     **dict.fromkeys(
-        (
-            f"scan_execution.analysis.links:Links.{name}"
-            for name in ("add", "frontier", "is_read", "resolve", "verdict")
-        ),
+        (f"assent_analysis.links:Links.{name}" for name in ("add", "frontier", "is_read", "resolve", "verdict")),
         _link,
     ),
+    "assent_analysis.identities:covers": lambda text: covers(f"{text}/a.js", {text}, text, asks_for_consent=False),
     "scan_execution.identities:Sight.covers": lambda text: Sight("p", text, set(), set(), False).covers(f"{text}/a.js"),
-    "scan_execution.analysis.unknown:may_load_unknown": (
+    "assent_analysis.unknown:may_load_unknown": (
         lambda text: unknown.may_load_unknown(catalogue(), f"<script {text}"),
         FILE,
     ),
-    "scan_execution.analysis.unknown:unknown_host": lambda text: unknown.unknown_host(catalogue(), f"//{text}"),
-    "scan_execution.inventory.listing:Listing.take": _listed,
-    "scan_execution.inventory.listing:Listing._take_signs": _listed,
-    "scan_execution.inventory.manifests:parts_of": _inventory,
-    "scan_execution.inventory.manifests:_table": _inventory,
-    "scan_execution.inventory.technologies:Technologies.framework_of": lambda text: technologies().framework_of(
+    "assent_analysis.unknown:unknown_host": lambda text: unknown.unknown_host(catalogue(), f"//{text}"),
+    "assent_analysis.inventory.listing:Listing.take": _listed,
+    "assent_analysis.inventory.listing:Listing._take_signs": _listed,
+    "assent_analysis.inventory.manifests:parts_of": _inventory,
+    "assent_analysis.inventory.manifests:_table": _inventory,
+    "assent_analysis.inventory.technologies:Technologies.framework_of": lambda text: technologies().framework_of(
         "npm", text
     ),
-    "scan_execution.inventory.technologies:Technologies.language_of": lambda text: technologies().language_of(text),
-    "scan_execution.inventory.technologies:Technologies.signs_of": lambda text: [*technologies().signs_of(text)],
+    "assent_analysis.inventory.technologies:Technologies.language_of": lambda text: technologies().language_of(text),
+    "assent_analysis.inventory.technologies:Technologies.signs_of": lambda text: [*technologies().signs_of(text)],
     "scan_execution.workspace:unpack": _unpack,
     "scan_execution.workspace:_Unpacking._read_extended": (_read_extended, 65_536),
     "scan_execution.workspace:_Unpacking._refusal": _refuse_entry,
@@ -347,6 +346,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
 EXEMPT: dict[str, str] = {
     "*_routes:*": "endpoints: their parameters are validated before, and what they call is tested itself",
     "*.routes:*": "endpoints: their parameters are validated before, and what they call is tested itself",
+    "assent_analysis.git:_run": "arguments of ours for git",
     "scan_execution.identities:found_again": "a digest, which is only compared",
     "*.service:*": "rules: they hand ids and validated text on to the store",
     "controlplane.rules.vendor_decisions:decide": "rules: they hand ids and validated text on to the store",
@@ -384,7 +384,8 @@ EXEMPT: dict[str, str] = {
     "dashboard.project_changes:*": "rules: they hand on what read_name and read_addresses have checked",
     "dashboard.once:*": "the name of an operation of ours",
     "dashboard.snippets:*": "an address of ours",
-    "controlplane.core.consent_code:*": "code of ours",
+    "assent_analysis.consent_code:*": "code of ours",
+    "dashboard.consent_code:*": "code of ours",
     "controlplane.rules.members:*": "rules: they hand ids and validated text on to the store",
     "controlplane.rules.projects:update_project": "a role of ours",
     "dashboard.devices:*": "rules: they hand a code and sealed text on to the store",
@@ -431,28 +432,28 @@ EXEMPT: dict[str, str] = {
     "controlplane.queues.worker:_move_to_dead_letters": "a reason of ours",
     "dashboard.pages:PageLook.read": "never called",
     "dashboard.provider:Provider.*": "the sign-in service's own answers, read by authlib and joserfc",
-    "scan_execution.analysis.conditions:Candidate.text": "the name of a capture",
-    "scan_execution.analysis.loading:*loaded": "the name of a capture",
-    "scan_execution.analysis.values:_default_in": "a name in a tree: test_the_analysis_of_a_file_is_linear has many",
-    "scan_execution.analysis.importing:Importing.*": "paths, which Links.resolve and modules compare",
-    "scan_execution.analysis.report:has_loader": "an id of ours",
-    "scan_execution.analysis.values:named_values": "a name in a tree: test_the_analysis_of_a_file_is_linear has many",
-    "scan_execution.analysis.values:_Folding._by_method": "a name in a tree, as for _default_in",
-    "scan_execution.analysis.values:_Folding._taken": "a name in a tree, as for _default_in",
-    "scan_execution.analysis.values:_pattern_with": "a name in a tree: test_the_analysis_of_a_file_is_linear has many",
-    "scan_execution.analysis.values:_Folding._joined": "parts that fold has shortened",
-    "scan_execution.analysis.engine:_applies": "a language of ours",
-    "scan_execution.analysis.statements:*": "reads a tree: test_the_uses_of_a_file_are_linear has many",
-    "scan_execution.analysis.links:Links._*": "called by the public methods, which are tested themselves",
-    "scan_execution.analysis.uses:*": "reads a tree: test_the_uses_of_a_file_are_linear has many",
-    "scan_execution.analysis.gates*": "names in a tree: test_the_analysis_of_a_file_is_linear has many",
-    "scan_execution.analysis.scan:analyze_folder": "a repository's name, which is_named_after reads",
-    "scan_execution.sandbox.pool:Sandbox._replace": "a reason of ours",
-    "scan_execution.sandbox.process:Child._take*": "an answer, which read_report reads",
-    "scan_execution.analysis.scan:_Scan.*": "the whole of the analysis: its parts are tested themselves",
-    "scan_execution.analysis.templates.*": "parts of read_template, which is tested itself with every language",
-    "scan_execution.inventory.stocktaking:*": "paths of the archive, and parts whose ids are looked up",
-    "scan_execution.inventory.technologies:Technologies.packages_of": "a registry of ours",
+    "assent_analysis.conditions:Candidate.text": "the name of a capture",
+    "assent_analysis.loading:*loaded": "the name of a capture",
+    "assent_analysis.values:_default_in": "a name in a tree: test_the_analysis_of_a_file_is_linear has many",
+    "assent_analysis.importing:Importing.*": "paths, which Links.resolve and modules compare",
+    "assent_analysis.report:has_loader": "an id of ours",
+    "assent_analysis.values:named_values": "a name in a tree: test_the_analysis_of_a_file_is_linear has many",
+    "assent_analysis.values:_Folding._by_method": "a name in a tree, as for _default_in",
+    "assent_analysis.values:_Folding._taken": "a name in a tree, as for _default_in",
+    "assent_analysis.values:_pattern_with": "a name in a tree: test_the_analysis_of_a_file_is_linear has many",
+    "assent_analysis.values:_Folding._joined": "parts that fold has shortened",
+    "assent_analysis.engine:_applies": "a language of ours",
+    "assent_analysis.statements:*": "reads a tree: test_the_uses_of_a_file_are_linear has many",
+    "assent_analysis.links:Links._*": "called by the public methods, which are tested themselves",
+    "assent_analysis.uses:*": "reads a tree: test_the_uses_of_a_file_are_linear has many",
+    "assent_analysis.gates*": "names in a tree: test_the_analysis_of_a_file_is_linear has many",
+    "assent_analysis.scan:analyze_folder": "a repository's name, which is_named_after reads",
+    "assent_analysis.sandbox.pool:Sandbox._replace": "a reason of ours",
+    "assent_analysis.sandbox.process:Child._take*": "an answer, which read_report reads",
+    "assent_analysis.scan:_Scan.*": "the whole of the analysis: its parts are tested themselves",
+    "assent_analysis.templates.*": "parts of read_template, which is tested itself with every language",
+    "assent_analysis.inventory.stocktaking:*": "paths of the archive, and parts whose ids are looked up",
+    "assent_analysis.inventory.technologies:Technologies.packages_of": "a registry of ours",
     "system.documents:_read": "addresses of this deployment",
     "ops.*": "an operator's own arguments",
 }
@@ -463,7 +464,7 @@ NEVER_CALLED: dict[str, str] = {
     "controlplane.core.dataclass_code:*": "sources that dataclasses generate",
     "controlplane.core.lazy_imports:*": "names of our own modules, which it would unload",
     "controlplane.github.app_auth:sign": "the operator's own key",
-    "scan_execution.analysis.conditions:_pattern": "the rules' own expressions",
+    "assent_analysis.conditions:_pattern": "the rules' own expressions",
     "controlplane.core.observability:*count*": "names of ours",
     "controlplane.core.observability:_write": "lines that are scrubbed, which is tested itself",
     "controlplane.aws*": "the operator's own environment, and responses of AWS",

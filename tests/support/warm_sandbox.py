@@ -9,13 +9,16 @@ from contextlib import contextmanager
 from typing import Self
 from unittest.mock import patch
 
-from scan_execution.sandbox import Sandbox
-from scan_execution.sandbox.process import Child
+from assent_analysis.sandbox import Sandbox
+from assent_analysis.sandbox.process import Child
 
 
 @contextmanager
-def warm_sandboxes() -> Iterator[None]:
-    """While open, scans take the children that an earlier scan has left, if there are any."""
+def warm_sandboxes(place: str = "scan_execution.service.Sandbox") -> Iterator[None]:
+    """While open, scans take the children that an earlier scan has left, if there are any.
+
+    place: where the scans take their sandbox from.
+    """
     idle: list[Child] = []
 
     class Warm(Sandbox):
@@ -32,7 +35,7 @@ def warm_sandboxes() -> Iterator[None]:
             super().__exit__(*details)
 
     try:
-        with patch("scan_execution.service.Sandbox", Warm):
+        with patch(place, Warm):
             yield
     finally:
         for child in idle:

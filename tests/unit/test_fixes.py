@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from scan_execution.analysis.catalogue import catalogue
-from scan_execution.analysis.findings import Finding, Location
-from scan_execution.fixes import FIXES, Project, fix_for
-from scan_execution.reading import load_yaml
+from assent_analysis.catalogue import catalogue
+from assent_analysis.findings import Finding, Location
+from assent_analysis.fixes import FIXES, Project, fix_for
+from assent_analysis.reading import load_yaml
 
 
 def finding(path: str, *vendor_ids: str, category: str = "trackers") -> Finding:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from assent_analysis.sandbox import Sandbox
 from controlplane.github import errors
 from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, PublishScan, Queue
@@ -20,7 +21,6 @@ from controlplane.store.repositories import Link, RepositoryItem
 from controlplane.store.scans import execution, failures, findings, reads
 from controlplane.store.scans.items import Coverage, Failure, Progress, ScanItem
 from scan_execution.messages import ACCEPTED, ScanMessage
-from scan_execution.sandbox import Sandbox
 from scan_execution.service import execute_scan, publish_scan
 from tests.support.api import Api
 from tests.support.audits import make_issue, make_scan, stored_repository

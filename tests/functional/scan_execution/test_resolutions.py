@@ -4,6 +4,7 @@ from functools import partial
 
 import pytest
 
+from assent_analysis.sandbox import Sandbox
 from controlplane.core.ids import RepositoryId
 from controlplane.store import keys, repositories
 from controlplane.store.inbox_items import Status
@@ -11,7 +12,6 @@ from controlplane.store.repositories import Link
 from controlplane.store.scans.history import list_history
 from controlplane.store.table import Put, table
 from scan_execution import publication
-from scan_execution.sandbox import Sandbox
 from tests.functional.projects.builders import make_project
 from tests.support.api import Api
 from tests.support.repeated_scans import BING, CONSENT, GA, HOTJAR, Audit, found_by, page

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from assent_analysis.sandbox import Sandbox
 from controlplane.core import clock
 from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, Queue
@@ -16,7 +17,6 @@ from controlplane.store.repositories import Link, RepositoryItem
 from controlplane.store.scans.items import STAGES, ScanItem, Stage
 from controlplane.store.table import table
 from scan_execution.messages import ACCEPTED
-from scan_execution.sandbox import Sandbox
 from scan_execution.service import execute_scan
 from scan_execution.stages import SECONDS_BETWEEN_REPORTS
 from tests.support.api import Api

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from scan_execution.analysis import Limits
-from scan_execution.analysis.libraries import newest_allowed, outdated_address, parse
-from scan_execution.analysis.secrecy import masked
-from scan_execution.analysis.unknown import is_named_after
+from assent_analysis import Limits
+from assent_analysis.libraries import newest_allowed, outdated_address, parse
+from assent_analysis.secrecy import masked
+from assent_analysis.unknown import is_named_after
 from tests.support.analysis import analyze_files, analyze_folder
 from tests.support.each import each
 
@@ -140,12 +140,12 @@ class TestVersions:
 
 class TestCommand:
     def run(self, *arguments):
-        functions = Path(__file__).parents[3] / "functions"
+        package = Path(__file__).parents[3] / "layers" / "analysis"
         return subprocess.run(
-            [sys.executable, "-m", "scan_execution.analysis", *arguments],
+            [sys.executable, "-m", "assent_analysis", *arguments],
             capture_output=True,
             text=True,
-            env={"PYTHONPATH": str(functions), "PATH": ""},
+            env={"PYTHONPATH": str(package), "PATH": ""},
             check=False,
         )
 

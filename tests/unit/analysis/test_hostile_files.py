@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scan_execution.analysis import Limits
+from assent_analysis import Limits
 from tests.support.analysis import analyze_files, analyze_folder
 from tests.support.each import each
 from tests.support.text_calls import TEMPLATES

@@ -5,13 +5,14 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from assent_analysis import Finding, Location
+from assent_analysis.files import is_analyzed
+from assent_analysis.fingerprints import Fingerprints
+from assent_analysis.identities import WHOLE_PROJECT, identify
+from assent_analysis.judgment import MISSING
 from controlplane.core.ids import RepositoryId
-from controlplane.store.scans.history import WHOLE_PROJECT, HistoryItem
-from scan_execution.analysis import Finding, Location
-from scan_execution.analysis.files import is_analyzed
-from scan_execution.analysis.fingerprints import Fingerprints
-from scan_execution.analysis.judgment import MISSING
-from scan_execution.identities import Sight, identify
+from controlplane.store.scans.history import HistoryItem
+from scan_execution.identities import Sight
 from tests.support.analysis import analyze_files
 from tests.support.each import each
 

@@ -5,11 +5,11 @@ import re
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from scan_execution.analysis import secrecy
-from scan_execution.analysis.catalogue import catalogue
-from scan_execution.analysis.engine import source_of
-from scan_execution.analysis.manifests import read_manifest
-from scan_execution.analysis.sources import Source
+from assent_analysis import secrecy
+from assent_analysis.catalogue import catalogue
+from assent_analysis.engine import source_of
+from assent_analysis.manifests import read_manifest
+from assent_analysis.sources import Source
 
 _PIECES = [
     *("secret", "api_key", "x", "_", "-", " ", "\n", '"', "'", "`", ":", "=", ";", ".", "(", "{", "&&", ")"),

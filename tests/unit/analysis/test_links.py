@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scan_execution.analysis import links
-from scan_execution.analysis.gating import OPEN, PAGE, WHOLE, Export, Gate, Gating, Provider, Use
-from scan_execution.analysis.links import Links, Verdict
-from scan_execution.analysis.modules import name, stem
-from scan_execution.analysis.report import Report
+from assent_analysis import links
+from assent_analysis.gating import OPEN, PAGE, WHOLE, Export, Gate, Gating, Provider, Use
+from assent_analysis.links import Links, Verdict
+from assent_analysis.modules import name, stem
+from assent_analysis.report import Report
 from tests.support.analysis import analyze_files
 from tests.support.each import each
 

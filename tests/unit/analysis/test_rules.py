@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from scan_execution.analysis.conditions import CONDITIONS
-from scan_execution.analysis.files import LANGUAGES, language_of, reason_to_skip
-from scan_execution.analysis.findings import CATEGORIES
-from scan_execution.analysis.rules import GROUPS, RULES, InvalidRule, read_rules, rules
+from assent_analysis.conditions import CONDITIONS
+from assent_analysis.files import LANGUAGES, language_of, reason_to_skip
+from assent_analysis.findings import CATEGORIES
+from assent_analysis.rules import GROUPS, RULES, InvalidRule, read_rules, rules
 from tests.support.analysis import analyze_files
 from tests.support.each import each
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from scan_execution.analysis.engine import source_of
-from scan_execution.analysis.files import language_of
-from scan_execution.analysis.kinds import with_not_assessed
-from scan_execution.analysis.templates import read_template
-from scan_execution.analysis.templates.dialects import DIALECTS
-from scan_execution.inventory.listing import Listing
+from assent_analysis.engine import source_of
+from assent_analysis.files import language_of
+from assent_analysis.inventory.listing import Listing
+from assent_analysis.kinds import with_not_assessed
+from assent_analysis.templates import read_template
+from assent_analysis.templates.dialects import DIALECTS
 from tests.support.analysis import analyze_files
 from tests.support.each import each
 

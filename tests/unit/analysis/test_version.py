@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from scan_execution.analysis.catalogue import catalogue
-from scan_execution.analysis.libraries import libraries
-from scan_execution.analysis.rules import rules
-from scan_execution.analysis.version import ANALYSIS, other_facts, rules_version, version_of
+from assent_analysis.catalogue import catalogue
+from assent_analysis.libraries import libraries
+from assent_analysis.rules import rules
+from assent_analysis.version import ANALYSIS, other_facts, rules_version, version_of
 
 RULES, VENDORS, LIBRARIES = rules(), [*catalogue().vendors.values()], [*libraries().values()]
 FACTS = other_facts()

@@ -5,16 +5,17 @@ import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
-from scan_execution.analysis import Limits
-from scan_execution.analysis.catalogue import catalogue
-from scan_execution.analysis.examine import examine
-from scan_execution.analysis.files import Skipped
-from scan_execution.analysis.report import MAX_PARTS, Answer, Request, read_report, write_report
-from scan_execution.analysis.result import Loads
-from scan_execution.inventory.listing import MAX_MANIFEST_BYTES, MAX_MANIFESTS, MAX_PATH, Listing
-from scan_execution.inventory.manifests import is_manifest, parts_of
-from scan_execution.inventory.stocktaking import MAX_PACKAGES, MAX_VENDORS, take_inventory, with_loads
-from scan_execution.sandbox import Sandbox
+from assent_analysis import Limits
+from assent_analysis.catalogue import catalogue
+from assent_analysis.examine import examine
+from assent_analysis.files import Skipped
+from assent_analysis.inventory.listing import MAX_MANIFEST_BYTES, MAX_MANIFESTS, MAX_PATH, Listing
+from assent_analysis.inventory.manifests import is_manifest, parts_of
+from assent_analysis.inventory.stocktaking import MAX_PACKAGES, MAX_VENDORS, take_inventory, with_loads
+from assent_analysis.report import MAX_PARTS, Answer, Request, read_report, write_report
+from assent_analysis.result import Loads
+from assent_analysis.sandbox import Sandbox
+from scan_execution.inventories import to_stored
 from tests.support.repositories import inventory_of
 
 NAMES = (
@@ -200,4 +201,4 @@ class TestLimits:
         # Those that a manifest names are kept.
         assert sum(bool(it.packages) for it in found.vendors) == len(named) == 90
         assert max(len(it.packages) for it in found.vendors) == MAX_PACKAGES
-        assert len(json.dumps(found.to_item("scn_1"), ensure_ascii=False).encode()) < 200_000
+        assert len(json.dumps(to_stored(found).to_item("scn_1"), ensure_ascii=False).encode()) < 200_000

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from scan_execution.analysis import Limits, analyze_files, analyze_folder
-from scan_execution.analysis.report import InvalidReport, Request, read_report
-from scan_execution.analysis.rules import rules
-from scan_execution.sandbox import Bounds, Sandbox, SandboxUnavailable
-from scan_execution.sandbox.pool import cores
-from scan_execution.sandbox.process import CPU, CRASHED, FAILED, MEMORY, WALL, Ended, Task
+from assent_analysis import Limits, analyze_files, analyze_folder
+from assent_analysis.report import InvalidReport, Request, read_report
+from assent_analysis.rules import rules
+from assent_analysis.sandbox import Bounds, Sandbox, SandboxUnavailable
+from assent_analysis.sandbox.pool import cores
+from assent_analysis.sandbox.process import CPU, CRASHED, FAILED, MEMORY, WALL, Ended, Task
 from tests.support import analysis, hostile
 
 TRACKER = b"const s = document.createElement('script'); s.src = 'https://static.hotjar.com/c/hotjar-1.js';\n"

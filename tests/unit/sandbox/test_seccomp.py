@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from scan_execution.sandbox import child, seccomp
-from scan_execution.sandbox.seccomp import ALLOW, ARCHITECTURES, KILL, REFUSE
+from assent_analysis.sandbox import child, seccomp
+from assent_analysis.sandbox.seccomp import ALLOW, ARCHITECTURES, KILL, REFUSE
 
 PID = 4711
 SIGABRT = 6

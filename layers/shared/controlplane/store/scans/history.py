@@ -16,8 +16,6 @@ from controlplane.store.keys import Key
 from controlplane.store.leases import Lease
 from controlplane.store.table import Check, Leg, LegFailed, Put, Unrecorded, table
 
-# The path of a finding about the project as a whole.
-WHOLE_PROJECT = ""
 # A transaction has at most 100 legs; one checks the lease.
 _MOST_PUTS = 99
 
@@ -40,7 +38,7 @@ class Absence(NamedTuple):
 class HistoryItem:
     """A finding of a repository. Attributes without a value are unknown: an earlier release stored the item.
 
-    content, ordinal, shape: see `scan_execution.analysis.fingerprints`. project_ids: the projects whose scans find it.
+    content, ordinal, shape: see `assent_analysis.fingerprints`. project_ids: the projects whose scans find it.
     gone: set if the last scan didn't find it.
     unsettled: it is gone, but its inbox item isn't known to be resolved.
     """

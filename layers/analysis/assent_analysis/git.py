@@ -1,0 +1,58 @@
+"""Asks git about a folder: which of its files belong to the project, and what the repository is called.
+
+Runs nothing that the repository's own configuration names.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess  # nosec B404
+from pathlib import Path
+from typing import Final
+
+_SECONDS: Final = 60
+# Programs that a repository's configuration may start.
+_OPTIONS: Final = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+_LONGEST_ADDRESS: Final = 250
+_ADDRESS: Final = re.compile(r"[/:]([\w.-]{1,100}/[\w.-]{1,100}?)(?:\.git)?/?\Z")
+
+
+def list_files(folder: Path) -> list[str] | None:
+    """Returns the files that git tracks or would add, relative to the folder. Some may be deleted, or be folders.
+
+    Returns None if git isn't installed, the folder isn't in a working tree, or git ignores all of it.
+    """
+    listed = _run(folder, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    # A file with a merge conflict is listed more than once.
+    return [*dict.fromkeys(filter(None, listed.split("\0")))] if listed else None
+
+
+def repository_of(folder: Path) -> str:
+    """Returns OWNER/NAME of the folder's repository on its code host, or an empty string if it has none."""
+    address = _run(folder, "config", "--get", "remote.origin.url") or ""
+    found = _ADDRESS.search(address.strip()[-_LONGEST_ADDRESS:])
+    return found[1] if found else ""
+
+
+def _run(folder: Path, *arguments: str) -> str | None:
+    """Returns the output, or None if git isn't installed or fails."""
+    program = shutil.which("git")
+    if program is None:
+        return None
+    # In a hook, git's own variables describe another folder.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    try:
+        done = subprocess.run(  # nosec B603  # noqa: S603
+            [program, *_OPTIONS, *arguments],
+            cwd=folder,
+            env={**environment, "GIT_OPTIONAL_LOCKS": "0"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return os.fsdecode(done.stdout) if done.returncode == 0 else None

@@ -1,0 +1,60 @@
+"""An inventory: what a folder is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Language(NamedTuple):
+    """A language, with the number and total size of its files."""
+
+    name: str
+    files: int
+    size_bytes: int
+
+
+class Technology(NamedTuple):
+    """A framework or a package manager: its version as a manifest names it, if one does, and the file that shows it."""
+
+    technology_id: str
+    name: str
+    version: str | None
+    path: str
+
+
+class VendorPackage(NamedTuple):
+    """A package of a vendor in a manifest, with its version as written, if there is one."""
+
+    name: str
+    version: str | None
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsedVendor:
+    """A vendor that manifests name or that the code loads.
+
+    hosts: some of the hosts that it is loaded from. loading_files: None until the code has been analyzed, or if the
+    analysis doesn't look for vendors of its category. ungated_files: those of them that load it without consent.
+    """
+
+    vendor_id: str
+    name: str
+    category: str
+    packages: tuple[VendorPackage, ...] = ()
+    hosts: tuple[str, ...] = ()
+    loading_files: int | None = None
+    ungated_files: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inventory:
+    """The contents of a folder. `truncated` if it has more manifests or vendors than are listed."""
+
+    files: int
+    languages: tuple[Language, ...] = ()
+    frameworks: tuple[Technology, ...] = ()
+    package_managers: tuple[Technology, ...] = ()
+    vendors: tuple[UsedVendor, ...] = ()
+    truncated: bool = False
