@@ -27,8 +27,20 @@ _OTHER = ("Problem", "WorkingRequest", "InboxItemChange")
 _PLAIN = {"OpenApiDocument", "SarifLog"}
 # The SDK doesn't use the older shape of a request, so it never gets the older shape of the response.
 _REPLACED = {"AnyCreatedProject": "CreatedProject"}
-# Both spellings have the attribute dashboard_url.
-_DUPLICATES = {"Project": {"dashboardURL"}}
+# Fields that are there under the names of both generations of the API: the older ones are left out.
+_DUPLICATES = {
+    "Project": {"projectId", "projectSlug", "projectName", "dashboardURL"},
+    "ReachableOrganization": {"organizationId", "organizationSlug", "organizationName"},
+}
+# Schemas that have only the older names get the attributes of the newer ones.
+_ATTRIBUTES = {
+    "ListedProject.projectId": "id",
+    "ListedProject.projectSlug": "slug",
+    "ListedProject.projectName": "name",
+    "OrganizationListItem.organizationId": "id",
+    "OrganizationListItem.organizationSlug": "slug",
+    "OrganizationListItem.organizationName": "name",
+}
 # Fields whose values authenticate: they aren't part of a model's repr.
 _SECRETS = {
     "CreatedKey": {"key"},
@@ -37,6 +49,7 @@ _SECRETS = {
     "Token": {"accessToken", "refreshToken"},
     "DeviceCode": {"deviceCode"},
 }
+_TEXTS = {"Project": "A project.", "ListedProject": "A project in lists, and after a change."}
 _KEPT = {"type", "required", "additionalProperties", "discriminator", "const"}
 _OPTIONS = (
     *("--input-file-type", "openapi", "--target-python-version", "3.11", "--formatters", "builtin"),
@@ -44,7 +57,7 @@ _OPTIONS = (
     *("--snake-case-field", "--use-annotated", "--use-union-operator", "--use-standard-collections"),
     *("--use-schema-description", "--use-field-description"),
     *("--output-datetime-class", "datetime", "--enum-field-as-literal", "all", "--collapse-root-models"),
-    *("--field-extra-keys", "repr", "--disable-timestamp"),
+    *("--field-extra-keys", "repr", "--disable-timestamp", "--aliases", json.dumps(_ATTRIBUTES)),
 )
 # The generator writes the quotes on lines of their own.
 _DOCSTRING = re.compile(r'"""\n +(?P<text>\S.*?)(?P<end>\n +)"""', re.DOTALL)
@@ -81,6 +94,7 @@ class _Extract:
 
     def _object(self, name: str, schema: dict[str, Any]) -> dict[str, Any]:
         converted: dict[str, Any] = self._schema(schema)
+        converted["description"] = _TEXTS.get(name, converted["description"])
         for field in _DUPLICATES.get(name, ()):
             del converted["properties"][field]
             converted["required"] = [it for it in converted["required"] if it != field]

@@ -657,11 +657,11 @@ class Organization(Model):
 class OrganizationListItem(Model):
     """An organization in a list."""
 
-    organization_id: Annotated[str, Field(alias="organizationId")]
+    id: Annotated[str, Field(alias="organizationId")]
     """The organization's ID."""
-    organization_slug: Annotated[str, Field(alias="organizationSlug")]
+    slug: Annotated[str, Field(alias="organizationSlug")]
     """The name used in URLs."""
-    organization_name: Annotated[str, Field(alias="organizationName")]
+    name: Annotated[str, Field(alias="organizationName")]
     """The display name."""
     role: Literal["owner", "admin", "member"] | str
     """The role of the calling credential."""
@@ -762,12 +762,6 @@ class ReachableOrganization(Model):
     """The name used in URLs."""
     name: str
     """The display name."""
-    organization_id: Annotated[str, Field(alias="organizationId")]
-    """The same as `id`."""
-    organization_slug: Annotated[str, Field(alias="organizationSlug")]
-    """The same as `slug`."""
-    organization_name: Annotated[str, Field(alias="organizationName")]
-    """The same as `name`."""
     role: Literal["owner", "admin", "member"] | str
     """The role of the calling credential."""
 
@@ -1507,13 +1501,13 @@ class Issue(Model):
 
 
 class ListedProject(Model):
-    """A project in lists, after a change, and after a creation in the older shape."""
+    """A project in lists, and after a change."""
 
-    project_id: Annotated[str, Field(alias="projectId")]
+    id: Annotated[str, Field(alias="projectId")]
     """The project's ID."""
-    project_slug: Annotated[str, Field(alias="projectSlug")]
+    slug: Annotated[str, Field(alias="projectSlug")]
     """The name used in URLs. Regenerated when the name changes."""
-    project_name: Annotated[str, Field(alias="projectName")]
+    name: Annotated[str, Field(alias="projectName")]
     """The display name."""
     description: str | None
     """The project's description."""
@@ -1555,7 +1549,7 @@ class Problem(Model):
 
 
 class Project(Model):
-    """A project, under the field names of both API generations: `id` and `projectId`, and so on."""
+    """A project."""
 
     id: str
     """The project's ID."""
@@ -1575,12 +1569,6 @@ class Project(Model):
     """The addresses the project runs on, in order. The consent runtime allows these origins."""
     consent: Consent | None
     """The consent instance."""
-    project_id: Annotated[str, Field(alias="projectId")]
-    """The same as `id`."""
-    project_slug: Annotated[str, Field(alias="projectSlug")]
-    """The same as `slug`."""
-    project_name: Annotated[str, Field(alias="projectName")]
-    """The same as `name`."""
     products: Products
     region: str
     """The region in which the consent instance runs."""

@@ -1,1 +1,1 @@
-"""The asynchronous client. The synchronous one is made from it."""
+"""The clients: their resources, and how they send requests."""

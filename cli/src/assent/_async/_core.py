@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import httpx
 from pydantic import BaseModel, ValidationError
 
-from assent._calls import Call, Page, get
+from assent._calls import Call, Page
 from assent._clock import monotonic, sleep_async
 from assent._retries import failure_of, pause_before_retry
 from assent.errors import AssentError, MalformedResponse, error_of
@@ -33,9 +33,9 @@ class AsyncCore:
         response = await self._send(call)
         return _parse(returns, _member(response, "data"), response)
 
-    async def page(self, url: str, returns: type[M], query: dict[str, Any], cursor: str | None) -> Page[M]:
-        """Returns the page of a list that begins at the cursor."""
-        response = await self._send(get(url, **query, cursor=cursor))
+    async def page(self, call: Call, returns: type[M]) -> Page[M]:
+        """Returns a page of a list."""
+        response = await self._send(call)
         items = _member(response, "data")
         if not isinstance(items, list):
             raise _malformed(response, "isn't a list")

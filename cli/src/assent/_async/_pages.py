@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel
 
 from assent._async._core import AsyncCore
-from assent._calls import Page
+from assent._calls import Page, get
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -24,12 +24,15 @@ class AsyncPages(Generic[M]):
         returns: type[M],
         cursor: str | None = None,
         query: dict[str, Any] | None = None,
+        *,
+        public: bool = False,
     ) -> None:
         self._core = core
         self._url = url
         self._returns = returns
         self._cursor = cursor
         self._query = query or {}
+        self._public = public
 
     async def __aiter__(self) -> AsyncIterator[M]:
         async for page in self.pages():
@@ -49,4 +52,5 @@ class AsyncPages(Generic[M]):
         return await self._load(self._cursor)
 
     async def _load(self, cursor: str | None) -> Page[M]:
-        return await self._core.page(self._url, self._returns, self._query, cursor)
+        call = get(self._url, public=self._public, **self._query, cursor=cursor)
+        return await self._core.page(call, self._returns)

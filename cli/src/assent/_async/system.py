@@ -22,7 +22,7 @@ class AsyncRegions(AsyncResource):
 
     def list(self) -> AsyncPages[Region]:
         """Lists the regions in which a project can be created."""
-        return AsyncPages(self._core, "/v1/regions", Region)
+        return AsyncPages(self._core, "/v1/regions", Region, public=True)
 
 
 class AsyncOpenapi(AsyncResource):

@@ -1,2 +1,2 @@
 # Made from _async/__init__.py by `make sdk`: edit that file.
-"""The asynchronous client. The synchronous one is made from it."""
+"""The clients: their resources, and how they send requests."""

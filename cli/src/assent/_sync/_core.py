@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import httpx
 from pydantic import BaseModel, ValidationError
 
-from assent._calls import Call, Page, get
+from assent._calls import Call, Page
 from assent._clock import monotonic, sleep
 from assent._retries import failure_of, pause_before_retry
 from assent.errors import AssentError, MalformedResponse, error_of
@@ -34,9 +34,9 @@ class Core:
         response = self._send(call)
         return _parse(returns, _member(response, "data"), response)
 
-    def page(self, url: str, returns: type[M], query: dict[str, Any], cursor: str | None) -> Page[M]:
-        """Returns the page of a list that begins at the cursor."""
-        response = self._send(get(url, **query, cursor=cursor))
+    def page(self, call: Call, returns: type[M]) -> Page[M]:
+        """Returns a page of a list."""
+        response = self._send(call)
         items = _member(response, "data")
         if not isinstance(items, list):
             raise _malformed(response, "isn't a list")

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
-from assent._calls import Page
+from assent._calls import Page, get
 from assent._sync._core import Core
 
 M = TypeVar("M", bound=BaseModel)
@@ -25,12 +25,15 @@ class Pages(Generic[M]):
         returns: type[M],
         cursor: str | None = None,
         query: dict[str, Any] | None = None,
+        *,
+        public: bool = False,
     ) -> None:
         self._core = core
         self._url = url
         self._returns = returns
         self._cursor = cursor
         self._query = query or {}
+        self._public = public
 
     def __iter__(self) -> Iterator[M]:
         for page in self.pages():
@@ -49,4 +52,5 @@ class Pages(Generic[M]):
         return self._load(self._cursor)
 
     def _load(self, cursor: str | None) -> Page[M]:
-        return self._core.page(self._url, self._returns, self._query, cursor)
+        call = get(self._url, public=self._public, **self._query, cursor=cursor)
+        return self._core.page(call, self._returns)

@@ -87,16 +87,16 @@ class ApiKeys(Resource):
         self,
         key_id: str,
         *,
-        grace_period_seconds: int = 0,
+        grace_period_seconds: int | None = None,
         organization_id: str | None = None,
         idempotency_key: str | None = None,
         dry_run: bool = False,
     ) -> RolledKey:
         """Replaces an API key with one that has the same name and limits. The new secret is in this response only.
 
-        grace_period_seconds: how long the old secret still works.
+        grace_period_seconds: how long the old secret still works. By default, it stops working immediately.
         """
-        body = {"gracePeriodSeconds": grace_period_seconds}
+        body = given(gracePeriodSeconds=grace_period_seconds)
         url, organization_id = path("/v1/api-keys/{}/roll", key_id), self._organization(organization_id)
         call = create(url, body, idempotency_key, dry_run=dry_run, organizationId=organization_id)
         return self._core.result(call, RolledKey)

@@ -23,7 +23,7 @@ class Regions(Resource):
 
     def list(self) -> Pages[Region]:
         """Lists the regions in which a project can be created."""
-        return Pages(self._core, "/v1/regions", Region)
+        return Pages(self._core, "/v1/regions", Region, public=True)
 
 
 class Openapi(Resource):
