@@ -1,6 +1,7 @@
 """What tests of the SDK share. They also run on older versions of Python, so it imports nothing of the application."""
 
-from collections.abc import Callable, Iterator
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 import httpx
@@ -9,6 +10,16 @@ from assent import Assent
 
 ADDRESS = "https://api.assent.test"
 SECRET = "assent_4fT9wQz2LmX7bKc1RgN8vYpH5sJd3AaU0eWi"
+
+
+def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Runs a coroutine. Unlike asyncio.run, it keeps the thread's event loop, which the functions' handlers need."""
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(coroutine)
+    finally:
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
 
 
 class Pauses:

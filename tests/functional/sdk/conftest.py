@@ -9,6 +9,7 @@ import pytest
 
 from assent import Assent
 from tests.support.api import Api
+from tests.support.asgi import DirectApi
 
 ADDRESS = "https://api.assent.test"
 
@@ -25,18 +26,21 @@ class Gateway(httpx.BaseTransport, httpx.AsyncBaseTransport):
         self._api = api
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
+        return self._send(self._api, request)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        # An app is run in an event loop of its own.
+        return await asyncio.to_thread(self._send, DirectApi(), request)
+
+    def _send(self, api: Api, request: httpx.Request) -> httpx.Response:
         self.requests.append(request)
         target = str(request.url).removeprefix(ADDRESS)
         headers = {name.title(): value for name, value in request.headers.items()}
-        reply = self._api.call(request.method, target, raw_body=request.read() or None, headers=headers)
+        reply = api.call(request.method, target, raw_body=request.read() or None, headers=headers)
         if self.losing:
             self.losing -= 1
             raise httpx.ReadError("The connection was reset.", request=request)
         return httpx.Response(reply.status, headers=reply.headers, text=reply.text)
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        # A handler has an event loop of its own.
-        return await asyncio.to_thread(self.handle_request, request)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """The SDK drives the real apps: the resources, errors, retries, and webhooks."""
 
-import asyncio
 from collections.abc import Callable
 
 import httpx
@@ -13,6 +12,7 @@ from tests.functional.conftest import FakeClock
 from tests.functional.sdk.conftest import ADDRESS, Gateway
 from tests.support.audits import make_issue, make_scan
 from tests.support.endpoints import SECRET, Line, Receiver, endpoint
+from tests.support.sdk import run
 from tests.support.sqs import FakeSqs
 from tests.support.world import Company, World
 
@@ -27,6 +27,15 @@ def company(world: World) -> Company:
 @pytest.fixture
 def client(connect: Connect, company: Company) -> Assent:
     return connect(company.owner.token)
+
+
+def create_projects(client: Assent, now: FakeClock, count: int) -> list[str]:
+    """Returns the ids of new projects, newest first, as lists have them."""
+    made = []
+    for number in range(count):
+        made.append(client.projects.create(name=f"Shop {number}", region="eu-central").id)
+        now.advance(1)
+    return made[::-1]
 
 
 class TestProjects:
@@ -48,21 +57,23 @@ class TestProjects:
         with pytest.raises(NotFound):
             client.projects.get(made.id)
 
-    def test_are_listed_page_by_page(self, client: Assent, gateway: Gateway):
-        made = [client.projects.create(name=f"Shop {number}", region="eu-central").id for number in range(5)]
+    def test_are_listed_page_by_page(self, client: Assent, gateway: Gateway, now: FakeClock):
+        made = create_projects(client, now, 5)
         gateway.requests.clear()
-        assert [it.id for it in client.projects.list(limit=2)] == made[::-1]
+        assert [it.id for it in client.projects.list(limit=2)] == made
         assert len(gateway.requests) == 3
 
-    def test_are_listed_by_the_asynchronous_client(self, client: Assent, gateway: Gateway, company: Company):
-        made = [client.projects.create(name=f"Shop {number}", region="eu-central").id for number in range(3)]
+    def test_are_listed_by_the_asynchronous_client(
+        self, client: Assent, gateway: Gateway, company: Company, now: FakeClock
+    ):
+        made = create_projects(client, now, 3)
 
         async def listed() -> list[str]:
             token = company.owner.token
             async with AsyncAssent(base_url=ADDRESS, api_key=token, transport=gateway) as asynchronous:
                 return [it.id async for it in asynchronous.projects.list(limit=2)]
 
-        assert asyncio.run(listed()) == made[::-1]
+        assert run(listed()) == made
 
 
 class TestALostResponse:

@@ -1,6 +1,5 @@
 """Errors are classes, carry what the service said, and never a credential."""
 
-import asyncio
 import json
 import logging
 import pickle
@@ -13,7 +12,7 @@ import pytest
 from assent import ApiError, AsyncAssent, ConnectionFailed, MalformedResponse, NotFound, errors
 from assent.models import CreatedKey, Token, WorkingRequest
 from tests.support.api_document import document
-from tests.support.sdk import ADDRESS, ORGANIZATION, SECRET, Pauses, Script, failure, page, success
+from tests.support.sdk import ADDRESS, ORGANIZATION, SECRET, Pauses, Script, failure, page, run, success
 
 STATUSES = {
     "INVALID_PAYLOAD": 400, "INVALID_REGION": 400, "INVALID_ORIGIN": 400, "UNAUTHORIZED": 401, "PLAN_REQUIRED": 402,
@@ -223,13 +222,13 @@ class TestAClient:
             client.projects.list().page()
 
     def test_closes_its_connections_when_asynchronous(self):
-        async def run() -> None:
+        async def scenario() -> None:
             async with AsyncAssent(base_url=ADDRESS, transport=httpx.MockTransport(Script(page([])))) as client:
                 await client.projects.list().page()
             with pytest.raises(RuntimeError, match="closed"):
                 await client.projects.list().page()
 
-        asyncio.run(run())
+        run(scenario())
 
     def test_tells_whether_a_request_may_have_taken_effect(self):
         for failed, unknown in ((httpx.ConnectError("refused"), False), (httpx.ReadError("reset"), True)):

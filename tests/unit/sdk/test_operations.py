@@ -1,6 +1,5 @@
 """The SDK reaches every operation of the document, and parses every example of a response."""
 
-import asyncio
 import inspect
 import re
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from assent import Assent, AsyncAssent, AsyncPages, DeviceLogin, Pages
 from assent.models import InboxItemChange
 from scripts.sdk.examples import CALLS
 from tests.support.api_document import DocumentedService, examples, operations, resolve
+from tests.support.sdk import run
 
 NAMES = {"UTC": UTC, "datetime": datetime, "InboxItemChange": InboxItemChange}
 ADDRESS = "https://api.assent.test"
@@ -66,7 +66,7 @@ class TestEveryOperation:
         assert comparable(plain(result)) == comparable(expected(operation_id, number))
 
     def test_returns_the_same_to_the_asynchronous_client(self):
-        async def run() -> None:
+        async def scenario() -> None:
             for operation_id in CALLS:
                 service = DocumentedService()
                 transport = httpx.MockTransport(service)
@@ -76,7 +76,7 @@ class TestEveryOperation:
                 assert service.called == [operation_id]
                 assert comparable(plain(result)) == comparable(expected(operation_id, 0))
 
-        asyncio.run(run())
+        run(scenario())
 
     def test_that_creates_has_an_idempotency_key(self):
         sent: dict[str, bool] = {}

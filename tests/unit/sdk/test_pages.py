@@ -1,13 +1,11 @@
 """Lists iterate over all pages, lazily."""
 
-import asyncio
-
 import httpx
 import pytest
 
 from assent import AsyncAssent, NotFound
 from assent.models import Region
-from tests.support.sdk import ADDRESS, Script, failure, page
+from tests.support.sdk import ADDRESS, Script, failure, page, run
 
 
 def region(number: int) -> dict[str, str]:
@@ -57,14 +55,14 @@ class TestIterating:
             next(iterator)
 
     def test_is_the_same_asynchronously(self):
-        async def run() -> None:
+        async def scenario() -> None:
             script = pages()
             async with AsyncAssent(base_url=ADDRESS, transport=httpx.MockTransport(script)) as client:
                 assert [it.id async for it in client.members.list()] == ["mem_1", "mem_2", "mem_3"]
                 assert [len(it.items) async for it in client.members.list().pages()] == [1]
             assert len(script.requests) == 4
 
-        asyncio.run(run())
+        run(scenario())
 
 
 class TestAPage:

@@ -1,6 +1,5 @@
 """The examples in cli/README.md run against the documented service."""
 
-import asyncio
 import re
 import subprocess
 import sys
@@ -13,7 +12,7 @@ import pytest
 import assent
 from assent import Assent, AsyncAssent
 from tests.support.api_document import DocumentedService
-from tests.support.sdk import Pauses
+from tests.support.sdk import Pauses, run
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = re.findall(r"```python\n(.*?)```", (ROOT / "cli" / "README.md").read_text(), re.DOTALL)
@@ -46,7 +45,7 @@ def test_the_examples_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     names["rename"](client, "prj_1")
     assert names["create_organization"](client).startswith("org_")
     assert names["new_findings"](client, "rep_1") >= 0
-    assert asyncio.run(names["names"]("x"))
+    assert run(names["names"]("x"))
     assert names["sign_in"]("https://api.assent.test").startswith("assent_")
     assert names["receive"](b"{}", {}, "whsec_") == 400
 

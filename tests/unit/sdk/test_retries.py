@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from assent import AsyncAssent, Conflict, ConnectionFailed, RateLimited, ServerError, TimedOut
-from tests.support.sdk import ADDRESS, ORGANIZATION, REGION, SECRET, Pauses, Script, failure, page, success
+from tests.support.sdk import ADDRESS, ORGANIZATION, REGION, SECRET, Pauses, Script, failure, page, run, success
 
 # The request may have taken effect.
 LOST = [
@@ -193,11 +193,11 @@ def test_the_asynchronous_client_repeats_as_the_synchronous_one(monkeypatch: pyt
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    async def run() -> None:
+    async def scenario() -> None:
         monkeypatch.setattr(asyncio, "sleep", sleep)
         script = Script(failure(429, "RATE_LIMITED", retry_after="4"), page([REGION]))
         async with AsyncAssent(base_url=ADDRESS, api_key=SECRET, transport=httpx.MockTransport(script)) as client:
             assert [it.id async for it in client.regions.list()] == ["eu-central"]
 
-    asyncio.run(run())
+    run(scenario())
     assert 4 <= slept[0] <= 4.5
