@@ -21,7 +21,7 @@ run: .venv/.ready .tools/ministack/.ready $(REFERENCE) ## Run the whole stack on
 reset: ## Delete the local stack's data and credentials
 	@scripts/reset
 
-test: .venv/.ready .tools/ministack/.ready .tools/conformance/.ready node_modules/.ready .tools/supply/.ready $(REFERENCE) ## Run every test except those that need SAM or a browser (ENGINE=moto: all functional tests on moto; CLIENT=botocore: not with our own client)
+test: .venv/.ready .tools/ministack/.ready .tools/conformance/.ready node_modules/.ready .tools/sdk/.ready .tools/supply/.ready $(REFERENCE) ## Run every test except those that need SAM or a browser (ENGINE=moto: all functional tests on moto; CLIENT=botocore: not with our own client)
 	@echo "Not run here: tests that deploy to a local AWS (make e2e) or need Chromium (make browser)."
 	@.venv/bin/python -m pytest -n 2 --dist worksteal --engine=$(or $(ENGINE),both) --client=$(or $(CLIENT),own) -p scripts.mutate.coverage -m "not e2e and not browser"
 
@@ -45,7 +45,7 @@ lint: .venv/.ready node_modules/.ready .tools/sdk/.ready .tools/supply/.ready ##
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
 	@.venv/bin/python -m scripts.language
-	@.tools/supply/bin/bandit -q -r functions layers cli
+	@.tools/supply/bin/bandit -q -r functions layers cli/src/assent
 	@.tools/supply/bin/bandit -q -r $(wildcard $(RISKY_TOOLS)) --skip B101,B105,B404,B603
 	@$(MAKE) --no-print-directory licenses >/dev/null
 	@.venv/bin/python -m scripts.openapi --check

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 import httpx
 from jsonschema import Draft202012Validator
-from referencing import Registry, Resource
+from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
 _ADDRESS = "urn:assent:openapi"
@@ -114,7 +114,7 @@ def _validate(value: Any, schema: dict[str, Any]) -> None:
 
 @cache
 def _registry() -> Registry[Any]:
-    return Registry().with_resource(_ADDRESS, Resource(document(), DRAFT202012)).crawl()
+    return Registry().with_resource(_ADDRESS, DRAFT202012.create_resource(document())).crawl()
 
 
 def _without_boolean(schema: dict[str, Any]) -> dict[str, Any]:

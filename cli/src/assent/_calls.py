@@ -1,4 +1,4 @@
-"""What a request consists of, for both clients. Nothing here performs I/O."""
+"""The parts of a request, for both clients. Nothing here performs I/O."""
 
 import uuid
 from collections.abc import Mapping

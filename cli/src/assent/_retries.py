@@ -41,7 +41,7 @@ def pause_before_retry(
     if asked is not None and asked > _LONGEST_RETRY_AFTER_SECONDS:
         return None
     backoff = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
-    pause = (asked or 0.0) + random.uniform(0, backoff)  # noqa: S311
+    pause = (asked or 0.0) + random.uniform(0, backoff)  # nosec B311  # noqa: S311
     if call.repeat_within_seconds is not None and elapsed_seconds + pause > call.repeat_within_seconds:
         return None
     return pause

@@ -243,7 +243,7 @@ _BY_STATUS: dict[int, type[ApiError]] = {
 
 
 def error_of(response: httpx.Response) -> ApiError:
-    """Returns the error of a response with a status of 400 or above, whoever sent it."""
+    """Returns the error of a response with a status of 400 or above, from the service or from a gateway."""
     error = _error_object(response)
     code, details = error.get("code"), error.get("details")
     code = code if isinstance(code, str) else None

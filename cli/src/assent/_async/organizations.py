@@ -108,7 +108,7 @@ class AsyncInvitations(AsyncResource):
 
 
 class AsyncAuditLog(AsyncResource):
-    """What changed in an organization."""
+    """The changes in an organization."""
 
     def list(
         self,

@@ -196,7 +196,7 @@ class Scans(Resource):
 
         scan: a scan, its ID, or the result of `start` or `request`.
         on_progress: is called with the scan each time it was read, every two seconds.
-        timeout: in seconds. By default, there is none.
+        timeout: in seconds. By default, it waits as long as the scan takes.
 
         Raises ScanStartFailed if the scan couldn't be started, and WaitTimedOut if the timeout is over first.
         """

@@ -14,7 +14,7 @@ from assent.models import AuthorizationServerMetadata, DeviceCode, Revocation, T
 
 CLIENT_ID = "assent-cli"
 _CODE_PATH = "/v1/auth/device/code"
-_TOKEN_PATH = "/v1/auth/device/token"  # noqa: S105
+_TOKEN_PATH = "/v1/auth/device/token"  # nosec B105  # noqa: S105
 _REVOKE_PATH = "/v1/auth/device/revoke"
 _SLOWER_SECONDS = 5
 # For a minute, a refresh token that was used returns the same tokens again. After that, it revokes all of them.

@@ -109,7 +109,7 @@ class Invitations(Resource):
 
 
 class AuditLog(Resource):
-    """What changed in an organization."""
+    """The changes in an organization."""
 
     def list(
         self,
