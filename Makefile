@@ -1,16 +1,16 @@
 # Every target installs what it needs; a second run installs nothing.
 
 SHELL := /bin/sh
-PYTHON_FILES := functions layers local ops scripts tests benchmarks
+PYTHON_FILES := functions layers cli local ops scripts tests benchmarks
 # These aren't deployed. They run other programs (B404, B603) and contain sample secrets (B105); ruff's more precise
 # versions of these rules apply to them.
 RISKY_TOOLS := local ops scripts benchmarks
-export PYTHONPATH := functions:layers/shared:layers/analysis:.
+export PYTHONPATH := functions:layers/shared:layers/analysis:cli/src:.
 export SAM_CLI_TELEMETRY := 0
 # What /docs serves, represented by one of its files.
 REFERENCE := functions/system/reference/index.html
 .DEFAULT_GOAL := help
-.PHONY: help run reset test mutate lagging models fuzz lint template check build e2e browser bench load soak accuracy cost scale deploy openapi lock format audit licenses sbom
+.PHONY: help run reset test mutate lagging models fuzz lint template check build e2e browser bench load soak accuracy cost scale deploy openapi sdk lock format audit licenses sbom
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,7 +21,7 @@ run: .venv/.ready .tools/ministack/.ready $(REFERENCE) ## Run the whole stack on
 reset: ## Delete the local stack's data and credentials
 	@scripts/reset
 
-test: .venv/.ready .tools/ministack/.ready .tools/conformance/.ready node_modules/.ready .tools/supply/.ready $(REFERENCE) ## Run every test except those that need SAM or a browser (ENGINE=moto: all functional tests on moto; CLIENT=botocore: not with our own client)
+test: .venv/.ready .tools/ministack/.ready .tools/conformance/.ready node_modules/.ready .tools/sdk/.ready .tools/supply/.ready $(REFERENCE) ## Run every test except those that need SAM or a browser (ENGINE=moto: all functional tests on moto; CLIENT=botocore: not with our own client)
 	@echo "Not run here: tests that deploy to a local AWS (make e2e) or need Chromium (make browser)."
 	@.venv/bin/python -m pytest -n 2 --dist worksteal --engine=$(or $(ENGINE),both) --client=$(or $(CLIENT),own) -p scripts.mutate.coverage -m "not e2e and not browser"
 
@@ -39,17 +39,18 @@ models: .venv/.ready node_modules/.ready $(REFERENCE) ## Compare the API, and at
 fuzz: .venv/.ready .tools/conformance/.ready node_modules/.ready $(REFERENCE) ## Test with requests generated from docs/openapi.json (EXAMPLES=300 SEED=7)
 	@FUZZ_EXAMPLES=$(or $(EXAMPLES),300) FUZZ_SEED=$(SEED) .venv/bin/python -m pytest -n 2 tests/conformance/test_document.py
 
-lint: .venv/.ready node_modules/.ready .tools/supply/.ready ## Check style, types, risks, licenses, imports, phrases, and that docs/openapi.json is current
+lint: .venv/.ready node_modules/.ready .tools/sdk/.ready .tools/supply/.ready ## Check style, types, risks, licenses, imports, phrases, and that docs/openapi.json and the SDK are current
 	@.venv/bin/ruff check $(wildcard $(PYTHON_FILES))
 	@.venv/bin/ruff format --check $(wildcard $(PYTHON_FILES))
 	@.venv/bin/mypy
-	@.venv/bin/mypy --python-version 3.11 layers/analysis
+	@.venv/bin/mypy --python-version 3.11 layers/analysis cli/src
 	@.venv/bin/lint-imports
 	@.venv/bin/python -m scripts.language
-	@.tools/supply/bin/bandit -q -r functions layers
+	@.tools/supply/bin/bandit -q -r functions layers cli/src/assent
 	@.tools/supply/bin/bandit -q -r $(wildcard $(RISKY_TOOLS)) --skip B101,B105,B404,B603
 	@$(MAKE) --no-print-directory licenses >/dev/null
 	@.venv/bin/python -m scripts.openapi --check
+	@.venv/bin/python -m scripts.sdk --check
 	@scripts/lint-openapi
 
 template: .tools/sam/.ready .tools/checkov/.ready .tools/parliament/.ready .tools/nag/node_modules/.ready ## Check the transformed template.yaml with scanners, and compare it with the last release
@@ -117,6 +118,9 @@ openapi: .venv/.ready node_modules/.ready ## Generate docs/openapi.json from the
 	@.venv/bin/python -m scripts.openapi
 	@.venv/bin/python -m scripts.reference
 
+sdk: .venv/.ready .tools/sdk/.ready ## Generate the SDK's models from docs/openapi.json, and its synchronous client
+	@.venv/bin/python -m scripts.sdk
+
 $(REFERENCE): docs/openapi.json docs/errors.md $(wildcard scripts/reference/*.py scripts/reference/templates/*) \
 		layers/shared/controlplane/core/plans.py layers/shared/controlplane/core/scopes.py .venv/.ready node_modules/.ready
 	@.venv/bin/python -m scripts.reference
@@ -125,7 +129,7 @@ $(REFERENCE): docs/openapi.json docs/errors.md $(wildcard scripts/reference/*.py
 LOCK = .venv/bin/uv pip compile --quiet --universal --python-version 3.13 --generate-hashes \
 	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 
-TOOLS = uv ministack sam conformance checkov lambda load parliament supply
+TOOLS = uv ministack sam conformance checkov lambda load parliament sdk supply
 
 lock: .venv/.ready ## Update the hashed pins from pyproject.toml, requirements/*.in, and package.json (UPGRADE=1: newest)
 	@$(LOCK) pyproject.toml -o layers/shared/requirements.txt
@@ -139,7 +143,7 @@ lock: .venv/.ready ## Update the hashed pins from pyproject.toml, requirements/*
 	@scripts/npm-lock
 
 # bin/python is a link: if its interpreter is replaced or removed, the environment is rebuilt.
-.venv/bin/python $(addprefix .tools/,$(addsuffix /bin/python,ministack sam conformance checkov lambda load parliament supply)):
+.venv/bin/python $(addprefix .tools/,$(addsuffix /bin/python,ministack sam conformance checkov lambda load parliament sdk supply)):
 	@:
 
 .venv/.ready: requirements/dev.txt requirements/uv.txt .venv/bin/python
@@ -165,6 +169,9 @@ lock: .venv/.ready ## Update the hashed pins from pyproject.toml, requirements/*
 
 .tools/parliament/.ready: requirements/parliament.txt requirements/uv.txt .tools/parliament/bin/python
 	@scripts/environment .tools/parliament requirements/parliament.txt
+
+.tools/sdk/.ready: requirements/sdk.txt requirements/uv.txt .tools/sdk/bin/python
+	@scripts/environment .tools/sdk requirements/sdk.txt
 
 .tools/supply/.ready: requirements/supply.txt requirements/uv.txt .tools/supply/bin/python
 	@scripts/environment .tools/supply requirements/supply.txt

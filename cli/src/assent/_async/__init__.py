@@ -1,0 +1,1 @@
+"""The clients: their resources, and how they send requests."""

@@ -1,0 +1,12 @@
+"""The base of all models."""
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Model(BaseModel):
+    """A part of a response. Attributes are in snake case; `model_dump(by_alias=True)` has the names of the API.
+
+    Fields that this version of the package doesn't know are kept in `model_extra`, under the names of the API.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True, validate_by_name=True, validate_by_alias=True)

@@ -1,0 +1,173 @@
+"""Generates the SDK's models from docs/openapi.json with datamodel-code-generator.
+
+Responses are read leniently: a newer service may add fields and values, so the models have types and no limits. Names,
+types, and texts come from the document; what the SDK doesn't return (envelopes, requests) is left out.
+"""
+
+import json
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
+
+from scripts.sdk.sync import PACKAGE
+
+ROOT = Path(__file__).parents[2]
+DOCUMENT = ROOT / "docs" / "openapi.json"
+GENERATOR = ROOT / ".tools" / "sdk" / "bin" / "datamodel-codegen"
+MODELS = PACKAGE / "models.py"
+VALUES = PACKAGE / "values.py"
+
+# Parts of errors, and of a request that is a list.
+_OTHER = ("Problem", "WorkingRequest", "InboxItemChange")
+# Documents that clients store as they are.
+_PLAIN = {"OpenApiDocument", "SarifLog"}
+# The SDK doesn't use the older shape of a request, so it never gets the older shape of the response.
+_REPLACED = {"AnyCreatedProject": "CreatedProject"}
+# Fields that are there under the names of both generations of the API: the older ones are left out.
+_DUPLICATES = {
+    "Project": {"projectId", "projectSlug", "projectName", "dashboardURL"},
+    "ReachableOrganization": {"organizationId", "organizationSlug", "organizationName"},
+}
+# Schemas that have only the older names get the attributes of the newer ones.
+_ATTRIBUTES = {
+    "ListedProject.projectId": "id",
+    "ListedProject.projectSlug": "slug",
+    "ListedProject.projectName": "name",
+    "OrganizationListItem.organizationId": "id",
+    "OrganizationListItem.organizationSlug": "slug",
+    "OrganizationListItem.organizationName": "name",
+}
+# Fields whose values authenticate: they aren't part of a model's repr.
+_SECRETS = {
+    "CreatedKey": {"key"},
+    "RolledKey": {"key"},
+    "WebhookEndpointWithSecret": {"secret"},
+    "Token": {"accessToken", "refreshToken"},
+    "DeviceCode": {"deviceCode"},
+}
+_TEXTS = {"Project": "A project.", "ListedProject": "A project in lists, and after a change."}
+_KEPT = {"type", "required", "additionalProperties", "discriminator", "const"}
+_OPTIONS = (
+    *("--input-file-type", "openapi", "--target-python-version", "3.11", "--formatters", "builtin"),
+    *("--output-model-type", "pydantic_v2.BaseModel", "--base-class", "assent._base.Model"),
+    *("--snake-case-field", "--use-annotated", "--use-union-operator", "--use-standard-collections"),
+    *("--use-schema-description", "--use-field-description"),
+    *("--output-datetime-class", "datetime", "--enum-field-as-literal", "all", "--collapse-root-models"),
+    *("--field-extra-keys", "repr", "--disable-timestamp", "--aliases", json.dumps(_ATTRIBUTES)),
+)
+# The generator writes the quotes on lines of their own.
+_DOCSTRING = re.compile(r'"""\n +(?P<text>\S.*?)(?P<end>\n +)"""', re.DOTALL)
+_MODELS_HEADER = '"""The models of responses. Made from docs/openapi.json by `make sdk`."""'
+_VALUES_HEADER = '''"""The values of arguments. Made from docs/openapi.json by `make sdk`.
+
+A service that is newer than this package may accept others, so each is any string for a type checker.
+"""
+
+from typing import Literal
+'''
+
+
+class _Extract:
+    """The schemas that the SDK needs, as the generator should read them."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self._schemas: dict[str, Any] = document["components"]["schemas"]
+        self.extracted: dict[str, Any] = {}
+        for name in [*_results(document), *_OTHER]:
+            self._reference({"$ref": f"#/components/schemas/{name}"})
+
+    def _reference(self, schema: dict[str, Any]) -> dict[str, Any]:
+        name = schema["$ref"].rpartition("/")[2]
+        name = _REPLACED.get(name, name)
+        found = self._schemas[name]
+        if values := found.get("enum") or found.get("x-extensible-enum"):
+            open_enumeration = {"anyOf": [{"type": "string", "enum": values}, {"type": "string"}]}
+            return open_enumeration | _text(schema if "description" in schema else found)
+        if name not in self.extracted and name not in _PLAIN:
+            self.extracted[name] = {}  # it may lead back to itself
+            self.extracted[name] = self._object(name, found)
+        return {"$ref": f"#/components/schemas/{name}"} | _text(schema)
+
+    def _object(self, name: str, schema: dict[str, Any]) -> dict[str, Any]:
+        converted: dict[str, Any] = self._schema(schema)
+        converted["description"] = _TEXTS.get(name, converted["description"])
+        for field in _DUPLICATES.get(name, ()):
+            del converted["properties"][field]
+            converted["required"] = [it for it in converted["required"] if it != field]
+        for field in _SECRETS.get(name, ()):
+            converted["properties"][field]["repr"] = False
+        return converted
+
+    def _schema(self, schema: Any) -> Any:
+        if not isinstance(schema, dict):
+            return schema
+        if "$ref" in schema:
+            return self._reference(schema)
+        converted = {key: value for key, value in schema.items() if key in _KEPT} | _text(schema)
+        if schema.get("format") == "date-time":
+            converted["format"] = "date-time"
+        for key in ("anyOf", "oneOf"):
+            if key in schema:
+                converted[key] = [self._schema(it) for it in schema[key]]
+        for key in ("items", "additionalProperties"):
+            if key in schema:
+                converted[key] = self._schema(schema[key])
+        if "properties" in schema:
+            converted["properties"] = {key: self._schema(it) for key, it in schema["properties"].items()}
+        return converted
+
+
+def texts(generator: Path = GENERATOR) -> dict[Path, str]:
+    """Returns both generated modules by path, before they are formatted."""
+    document = json.loads(DOCUMENT.read_text())
+    return {MODELS: _models(document, generator), VALUES: _values(document)}
+
+
+def _models(document: dict[str, Any], generator: Path) -> str:
+    schemas = dict(sorted(_Extract(document).extracted.items()))
+    info = {"title": document["info"]["title"], "version": document["info"]["version"]}
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "document.json"), Path(folder, "models.py")
+        source.write_text(json.dumps({"openapi": "3.1.0", "info": info, "components": {"schemas": schemas}}))
+        command = [str(generator), "--input", str(source), "--output", str(target), *_OPTIONS]
+        subprocess.run([*command, "--custom-file-header", _MODELS_HEADER], check=True)  # noqa: S603
+        return _DOCSTRING.sub(_compact, target.read_text())
+
+
+def _compact(docstring: re.Match[str]) -> str:
+    text, end = docstring["text"], docstring["end"]
+    return f'"""{text}{end}"""' if "\n" in text else f'"""{text}"""'
+
+
+def _values(document: dict[str, Any]) -> str:
+    """Returns a type for each enumeration of a request."""
+    lines = [_VALUES_HEADER]
+    for name, schema in sorted(document["components"]["schemas"].items()):
+        if schema.get("enum"):
+            literals = ", ".join(json.dumps(value) for value in schema["enum"])
+            lines.append(f"{name} = Literal[{literals}] | str")
+    return "\n".join(lines) + "\n"
+
+
+def _results(document: dict[str, Any]) -> Iterator[str]:
+    """Yields the names of the schemas that operations return, without their envelopes."""
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            for status, response in operation["responses"].items():
+                if not status.startswith("2"):
+                    continue
+                name = response["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+                properties = document["components"]["schemas"][name]["properties"]
+                result = properties["data"] if "success" in properties else {"$ref": name}
+                yield result.get("items", result)["$ref"].rpartition("/")[2]
+
+
+def _text(schema: dict[str, Any]) -> dict[str, str]:
+    """Returns the description in lines that fit a docstring of an attribute."""
+    if "description" not in schema:
+        return {}
+    return {"description": "\n".join(wrap(schema["description"], 110, break_long_words=False, break_on_hyphens=False))}

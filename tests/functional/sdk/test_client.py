@@ -1,0 +1,261 @@
+"""The SDK drives the real apps: the resources, errors, retries, and webhooks."""
+
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from assent import Assent, AsyncAssent, Conflict, InvalidRequest, NotFound, Unauthorized, errors, webhooks
+from assent.models import InboxItemChange
+from controlplane.core import clock
+from tests.functional.conftest import FakeClock
+from tests.functional.sdk.conftest import ADDRESS, Gateway
+from tests.support.audits import make_issue, make_scan
+from tests.support.endpoints import SECRET, Line, Receiver, endpoint
+from tests.support.sdk import run
+from tests.support.sqs import FakeSqs
+from tests.support.world import Company, World
+
+Connect = Callable[..., Assent]
+
+
+@pytest.fixture
+def company(world: World) -> Company:
+    return world.company()
+
+
+@pytest.fixture
+def client(connect: Connect, company: Company) -> Assent:
+    return connect(company.owner.token)
+
+
+def create_projects(client: Assent, now: FakeClock, count: int) -> list[str]:
+    """Returns the ids of new projects, newest first, as lists have them."""
+    made = []
+    for number in range(count):
+        made.append(client.projects.create(name=f"Shop {number}", region="eu-central").id)
+        now.advance(1)
+    return made[::-1]
+
+
+class TestProjects:
+    def test_are_created_listed_changed_and_deleted(self, client: Assent):
+        region = client.regions.list().page().items[0].id
+        made = client.projects.create(name="Shop", region=region, websites=["shop.example.com", "localhost:3000"])
+        assert [it.origin for it in made.websites] == ["shop.example.com", "localhost:3000"]
+        client.projects.update(made.id, description="Since 1906")
+        changed = client.projects.update(made.id, name="Bakery")
+        assert (changed.slug, changed.description) == ("bakery", "Since 1906")
+        assert client.projects.update(made.id, description=None).description is None
+        found = client.projects.get(made.id)
+        assert (found.name, found.region, found.consent is not None) == ("Bakery", region, True)
+        assert client.projects.consent(made.id).trusted_origins == ["shop.example.com", "localhost:3000"]
+        assert client.projects.delete_website(made.id, found.websites[1].id).deleted_audits == 0
+        assert [it.id for it in client.projects.list()] == [made.id]
+        assert client.projects.delete(made.id, dry_run=True).deleted_websites == 1
+        assert client.projects.delete(made.id).deleted
+        with pytest.raises(NotFound):
+            client.projects.get(made.id)
+
+    def test_are_listed_page_by_page(self, client: Assent, gateway: Gateway, now: FakeClock):
+        made = create_projects(client, now, 5)
+        gateway.requests.clear()
+        assert [it.id for it in client.projects.list(limit=2)] == made
+        assert len(gateway.requests) == 3
+
+    def test_are_listed_by_the_asynchronous_client(
+        self, client: Assent, gateway: Gateway, company: Company, now: FakeClock
+    ):
+        made = create_projects(client, now, 3)
+
+        async def listed() -> list[str]:
+            token = company.owner.token
+            async with AsyncAssent(base_url=ADDRESS, api_key=token, transport=gateway) as asynchronous:
+                return [it.id async for it in asynchronous.projects.list(limit=2)]
+
+        assert run(listed()) == made
+
+
+class TestALostResponse:
+    def test_to_a_creation_creates_once(self, client: Assent, gateway: Gateway):
+        gateway.losing = 2
+        made = client.projects.create(name="Shop", region="eu-central")
+        assert [it.id for it in client.projects.list()] == [made.id]
+
+    def test_to_a_creation_with_a_secret_returns_the_secret(self, client: Assent, gateway: Gateway, connect: Connect):
+        gateway.losing = 1
+        made = client.api_keys.create(name="Deploys")
+        assert connect(made.key).me.get().principal.key_id == made.key_id
+        assert [it.key_id for it in client.api_keys.list()] == [made.key_id]
+
+    def test_to_a_deletion_ends_with_the_resource_deleted(self, client: Assent, gateway: Gateway):
+        made = client.projects.create(name="Shop", region="eu-central")
+        gateway.losing = 1
+        with pytest.raises(NotFound):
+            client.projects.delete(made.id)
+        assert list(client.projects.list()) == []
+
+    def test_to_a_change_is_an_error(self, client: Assent, gateway: Gateway):
+        made = client.projects.create(name="Shop", region="eu-central")
+        gateway.losing = 1
+        with pytest.raises(errors.ConnectionFailed) as caught:
+            client.projects.update(made.id, name="Bakery")
+        assert caught.value.outcome_unknown
+        assert client.projects.get(made.id).name == "Bakery"
+
+
+class TestErrors:
+    def test_say_what_is_wrong_and_what_would_work(self, client: Assent, connect: Connect):
+        client.organizations.create(name="Acme", slug="taken-slug")
+        with pytest.raises(Conflict) as conflict:
+            client.organizations.create(name="Acme", slug="taken-slug")
+        assert len(conflict.value.details["suggestions"]) == 3
+        with pytest.raises(InvalidRequest) as invalid:
+            client.projects.create(name="", region="moon")
+        assert invalid.value.problems[0].path == ["name"]
+        assert invalid.value.fix is not None
+        assert invalid.value.docs_url
+        with pytest.raises(Unauthorized) as unauthorized:
+            connect("assent_wrong").me.get()
+        assert (unauthorized.value.code, unauthorized.value.status) == ("UNAUTHORIZED", 401)
+
+    def test_can_be_explained(self, client: Assent, company: Company):
+        with pytest.raises(InvalidRequest) as invalid:
+            client.projects.create(name="Shop", region="moon")
+        assert invalid.value.request_id is not None
+        explained = client.requests.get(invalid.value.request_id)
+        assert (explained.decision, explained.refusal and explained.refusal.code) == ("refused", "INVALID_REGION")
+
+    def test_of_a_limited_credential_name_the_scope(self, connect: Connect, world: World, company: Company):
+        with pytest.raises(errors.InsufficientScope) as caught:
+            connect(world.key(company)).scans.list().page()
+        assert caught.value.details["requiredScope"] == "code-audit.read"
+
+
+class TestAScan:
+    def test_is_read_with_its_findings(self, client: Assent, world: World, company: Company):
+        repository = world.connected_repository(company, name="shop")
+        scan = make_scan(repository, issues=[make_issue(number) for number in range(1, 6)])
+        assert client.scans.wait(scan.scan_id).status == "completed"
+        assert [it.id for it in client.scans.list(repository_id=repository.repository_id)] == [scan.scan_id]
+        assert client.scans.issues(scan.scan_id).locked_count == 2
+        assert client.scans.diff(scan.scan_id).new_count == 5
+        assert client.scans.sarif(scan.scan_id)["version"] == "2.1.0"
+        (link,) = client.links.list(repository.repository_id)
+        changed = client.links.update(repository.repository_id, link.project_id, schedule="daily")
+        assert changed.schedule == "daily"
+        assert client.links.update(repository.repository_id, link.project_id, schedule=None).schedule is None
+
+    def test_is_started(self, client: Assent, world: World, company: Company, sqs: FakeSqs):
+        repository = world.connected_repository(company)
+        started = client.scans.start(repository_id=repository.repository_id)
+        assert started.status == "starting"
+        found = client.scans.request(started.preparation_id, repository_id=repository.repository_id)
+        assert found.status == "starting"
+        with pytest.raises(errors.ScanInProgress):
+            client.scans.start(repository_id=repository.repository_id)
+
+
+class TestTheInbox:
+    def test_changes_findings(self, client: Assent, world: World, company: Company):
+        from controlplane.store import publications
+
+        repository = world.connected_repository(company)
+        publications.publish_findings([world.discovery(company, repository)], lambda *_: None)
+        (item,) = client.inbox.list(status="open")
+        assert client.inbox.get(item.id).version == item.version
+        changed = client.inbox.update(item.id, status="accepted", version=item.version, reason="Known")
+        with pytest.raises(Conflict):
+            client.inbox.update(item.id, status="dismissed", version=item.version)
+        (result,) = client.inbox.update_many([InboxItemChange(id=item.id, status="dismissed", version=changed.version)])
+        assert result.item is not None
+        assert (result.status_code, result.item.status) == (200, "dismissed")
+
+
+class TestALogin:
+    def test_signs_in_refreshes_and_signs_out(
+        self, connect: Connect, world: World, now: FakeClock, monkeypatch: pytest.MonkeyPatch
+    ):
+        from controlplane.store import device_approvals
+
+        person = world.person()
+        anonymous = connect()
+        metadata = anonymous.device.metadata()
+        login = anonymous.device.start(scopes=["organizations.read"], device_name="build server", metadata=metadata)
+        with pytest.raises(errors.AuthorizationPending):
+            anonymous.device.redeem(login)
+        waited: list[float] = []
+
+        def sleep(seconds: float) -> None:
+            """The person approves while the device waits for the second time."""
+            waited.append(seconds)
+            now.advance(seconds + 1)
+            if len(waited) == 2:
+                device_approvals.approve(login.code.user_code, person.user_id, ["organizations.read"])
+
+        monkeypatch.setattr("time.sleep", sleep)
+        token = anonymous.device.poll(login, metadata=metadata)
+        assert waited == [5.0, 5.0]
+        assert connect(token.access_token).me.get().scopes == ["organizations.read"]
+        renewed = anonymous.device.refresh(token.refresh_token, metadata=metadata)
+        assert renewed.refresh_token != token.refresh_token
+        assert anonymous.device.revoke(renewed.refresh_token, metadata=metadata).revoked
+        with pytest.raises(Unauthorized):
+            connect(renewed.access_token).me.get()
+        with pytest.raises(Unauthorized):
+            anonymous.device.refresh(renewed.refresh_token)
+
+    def test_raises_when_the_person_denies_it(self, connect: Connect, world: World, now: FakeClock):
+        from controlplane.store import device_approvals
+
+        anonymous = connect()
+        login = anonymous.device.start()
+        device_approvals.deny(login.code.user_code, world.person().user_id)
+        with pytest.raises(errors.AccessDenied):
+            anonymous.device.poll(login)
+
+    def test_survives_a_lost_response_to_a_refresh(self, connect: Connect, world: World, gateway: Gateway):
+        from controlplane.store import device_approvals
+
+        anonymous = connect()
+        login = anonymous.device.start(scopes=["projects.read"])
+        device_approvals.approve(login.code.user_code, world.person().user_id, ["projects.read"])
+        token = anonymous.device.redeem(login)
+        gateway.losing = 1
+        assert connect(anonymous.device.refresh(token.refresh_token).access_token).me.get().scopes == ["projects.read"]
+
+
+class TestAnHttpxAuth:
+    def test_authenticates_in_place_of_a_key(self, connect: Connect, company: Company, gateway: Gateway):
+        class Bearer(httpx.Auth):
+            def auth_flow(self, request: httpx.Request):
+                request.headers["Authorization"] = f"Bearer {company.owner.token}"
+                yield request
+
+        client = connect(auth=Bearer())
+        assert client.me.get().principal.user_id == company.owner.user_id
+        client.health.get()
+        assert "Authorization" not in gateway.requests[-1].headers
+
+
+class TestAWebhook:
+    def test_is_verified(
+        self, client: Assent, company: Company, world: World, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch
+    ):
+        line = Line(sqs, world, company, Receiver().install(monkeypatch))
+        webhook = endpoint(company)
+        item_id = line.happen()
+        line.work()
+        ((_, body, headers),) = line.receiver.requests
+        event = webhooks.verify(body, headers, SECRET, now=clock.now())
+        assert event.type == "finding.opened"
+        assert [it["id"] for it in event.data["findings"]] == [item_id]
+        assert [it.event_id for it in client.webhook_endpoints.deliveries(webhook.webhook_id)] == [event.id]
+        with pytest.raises(webhooks.InvalidSignature):
+            webhooks.verify(body + b" ", headers, SECRET, now=clock.now())
+        rotated = client.webhook_endpoints.rotate_secret(webhook.webhook_id)
+        assert client.webhook_endpoints.replay(webhook.webhook_id, event.id).status == "pending"
+        line.work()
+        _, body, headers = line.receiver.requests[-1]
+        for secret in (SECRET, rotated.secret):
+            assert webhooks.verify(body, headers, secret, now=clock.now()).id == event.id

@@ -1,0 +1,33 @@
+"""The generated modules of the SDK are current."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from scripts.sdk import formatting, models, sync
+
+
+def outdated(texts: dict[Path, str]) -> list[str]:
+    formatted = formatting.formatted(texts)
+    return [path.name for path, text in formatted.items() if not path.exists() or path.read_text() != text]
+
+
+def test_the_synchronous_client_is_made_from_the_asynchronous_one():
+    assert outdated(sync.texts()) == []
+    assert {it.name for it in sync.SYNC.glob("*.py")} == {it.name for it in sync.ASYNC.glob("*.py")}
+
+
+def test_nothing_asynchronous_is_left_in_it():
+    for path in sync.SYNC.glob("*.py"):
+        lines = [it for it in path.read_text().splitlines() if not it.startswith("# Made from")]
+        assert [it for it in lines if "async" in it.lower() or "await" in it] == []
+
+
+def test_the_models_are_made_from_the_document():
+    if not models.GENERATOR.exists():
+        reason = "the generator of the models isn't installed: `make sdk` does that"
+        if os.environ.get("CI"):
+            pytest.fail(reason, pytrace=False)
+        pytest.skip(reason)
+    assert outdated(models.texts()) == []

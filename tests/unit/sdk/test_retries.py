@@ -1,0 +1,203 @@
+"""A request is sent again if that is safe, after growing pauses that honor Retry-After, and with the same key."""
+
+import asyncio
+import random
+import time
+
+import httpx
+import pytest
+
+from assent import AsyncAssent, Conflict, ConnectionFailed, RateLimited, ServerError, TimedOut
+from tests.support.sdk import ADDRESS, ORGANIZATION, REGION, SECRET, Pauses, Script, failure, page, run, success
+
+# The request may have taken effect.
+LOST = [
+    httpx.ReadTimeout("slow"),
+    httpx.ReadError("reset"),
+    httpx.RemoteProtocolError("Server disconnected without sending a response."),
+    failure(500),
+    failure(503, "SERVICE_UNAVAILABLE"),
+    httpx.Response(502, text="<html>Bad gateway</html>"),
+    httpx.Response(504),
+]
+# The request was never sent, or refused before anything was done.
+NOT_DONE = [
+    httpx.ConnectError("refused"),
+    httpx.ConnectTimeout("slow"),
+    httpx.PoolTimeout("busy"),
+    failure(429, "RATE_LIMITED"),
+]
+FINAL = [
+    failure(400, "INVALID_PAYLOAD", []),
+    failure(401, "UNAUTHORIZED"),
+    failure(402, "PLAN_REQUIRED"),
+    failure(403, "FORBIDDEN"),
+    failure(404, "NOT_FOUND"),
+    failure(409, "CONFLICT"),
+    failure(409, "SCAN_IN_PROGRESS", {"scanId": "scn_1"}, retry_after="2"),
+    httpx.Response(301, headers={"Location": "https://elsewhere.test/"}),
+]
+UPDATED = success({"updated": True})
+TOKEN = {"accessToken": "a", "tokenType": "Bearer", "expiresIn": 3600, "refreshToken": "r", "scope": "projects.read"}
+
+
+class TestARead:
+    @pytest.mark.parametrize("answer", [*LOST, *NOT_DONE], ids=repr)
+    def test_is_repeated(self, pauses: Pauses, answer):
+        script = Script(answer, answer, page([REGION]))
+        assert [it.id for it in script.client().regions.list()] == ["eu-central"]
+        assert (len(script.requests), len(pauses.seconds)) == (3, 2)
+
+    @pytest.mark.parametrize("answer", FINAL, ids=range(len(FINAL)))
+    def test_isn_t_repeated_after_an_answer_that_wouldn_t_change(self, pauses: Pauses, answer):
+        script = Script(answer)
+        with pytest.raises(Exception, match=r".") as caught:
+            script.client().me.get()
+        assert (len(script.requests), pauses.seconds) == (1, [])
+        assert caught.type.__module__ == "assent.errors"
+
+    def test_fails_with_the_last_error_when_the_retries_are_used_up(self, pauses: Pauses):
+        script = Script(failure(500), failure(503, "SERVICE_UNAVAILABLE"), httpx.ReadTimeout("slow"))
+        with pytest.raises(TimedOut) as caught:
+            script.client(max_retries=2).me.get()
+        assert caught.value.outcome_unknown
+        assert len(script.requests) == 3
+
+    def test_is_sent_once_without_retries(self, pauses: Pauses):
+        script = Script(failure(500))
+        with pytest.raises(ServerError):
+            script.client(max_retries=0).me.get()
+        assert (len(script.requests), pauses.seconds) == (1, [])
+
+
+class TestACreation:
+    @pytest.mark.parametrize("answer", [*LOST, *NOT_DONE], ids=repr)
+    def test_is_repeated_with_the_same_key(self, pauses: Pauses, answer):
+        script = Script(answer, answer, success(ORGANIZATION, 201))
+        assert script.client().organizations.create(name="Acme").id == "org_1"
+        keys = {it.headers["Idempotency-Key"] for it in script.requests}
+        assert (len(script.requests), len(keys)) == (3, 1)
+        assert {it.content for it in script.requests} == {b'{"name":"Acme"}'}
+
+    def test_has_a_key_of_its_own(self, pauses: Pauses):
+        script = Script(success(ORGANIZATION, 201))
+        client = script.client()
+        client.organizations.create(name="Acme")
+        client.organizations.create(name="Acme")
+        client.organizations.create(name="Acme", idempotency_key="mine")
+        first, second, third = (it.headers["Idempotency-Key"] for it in script.requests)
+        assert len({first, second}) == 2
+        assert third == "mine"
+
+    def test_waits_while_the_first_attempt_is_still_running(self, pauses: Pauses):
+        running = failure(409, "CONFLICT", {"reason": "in_flight"}, retry_after="1")
+        script = Script(httpx.ReadTimeout("slow"), running, running, success(ORGANIZATION, 201))
+        assert script.client().organizations.create(name="Acme").id == "org_1"
+        assert all(1 <= it <= 9 for it in pauses.seconds[1:])
+
+
+class TestAnotherChange:
+    @pytest.mark.parametrize("answer", LOST, ids=repr)
+    def test_isn_t_repeated_when_it_may_have_taken_effect(self, pauses: Pauses, answer):
+        script = Script(answer, UPDATED)
+        with pytest.raises((ConnectionFailed, ServerError)):
+            script.client().members.update("mem_1", role="admin")
+        assert (len(script.requests), pauses.seconds) == (1, [])
+
+    @pytest.mark.parametrize("answer", NOT_DONE, ids=repr)
+    def test_is_repeated_when_it_had_no_effect(self, pauses: Pauses, answer):
+        script = Script(answer, UPDATED)
+        assert script.client().members.update("mem_1", role="admin").updated
+        assert len(script.requests) == 2
+
+    def test_of_a_finding_is_repeated_because_it_has_a_version(self, pauses: Pauses):
+        script = Script(httpx.ReadTimeout("slow"), failure(409, "CONFLICT"))
+        with pytest.raises(Conflict):
+            script.client().inbox.update("inb_1", status="accepted", version="v1")
+        assert len(script.requests) == 2
+
+    def test_that_deletes_is_repeated(self, pauses: Pauses):
+        script = Script(httpx.ReadTimeout("slow"), success({"deleted": True}))
+        assert script.client().members.delete("mem_1").deleted
+
+
+class TestThePauses:
+    def test_are_a_random_part_of_a_backoff_that_doubles(self, pauses: Pauses):
+        longest = [0.0] * 7
+        for seed in range(50):
+            random.seed(seed)
+            pauses.seconds.clear()
+            with pytest.raises(ServerError):
+                Script(failure(500)).client(max_retries=7).me.get()
+            longest = [max(pair) for pair in zip(longest, pauses.seconds, strict=True)]
+            assert min(pauses.seconds) >= 0
+        for seconds, limit in zip(longest, [0.5, 1, 2, 4, 8, 8, 8], strict=True):
+            assert limit * 0.8 < seconds <= limit
+
+    @pytest.mark.parametrize("value", ["7", "Wed, 04 Mar 2026 05:06:14 GMT"])
+    def test_begin_after_what_the_service_asks_for(self, pauses: Pauses, monkeypatch: pytest.MonkeyPatch, value: str):
+        monkeypatch.setattr(time, "time", lambda: 1_772_600_767.0)  # 05:06:07 on that day
+        Script(failure(429, "RATE_LIMITED", retry_after=value), page([REGION])).client().regions.list().page()
+        assert 7 <= pauses.seconds[0] <= 7.5
+
+    def test_don_t_exceed_a_minute_on_request(self, pauses: Pauses):
+        script = Script(failure(429, "RATE_LIMITED", retry_after="3600"))
+        with pytest.raises(RateLimited) as caught:
+            script.client().feedback.create(category="bug", message="Broken")
+        assert (caught.value.retry_after, len(script.requests), pauses.seconds) == (3600.0, 1, [])
+
+    @pytest.mark.parametrize("value", ["soon", "-5", "1e9", "²", ""])
+    def test_ignore_an_invalid_wish(self, pauses: Pauses, value: str):
+        answer = httpx.Response(429, headers={"Retry-After": value.encode()})
+        Script(answer, page([REGION])).client().regions.list().page()
+        assert pauses.seconds[0] <= 0.5
+
+
+class TestARefresh:
+    def test_is_repeated(self, pauses: Pauses):
+        script = Script(httpx.ReadError("reset"), success(TOKEN))
+        assert script.client().device.refresh("old").access_token == "a"
+
+    def test_isn_t_repeated_when_the_old_token_could_revoke_all(self, pauses: Pauses):
+        """After a minute, the service takes a used token for a stolen one."""
+
+        def time_out(request: httpx.Request) -> httpx.Response:
+            pauses.now += 30
+            raise httpx.ReadTimeout("slow", request=request)
+
+        script = Script(time_out)
+        with pytest.raises(TimedOut):
+            script.client().device.refresh("old")
+        assert len(script.requests) == 1
+
+    def test_redeems_a_code_once(self, pauses: Pauses):
+        code = {
+            "deviceCode": "dc",
+            "userCode": "ABCD-EFGH",
+            "verificationUri": "https://dashboard.assent.test/device",
+            "verificationUriComplete": "https://dashboard.assent.test/device?code=ABCD-EFGH",
+            "expiresIn": 900,
+            "interval": 5,
+        }
+        script = Script(success(code, 201), httpx.ReadError("reset"))
+        client = script.client()
+        login = client.device.start()
+        with pytest.raises(ConnectionFailed):
+            client.device.redeem(login)
+        assert len(script.requests) == 2
+
+
+def test_the_asynchronous_client_repeats_as_the_synchronous_one(monkeypatch: pytest.MonkeyPatch):
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    async def scenario() -> None:
+        monkeypatch.setattr(asyncio, "sleep", sleep)
+        script = Script(failure(429, "RATE_LIMITED", retry_after="4"), page([REGION]))
+        async with AsyncAssent(base_url=ADDRESS, api_key=SECRET, transport=httpx.MockTransport(script)) as client:
+            assert [it.id async for it in client.regions.list()] == ["eu-central"]
+
+    run(scenario())
+    assert 4 <= slept[0] <= 4.5
