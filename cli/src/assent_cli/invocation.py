@@ -15,7 +15,7 @@ import typer
 from assent import Assent
 from rich.console import Console
 
-from assent_cli import failures, profiles
+from assent_cli import failures, finding, profiles
 from assent_cli.exits import Exit
 from assent_cli.problems import NotSignedIn, Problem
 from assent_cli.profiles import Profile
@@ -63,14 +63,15 @@ class Invocation:
         """Yields a client with the profile's credential. Raises Problem."""
         settings = self.settings()
         with self.anonymous(settings.base_url) as anonymous:
-            auth = None if self.api_key else ProfileAuth(self.profile_name, settings.base_url, anonymous.device)
-            with Assent(
-                api_key=self.api_key,
-                auth=auth,
-                base_url=settings.base_url,
-                organization=settings.organization,
-                user_agent=user_agent(),
-            ) as client:
+            auth = None if self.api_key else ProfileAuth(self.profile_name, anonymous.device)
+            connect = functools.partial(
+                Assent, api_key=self.api_key, auth=auth, base_url=settings.base_url, user_agent=user_agent()
+            )
+            organization = settings.organization
+            if organization and not organization.startswith("org_"):
+                with connect() as client:
+                    organization = finding.organization_id(client, organization)
+            with connect(organization=organization) as client:
                 yield client
 
     def anonymous(self, base_url: str) -> Assent:
@@ -109,10 +110,10 @@ def _shared(
     quiet: Annotated[bool, _QUIET] = False,
     profile: Annotated[str | None, _PROFILE] = None,
     base_url: Annotated[str | None, _BASE_URL] = None,
-    organization: Annotated[str | None, _ORGANIZATION] = None,
+    org: Annotated[str | None, _ORGANIZATION] = None,
 ) -> Invocation:
     """Makes the invocation from the options that every command has."""
-    return Invocation(profile, base_url, organization, json, quiet)
+    return Invocation(profile, base_url, org, json, quiet)
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:

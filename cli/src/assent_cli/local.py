@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import assent_analysis
+from assent_analysis import working_tree
 from assent_analysis.findings import PRIORITIES, Finding
+from assent_analysis.sandbox import SandboxUnavailable
+from assent_analysis.working_tree import ReportedFinding
 
 from assent_cli import git
 from assent_cli.exits import Exit
@@ -22,7 +24,7 @@ class LocalReport:
     prefix: the folder's path in its working tree, empty or with a slash at the end.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[ReportedFinding, ...]
     analyzed: int
     skipped: Mapping[str, int]
     rules_version: str
@@ -41,10 +43,14 @@ class LocalReport:
             "findings": [finding.as_dict() for finding in self.findings],
         }
 
-    def at_or_above(self, priority: str) -> list[Finding]:
+    @property
+    def plain_findings(self) -> list[Finding]:
+        return [it.finding for it in self.findings]
+
+    def at_or_above(self, priority: str) -> list[ReportedFinding]:
         """Returns the findings that are at least as urgent as the priority."""
         most = PRIORITIES.index(priority)
-        return [finding for finding in self.findings if PRIORITIES.index(finding.priority) <= most]
+        return [finding for finding in self.findings if PRIORITIES.index(finding.finding.priority) <= most]
 
 
 def scan_folder(
@@ -64,16 +70,19 @@ def scan_folder(
         raise Problem(f"{folder} isn't a folder.", code=Exit.USAGE)
     folder = folder.resolve()
     only = git.changed_since(folder, changed_since) if changed_since else None
-    result = assent_analysis.scan(folder, on_progress=on_progress)
-    found = [finding for finding in result.findings if only is None or finding.location.path in only]
-    new = [finding for finding in found if finding.fingerprint not in (baseline or ())]
+    try:
+        result = working_tree.scan(folder, only=only, on_progress=on_progress)
+    except SandboxUnavailable as error:
+        raise Problem(f"The analysis couldn't be started: {error}") from None
+    found = result.findings
+    new = [it for it in found if it.finding.fingerprint not in (baseline or ())]
     top = git.root(folder)
     prefix = folder.relative_to(top.resolve()).as_posix() if top else "."
     return LocalReport(
         findings=tuple(new),
-        analyzed=result.files_analyzed,
-        skipped=result.skipped,
-        rules_version=assent_analysis.rules_version(),
+        analyzed=result.analysis.files_analyzed,
+        skipped=result.analysis.skipped,
+        rules_version=result.rules_version,
         prefix="" if prefix == "." else f"{prefix}/",
         baseline_count=None if baseline is None else len(found) - len(new),
     )

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 import typer
+from assent import __version__
 
 from assent_cli.commands import (
     account,
@@ -24,7 +25,6 @@ from assent_cli.commands import profiles as profile_commands
 from assent_cli.commands.ci import ci
 from assent_cli.commands.mcp import mcp
 from assent_cli.invocation import command
-from assent_cli.version import program_version
 
 app = typer.Typer(
     name="assent",
@@ -41,7 +41,7 @@ def root(
     version: Annotated[bool, typer.Option("--version", is_eager=True, help="Print the version, and exit.")] = False,
 ) -> None:
     if version:
-        typer.echo(f"assent {program_version()}")
+        typer.echo(f"assent {__version__}")
         raise typer.Exit
 
 

@@ -9,17 +9,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from assent import Assent, AssentError
+from assent import Assent, AssentError, __version__
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
-from assent_cli.commands.finding import project_id, repository_id
+from assent_cli.finding import project_id, repository_id
 from assent_cli.local import scan_folder
 from assent_cli.output import plain
 from assent_cli.problems import Problem
-from assent_cli.version import program_version
 
 _INSTRUCTIONS = (
     "Assent finds tracking that runs without consent. Start with `projects` and `findings`. Read a finding with "
@@ -145,7 +144,7 @@ _OFFERED: dict[str, tuple[ToolAnnotations, frozenset[str]]] = {
 
 def server(client: Assent | None, scopes: set[str], *, read_only: bool) -> MCPServer:
     """Returns the server with the tools that these scopes allow. client: None without a credential."""
-    made = MCPServer("assent", instructions=_INSTRUCTIONS, version=program_version(), log_level="WARNING")
+    made = MCPServer("assent", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
     made.tool(name="scan_folder", annotations=_READS, structured_output=False)(_told(scan_files))
     if client is None:
         return made

@@ -9,7 +9,10 @@ from typing import Any, TypeVar
 import typer
 from pydantic import BaseModel
 from rich.markup import escape
+from rich.padding import Padding
+from rich.syntax import Syntax
 from rich.table import Table
+from rich.text import Text
 
 from assent_cli.invocation import console, invocation, note
 from assent_cli.printable import printable
@@ -106,3 +109,24 @@ def ago(moment: datetime | str | None) -> str:
     count = int(distance // unit)
     text = f"{count} {name}{'' if count == 1 else 's'}"
     return f"{text} ago" if seconds > 0 else f"in {text}"
+
+
+def print_text(text: Text, *, indent: int = 0, above: int = 0) -> None:
+    """Prints text with space before it. Only a terminal gets it wrapped to its width."""
+    terminal = console()
+    if terminal.is_terminal:
+        terminal.print(Padding(text, (above, 0, 0, indent)))
+        return
+    for line in [*[Text()] * above, *text.split("\n", allow_blank=True)]:
+        terminal.print(Text(" " * indent).append_text(line), soft_wrap=True)
+
+
+def print_code(code: str, language: str, first_line: int | None = None, *, indent: int = 2) -> None:
+    """Prints code in its colors, with line numbers if the first one is known."""
+    highlighted = Syntax("", language, theme="ansi_dark").highlight(printable(code))
+    highlighted.rstrip()
+    lines = highlighted.split("\n", allow_blank=True)
+    width = len(str((first_line or 0) + len(lines)))
+    for number, line in enumerate(lines, first_line or 0):
+        label = "" if first_line is None else f"{number:>{width}}  "
+        print_text(Text(label, style="dim").append_text(line), indent=indent)

@@ -4,8 +4,8 @@ import time
 from collections.abc import Generator
 
 import httpx
-from assent import AssentError, Unauthorized
-from assent.device import Device
+from assent import Device, Unauthorized
+from assent.models import Token
 
 from assent_cli import credentials, profiles
 from assent_cli.credentials import Tokens
@@ -22,9 +22,8 @@ class ProfileAuth(httpx.Auth):
     that the first of them has stored.
     """
 
-    def __init__(self, profile: str, base_url: str, device: Device) -> None:
+    def __init__(self, profile: str, device: Device) -> None:
         self._profile = profile
-        self._origin = httpx.URL(base_url).copy_with(path="/")
         self._device = device
         self._store = credentials.store()
 
@@ -62,7 +61,7 @@ class ProfileAuth(httpx.Auth):
             return renewed
 
 
-def tokens_of(token) -> Tokens:  # type: ignore[no-untyped-def]
+def tokens_of(token: Token) -> Tokens:
     """Returns what is stored of the service's answer."""
     return Tokens(token.access_token, token.refresh_token, time.time() + token.expires_in, token.scope)
 
@@ -77,6 +76,3 @@ def revoke(profile: str, device: Device) -> bool:
         store.delete(profile)
         device.revoke(tokens.refresh_token)
         return True
-
-
-__all__ = ["AssentError", "ProfileAuth", "revoke", "tokens_of"]

@@ -16,9 +16,9 @@ import typer
 from assent import Assent
 
 from assent_cli import git
-from assent_cli.commands.finding import repository_id
 from assent_cli.commands.shared import Priority
 from assent_cli.exits import Exit
+from assent_cli.finding import repository_id
 from assent_cli.invocation import invocation, note
 from assent_cli.local import scan_folder
 from assent_cli.output import print_json
@@ -121,11 +121,11 @@ def _local(base: str | None) -> Outcome:
         known = None
         if reference := base or _base_of_merge_request(folder):
             with git.checked_out(folder, reference) as tree:
-                known = [it.fingerprint for it in scan_folder(tree, on_progress=progress.update).findings]
+                known = [it.finding.fingerprint for it in scan_folder(tree, on_progress=progress.update).findings]
         report = scan_folder(folder, baseline=known, on_progress=progress.update)
     if os.environ.get("GITHUB_ACTIONS") == "true":
         annotations.print_report(report)
-    new = [(it.priority, it.title, f"{it.location.path}:{it.location.start_line}") for it in report.findings]
+    new = [(it.priority, it.title, f"{it.location.path}:{it.location.start_line}") for it in report.plain_findings]
     return Outcome(new, report.baseline_count or 0, sarif.log(report))
 
 

@@ -5,15 +5,13 @@ from typing import Annotated
 
 import typer
 from assent.models import Evidence
-from rich.padding import Padding
-from rich.syntax import Syntax
 from rich.text import Text
 
-from assent_cli.commands.finding import project_id, repository_id
 from assent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit
 from assent_cli.durations import Duration
-from assent_cli.invocation import console, invocation
-from assent_cli.output import done, print_json, show_list
+from assent_cli.finding import project_id, repository_id
+from assent_cli.invocation import invocation
+from assent_cli.output import done, print_code, print_json, print_text, show_list
 from assent_cli.printable import printable
 
 app = Group("The inbox: findings of scans, advisories, and the running websites.")
@@ -71,20 +69,20 @@ def show_item(item: Item) -> None:
     if invocation().json:
         print_json(found)
         return
-    _print(Text(f"{found.priority or ''}  {printable(found.title)}".strip(), style="bold"))
-    _print(Text(f"{found.id}  {found.status}  {printable(found.repository_name or '')}", style="dim"))
+    print_text(Text(f"{found.priority or ''}  {printable(found.title)}".strip(), style="bold"))
+    print_text(Text(f"{found.id}  {found.status}  {printable(found.repository_name or '')}", style="dim"))
     for text in (found.summary, found.description):
         if text:
-            _print(Text(printable(text)), above=1)
+            print_text(Text(printable(text)), above=1)
     for evidence in found.evidence:
         _print_evidence(evidence)
     if found.fix:
-        _print(Text(f"Fix: {printable(found.fix.summary)}", style="bold green"), above=1)
-        _print_code(found.fix.code, found.fix.language, None)
+        print_text(Text(f"Fix: {printable(found.fix.summary)}", style="bold green"), above=1)
+        print_code(found.fix.code, found.fix.language)
     elif found.remediation:
-        _print(Text(f"Fix: {printable(found.remediation)}"), above=1)
+        print_text(Text(f"Fix: {printable(found.remediation)}"), above=1)
     if found.github_issue:
-        _print(Text(f"Issue: {printable(found.github_issue.url)}"), above=1)
+        print_text(Text(f"Issue: {printable(found.github_issue.url)}"), above=1)
 
 
 @app.command("accept")
@@ -137,30 +135,13 @@ def _decide(items: list[str], status: str, reason: str | None, *, dry_run: bool)
         print_json(changed)
 
 
-def _print(text: Text, above: int = 0) -> None:
-    console().print(Padding(text, (above, 0, 0, 0)))
-
-
 def _print_evidence(evidence: Evidence) -> None:
-    _print(Text(printable(evidence.description), style="bold"), above=1)
+    print_text(Text(printable(evidence.description), style="bold"), above=1)
     location = evidence.location
     if location:
         line = f":{location.start_line}" if location.start_line else ""
-        _print(Text(f"{printable(location.path)}{line}", style="cyan"))
+        print_text(Text(f"{printable(location.path)}{line}", style="cyan"))
         if location.snippet:
-            _print_code(location.snippet, location.path.rpartition(".")[2], location.start_line)
+            print_code(location.snippet, location.path.rpartition(".")[2], location.start_line)
     if evidence.url:
-        _print(Text(printable(evidence.url), style="dim"))
-
-
-def _print_code(code: str, language: str, first_line: int | None) -> None:
-    syntax = Syntax(
-        printable(code),
-        language,
-        theme="ansi_dark",
-        background_color="default",
-        line_numbers=first_line is not None,
-        start_line=first_line or 1,
-        word_wrap=True,
-    )
-    console().print(Padding(syntax, (0, 0, 0, 2)))
+        print_text(Text(printable(evidence.url), style="dim"))

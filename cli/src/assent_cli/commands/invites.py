@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from assent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, found_by_name
+from assent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit
+from assent_cli.finding import found_by_name
 from assent_cli.invocation import invocation
 from assent_cli.output import done, show_list
 

@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from assent_cli.commands.finding import project_id
-from assent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Yes, confirm, found_by_name
+from assent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Yes, confirm
 from assent_cli.durations import Duration
+from assent_cli.finding import found_by_name, project_id
 from assent_cli.invocation import console, invocation, note
 from assent_cli.output import done, print_json, show, show_list
 

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from assent_cli import profiles
-from assent_cli.commands.finding import organization_id
 from assent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit
+from assent_cli.finding import organization_id
 from assent_cli.invocation import invocation, note
 from assent_cli.output import done, show, show_list
 

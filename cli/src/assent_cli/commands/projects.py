@@ -3,11 +3,14 @@
 from typing import Annotated
 
 import typer
+from assent import OMIT
 
-from assent_cli.commands.finding import project_id
 from assent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Yes, confirm
+from assent_cli.exits import Exit
+from assent_cli.finding import project_id
 from assent_cli.invocation import invocation
 from assent_cli.output import done, show, show_list
+from assent_cli.problems import Problem
 
 app = Group("Projects and their consent instances.")
 Name = Annotated[str, typer.Argument(metavar="PROJECT", help="The project's ID, slug, or name.")]
@@ -20,10 +23,10 @@ def list_projects(limit: Limit = DEFAULT_LIMIT) -> None:
         show_list(
             client.projects.list(),
             [
-                ("SLUG", lambda it: it.slug),
-                ("NAME", lambda it: it.name),
-                ("WEBSITES", lambda it: [website.origin for website in it.websites]),
-                ("ID", lambda it: it.id),
+                ("SLUG", lambda it: it.project_slug),
+                ("NAME", lambda it: it.project_name),
+                ("DESCRIPTION", lambda it: it.description),
+                ("ID", lambda it: it.project_id),
             ],
             limit=limit,
             empty="There are no projects. Create one with `assent project create`.",
@@ -60,9 +63,6 @@ def create(
     name: Annotated[str, typer.Argument(help="The project's name.")],
     region: Annotated[str, typer.Option(help="Where its consent data is stored. `assent project regions` lists them.")],
     website: Annotated[list[str] | None, typer.Option(help="The address of a website; repeatable.")] = None,
-    trusted_origin: Annotated[
-        list[str] | None, typer.Option(help="An origin that may use the consent instance; repeatable.")
-    ] = None,
     dry_run: DryRun = False,
 ) -> None:
     """Create a project with a consent instance."""
@@ -71,7 +71,6 @@ def create(
             name=name,
             region=region,
             websites=website or None,
-            consent={"trustedOrigins": trusted_origin} if trusted_origin else None,
             dry_run=dry_run,
         )
         done(created, f"{'Would create' if dry_run else 'Created'} {created.name} ({created.slug}): {created.id}")
@@ -86,10 +85,16 @@ def update(
     dry_run: DryRun = False,
 ) -> None:
     """Change a project. Options that aren't given change nothing."""
-    changes = {"project_name": name, "description": description, "websites": website or None}
+    if name is None and description is None and website is None:
+        raise Problem("Nothing is to be changed.", "Give an option, such as --name.", Exit.USAGE)
     with invocation().client() as client:
-        given = {field: value for field, value in changes.items() if value is not None}
-        updated = client.projects.update(project_id(client, project), dry_run=dry_run, **given)
+        updated = client.projects.update(
+            project_id(client, project),
+            name=name,
+            description=OMIT if description is None else description,
+            websites=website or None,
+            dry_run=dry_run,
+        )
         done(updated, f"{'Would change' if dry_run else 'Changed'} {updated.project_name}.")
 
 

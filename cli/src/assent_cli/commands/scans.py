@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from assent_cli.commands.finding import project_id, repository_id
 from assent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Priority, Yes, confirm
 from assent_cli.exits import Exit
+from assent_cli.finding import project_id, repository_id
 from assent_cli.invocation import console, invocation, note
 from assent_cli.local import read_baseline, scan_folder
 from assent_cli.output import done, print_json, show, show_list

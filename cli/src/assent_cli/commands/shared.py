@@ -48,13 +48,3 @@ def confirm(question: str, *, yes: bool) -> None:
     if not typer.get_text_stream("stdin").isatty():
         raise Problem("This needs a confirmation.", "Give --yes.", Exit.USAGE)
     typer.confirm(question, abort=True, err=True)
-
-
-def found_by_name(kind: str, wanted: str, items: Any, *names: str) -> Any:
-    """Returns the item with that ID or name. Raises Problem if there isn't exactly one."""
-    found = [item for item in items if wanted in {getattr(item, name, None) for name in names}]
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise Problem(f"There is no {kind} {wanted}.", f"`assent {kind} list` lists them.", Exit.NOT_FOUND)
-    raise Problem(f"Several {kind}s are called {wanted}.", "Use the ID.", Exit.USAGE)

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from assent_cli.commands.finding import project_id
 from assent_cli.commands.projects import Name
 from assent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit
+from assent_cli.finding import project_id
 from assent_cli.invocation import invocation
 from assent_cli.output import done, show_list
 

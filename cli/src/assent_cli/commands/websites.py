@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from assent_cli.commands.finding import project_id
 from assent_cli.commands.projects import Name
-from assent_cli.commands.shared import DryRun, Group, Yes, confirm, found_by_name
+from assent_cli.commands.shared import DryRun, Group, Yes, confirm
+from assent_cli.finding import found_by_name, project_id
 from assent_cli.invocation import invocation
 from assent_cli.output import done, show_list
 

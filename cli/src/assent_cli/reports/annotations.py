@@ -11,7 +11,7 @@ _LEVELS = {"critical": "error", "high": "error", "medium": "warning", "low": "no
 
 
 def print_report(report: LocalReport) -> None:
-    for finding in report.findings:
+    for finding in report.plain_findings:
         place = finding.location
         properties = {
             "file": report.path_in_tree(place.path),

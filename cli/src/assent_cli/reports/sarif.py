@@ -26,7 +26,7 @@ def print_report(report: LocalReport) -> None:
 def log(report: LocalReport) -> dict[str, Any]:
     """Returns the log. Paths are relative to the root of the working tree, as code hosts expect them."""
     rules: dict[str, Finding] = {}
-    for finding in report.findings:
+    for finding in report.plain_findings:
         rules.setdefault(finding.rule_id, finding)
     order = {rule_id: index for index, rule_id in enumerate(rules)}
     driver = {
@@ -39,7 +39,7 @@ def log(report: LocalReport) -> dict[str, Any]:
         "automationDetails": {"id": "assent/"},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {_ROOT: {"description": {"text": "The root of the repository."}}},
-        "results": [_result(report, finding, order[finding.rule_id]) for finding in report.findings],
+        "results": [_result(report, finding, order[finding.rule_id]) for finding in report.plain_findings],
     }
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
 

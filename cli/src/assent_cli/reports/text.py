@@ -2,14 +2,13 @@
 
 from collections import Counter
 
-from assent_analysis.findings import Finding
-from rich.console import Console
-from rich.padding import Padding
+from assent_analysis.working_tree import ReportedFinding
 from rich.syntax import Syntax
 from rich.text import Text
 
-from assent_cli.invocation import console, note
+from assent_cli.invocation import note
 from assent_cli.local import LocalReport
+from assent_cli.output import print_code, print_text
 from assent_cli.printable import printable
 
 _STYLES = {"P0": "bold white on red", "P1": "bold red", "P2": "bold yellow", "P3": "bold blue"}
@@ -17,16 +16,15 @@ _STYLES = {"P0": "bold white on red", "P1": "bold red", "P2": "bold yellow", "P3
 
 def print_report(report: LocalReport) -> None:
     """Prints the findings on standard output, and a summary on standard error."""
-    terminal = console()
-    for finding in report.findings:
-        _print_finding(terminal, finding)
+    for reported in report.findings:
+        _print_finding(reported)
     note(summary(report))
 
 
 def summary(report: LocalReport) -> str:
     """Returns the counts in a sentence or three."""
-    count, files = len(report.findings), f"{report.analyzed:,} files"
-    kinds = Counter(finding.priority for finding in report.findings)
+    count, files = len(report.findings), f"{report.analyzed:,} file{'' if report.analyzed == 1 else 's'}"
+    kinds = Counter(it.finding.priority for it in report.findings)
     detail = ", ".join(f"{number} {priority}" for priority, number in sorted(kinds.items()))
     what = "findings" if count != 1 else "finding"
     new = "new " if report.baseline_count is not None else ""
@@ -39,24 +37,18 @@ def summary(report: LocalReport) -> str:
     return " ".join(parts)
 
 
-def _print_finding(terminal: Console, finding: Finding) -> None:
+def _print_finding(reported: ReportedFinding) -> None:
+    finding = reported.finding
     place = finding.location
-    heading = Text.assemble(
-        (f" {finding.priority} ", _STYLES.get(finding.priority, "bold")), " ", (printable(finding.title), "bold")
-    )
+    style = _STYLES.get(finding.priority, "bold")
+    heading = Text.assemble((f" {finding.priority} ", style), " ", (printable(finding.title), "bold"))
     if finding.confidence != "high":
         heading.append(f"  ({finding.confidence} confidence)", style="dim")
-    terminal.print(heading)
-    terminal.print(Text(f"{printable(place.path)}:{place.start_line}:{place.start_column}", style="cyan"))
-    code = Syntax(
-        printable(place.snippet),
-        Syntax.guess_lexer(place.path, place.snippet),
-        theme="ansi_dark",
-        background_color="default",
-        line_numbers=True,
-        start_line=place.start_line,
-        word_wrap=True,
-    )
-    terminal.print(Padding(code, (0, 0, 0, 2)))
-    terminal.print(Padding(Text(printable(finding.description)), (0, 0, 0, 2)))
-    terminal.print(Padding(Text(f"Fix: {printable(finding.remediation)}", style="green"), (0, 0, 1, 2)))
+    print_text(heading)
+    print_text(Text(f"{printable(place.path)}:{place.start_line}:{place.start_column}", style="cyan"))
+    print_code(place.snippet, Syntax.guess_lexer(place.path, place.snippet), place.start_line)
+    print_text(Text(printable(finding.description)), indent=2)
+    print_text(Text(f"Fix: {printable(finding.remediation)}", style="green"), indent=2)
+    if reported.fix:
+        print_code(reported.fix.code, reported.fix.language, indent=4)
+    print_text(Text())
