@@ -129,4 +129,4 @@ def print_code(code: str, language: str, first_line: int | None = None, *, inden
     width = len(str((first_line or 0) + len(lines)))
     for number, line in enumerate(lines, first_line or 0):
         label = "" if first_line is None else f"{number:>{width}}  "
-        print_text(Text(label, style="dim").append_text(line), indent=indent)
+        print_text(Text.assemble((label, "dim"), line), indent=indent)
