@@ -1,0 +1,170 @@
+"""`assent ci`: one command for a pipeline, which fails if the commit has new findings.
+
+With the tokens of a person, it uses the service's scan of the commit. API keys can't read scans, so with one, or
+without any credential, it scans the working tree here and compares it with the commit where the branch left its base.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from assent import Assent
+
+from assent_cli import git
+from assent_cli.commands.shared import Priority
+from assent_cli.exits import Exit
+from assent_cli.finding import repository_id
+from assent_cli.invocation import invocation, note
+from assent_cli.local import scan_folder
+from assent_cli.output import print_json
+from assent_cli.problems import NotSignedIn, Problem
+from assent_cli.progress import FileProgress, ScanProgress
+from assent_cli.reports import annotations, sarif
+
+# A code host's event may arrive later than the pipeline that it started.
+_SECONDS_UNTIL_SCAN = 120
+_SECONDS_BETWEEN_LOOKS = 10
+_PRIORITIES = tuple(Priority)
+# The branch that a merge request is to be merged into: GitHub, GitLab, Jenkins.
+_BASES = ("GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "CHANGE_TARGET")
+_ESCAPES = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|#"})
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A pipeline's findings. scan_id: None for a local scan."""
+
+    new: Sequence[tuple[str, str, str]]  # priority, title, place
+    unchanged: int
+    log: Mapping[str, Any]
+    scan_id: str | None = None
+
+    def failing(self, threshold: Priority) -> list[tuple[str, str, str]]:
+        most = _PRIORITIES.index(threshold)
+        return [it for it in self.new if it[0] in _PRIORITIES[: most + 1]]
+
+
+def ci(
+    *,
+    repo: Annotated[
+        str | None, typer.Option(help="The repository, by ID or owner/name. The remote's by default.")
+    ] = None,
+    fail_on: Annotated[
+        Priority, typer.Option(help="Exit with 3 if a new finding is at least this urgent.")
+    ] = Priority.P1,
+    sarif_file: Annotated[Path | None, typer.Option("--sarif", help="Write SARIF to this file.")] = None,
+    summary_file: Annotated[
+        Path | None,
+        typer.Option("--summary", envvar="GITHUB_STEP_SUMMARY", help="Append a summary in Markdown to this file."),
+    ] = None,
+    here: Annotated[
+        bool, typer.Option("--local", help="Scan the working tree here, even with a credential for the service.")
+    ] = False,
+    base: Annotated[
+        str | None, typer.Option(help="Local: the branch to compare with. The target of the merge request by default.")
+    ] = None,
+    timeout: Annotated[int, typer.Option(help="How many seconds to wait for the scan at most.")] = 1_800,
+) -> None:
+    """Check this commit in a pipeline: fail if it has new findings."""
+    outcome = _local(base) if here or not _may_scan() else _remote(repo, timeout)
+    if sarif_file:
+        sarif_file.write_text(json.dumps(outcome.log, indent=2), encoding="utf-8")
+    failing = outcome.failing(fail_on)
+    if summary_file:
+        with summary_file.open("a", encoding="utf-8") as file:
+            file.write(summary(outcome, failing, fail_on))
+    if invocation().json:
+        new = [{"priority": priority, "title": title, "place": place} for priority, title, place in outcome.new]
+        print_json({"scanId": outcome.scan_id, "new": new, "unchanged": outcome.unchanged, "failing": len(failing)})
+    else:
+        for priority, title, place in outcome.new:
+            typer.echo(f"{priority}  {title}  {place}")
+        note(f"{len(outcome.new)} new, {len(failing)} of them {fail_on} or more urgent; {outcome.unchanged} unchanged.")
+    if failing:
+        raise typer.Exit(Exit.FINDINGS)
+
+
+def summary(outcome: Outcome, failing: Sequence[object], threshold: Priority) -> str:
+    """Returns the summary as Markdown."""
+    verdict = (
+        f"{len(failing)} new findings are {threshold} or more urgent" if failing else "No new finding fails the check"
+    )
+    lines = [f"## Assent: {verdict}", "", f"{len(outcome.new)} new, {outcome.unchanged} unchanged.", ""]
+    if outcome.new:
+        lines += ["| Priority | Finding | Where |", "| --- | --- | --- |"]
+        lines += [f"| {' | '.join(part.translate(_ESCAPES) for part in row)} |" for row in outcome.new]
+    return "\n".join([*lines, ""])
+
+
+def _may_scan() -> bool:
+    """Returns whether the credential can use the service's scans. Says so if not."""
+    given = invocation()
+    if given.api_key:
+        note("API keys can't read scans, so the working tree is scanned here.")
+        return False
+    try:
+        given.settings()
+    except NotSignedIn:
+        note("You aren't signed in, so the working tree is scanned here.")
+        return False
+    return True
+
+
+def _local(base: str | None) -> Outcome:
+    folder = git.root(Path()) or Path()
+    with FileProgress() as progress:
+        known = None
+        if reference := base or _base_of_merge_request(folder):
+            with git.checked_out(folder, reference) as tree:
+                known = [it.finding.fingerprint for it in scan_folder(tree, on_progress=progress.update).findings]
+        report = scan_folder(folder, baseline=known, on_progress=progress.update)
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        annotations.print_report(report)
+    new = [(it.priority, it.title, f"{it.location.path}:{it.location.start_line}") for it in report.plain_findings]
+    return Outcome(new, report.baseline_count or 0, sarif.log(report))
+
+
+def _base_of_merge_request(folder: Path) -> str | None:
+    """Returns the target branch as the remote's, because a pipeline's clone has no other."""
+    name = next((value for variable in _BASES if (value := os.environ.get(variable))), None)
+    if name is None:
+        return None
+    return f"origin/{name}" if git.has(folder, f"origin/{name}") else name
+
+
+def _remote(repo: str | None, timeout: int) -> Outcome:
+    wanted = repo or git.remote_name(Path())
+    if wanted is None:
+        raise Problem("The remote `origin` doesn't tell the repository.", "Give --repo owner/name.", Exit.USAGE)
+    commit = git.commit(Path())
+    with invocation().client() as client, ScanProgress() as progress:
+        found = repository_id(client, wanted)
+        scan = client.scans.wait(_scan_of(client, found, commit), on_progress=progress.update, timeout=timeout)
+        if scan.status != "completed":
+            raise Problem(scan.failure.message if scan.failure else "The scan failed.")
+        compared, log = client.scans.diff(scan.id), client.scans.sarif(scan.id)
+    new = [(str(it.priority), it.title, f"{it.location.path}:{it.location.start_line}") for it in compared.new]
+    return Outcome(new, compared.unchanged_count, log, scan.id)
+
+
+def _scan_of(client: Assent, repository: str, commit: str, sleep: Callable[[float], None] = time.sleep) -> Any:
+    """Returns the scan of the commit, or the start of one. Raises Problem if the service has no reason to scan it."""
+    deadline = time.monotonic() + _SECONDS_UNTIL_SCAN
+    while True:
+        for scan in client.scans.list(repository_id=repository, limit=50).page().items:
+            if scan.head_commit_sha == commit and scan.status != "failed":
+                return scan
+        connected = next(it for it in client.repositories.list() if it.id == repository)
+        branches = {link.production_branch or connected.default_branch for link in connected.projects}
+        if any(git.is_tip(Path(), commit, branch) for branch in branches if branch):
+            return client.scans.start(repository_id=repository)
+        if time.monotonic() > deadline:
+            message = f"The service has no scan of the commit {commit[:12]}."
+            advice = "Turn on scans of pull requests (`assent repo link … --pull-requests`), or use --local."
+            raise Problem(message, advice, Exit.NOT_FOUND)
+        sleep(_SECONDS_BETWEEN_LOOKS)

@@ -1,0 +1,43 @@
+"""`assent profile`: which service and account a command uses."""
+
+from typing import Annotated
+
+import typer
+
+from assent_cli import profiles
+from assent_cli.commands.shared import Group
+from assent_cli.invocation import invocation, note
+from assent_cli.output import print_json, show_list
+
+app = Group("Profiles: several services or accounts side by side.")
+
+
+@app.command("list")
+def list_profiles() -> None:
+    """List the profiles."""
+    current = profiles.current()
+    rows = [
+        {"name": name, "baseUrl": it.base_url, "organization": it.organization, "current": name == current}
+        for name, it in profiles.all_profiles().items()
+    ]
+    if invocation().json:
+        print_json(rows)
+        return
+    show_list(
+        rows,
+        [
+            ("", lambda it: "*" if it["current"] else ""),
+            ("NAME", lambda it: it["name"]),
+            ("SERVICE", lambda it: it["baseUrl"]),
+            ("ORGANIZATION", lambda it: it["organization"]),
+        ],
+        limit=len(rows) or 1,
+        empty="There are no profiles. Run `assent login`.",
+    )
+
+
+@app.command("use")
+def use(name: Annotated[str, typer.Argument(help="The profile's name.")]) -> None:
+    """Use a profile from now on."""
+    profiles.use(profiles.checked_name(name))
+    note(f"Commands use the profile {name} now.")

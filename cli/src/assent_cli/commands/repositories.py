@@ -1,0 +1,87 @@
+"""`assent repo`: connected repositories, and the projects that they are linked to."""
+
+from typing import Annotated
+
+import typer
+
+from assent_cli.commands.projects import Name as Project
+from assent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Yes, confirm
+from assent_cli.finding import project_id, repository_id
+from assent_cli.invocation import invocation
+from assent_cli.output import done, show_list
+
+app = Group("Connected repositories. Connect them on the dashboard.")
+Repository = Annotated[str, typer.Argument(metavar="REPOSITORY", help="The repository's ID, or owner/name.")]
+Branch = Annotated[str | None, typer.Option(help="The production branch.")]
+Root = Annotated[str | None, typer.Option("--root", help="The folder that belongs to the project.")]
+PullRequests = Annotated[bool | None, typer.Option(help="Scan pull requests.")]
+Pushes = Annotated[bool | None, typer.Option(help="Scan pushes to the production branch.")]
+Schedule = Annotated[str | None, typer.Option(help="Scan every `day` or `week`.")]
+
+
+@app.command("list")
+def list_repositories(limit: Limit = DEFAULT_LIMIT) -> None:
+    """List the organization's connected repositories."""
+    with invocation().client() as client:
+        show_list(
+            client.repositories.list(),
+            [
+                ("REPOSITORY", lambda it: f"{it.owner}/{it.name}"),
+                ("BRANCH", lambda it: it.default_branch),
+                ("PROJECTS", lambda it: [link.project_slug for link in it.projects]),
+                ("ACCESS", lambda it: "lost" if it.access_lost_at else "yes"),
+                ("ID", lambda it: it.id),
+            ],
+            limit=limit,
+            empty="No repositories are connected. Connect GitHub on the organization's page.",
+        )
+
+
+@app.command("link")
+def link(
+    *,
+    repository: Repository,
+    project: Project,
+    branch: Branch = None,
+    root: Root = None,
+    pull_requests: PullRequests = None,
+    pushes: Pushes = None,
+    schedule: Schedule = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Link a repository to a project, or change the link."""
+    changes = {
+        "production_branch": branch,
+        "root_directory": root,
+        "pull_request_scans_enabled": pull_requests,
+        "scan_on_push": pushes,
+        "schedule": schedule,
+    }
+    given = {field: value for field, value in changes.items() if value is not None}
+    with invocation().client() as client:
+        repo, wanted = repository_id(client, repository), project_id(client, project)
+        if any(it.project_id == wanted for it in client.links.list(repo)):
+            result = client.links.update(repo, wanted, dry_run=dry_run, **given)
+        else:
+            result = client.links.create(repo, project_id=wanted, dry_run=dry_run, **given)
+        done(result, f"{repository} is linked to {result.project_name}.")
+
+
+@app.command("unlink")
+def unlink(repository: Repository, project: Project, yes: Yes = False, dry_run: DryRun = False) -> None:
+    """Remove the link of a repository to a project."""
+    with invocation().client() as client:
+        repo, wanted = repository_id(client, repository), project_id(client, project)
+        if not dry_run:
+            confirm(f"Unlink {repository} from {project}?", yes=yes)
+        done(client.links.delete(repo, wanted, dry_run=dry_run), f"{repository} isn't linked to {project} anymore.")
+
+
+@app.command("disconnect")
+def disconnect(repository: Repository, yes: Yes = False, dry_run: DryRun = False) -> None:
+    """Disconnect a repository, with all its links."""
+    with invocation().client() as client:
+        repo = repository_id(client, repository)
+        if not dry_run:
+            confirm(f"Disconnect {repository}?", yes=yes)
+        done(client.repositories.disconnect(repo, dry_run=dry_run), f"{repository} is disconnected.")

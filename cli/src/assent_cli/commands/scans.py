@@ -1,0 +1,192 @@
+"""`assent scan`: code-audit scans, on the service and on this machine."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from assent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Priority, Yes, confirm
+from assent_cli.exits import Exit
+from assent_cli.finding import project_id, repository_id
+from assent_cli.invocation import console, invocation, note
+from assent_cli.local import read_baseline, scan_folder
+from assent_cli.output import done, print_json, show, show_list
+from assent_cli.problems import Problem
+from assent_cli.progress import FileProgress, ScanProgress
+from assent_cli.reports import PRINTERS, Format
+
+app = Group("Code-audit scans.")
+Scan = Annotated[str, typer.Argument(metavar="SCAN", help="The scan's ID.")]
+
+
+@app.command("list")
+def list_scans(
+    repo: Annotated[str | None, typer.Option(help="A repository's ID, or owner/name.")] = None,
+    status: Annotated[str | None, typer.Option(help="queued, running, completed, or failed.")] = None,
+    limit: Limit = DEFAULT_LIMIT,
+) -> None:
+    """List scans, newest first."""
+    with invocation().client() as client:
+        found = client.scans.list(repository_id=repository_id(client, repo) if repo else None, status=status)
+        show_list(
+            found,
+            [
+                ("STATUS", lambda it: it.status),
+                ("REPOSITORY", lambda it: it.repository_name),
+                ("BRANCH", lambda it: it.branch),
+                ("COMMIT", lambda it: (it.head_commit_sha or "")[:9]),
+                ("FINDINGS", lambda it: it.finding_count),
+                ("TRIGGER", lambda it: it.trigger),
+                ("STARTED", lambda it: it.created_at),
+                ("ID", lambda it: it.id),
+            ],
+            limit=limit,
+            empty="There are no scans. Start one with `assent scan start`.",
+        )
+
+
+@app.command("start")
+def start(
+    repo: Annotated[str, typer.Argument(metavar="REPOSITORY", help="The repository's ID, or owner/name.")],
+    project: Annotated[str | None, typer.Option(help="Which of its projects: ID, slug, or name.")] = None,
+    wait: Annotated[bool, typer.Option("--wait", "-w", help="Wait until the scan is done.")] = False,
+    timeout: Annotated[int, typer.Option(help="How many seconds to wait at most.")] = 1_800,
+    dry_run: DryRun = False,
+) -> None:
+    """Scan the newest commit of a repository's production branch."""
+    with invocation().client() as client:
+        started = client.scans.start(
+            repository_id=repository_id(client, repo),
+            project_id=project_id(client, project) if project else None,
+            dry_run=dry_run,
+        )
+        if dry_run or not wait:
+            done(started, _state(started))
+            return
+        with ScanProgress() as progress:
+            scan = client.scans.wait(started, on_progress=progress.update, timeout=timeout)
+    _show(scan)
+    if scan.status == "failed":
+        raise Problem(scan.failure.message if scan.failure else "The scan failed.")
+
+
+@app.command("show")
+def show_scan(scan: Scan, issues: Annotated[bool, typer.Option(help="Also list its findings.")] = True) -> None:
+    """Show a scan and its findings."""
+    with invocation().client() as client:
+        found = client.scans.get(scan)
+        readable = client.scans.issues(scan) if issues and found.status == "completed" else None
+    if invocation().json:
+        print_json({"scan": found, "issues": readable} if readable else found)
+        return
+    _show(found)
+    if readable and readable.issues:
+        console().print()
+        _list_issues(readable.issues)
+    if readable and readable.locked_count:
+        note(f"{readable.locked_count} more findings are locked: assent scan unlock {scan}")
+
+
+@app.command("diff")
+def diff(
+    scan: Scan,
+    base: Annotated[str | None, typer.Option(help="The scan to compare with. The one before by default.")] = None,
+) -> None:
+    """Compare the findings of a scan with those of an earlier one."""
+    with invocation().client() as client:
+        compared = client.scans.diff(scan, base=base)
+    if invocation().json:
+        print_json(compared)
+        return
+    for title, issues, style in (("New", compared.new, "red"), ("Fixed", compared.fixed, "green")):
+        if issues:
+            console().print(f"[bold {style}]{title}[/]")
+            _list_issues(issues)
+    note(f"{compared.new_count} new, {compared.fixed_count} fixed, {compared.unchanged_count} unchanged.")
+
+
+@app.command("unlock")
+def unlock(scan: Scan, yes: Yes = False, dry_run: DryRun = False) -> None:
+    """Pay for all findings of a scan, in credits."""
+    with invocation().client() as client:
+        found = client.scans.get(scan)
+        if found.unlock_credits is None:
+            raise Problem("All findings of this scan are readable already.", code=Exit.CONFLICT)
+        if not dry_run:
+            confirm(f"Unlock all findings for {found.unlock_credits} credits?", yes=yes)
+        done(
+            client.scans.unlock(scan, dry_run=dry_run),
+            f"Unlocked {scan}." if not dry_run else f"{scan} can be unlocked.",
+        )
+
+
+@app.command("sarif")
+def sarif(scan: Scan) -> None:
+    """Print a scan's findings as SARIF 2.1.0."""
+    with invocation().client() as client:
+        typer.echo(json.dumps(client.scans.sarif(scan), indent=2))
+
+
+@app.command("local")
+def local(
+    path: Annotated[Path, typer.Argument(help="The folder to scan.")] = Path(),
+    output: Annotated[Format, typer.Option("--format", "-f", help="How to print the findings.")] = Format.TEXT,
+    baseline: Annotated[
+        Path | None, typer.Option(help="A report of an earlier scan, as JSON or SARIF. Its findings are left out.")
+    ] = None,
+    changed_since: Annotated[
+        str | None, typer.Option(metavar="REF", help="Only findings in files that differ from this commit or branch.")
+    ] = None,
+    fail_on: Annotated[Priority | None, typer.Option(help="Exit with 3 if a finding is at least this urgent.")] = None,
+) -> None:
+    """Scan a folder on this machine: offline, without an account."""
+    given = invocation()
+    known = read_baseline(baseline) if baseline else None
+    with FileProgress() as progress:
+        report = scan_folder(path, baseline=known, changed_since=changed_since, on_progress=progress.update)
+    PRINTERS[Format.JSON if given.json else output](report)
+    if fail_on and report.at_or_above(fail_on):
+        raise typer.Exit(Exit.FINDINGS)
+
+
+def _state(started: object) -> str:
+    scan = getattr(started, "scan", None)
+    if scan is not None:
+        return f"Scan {scan.id} is {scan.status}. Follow it with `assent scan show {scan.id}`."
+    return "The scan is being prepared."
+
+
+def _show(scan) -> None:  # type: ignore[no-untyped-def]
+    coverage = scan.coverage
+    show(
+        scan,
+        [
+            ("Scan", scan.id),
+            ("Status", scan.status),
+            ("Repository", scan.repository_name),
+            ("Branch", scan.branch),
+            ("Commit", scan.head_commit_sha),
+            ("Pull request", scan.pull_request_number),
+            ("Trigger", scan.trigger),
+            ("Findings", scan.finding_count),
+            ("Analyzed", f"{coverage.analyzed_files} of {coverage.files} files" if coverage else None),
+            ("Failure", scan.failure.message if scan.failure else None),
+            ("Unlock for", f"{scan.unlock_credits} credits" if scan.unlock_credits else None),
+            ("Completed", scan.completed_at),
+        ],
+    )
+
+
+def _list_issues(issues) -> None:  # type: ignore[no-untyped-def]
+    show_list(
+        sorted(issues, key=lambda it: str(it.priority)),
+        [
+            ("", lambda it: it.priority),
+            ("FINDING", lambda it: it.title),
+            ("WHERE", lambda it: f"{it.location.path}:{it.location.start_line}"),
+            ("CONFIDENCE", lambda it: it.confidence),
+        ],
+        limit=1_000,
+        empty="No findings.",
+    )

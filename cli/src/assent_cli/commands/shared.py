@@ -1,0 +1,50 @@
+"""Parts that commands share: their Typer groups, common options, and confirmations."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from assent_cli.exits import Exit
+from assent_cli.invocation import command
+from assent_cli.problems import Problem
+
+Limit = Annotated[int, typer.Option("--limit", "-L", min=1, help="How many to list at most.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check the change, but don't make it.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
+
+DEFAULT_LIMIT = 50
+
+
+class Priority(StrEnum):
+    P0 = "P0"
+    P1 = "P1"
+    P2 = "P2"
+    P3 = "P3"
+
+
+class Group(typer.Typer):
+    """A group of commands. Each of them has the options of every command."""
+
+    def __init__(self, explanation: str) -> None:
+        super().__init__(help=explanation, no_args_is_help=True)
+
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+        """Adds a command. Returns the function unchanged."""
+        register = super().command(name, **settings)
+
+        def add(function: Callable[..., None]) -> Callable[..., None]:
+            register(command(function))
+            return function
+
+        return add
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Asks before something is lost. Raises Problem if nobody can answer, click.Abort if the answer is no."""
+    if yes:
+        return
+    if not typer.get_text_stream("stdin").isatty():
+        raise Problem("This needs a confirmation.", "Give --yes.", Exit.USAGE)
+    typer.confirm(question, abort=True, err=True)

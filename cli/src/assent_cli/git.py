@@ -1,0 +1,93 @@
+"""Facts about a git working tree. Every function raises Problem if git isn't installed or refuses."""
+
+import contextlib
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from assent_cli.exits import Exit
+from assent_cli.problems import Problem
+
+
+def root(folder: Path) -> Path | None:
+    """Returns the top folder of the working tree, or None outside of one."""
+    try:
+        return Path(_git(folder, "rev-parse", "--show-toplevel").rstrip("\n"))
+    except Problem:
+        return None
+
+
+def commit(folder: Path) -> str:
+    """Returns the ID of the commit that is checked out."""
+    return _git(folder, "rev-parse", "HEAD").strip()
+
+
+def changed_since(folder: Path, reference: str) -> frozenset[str]:
+    """Returns the files, relative to the folder, that differ from their state where this branch left the reference.
+
+    Includes changes that aren't committed, and new files that aren't ignored.
+    """
+    if reference.startswith("-"):
+        raise Problem(f"{reference} isn't a commit.", code=Exit.USAGE)
+    base = _git(folder, "merge-base", "HEAD", reference).strip()
+    differing = _git(folder, "diff", "--name-only", "-z", "--relative", "--diff-filter=d", base, "--")
+    new = _git(folder, "ls-files", "--others", "--exclude-standard", "-z")
+    return frozenset(it for it in (differing + new).split("\0") if it)
+
+
+def remote_name(folder: Path) -> str | None:
+    """Returns `owner/name` of the remote `origin`, or None if there is none."""
+    try:
+        url = _git(folder, "remote", "get-url", "origin").strip()
+    except Problem:
+        return None
+    path = url.removesuffix(".git").replace(":", "/").rstrip("/").split("/")
+    return "/".join(path[-2:]) if len(path) > 1 else None
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    try:
+        done = subprocess.run(  # noqa: S603 - no shell; every argument of a person is checked or follows an option's end
+            ["git", "-C", str(folder), *arguments],  # noqa: S607 - git is where the person's PATH says
+            capture_output=True,
+            check=True,
+            encoding="utf-8",
+            errors="surrogateescape",
+            stdin=subprocess.DEVNULL,
+        )
+    except FileNotFoundError:
+        raise Problem("git isn't installed.", code=Exit.USAGE) from None
+    except subprocess.CalledProcessError as error:
+        message = (error.stderr or "").strip().splitlines()
+        raise Problem(message[-1] if message else "git failed.", code=Exit.USAGE) from None
+    return done.stdout
+
+
+@contextlib.contextmanager
+def checked_out(folder: Path, reference: str) -> Iterator[Path]:
+    """Yields a temporary working tree of the commit where this branch left the reference."""
+    if reference.startswith("-"):
+        raise Problem(f"{reference} isn't a commit.", code=Exit.USAGE)
+    base = _git(folder, "merge-base", "HEAD", reference).strip()
+    with tempfile.TemporaryDirectory(prefix="assent-") as temporary:
+        tree = Path(temporary) / "tree"
+        _git(folder, "worktree", "add", "--detach", "--quiet", str(tree), base)
+        try:
+            yield tree
+        finally:
+            _git(folder, "worktree", "remove", "--force", str(tree))
+
+
+def has(folder: Path, reference: str) -> bool:
+    """Returns whether the reference names a commit."""
+    try:
+        _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{reference}^{{commit}}")
+    except Problem:
+        return False
+    return True
+
+
+def is_tip(folder: Path, wanted: str, branch: str) -> bool:
+    """Returns whether the commit is the newest of the remote's branch, as far as this clone knows."""
+    return has(folder, f"origin/{branch}") and _git(folder, "rev-parse", f"origin/{branch}").strip() == wanted

@@ -1,0 +1,132 @@
+"""Results: for people as tables and short texts, for programs as JSON."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any, TypeVar
+
+import typer
+from pydantic import BaseModel
+from rich.markup import escape
+from rich.padding import Padding
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from assent_cli.invocation import console, invocation, note
+from assent_cli.printable import printable
+
+Item = TypeVar("Item")
+Column = tuple[str, Callable[[Any], object]]
+
+_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+
+
+def plain(value: object) -> object:
+    """Returns a value as the API's JSON would show it."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", by_alias=True)
+    if isinstance(value, Mapping):
+        return {key: plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    return value
+
+
+def print_json(value: object) -> None:
+    typer.echo(json.dumps(plain(value), indent=2, ensure_ascii=False))
+
+
+def show_list(items: Iterable[Item], columns: Sequence[Column], *, limit: int, empty: str) -> None:
+    """Prints the first items as a table, or as a JSON array. Says so if there are more."""
+    found = list(islice(items, limit + 1))
+    shown = found[:limit]
+    if invocation().json:
+        print_json(shown)
+    elif not shown:
+        note(empty)
+    else:
+        table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
+        for title, _ in columns:
+            table.add_column(title, overflow="fold")
+        for item in shown:
+            table.add_row(*(cell(value(item)) for _, value in columns))
+        console().print(table)
+    if len(found) > limit:
+        note(f"Only the first {limit} are shown. Use --limit to see more.")
+
+
+def show(item: object, facts: Sequence[tuple[str, object]]) -> None:
+    """Prints one thing as JSON, or the facts about it, one on each line. Facts that are None are left out."""
+    if invocation().json:
+        print_json(item)
+        return
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for title, value in facts:
+        if value is not None:
+            table.add_row(title, cell(value))
+    console().print(table)
+
+
+def done(item: object, message: str) -> None:
+    """Prints the result of a change: the response as JSON, or a sentence."""
+    if invocation().json:
+        print_json(item)
+    else:
+        note(escape(message))
+
+
+def cell(value: object) -> str:
+    """Returns a value as text without markup of its own. Text from the service can't control the terminal."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return ago(value)
+    if isinstance(value, list | tuple):
+        return ", ".join(cell(part) for part in value)
+    return escape(printable(str(value)))
+
+
+def ago(moment: datetime | str | None) -> str:
+    """Returns a time as people say it: `5 minutes ago`, `in 3 hours`, or the date if it is more than 30 days away."""
+    if moment is None:
+        return "never"
+    if isinstance(moment, str):
+        moment = datetime.fromisoformat(moment)
+    seconds = (datetime.now(UTC) - moment).total_seconds()
+    distance = abs(seconds)
+    if distance < _MINUTE:
+        return "just now" if seconds >= 0 else "in less than a minute"
+    if distance > 30 * _DAY:
+        return moment.date().isoformat()
+    units = ((_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute"))
+    unit, name = next(it for it in units if distance >= it[0])
+    count = int(distance // unit)
+    text = f"{count} {name}{'' if count == 1 else 's'}"
+    return f"{text} ago" if seconds > 0 else f"in {text}"
+
+
+def print_text(text: Text, *, indent: int = 0, above: int = 0) -> None:
+    """Prints text with space before it. Only a terminal gets it wrapped to its width."""
+    terminal = console()
+    if terminal.is_terminal:
+        terminal.print(Padding(text, (above, 0, 0, indent)))
+        return
+    for line in [*[Text()] * above, *text.split("\n", allow_blank=True)]:
+        terminal.print(Text(" " * indent).append_text(line), soft_wrap=True)
+
+
+def print_code(code: str, language: str, first_line: int | None = None, *, indent: int = 2) -> None:
+    """Prints code in its colors, with line numbers if the first one is known."""
+    highlighted = Syntax("", language, theme="ansi_dark").highlight(printable(code))
+    highlighted.rstrip()
+    lines = highlighted.split("\n", allow_blank=True)
+    width = len(str((first_line or 0) + len(lines)))
+    for number, line in enumerate(lines, first_line or 0):
+        label = "" if first_line is None else f"{number:>{width}}  "
+        print_text(Text.assemble((label, "dim"), line), indent=indent)

@@ -1,0 +1,50 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import typer
+from assent_cli.durations import Duration
+from assent_cli.output import ago, cell
+from assent_cli.printable import printable
+
+
+class TestText:
+    def test_text_from_elsewhere_cant_control_the_terminal(self):
+        assert printable("a\x1b[31mb\x07c\r") == "a�[31mb�c�"
+        assert printable("two\nlines\tand é 🎉") == "two\nlines\tand é 🎉"
+
+    def test_text_from_elsewhere_isnt_markup(self):
+        assert cell("[red]x[/]") == "\\[red]x\\[/]"
+
+    @pytest.mark.parametrize(
+        ("value", "shown"), [(None, ""), (True, "yes"), (False, "no"), (["a", "b"], "a, b"), (3, "3")]
+    )
+    def test_values_are_shown_as_words(self, value: object, shown: str):
+        assert cell(value) == shown
+
+
+class TestTimes:
+    @pytest.mark.parametrize(
+        ("seconds", "shown"),
+        [(5, "just now"), (60, "1 minute ago"), (7_300, "2 hours ago"), (90_000, "1 day ago"), (-7_300, "in 2 hours")],
+    )
+    def test_a_time_is_relative(self, seconds: int, shown: str):
+        assert ago(datetime.now(UTC) - timedelta(seconds=seconds)) == shown
+
+    def test_a_distant_time_is_a_date(self):
+        assert ago(datetime(2024, 2, 29, 23, 59, tzinfo=UTC)) == "2024-02-29"
+
+    def test_a_time_that_never_was(self):
+        assert ago(None) == "never"
+
+
+class TestDurations:
+    @pytest.mark.parametrize(
+        ("text", "seconds"), [("30s", 30), ("5m", 300), ("12h", 43_200), ("90d", 7_776_000), ("1W", 604_800)]
+    )
+    def test_a_duration_is_a_number_and_a_unit(self, text: str, seconds: int):
+        assert Duration(text).seconds == seconds
+
+    @pytest.mark.parametrize("text", ["", "5", "d", "-1d", "1.5h", "1d2h", "9999999d", "٣d"])
+    def test_anything_else_is_refused(self, text: str):
+        with pytest.raises(typer.BadParameter):
+            Duration(text)
