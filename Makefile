@@ -9,8 +9,10 @@ export PYTHONPATH := functions:layers/shared:layers/analysis:cli/src:.
 export SAM_CLI_TELEMETRY := 0
 # What /docs serves, represented by one of its files.
 REFERENCE := functions/system/reference/index.html
+# What the wheel of the command line is made of.
+WHEEL_SOURCES := $(shell find cli/src layers/analysis/assent_analysis cli/README.md cli/pyproject.toml -type f -not -name '*.pyc')
 .DEFAULT_GOAL := help
-.PHONY: help run reset test mutate lagging models fuzz lint template check build e2e browser bench load soak accuracy cost scale deploy openapi sdk lock format audit licenses sbom
+.PHONY: help run reset test mutate lagging models fuzz lint template check build cli e2e browser bench load soak accuracy cost scale deploy openapi sdk lock format audit licenses sbom
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,13 +64,15 @@ format: .venv/.ready ## Format the code as make lint expects it
 	@.venv/bin/ruff check --fix $(wildcard $(PYTHON_FILES))
 	@.venv/bin/ruff format $(wildcard $(PYTHON_FILES))
 
+cli: .tools/cli/.installed ## Build the wheel of the command line and the Python SDK into dist/
+
 build: .tools/sam/.ready .venv/.ready $(REFERENCE) ## Build the deployable artifacts into .aws-sam/ (ARCHITECTURE=x86_64: for it)
 	@scripts/build $(if $(ARCHITECTURE),--architecture $(ARCHITECTURE))
 
 e2e: .venv/.ready .tools/ministack/.ready .tools/sam/.ready .tools/lambda/.ready $(REFERENCE) ## Build, deploy to a local AWS, and test the deployment
 	@.venv/bin/python -m pytest -m e2e tests/e2e
 
-browser: .venv/.ready .tools/ministack/.ready node_modules/.ready $(REFERENCE) ## Test the pages in Chromium
+browser: .venv/.ready .tools/ministack/.ready .tools/cli/.installed node_modules/.ready $(REFERENCE) ## Test the pages in Chromium, and the command line in a terminal
 	@.venv/bin/python -m pytest -m browser tests/browser
 
 bench: .venv/.ready node_modules/.ready $(REFERENCE) ## Measure: ratios, round trips and capacity units per operation
@@ -137,13 +141,14 @@ lock: .venv/.ready ## Update the hashed pins from pyproject.toml, requirements/*
 		$(LOCK) --group pyproject.toml:$$(basename $$(dirname $$lock)) -c layers/shared/requirements.txt -o $$lock || exit 1; \
 	done
 	@$(LOCK) pyproject.toml --group dev -c requirements/uv.txt $(addprefix -c ,$(DEPLOYED)) -o requirements/dev.txt
+	@$(LOCK) cli/pyproject.toml --extra mcp requirements/cli.in -c requirements/uv.txt -o requirements/cli.txt
 	@for tool in $(TOOLS); do \
 		$(LOCK) requirements/$$tool.in $$(test $$tool = uv || echo -c requirements/uv.txt) -o requirements/$$tool.txt || exit 1; \
 	done
 	@scripts/npm-lock
 
 # bin/python is a link: if its interpreter is replaced or removed, the environment is rebuilt.
-.venv/bin/python $(addprefix .tools/,$(addsuffix /bin/python,ministack sam conformance checkov lambda load parliament sdk supply)):
+.venv/bin/python $(addprefix .tools/,$(addsuffix /bin/python,ministack cli sam conformance checkov lambda load parliament sdk supply)):
 	@:
 
 .venv/.ready: requirements/dev.txt requirements/uv.txt .venv/bin/python
@@ -157,6 +162,16 @@ lock: .venv/.ready ## Update the hashed pins from pyproject.toml, requirements/*
 
 .tools/checkov/.ready: requirements/checkov.txt requirements/uv.txt .tools/checkov/bin/python
 	@scripts/environment .tools/checkov requirements/checkov.txt
+
+.tools/cli/.ready: requirements/cli.txt requirements/uv.txt .tools/cli/bin/python
+	@scripts/environment .tools/cli requirements/cli.txt
+
+.tools/cli/.installed: .tools/cli/.ready pyproject.toml $(WHEEL_SOURCES)
+	@rm -f dist/assent-*.whl
+	@mkdir -p cli/man && .tools/cli/bin/python -m assent_cli.manual >cli/man/assent.1
+	@cd cli && ../.tools/cli/bin/hatchling build -t wheel -d ../dist >/dev/null
+	@VIRTUAL_ENV=.tools/cli .tools/cli/bin/uv pip install --quiet --offline --no-deps --reinstall dist/assent-*.whl
+	@touch $@
 
 .tools/sam/.ready: requirements/sam.txt requirements/uv.txt .tools/sam/bin/python
 	@scripts/environment .tools/sam requirements/sam.txt

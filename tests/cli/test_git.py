@@ -2,6 +2,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from assent_cli import git
 from assent_cli.problems import Problem
 

@@ -2,6 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 import typer
+
 from assent_cli.durations import Duration
 from assent_cli.output import ago, cell
 from assent_cli.printable import printable

@@ -3,6 +3,7 @@ import stat
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+
 from assent_cli import profiles
 from assent_cli.problems import Problem
 from assent_cli.profiles import Profile

@@ -33,7 +33,8 @@ class Tokens:
 class Store(Protocol):
     """Where tokens are kept. place: for messages."""
 
-    place: str
+    @property
+    def place(self) -> str: ...
 
     def load(self, profile: str) -> Tokens | None: ...
 

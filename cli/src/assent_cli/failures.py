@@ -6,10 +6,10 @@ import sys
 from collections.abc import Iterator
 
 import typer
-from assent import ApiError, AssentError, ConnectionFailed
 from rich.console import Console
 from rich.markup import escape
 
+from assent import ApiError, AssentError, ConnectionFailed
 from assent_cli.exits import Exit
 from assent_cli.printable import printable
 from assent_cli.problems import Problem

@@ -1,27 +1,28 @@
 """Finds what people name: a slug, a name, or an ID."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TypeVar
 
 from assent import Assent
-
 from assent_cli.exits import Exit
 from assent_cli.problems import Problem
+
+Item = TypeVar("Item")
 
 
 def organization_id(client: Assent, wanted: str) -> str:
     """Returns the ID of an organization given by ID or slug. Raises Problem."""
     if wanted.startswith("org_"):
         return wanted
-    found = found_by_name("org", wanted, client.organizations.list(), "organization_slug", "organization_name")
-    return str(found.organization_id)
+    found = found_by_name("org", wanted, client.organizations.list(), "slug", "name")
+    return str(found.id)
 
 
 def project_id(client: Assent, wanted: str) -> str:
     """Returns the ID of a project given by ID, slug, or name. Raises Problem."""
     if wanted.startswith("prj_"):
         return wanted
-    return str(found_by_name("project", wanted, client.projects.list(), "project_slug", "project_name").project_id)
+    return str(found_by_name("project", wanted, client.projects.list(), "slug", "name").id)
 
 
 def repository_id(client: Assent, wanted: str) -> str:
@@ -33,7 +34,7 @@ def repository_id(client: Assent, wanted: str) -> str:
     return str((full[0] if full else found_by_name("repo", wanted, repositories, "name")).id)
 
 
-def found_by_name(kind: str, wanted: str, items: Iterable[Any], *names: str) -> Any:
+def found_by_name(kind: str, wanted: str, items: Iterable[Item], *names: str) -> Item:
     """Returns the item with that ID or name. Raises Problem if there isn't exactly one."""
     found = [item for item in items if wanted in {getattr(item, name, None) for name in names}]
     if len(found) == 1:

@@ -12,9 +12,9 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
-from assent import Assent
 from rich.console import Console
 
+from assent import Assent
 from assent_cli import failures, finding, profiles
 from assent_cli.exits import Exit
 from assent_cli.problems import NotSignedIn, Problem
@@ -56,7 +56,7 @@ class Invocation:
                 message = "The service's address isn't known."
                 raise Problem(message, "Set ASSENT_BASE_URL, or give --base-url.", Exit.USAGE)
             raise NotSignedIn
-        return Profile(checked_url(base_url), self.organization or (stored and stored.organization))
+        return Profile(checked_url(base_url), self.organization or (stored.organization if stored else None))
 
     @contextlib.contextmanager
     def client(self) -> Iterator[Assent]:

@@ -1,16 +1,16 @@
 """Scans a folder on this machine with the service's own analysis. Nothing leaves the machine."""
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from assent_analysis import working_tree
+from assent_analysis.baseline import EarlierFinding, compare, read_baseline
 from assent_analysis.findings import PRIORITIES, Finding
 from assent_analysis.sandbox import SandboxUnavailable
 from assent_analysis.working_tree import ReportedFinding
-
 from assent_cli import git
 from assent_cli.exits import Exit
 from assent_cli.problems import Problem
@@ -56,48 +56,43 @@ class LocalReport:
 def scan_folder(
     folder: Path,
     *,
-    baseline: Collection[str] | None = None,
+    baseline: Sequence[EarlierFinding] | None = None,
     changed_since: str | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> LocalReport:
     """Scans a folder. Raises Problem.
 
-    baseline: fingerprints of findings to leave out. changed_since: a commit; findings in files that haven't changed
-    since this branch left it are left out too. All files are read in any case, because a file's consent check may be
-    in another one. on_progress: gets the numbers of analyzed files and of all files.
+    baseline: findings to leave out, even if their files were renamed. changed_since: a commit; findings in files that
+    haven't changed since this branch left it are left out too. All files are read in any case, because a file's consent
+    check may be in another one. on_progress: gets the numbers of analyzed files and of all files.
     """
     if not folder.is_dir():
         raise Problem(f"{folder} isn't a folder.", code=Exit.USAGE)
     folder = folder.resolve()
     only = git.changed_since(folder, changed_since) if changed_since else None
     try:
-        result = working_tree.scan(folder, only=only, on_progress=on_progress)
+        scan = working_tree.scan(folder, only=only, on_progress=on_progress)
     except SandboxUnavailable as error:
         raise Problem(f"The analysis couldn't be started: {error}") from None
-    found = result.findings
-    new = [it for it in found if it.finding.fingerprint not in (baseline or ())]
+    compared = compare(scan, baseline or ())
     top = git.root(folder)
     prefix = folder.relative_to(top.resolve()).as_posix() if top else "."
     return LocalReport(
-        findings=tuple(new),
-        analyzed=result.analysis.files_analyzed,
-        skipped=result.analysis.skipped,
-        rules_version=result.rules_version,
+        findings=compared.new,
+        analyzed=scan.analysis.files_analyzed,
+        skipped=scan.analysis.skipped,
+        rules_version=scan.rules_version,
         prefix="" if prefix == "." else f"{prefix}/",
-        baseline_count=None if baseline is None else len(found) - len(new),
+        baseline_count=None if baseline is None else len(compared.known),
     )
 
 
-def read_baseline(file: Path) -> frozenset[str]:
-    """Returns the fingerprints in a report of an earlier scan, as JSON or SARIF. Raises Problem."""
+def read_report(file: Path) -> list[EarlierFinding]:
+    """Returns the findings of an earlier scan, from its report as JSON. Raises Problem."""
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-        if "runs" in document:
-            results = [result for run in document["runs"] for result in run.get("results") or ()]
-            return frozenset(it["partialFingerprints"]["assentFinding/v1"] for it in results)
-        return frozenset(it["fingerprint"] for it in document["findings"])
+        return read_baseline(json.loads(file.read_text(encoding="utf-8"))["findings"])
     except OSError as error:
         raise Problem(f"{file} can't be read: {error.strerror}.", code=Exit.USAGE) from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):  # InvalidBaseline is a ValueError
         advice = "Write one with `assent scan local --format json > FILE`."
         raise Problem(f"{file} isn't a report of a scan.", advice, Exit.USAGE) from None

@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 from assent import Assent
 from assent.errors import AccessDenied, DeviceCodeExpired
 from assent.models import DeviceCode, Token
-
 from assent_cli.exits import Exit
 from assent_cli.problems import NotSignedIn, Problem
 

@@ -3,8 +3,8 @@
 from typing import Annotated
 
 import typer
-from assent import __version__
 
+from assent import __version__
 from assent_cli.commands import (
     account,
     audit_log,

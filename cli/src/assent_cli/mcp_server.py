@@ -9,12 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from assent import Assent, AssentError, __version__
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
+from assent import Assent, AssentError, __version__
 from assent_cli.finding import project_id, repository_id
 from assent_cli.local import scan_folder
 from assent_cli.output import plain

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import typer
 from pydantic import BaseModel
@@ -18,7 +18,6 @@ from assent_cli.invocation import console, invocation, note
 from assent_cli.printable import printable
 
 Item = TypeVar("Item")
-Column = tuple[str, Callable[[Any], object]]
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
@@ -38,7 +37,9 @@ def print_json(value: object) -> None:
     typer.echo(json.dumps(plain(value), indent=2, ensure_ascii=False))
 
 
-def show_list(items: Iterable[Item], columns: Sequence[Column], *, limit: int, empty: str) -> None:
+def show_list(
+    items: Iterable[Item], columns: Sequence[tuple[str, Callable[[Item], object]]], *, limit: int, empty: str
+) -> None:
     """Prints the first items as a table, or as a JSON array. Says so if there are more."""
     found = list(islice(items, limit + 1))
     shown = found[:limit]

@@ -4,9 +4,9 @@ import time
 from collections.abc import Generator
 
 import httpx
+
 from assent import Device, Unauthorized
 from assent.models import Token
-
 from assent_cli import credentials, profiles
 from assent_cli.credentials import Tokens
 from assent_cli.problems import NotSignedIn

@@ -4,9 +4,9 @@ from dataclasses import replace
 from typing import Annotated
 
 import typer
-from assent.models import DeviceCode
 from rich.markup import escape
 
+from assent.models import DeviceCode
 from assent_cli import credentials, profiles
 from assent_cli.exits import Exit
 from assent_cli.invocation import checked_url, command, invocation, note

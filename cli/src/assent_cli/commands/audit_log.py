@@ -13,7 +13,7 @@ from assent_cli.output import show_list
 app = Group("The organization's audit log.")
 
 
-@app.command("list")
+@app.add("list")
 def list_entries(
     actor: Annotated[str | None, typer.Option(help="Only changes by this user or key, by ID.")] = None,
     action: Annotated[str | None, typer.Option(help="Only this action, such as project.created.")] = None,

@@ -7,7 +7,7 @@ from assent_cli.output import show
 app = Group("The organization's plan and credits.")
 
 
-@app.command("show")
+@app.add("show")
 def show_billing() -> None:
     """Show the plan, its limits, and the credits."""
     with invocation().client() as client:

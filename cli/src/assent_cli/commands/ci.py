@@ -13,18 +13,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from assent import Assent
 
+from assent import Assent
 from assent_cli import git
 from assent_cli.commands.shared import Priority
 from assent_cli.exits import Exit
 from assent_cli.finding import repository_id
 from assent_cli.invocation import invocation, note
-from assent_cli.local import scan_folder
 from assent_cli.output import print_json
 from assent_cli.problems import NotSignedIn, Problem
 from assent_cli.progress import FileProgress, ScanProgress
-from assent_cli.reports import annotations, sarif
 
 # A code host's event may arrive later than the pipeline that it started.
 _SECONDS_UNTIL_SCAN = 120
@@ -116,12 +114,17 @@ def _may_scan() -> bool:
 
 
 def _local(base: str | None) -> Outcome:
+    # Imported here, because the analysis takes a third of a second to import.
+    from assent_analysis.baseline import read_baseline  # noqa: PLC0415
+    from assent_cli.local import scan_folder  # noqa: PLC0415
+    from assent_cli.reports import annotations, sarif  # noqa: PLC0415
+
     folder = git.root(Path()) or Path()
     with FileProgress() as progress:
         known = None
         if reference := base or _base_of_merge_request(folder):
             with git.checked_out(folder, reference) as tree:
-                known = [it.finding.fingerprint for it in scan_folder(tree, on_progress=progress.update).findings]
+                known = read_baseline(scan_folder(tree, on_progress=progress.update).as_json()["findings"])
         report = scan_folder(folder, baseline=known, on_progress=progress.update)
     if os.environ.get("GITHUB_ACTIONS") == "true":
         annotations.print_report(report)

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
-from assent.models import Evidence
 from rich.text import Text
 
+from assent.models import Evidence
 from assent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit
 from assent_cli.durations import Duration
 from assent_cli.finding import project_id, repository_id
@@ -20,7 +20,7 @@ Item = Annotated[str, typer.Argument(metavar="ITEM", help="The finding's ID.")]
 Reason = Annotated[str | None, typer.Option("--reason", "-m", help="Why, for your team.")]
 
 
-@app.command("list")
+@app.add("list")
 def list_items(
     *,
     status: Annotated[str, typer.Option(help="open, accepted, dismissed, resolved, or all.")] = "open",
@@ -61,7 +61,7 @@ def list_items(
         )
 
 
-@app.command("show")
+@app.add("show")
 def show_item(item: Item) -> None:
     """Show a finding with its evidence and fix."""
     with invocation().client() as client:
@@ -85,31 +85,31 @@ def show_item(item: Item) -> None:
         print_text(Text(f"Issue: {printable(found.github_issue.url)}"), above=1)
 
 
-@app.command("accept")
+@app.add("accept")
 def accept(items: Items, reason: Reason = None, dry_run: DryRun = False) -> None:
     """Accept findings: they are real, and will be fixed."""
     _decide(items, "accepted", reason, dry_run=dry_run)
 
 
-@app.command("dismiss")
+@app.add("dismiss")
 def dismiss(items: Items, reason: Reason = None, dry_run: DryRun = False) -> None:
     """Dismiss findings: they aren't worth a fix."""
     _decide(items, "dismissed", reason, dry_run=dry_run)
 
 
-@app.command("resolve")
+@app.add("resolve")
 def resolve(items: Items, reason: Reason = None, dry_run: DryRun = False) -> None:
     """Resolve findings: they are fixed."""
     _decide(items, "resolved", reason, dry_run=dry_run)
 
 
-@app.command("reopen")
+@app.add("reopen")
 def reopen(items: Items, reason: Reason = None, dry_run: DryRun = False) -> None:
     """Reopen findings."""
     _decide(items, "open", reason, dry_run=dry_run)
 
 
-@app.command("issue")
+@app.add("issue")
 def issue(
     item: Item,
     existing: Annotated[str | None, typer.Option(help="Link this issue, by number or URL, instead.")] = None,

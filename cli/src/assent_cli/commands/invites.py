@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from assent import Assent
 from assent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit
 from assent_cli.finding import found_by_name
 from assent_cli.invocation import invocation
@@ -13,7 +14,7 @@ app = Group("Invitations to the organization.")
 Invitation = Annotated[str, typer.Argument(metavar="INVITATION", help="The invitation's ID or email address.")]
 
 
-@app.command("list")
+@app.add("list")
 def list_invitations(limit: Limit = DEFAULT_LIMIT) -> None:
     """List the pending invitations."""
     with invocation().client() as client:
@@ -30,7 +31,7 @@ def list_invitations(limit: Limit = DEFAULT_LIMIT) -> None:
         )
 
 
-@app.command("create")
+@app.add("create")
 def create(
     email: Annotated[str, typer.Argument(help="The person's email address.")],
     role: Annotated[str, typer.Option(help="member, admin, or owner.")] = "member",
@@ -42,7 +43,7 @@ def create(
         done(created, f"{'Would invite' if dry_run else 'Invited'} {email} as {role}.")
 
 
-@app.command("resend")
+@app.add("resend")
 def resend(invitation: Invitation, dry_run: DryRun = False) -> None:
     """Renew an invitation, and send its email again."""
     with invocation().client() as client:
@@ -50,7 +51,7 @@ def resend(invitation: Invitation, dry_run: DryRun = False) -> None:
         done(resent, f"{'Would renew' if dry_run else 'Renewed'} the invitation of {resent.email}.")
 
 
-@app.command("cancel")
+@app.add("cancel")
 def cancel(invitation: Invitation, dry_run: DryRun = False) -> None:
     """Cancel an invitation."""
     with invocation().client() as client:
@@ -58,7 +59,7 @@ def cancel(invitation: Invitation, dry_run: DryRun = False) -> None:
         done(canceled, f"{'Would cancel' if dry_run else 'Canceled'} the invitation of {invitation}.")
 
 
-def _invitation_id(client, wanted: str) -> str:  # type: ignore[no-untyped-def]
+def _invitation_id(client: Assent, wanted: str) -> str:
     if wanted.startswith("inv_"):
         return wanted
     return str(found_by_name("invite", wanted, client.invitations.list(), "id", "email").id)

@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from assent import OMIT, Assent
+from assent.models import CreatedKey, RolledKey
 from assent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Yes, confirm
 from assent_cli.durations import Duration
 from assent_cli.finding import found_by_name, project_id
@@ -16,7 +18,7 @@ app = Group("API keys of the organization.")
 Key = Annotated[str, typer.Argument(metavar="KEY", help="The key's ID or name.")]
 
 
-@app.command("list")
+@app.add("list")
 def list_keys(limit: Limit = DEFAULT_LIMIT) -> None:
     """List the API keys."""
     with invocation().client() as client:
@@ -35,7 +37,7 @@ def list_keys(limit: Limit = DEFAULT_LIMIT) -> None:
         )
 
 
-@app.command("show")
+@app.add("show")
 def show_key(key: Key) -> None:
     """Show an API key, without its secret."""
     with invocation().client() as client:
@@ -58,7 +60,7 @@ def show_key(key: Key) -> None:
     )
 
 
-@app.command("create")
+@app.add("create")
 def create(
     *,
     name: Annotated[str, typer.Argument(help="The key's name.")],
@@ -85,7 +87,7 @@ def create(
     _show_secret(created, f"{'Would create' if dry_run else 'Created'} the key {name}.")
 
 
-@app.command("update")
+@app.add("update")
 def update(
     *,
     key: Key,
@@ -97,14 +99,19 @@ def update(
 ) -> None:
     """Rename an API key, or make its limits stricter."""
     expires_at = datetime.now(UTC) + timedelta(seconds=expires_in.seconds) if expires_in else None
-    changes = {"name": name, "description": description, "scopes": scope or None, "expires_at": expires_at}
-    given = {field: value for field, value in changes.items() if value is not None}
     with invocation().client() as client:
-        updated = client.api_keys.update(_key_id(client, key), dry_run=dry_run, **given)
+        updated = client.api_keys.update(
+            _key_id(client, key),
+            name=name,
+            description=OMIT if description is None else description,
+            scopes=scope or None,
+            expires_at=expires_at,
+            dry_run=dry_run,
+        )
         done(updated, f"{'Would change' if dry_run else 'Changed'} the key {updated.name}.")
 
 
-@app.command("roll")
+@app.add("roll")
 def roll(
     key: Key,
     grace_period: Annotated[
@@ -123,7 +130,7 @@ def roll(
     _show_secret(rolled, f"{'Would replace' if dry_run else 'Replaced'} the secret of {rolled.name}.")
 
 
-@app.command("delete")
+@app.add("delete")
 def delete(key: Key, yes: Yes = False, dry_run: DryRun = False) -> None:
     """Delete an API key. Programs that use it are refused at once."""
     with invocation().client() as client:
@@ -134,13 +141,13 @@ def delete(key: Key, yes: Yes = False, dry_run: DryRun = False) -> None:
         done(deleted, f"{'Would delete' if dry_run else 'Deleted'} the key {key}.")
 
 
-def _key_id(client, wanted: str) -> str:  # type: ignore[no-untyped-def]
+def _key_id(client: Assent, wanted: str) -> str:
     if wanted.startswith("key_"):
         return wanted
     return str(found_by_name("key", wanted, client.api_keys.list(), "key_id", "name").key_id)
 
 
-def _show_secret(key, message: str) -> None:  # type: ignore[no-untyped-def]
+def _show_secret(key: CreatedKey | RolledKey, message: str) -> None:
     if invocation().json:
         print_json(key)
         return

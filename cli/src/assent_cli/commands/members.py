@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from assent import Assent
 from assent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Yes, confirm
 from assent_cli.exits import Exit
 from assent_cli.invocation import invocation
@@ -14,7 +15,7 @@ app = Group("Members of the organization.")
 Member = Annotated[str, typer.Argument(metavar="MEMBER", help="The member's ID or email address.")]
 
 
-@app.command("list")
+@app.add("list")
 def list_members(limit: Limit = DEFAULT_LIMIT) -> None:
     """List the members."""
     with invocation().client() as client:
@@ -32,7 +33,7 @@ def list_members(limit: Limit = DEFAULT_LIMIT) -> None:
         )
 
 
-@app.command("set-role")
+@app.add("set-role")
 def set_role(
     member: Member, role: Annotated[str, typer.Argument(help="member, admin, or owner.")], dry_run: DryRun = False
 ) -> None:
@@ -42,7 +43,7 @@ def set_role(
         done(changed, f"{member} {'would be' if dry_run else 'is'} {role} now.")
 
 
-@app.command("remove")
+@app.add("remove")
 def remove(member: Member, yes: Yes = False, dry_run: DryRun = False) -> None:
     """Remove a member from the organization."""
     with invocation().client() as client:
@@ -52,7 +53,7 @@ def remove(member: Member, yes: Yes = False, dry_run: DryRun = False) -> None:
         done(client.members.delete(found, dry_run=dry_run), f"{'Would remove' if dry_run else 'Removed'} {member}.")
 
 
-def _member_id(client, wanted: str) -> str:  # type: ignore[no-untyped-def]
+def _member_id(client: Assent, wanted: str) -> str:
     found = [it.id for it in client.members.list() if wanted in {it.id, it.user.id, it.user.email}]
     if not found:
         raise Problem(f"There is no member {wanted}.", "`assent member list` lists them.", Exit.NOT_FOUND)

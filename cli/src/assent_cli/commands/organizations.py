@@ -13,24 +13,24 @@ from assent_cli.output import done, show, show_list
 app = Group("Organizations.")
 
 
-@app.command("list")
+@app.add("list")
 def list_organizations(limit: Limit = DEFAULT_LIMIT) -> None:
     """List the organizations that you are a member of."""
     with invocation().client() as client:
         show_list(
             client.organizations.list(),
             [
-                ("SLUG", lambda it: it.organization_slug),
-                ("NAME", lambda it: it.organization_name),
+                ("SLUG", lambda it: it.slug),
+                ("NAME", lambda it: it.name),
                 ("ROLE", lambda it: it.role),
-                ("ID", lambda it: it.organization_id),
+                ("ID", lambda it: it.id),
             ],
             limit=limit,
             empty="You aren't a member of an organization. Create one with `assent org create`.",
         )
 
 
-@app.command("show")
+@app.add("show")
 def show_organization(
     organization: Annotated[str, typer.Argument(help="The organization's ID or slug.")],
 ) -> None:
@@ -40,7 +40,7 @@ def show_organization(
         show(found, [("Name", found.name), ("Slug", found.slug), ("ID", found.id), ("Your role", found.role)])
 
 
-@app.command("create")
+@app.add("create")
 def create(
     name: Annotated[str, typer.Argument(help="The organization's name.")],
     slug: Annotated[str | None, typer.Option(help="Its slug. Derived from the name by default.")] = None,
@@ -52,7 +52,7 @@ def create(
         done(created, f"Created {created.name} ({created.slug}).")
 
 
-@app.command("use")
+@app.add("use")
 def use(organization: Annotated[str, typer.Argument(help="The organization's ID or slug.")]) -> None:
     """Act in an organization from now on, with this profile."""
     given = invocation()

@@ -12,7 +12,7 @@ from assent_cli.output import print_json, show_list
 app = Group("Profiles: several services or accounts side by side.")
 
 
-@app.command("list")
+@app.add("list")
 def list_profiles() -> None:
     """List the profiles."""
     current = profiles.current()
@@ -36,7 +36,7 @@ def list_profiles() -> None:
     )
 
 
-@app.command("use")
+@app.add("use")
 def use(name: Annotated[str, typer.Argument(help="The profile's name.")]) -> None:
     """Use a profile from now on."""
     profiles.use(profiles.checked_name(name))

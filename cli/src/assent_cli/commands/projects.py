@@ -3,8 +3,8 @@
 from typing import Annotated
 
 import typer
-from assent import OMIT
 
+from assent import OMIT
 from assent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Yes, confirm
 from assent_cli.exits import Exit
 from assent_cli.finding import project_id
@@ -16,24 +16,24 @@ app = Group("Projects and their consent instances.")
 Name = Annotated[str, typer.Argument(metavar="PROJECT", help="The project's ID, slug, or name.")]
 
 
-@app.command("list")
+@app.add("list")
 def list_projects(limit: Limit = DEFAULT_LIMIT) -> None:
     """List the organization's projects."""
     with invocation().client() as client:
         show_list(
             client.projects.list(),
             [
-                ("SLUG", lambda it: it.project_slug),
-                ("NAME", lambda it: it.project_name),
+                ("SLUG", lambda it: it.slug),
+                ("NAME", lambda it: it.name),
                 ("DESCRIPTION", lambda it: it.description),
-                ("ID", lambda it: it.project_id),
+                ("ID", lambda it: it.id),
             ],
             limit=limit,
             empty="There are no projects. Create one with `assent project create`.",
         )
 
 
-@app.command("show")
+@app.add("show")
 def show_project(project: Name) -> None:
     """Show a project."""
     with invocation().client() as client:
@@ -58,7 +58,7 @@ def show_project(project: Name) -> None:
     )
 
 
-@app.command("create")
+@app.add("create")
 def create(
     name: Annotated[str, typer.Argument(help="The project's name.")],
     region: Annotated[str, typer.Option(help="Where its consent data is stored. `assent project regions` lists them.")],
@@ -76,7 +76,7 @@ def create(
         done(created, f"{'Would create' if dry_run else 'Created'} {created.name} ({created.slug}): {created.id}")
 
 
-@app.command("update")
+@app.add("update")
 def update(
     project: Name,
     name: Annotated[str | None, typer.Option(help="The new name.")] = None,
@@ -95,10 +95,10 @@ def update(
             websites=website or None,
             dry_run=dry_run,
         )
-        done(updated, f"{'Would change' if dry_run else 'Changed'} {updated.project_name}.")
+        done(updated, f"{'Would change' if dry_run else 'Changed'} {updated.name}.")
 
 
-@app.command("delete")
+@app.add("delete")
 def delete(project: Name, yes: Yes = False, dry_run: DryRun = False) -> None:
     """Delete a project with its consent instance, websites, and vendors."""
     with invocation().client() as client:
@@ -109,7 +109,7 @@ def delete(project: Name, yes: Yes = False, dry_run: DryRun = False) -> None:
         done(deleted, f"{'Would delete' if dry_run else 'Deleted'} {project} with {deleted.deleted_websites} websites.")
 
 
-@app.command("regions")
+@app.add("regions")
 def regions() -> None:
     """List the regions that consent data can be stored in."""
     with invocation().client() as client:

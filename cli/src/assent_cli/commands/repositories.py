@@ -1,14 +1,23 @@
 """`assent repo`: connected repositories, and the projects that they are linked to."""
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
+from assent import OMIT
 from assent_cli.commands.projects import Name as Project
 from assent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Yes, confirm
 from assent_cli.finding import project_id, repository_id
 from assent_cli.invocation import invocation
 from assent_cli.output import done, show_list
+
+
+class Schedule(StrEnum):
+    DAILY = "daily"
+    WEEKLY = "weekly"
+    OFF = "off"
+
 
 app = Group("Connected repositories. Connect them on the dashboard.")
 Repository = Annotated[str, typer.Argument(metavar="REPOSITORY", help="The repository's ID, or owner/name.")]
@@ -16,10 +25,9 @@ Branch = Annotated[str | None, typer.Option(help="The production branch.")]
 Root = Annotated[str | None, typer.Option("--root", help="The folder that belongs to the project.")]
 PullRequests = Annotated[bool | None, typer.Option(help="Scan pull requests.")]
 Pushes = Annotated[bool | None, typer.Option(help="Scan pushes to the production branch.")]
-Schedule = Annotated[str | None, typer.Option(help="Scan every `day` or `week`.")]
 
 
-@app.command("list")
+@app.add("list")
 def list_repositories(limit: Limit = DEFAULT_LIMIT) -> None:
     """List the organization's connected repositories."""
     with invocation().client() as client:
@@ -37,7 +45,7 @@ def list_repositories(limit: Limit = DEFAULT_LIMIT) -> None:
         )
 
 
-@app.command("link")
+@app.add("link")
 def link(
     *,
     repository: Repository,
@@ -46,28 +54,39 @@ def link(
     root: Root = None,
     pull_requests: PullRequests = None,
     pushes: Pushes = None,
-    schedule: Schedule = None,
+    schedule: Annotated[Schedule | None, typer.Option(help="How often to scan in any case.")] = None,
     dry_run: DryRun = False,
 ) -> None:
     """Link a repository to a project, or change the link."""
-    changes = {
-        "production_branch": branch,
-        "root_directory": root,
-        "pull_request_scans_enabled": pull_requests,
-        "scan_on_push": pushes,
-        "schedule": schedule,
-    }
-    given = {field: value for field, value in changes.items() if value is not None}
+    every = None if schedule is Schedule.OFF else schedule
     with invocation().client() as client:
         repo, wanted = repository_id(client, repository), project_id(client, project)
         if any(it.project_id == wanted for it in client.links.list(repo)):
-            result = client.links.update(repo, wanted, dry_run=dry_run, **given)
+            result = client.links.update(
+                repo,
+                wanted,
+                production_branch=branch or OMIT,
+                root_directory=OMIT if root is None else root or None,
+                pull_request_scans_enabled=pull_requests,
+                scan_on_push=pushes,
+                schedule=OMIT if schedule is None else every,
+                dry_run=dry_run,
+            )
         else:
-            result = client.links.create(repo, project_id=wanted, dry_run=dry_run, **given)
+            result = client.links.create(
+                repo,
+                project_id=wanted,
+                production_branch=branch,
+                root_directory=root or None,
+                pull_request_scans_enabled=pull_requests,
+                scan_on_push=pushes,
+                schedule=every,
+                dry_run=dry_run,
+            )
         done(result, f"{repository} is linked to {result.project_name}.")
 
 
-@app.command("unlink")
+@app.add("unlink")
 def unlink(repository: Repository, project: Project, yes: Yes = False, dry_run: DryRun = False) -> None:
     """Remove the link of a repository to a project."""
     with invocation().client() as client:
@@ -77,7 +96,7 @@ def unlink(repository: Repository, project: Project, yes: Yes = False, dry_run: 
         done(client.links.delete(repo, wanted, dry_run=dry_run), f"{repository} isn't linked to {project} anymore.")
 
 
-@app.command("disconnect")
+@app.add("disconnect")
 def disconnect(repository: Repository, yes: Yes = False, dry_run: DryRun = False) -> None:
     """Disconnect a repository, with all its links."""
     with invocation().client() as client:

@@ -1,26 +1,27 @@
 """`assent scan`: code-audit scans, on the service and on this machine."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from assent.models import Issue, ScanDetail
 from assent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Priority, Yes, confirm
 from assent_cli.exits import Exit
 from assent_cli.finding import project_id, repository_id
 from assent_cli.invocation import console, invocation, note
-from assent_cli.local import read_baseline, scan_folder
 from assent_cli.output import done, print_json, show, show_list
 from assent_cli.problems import Problem
 from assent_cli.progress import FileProgress, ScanProgress
-from assent_cli.reports import PRINTERS, Format
+from assent_cli.reports import Format
 
 app = Group("Code-audit scans.")
 Scan = Annotated[str, typer.Argument(metavar="SCAN", help="The scan's ID.")]
 
 
-@app.command("list")
+@app.add("list")
 def list_scans(
     repo: Annotated[str | None, typer.Option(help="A repository's ID, or owner/name.")] = None,
     status: Annotated[str | None, typer.Option(help="queued, running, completed, or failed.")] = None,
@@ -46,7 +47,7 @@ def list_scans(
         )
 
 
-@app.command("start")
+@app.add("start")
 def start(
     repo: Annotated[str, typer.Argument(metavar="REPOSITORY", help="The repository's ID, or owner/name.")],
     project: Annotated[str | None, typer.Option(help="Which of its projects: ID, slug, or name.")] = None,
@@ -71,7 +72,7 @@ def start(
         raise Problem(scan.failure.message if scan.failure else "The scan failed.")
 
 
-@app.command("show")
+@app.add("show")
 def show_scan(scan: Scan, issues: Annotated[bool, typer.Option(help="Also list its findings.")] = True) -> None:
     """Show a scan and its findings."""
     with invocation().client() as client:
@@ -88,7 +89,7 @@ def show_scan(scan: Scan, issues: Annotated[bool, typer.Option(help="Also list i
         note(f"{readable.locked_count} more findings are locked: assent scan unlock {scan}")
 
 
-@app.command("diff")
+@app.add("diff")
 def diff(
     scan: Scan,
     base: Annotated[str | None, typer.Option(help="The scan to compare with. The one before by default.")] = None,
@@ -106,7 +107,7 @@ def diff(
     note(f"{compared.new_count} new, {compared.fixed_count} fixed, {compared.unchanged_count} unchanged.")
 
 
-@app.command("unlock")
+@app.add("unlock")
 def unlock(scan: Scan, yes: Yes = False, dry_run: DryRun = False) -> None:
     """Pay for all findings of a scan, in credits."""
     with invocation().client() as client:
@@ -121,19 +122,19 @@ def unlock(scan: Scan, yes: Yes = False, dry_run: DryRun = False) -> None:
         )
 
 
-@app.command("sarif")
+@app.add("sarif")
 def sarif(scan: Scan) -> None:
     """Print a scan's findings as SARIF 2.1.0."""
     with invocation().client() as client:
         typer.echo(json.dumps(client.scans.sarif(scan), indent=2))
 
 
-@app.command("local")
+@app.add("local")
 def local(
     path: Annotated[Path, typer.Argument(help="The folder to scan.")] = Path(),
     output: Annotated[Format, typer.Option("--format", "-f", help="How to print the findings.")] = Format.TEXT,
     baseline: Annotated[
-        Path | None, typer.Option(help="A report of an earlier scan, as JSON or SARIF. Its findings are left out.")
+        Path | None, typer.Option(help="A report of an earlier scan, as JSON. Its findings are left out.")
     ] = None,
     changed_since: Annotated[
         str | None, typer.Option(metavar="REF", help="Only findings in files that differ from this commit or branch.")
@@ -141,8 +142,12 @@ def local(
     fail_on: Annotated[Priority | None, typer.Option(help="Exit with 3 if a finding is at least this urgent.")] = None,
 ) -> None:
     """Scan a folder on this machine: offline, without an account."""
+    # Imported here, because the analysis takes a third of a second to import.
+    from assent_cli.local import read_report, scan_folder  # noqa: PLC0415
+    from assent_cli.reports.printers import PRINTERS  # noqa: PLC0415
+
     given = invocation()
-    known = read_baseline(baseline) if baseline else None
+    known = read_report(baseline) if baseline else None
     with FileProgress() as progress:
         report = scan_folder(path, baseline=known, changed_since=changed_since, on_progress=progress.update)
     PRINTERS[Format.JSON if given.json else output](report)
@@ -157,7 +162,7 @@ def _state(started: object) -> str:
     return "The scan is being prepared."
 
 
-def _show(scan) -> None:  # type: ignore[no-untyped-def]
+def _show(scan: ScanDetail) -> None:
     coverage = scan.coverage
     show(
         scan,
@@ -178,7 +183,7 @@ def _show(scan) -> None:  # type: ignore[no-untyped-def]
     )
 
 
-def _list_issues(issues) -> None:  # type: ignore[no-untyped-def]
+def _list_issues(issues: Iterable[Issue]) -> None:
     show_list(
         sorted(issues, key=lambda it: str(it.priority)),
         [

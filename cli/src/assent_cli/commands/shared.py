@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -30,15 +30,15 @@ class Group(typer.Typer):
     def __init__(self, explanation: str) -> None:
         super().__init__(help=explanation, no_args_is_help=True)
 
-    def command(self, name: str | None = None, **settings: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    def add(self, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
         """Adds a command. Returns the function unchanged."""
-        register = super().command(name, **settings)
+        register = self.command(name)
 
-        def add(function: Callable[..., None]) -> Callable[..., None]:
+        def added(function: Callable[..., None]) -> Callable[..., None]:
             register(command(function))
             return function
 
-        return add
+        return added
 
 
 def confirm(question: str, *, yes: bool) -> None:

@@ -14,7 +14,7 @@ app = Group("Vendors that were detected on a project.")
 Vendor = Annotated[str, typer.Argument(help="The vendor's ID.")]
 
 
-@app.command("list")
+@app.add("list")
 def list_vendors(project: Name, limit: Limit = DEFAULT_LIMIT) -> None:
     """List a project's vendors."""
     with invocation().client() as client:
@@ -32,13 +32,13 @@ def list_vendors(project: Name, limit: Limit = DEFAULT_LIMIT) -> None:
         )
 
 
-@app.command("approve")
+@app.add("approve")
 def approve(project: Name, vendor: Vendor, dry_run: DryRun = False) -> None:
     """Approve a vendor."""
     _decide(project, vendor, "approve", dry_run=dry_run)
 
 
-@app.command("ignore")
+@app.add("ignore")
 def ignore(project: Name, vendor: Vendor, dry_run: DryRun = False) -> None:
     """Ignore a vendor."""
     _decide(project, vendor, "ignore", dry_run=dry_run)

@@ -13,7 +13,7 @@ app = Group("Webhook endpoints of the organization.")
 Endpoint = Annotated[str, typer.Argument(metavar="ENDPOINT", help="The endpoint's ID.")]
 
 
-@app.command("list")
+@app.add("list")
 def list_endpoints() -> None:
     """List the webhook endpoints."""
     with invocation().client() as client:
@@ -31,7 +31,7 @@ def list_endpoints() -> None:
         )
 
 
-@app.command("create")
+@app.add("create")
 def create(
     name: Annotated[str, typer.Argument(help="The endpoint's name.")],
     url: Annotated[str, typer.Argument(help="The https URL that receives the events.")],
@@ -49,7 +49,7 @@ def create(
         console().print(created.secret, markup=False)
 
 
-@app.command("delete")
+@app.add("delete")
 def delete(endpoint: Endpoint, yes: Yes = False, dry_run: DryRun = False) -> None:
     """Delete a webhook endpoint."""
     with invocation().client() as client:
@@ -59,7 +59,7 @@ def delete(endpoint: Endpoint, yes: Yes = False, dry_run: DryRun = False) -> Non
         done(deleted, f"{'Would delete' if dry_run else 'Deleted'} {endpoint}.")
 
 
-@app.command("deliveries")
+@app.add("deliveries")
 def deliveries(endpoint: Endpoint, limit: Limit = DEFAULT_LIMIT) -> None:
     """List the deliveries to an endpoint, newest first."""
     with invocation().client() as client:
@@ -77,7 +77,7 @@ def deliveries(endpoint: Endpoint, limit: Limit = DEFAULT_LIMIT) -> None:
         )
 
 
-@app.command("replay")
+@app.add("replay")
 def replay(
     endpoint: Endpoint, event: Annotated[str, typer.Argument(help="The event's ID.")], dry_run: DryRun = False
 ) -> None:

@@ -14,7 +14,7 @@ app = Group("The websites of a project.")
 Address = Annotated[str, typer.Argument(help="The website's address, such as https://shop.example.")]
 
 
-@app.command("list")
+@app.add("list")
 def list_websites(project: Name) -> None:
     """List a project's websites."""
     with invocation().client() as client:
@@ -32,7 +32,7 @@ def list_websites(project: Name) -> None:
     )
 
 
-@app.command("add")
+@app.add("add")
 def add(project: Name, address: Address, dry_run: DryRun = False) -> None:
     """Add a website to a project."""
     with invocation().client() as client:
@@ -42,7 +42,7 @@ def add(project: Name, address: Address, dry_run: DryRun = False) -> None:
         done(updated, f"{'Would add' if dry_run else 'Added'} {address} to {found.name}.")
 
 
-@app.command("remove")
+@app.add("remove")
 def remove(
     project: Name,
     website: Annotated[str, typer.Argument(help="The website's ID or address.")],

@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import quote
 
 from assent_analysis.findings import Finding
-
 from assent_cli.local import LocalReport
 from assent_cli.output import print_json
 

@@ -2,10 +2,10 @@
 
 from collections import Counter
 
-from assent_analysis.working_tree import ReportedFinding
 from rich.syntax import Syntax
 from rich.text import Text
 
+from assent_analysis.working_tree import ReportedFinding
 from assent_cli.invocation import note
 from assent_cli.local import LocalReport
 from assent_cli.output import print_code, print_text
