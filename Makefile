@@ -4,7 +4,7 @@ SHELL := /bin/sh
 PYTHON_FILES := functions layers cli local ops scripts tests benchmarks
 # These aren't deployed. They run other programs (B404, B603) and contain sample secrets (B105); ruff's more precise
 # versions of these rules apply to them.
-RISKY_TOOLS := local ops scripts benchmarks
+RISKY_TOOLS := cli/src/assent_cli local ops scripts benchmarks
 export PYTHONPATH := functions:layers/shared:layers/analysis:cli/src:.
 export SAM_CLI_TELEMETRY := 0
 # What /docs serves, represented by one of its files.

@@ -37,7 +37,7 @@ def changed_since(folder: Path, reference: str) -> frozenset[str]:
 
 
 def remote_name(folder: Path) -> str | None:
-    """Returns `owner/name` of the remote `origin`, or None if there is none."""
+    """Returns `owner/name` of the remote `origin`, or None if it doesn't exist."""
     try:
         url = _git(folder, "remote", "get-url", "origin").strip()
     except Problem:

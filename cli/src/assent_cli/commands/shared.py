@@ -42,7 +42,7 @@ class Group(typer.Typer):
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Asks before something is lost. Raises Problem if nobody can answer, click.Abort if the answer is no."""
+    """Asks before something is lost. Raises Problem if the command has no terminal, and Abort if the answer is no."""
     if yes:
         return
     if not typer.get_text_stream("stdin").isatty():
