@@ -1,4 +1,4 @@
-"""The tokens of signed-in profiles: in the system's keyring or, if that is missing, in a file that only the user can read.
+"""The tokens of signed-in profiles: in the keyring of the system, or in a file that only the user can read.
 
 ASSENT_KEYRING=off chooses the file.
 """

@@ -1,4 +1,4 @@
-"""What prints each format."""
+"""Prints each format."""
 
 from collections.abc import Callable
 
