@@ -14,14 +14,12 @@ import pexpect
 import pytest
 
 from local.checkout import ROOT
+from local.github import setup
 from tests.browser.conftest import Stack, Visit
 
 _INSTALLED = ROOT / ".tools/cli"
 _SECONDS = 120
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-pytestmark = pytest.mark.skipif(
-    not (_INSTALLED / ".ready").exists() and not os.environ.get("CI"), reason="the wheel isn't installed: make browser"
-)
 
 
 @dataclass(frozen=True)
@@ -105,11 +103,13 @@ class TestSignIn:
         me = signed_in.json("whoami")
         assert me["principal"]["type"] == "oauth"
         name = f"From a terminal {os.getpid()}"
-        created = signed_in.json("project", "create", name, "--region", "eu-central", "--website", "https://a.example")
+        created = signed_in.json(
+            "project", "create", name, "--region", "eu-central", "--website", "https://a.example.com"
+        )
         assert name in signed_in.run("project", "list").stdout
-        signed_in.json("website", "add", created["id"], "https://b.example")
+        signed_in.json("website", "add", created["id"], "https://b.example.com")
         shown = signed_in.json("project", "show", created["slug"])
-        assert [it["origin"] for it in shown["websites"]] == ["https://a.example", "https://b.example"]
+        assert [it["origin"] for it in shown["websites"]] == ["a.example.com", "b.example.com"]
         refused = signed_in.run("project", "delete", created["id"])
         assert (refused.returncode, refused.stdout) == (2, "")
         assert signed_in.run("project", "delete", created["id"], "--yes").returncode == 0
@@ -133,9 +133,7 @@ class TestSignIn:
         assert signed_in.run("whoami").returncode == 0
 
     def test_a_scan_shows_its_progress_and_its_findings(self, signed_in: Terminal):
-        signed_in.stack.scan()
-        owner, name = signed_in.stack.credentials["repositories"][0]["name"].split("/")
-        program = signed_in.open("scan", "start", f"{owner}/{name}", "--wait")
+        program = signed_in.open("scan", "start", f"{setup.DEMO_OWNER}/{setup.DEMO_NAME}", "--wait")
         program.expect("Waiting|Fetching|Taking inventory|Analyzing|Publishing")
         program.expect(pexpect.EOF)
         program.close()
