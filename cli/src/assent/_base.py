@@ -9,4 +9,11 @@ class Model(BaseModel):
     Fields that this version of the package doesn't know are kept in `model_extra`, under the names of the API.
     """
 
-    model_config = ConfigDict(extra="allow", frozen=True, defer_build=True, validate_by_name=True, validate_by_alias=True)
+    model_config = ConfigDict(
+        extra="allow",
+        frozen=True,
+        validate_by_name=True,
+        validate_by_alias=True,
+        # Built on first use: a program uses few of the models, and all of them take a tenth of a second.
+        defer_build=True,
+    )
