@@ -168,7 +168,7 @@ lock: .venv/.ready ## Update the hashed pins from pyproject.toml, requirements/*
 
 .tools/cli/.installed: .tools/cli/.ready pyproject.toml $(WHEEL_SOURCES)
 	@rm -f dist/assent-*.whl
-	@mkdir -p cli/man && .tools/cli/bin/python -m assent_cli.manual >cli/man/assent.1
+	@.tools/cli/bin/python -m assent_cli.manual >cli/man/assent.1
 	@cd cli && ../.tools/cli/bin/hatchling build -t wheel -d ../dist >/dev/null
 	@VIRTUAL_ENV=.tools/cli .tools/cli/bin/uv pip install --quiet --offline --no-deps --reinstall dist/assent-*.whl
 	@touch $@

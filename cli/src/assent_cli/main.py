@@ -36,13 +36,18 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def root(
-    version: Annotated[bool, typer.Option("--version", is_eager=True, help="Print the version, and exit.")] = False,
-) -> None:
-    if version:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         typer.echo(f"assent {__version__}")
         raise typer.Exit
+
+
+_VERSION = typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version, and exit.")
+
+
+@app.callback()
+def root(version: Annotated[bool, _VERSION] = False) -> None:
+    """Handles the options of the program itself."""
 
 
 account.register(app)
