@@ -21,7 +21,7 @@ _PART = re.compile(r"--\S+ (?:'[^']*'|[^-\s]\S*)|'[^']*'|\S+")
 
 
 def command(operation_id: str) -> str:
-    """Returns the command of the operation, or why there is none as a comment. Empty for other documents."""
+    """Returns the command of the operation, or as a comment why it has no command. Empty for other documents."""
     text = COMMANDS.get(operation_id, "")
     if text.startswith("#"):
         return textwrap.fill(text, _WIDTH, subsequent_indent="# ", break_on_hyphens=False)

@@ -1,4 +1,4 @@
-"""Each operation has a command that `assent` accepts, or says that there is none, and a Python program that works."""
+"""Each operation has a command that `assent` accepts, or says that it has none, and a Python program that works."""
 
 import os
 import re
@@ -67,7 +67,7 @@ def parsed(text: str) -> set[str]:
 
 
 class TestCommands:
-    def test_every_operation_has_one_or_says_that_there_is_none(self):
+    def test_every_operation_has_one_or_says_that_it_has_none(self):
         assert [name for name, operation in OPERATIONS.items() if not operation.command] == []
         assert {*calls.COMMANDS} == {*OPERATIONS}
         without = {*OPERATIONS} - {*WITH_COMMAND}
