@@ -126,6 +126,7 @@ sdk: .venv/.ready .tools/sdk/.ready ## Generate the SDK's models from docs/opena
 	@.venv/bin/python -m scripts.sdk
 
 $(REFERENCE): docs/openapi.json docs/errors.md $(wildcard scripts/reference/*.py scripts/reference/templates/*) \
+		scripts/sdk/commands.py scripts/sdk/examples.py \
 		layers/shared/controlplane/core/plans.py layers/shared/controlplane/core/scopes.py .venv/.ready node_modules/.ready
 	@.venv/bin/python -m scripts.reference
 

@@ -34,6 +34,8 @@ _MEDIA_TYPES = {
 }
 # Names of these files contain a content hash, so clients can cache them forever.
 _HASHED = {".css", ".js"}
+# The OpenAPI document with samples of each request, which the page shows.
+_SHOWN = "redoc.json"
 # Redoc adds two style elements: an empty one, filled by its script, and a fixed one. These hashes allow only those.
 _REDOC_STYLES = (
     "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' 'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc='"
@@ -99,7 +101,7 @@ def get_file(name: str, accept: str, if_none_match: str | None) -> Response:
 def _names() -> frozenset[str]:
     """Returns the names of the files that are served below /docs."""
     names = (path.name.removesuffix(_PACKED) for path in _REFERENCE.iterdir())
-    return frozenset(name for name in names if Path(name).suffix in {".md", *_HASHED})
+    return frozenset(name for name in names if name == _SHOWN or Path(name).suffix in {".md", *_HASHED})
 
 
 def _prefers_markdown(accept: str) -> bool:

@@ -90,6 +90,18 @@ class Operation:
     bodies: list[Body]
     responses: list[Response]
     request: str
+    command: str
+    program: str
+
+    @property
+    def samples(self) -> list[dict[str, str]]:
+        """The three forms of the request as Redoc's `x-codeSamples`."""
+        forms = [
+            ("shell", "curl", self.request),
+            ("shell", "Command line", self.command),
+            ("python", "Python", self.program),
+        ]
+        return [{"lang": language, "label": label, "source": source} for language, label, source in forms if source]
 
     @property
     def other_requests(self) -> list[Example]:

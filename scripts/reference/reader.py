@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from scripts.openapi.texts import BASE_URL
+from scripts.reference import calls
 from scripts.reference.document import Body, Example, Field, Operation, Response, Tag, Variant, slug
 from scripts.reference.fields import Fields
 from scripts.reference.samples import Samples
@@ -53,6 +54,8 @@ class Reader:
         body = self._samples.resolve(node.get("requestBody", {}))
         bodies = self._bodies(body, is_request=True)
         security = node.get("security", self._document.get("security", []))
+        responses = [self._response(status, response) for status, response in sorted(node["responses"].items())]
+        is_list = any(body.type.startswith("array") for one in responses if one.is_success for body in one.bodies)
         return Operation(
             id=node["operationId"],
             method=method.upper(),
@@ -70,10 +73,12 @@ class Reader:
             },
             body_required=body.get("required", False),
             bodies=bodies,
-            responses=[self._response(status, response) for status, response in sorted(node["responses"].items())],
+            responses=responses,
             request=self._curl(
                 method.upper(), path, raw, bodies if body.get("required") else [], needs_token=bool(security)
             ),
+            command=calls.command(node["operationId"]),
+            program=calls.program(node["operationId"], is_list=is_list, needs_token=bool(security)),
         )
 
     def _parameter(self, node: dict[str, Any]) -> Field:

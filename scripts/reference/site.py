@@ -7,13 +7,14 @@ import hashlib
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from controlplane.core.plans import PLANS
 from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
 from scripts.openapi.texts import BASE_URL, PAGES_URL
-from scripts.reference import errors, markdown
+from scripts.reference import calls, errors, markdown
 from scripts.reference.document import Tag
 from scripts.reference.reader import Reader
 
@@ -39,6 +40,7 @@ def build(document_text: str, redoc: Path = REDOC) -> dict[str, str]:
         key_scopes=API_KEY_SCOPES,
         plans=PLANS.values(),
         errors=_errors(),
+        first_program=calls.program("getMe", is_list=False, needs_token=True),
         deprecations=_section(document["info"].get("description", ""), "Deprecations"),
     )
     files = markdown.files(environment, introduction, tags, title, document["info"].get("summary", ""))
@@ -55,7 +57,21 @@ def build(document_text: str, redoc: Path = REDOC) -> dict[str, str]:
         **errors.files(environment, _BRAND, names["style"]),
         "index.html": page,
         "openapi.json": document_text,
+        "redoc.json": _with_samples(document, tags),
     }
+
+
+def _with_samples(document: dict[str, Any], tags: list[Tag]) -> str:
+    """Returns the document that the page shows: each operation has its samples, which the published one leaves out."""
+    samples = {operation.id: operation.samples for tag in tags for operation in tag.operations}
+    paths = {
+        path: {
+            name: {**part, "x-codeSamples": samples[part["operationId"]]} if "operationId" in part else part
+            for name, part in item.items()
+        }
+        for path, item in document["paths"].items()
+    }
+    return json.dumps({**document, "paths": paths}, ensure_ascii=False, separators=(",", ":"))
 
 
 def _page(environment: Environment, tags: list[Tag], title: str, version: str, names: dict[str, str]) -> str:

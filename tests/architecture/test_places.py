@@ -97,10 +97,10 @@ def _fits(wanted: list[str], route: list[str], is_part: bool) -> bool:
 
 @cache
 def reference_files() -> set[str]:
-    """Returns the names of the Markdown files of the reference, and of the page of errors."""
+    """Returns the names of the Markdown files of the reference, the page of errors, and the document it shows."""
     described = json.loads((ROOT / "docs" / "openapi.json").read_text())["paths"].values()
     names = {operation["operationId"] for path in described for operation in path.values()}
-    return {f"{name}.md" for name in (*names, "errors", "introduction", "reference")} | {"errors"}
+    return {f"{name}.md" for name in (*names, "errors", "introduction", "reference")} | {"errors", "redoc.json"}
 
 
 @cache

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from controlplane.http import deprecations
+from scripts.sdk.commands import COMMANDS
 from tests.browser.conftest import Visit
 
 TITLE = "Assent control plane"
@@ -18,6 +19,8 @@ class TestEachWidth:
         person.page.get_by_role("heading", name="Create a project").wait_for()
         for name in ("Roll an API key", "Start a scan", "List inbox items"):
             assert person.page.get_by_role("heading", name=name).count() == 1
+        for form in ("curl", "Command line", "Python"):
+            assert person.page.get_by_role("tab", name=form, exact=True).count() == len(COMMANDS)
         # Redoc puts h5 headings below h2; its markup isn't ours to change.
         person.look(TITLE, "reference", except_for={"heading-order"})
 

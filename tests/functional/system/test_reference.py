@@ -28,6 +28,7 @@ DOCUMENTS = [
     "/docs/errors.md",
     "/docs/introduction.md",
     "/docs/createProject.md",
+    "/docs/redoc.json",
     "/docs/reference.md",
     "/llms.txt",
     "/openapi.json",
@@ -97,7 +98,8 @@ class TestEachDocument:
 
 class TestPage:
     def test_the_page_renders_the_document_with_its_own_script(self, page: Page):
-        assert page.all("spec-url", "redoc") == ["openapi.json"]
+        assert page.all("spec-url", "redoc") == ["docs/redoc.json"]
+        assert page.all("download-definition-url", "redoc") == ["openapi.json"]
         (script,) = page.all("src", "script")
         assert re.fullmatch(r"docs/script\.[0-9a-f]{16}\.js", script)
 

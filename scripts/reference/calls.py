@@ -1,0 +1,54 @@
+"""The command and the Python program that do what an operation's curl sample does."""
+
+import ast
+import re
+import textwrap
+
+from scripts.openapi.texts import BASE_URL
+from scripts.sdk.commands import COMMANDS
+from scripts.sdk.examples import CALLS
+
+_WIDTH = 76
+# The SDK has no method for a deprecated operation whose successor returns the same.
+SUCCESSORS = {"listAuthKeys": "listApiKeys"}
+_IMPORTS = {
+    "from datetime import UTC, datetime\n": "datetime(",
+    "from assent import Assent": "",
+    "from assent.models import InboxItemChange": "InboxItemChange(",
+}
+# An option stays on one line with its value.
+_PART = re.compile(r"--\S+ (?:'[^']*'|[^-\s]\S*)|'[^']*'|\S+")
+
+
+def command(operation_id: str) -> str:
+    """Returns the command of the operation, or as a comment why it has no command. Empty for other documents."""
+    text = COMMANDS.get(operation_id, "")
+    if text.startswith("#"):
+        return textwrap.fill(text, _WIDTH, subsequent_indent="# ", break_on_hyphens=False)
+    parts = " ".join(part.replace(" ", "\0") for part in _PART.findall(text))
+    lines = textwrap.wrap(parts, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    return " \\\n".join(lines).replace("\0", " ")
+
+
+def program(operation_id: str, *, is_list: bool, needs_token: bool) -> str:
+    """Returns the Python program of the operation. Empty for other documents."""
+    call = CALLS.get(SUCCESSORS.get(operation_id, operation_id), "")
+    if not call:
+        return ""
+    imports = "\n".join(line for line, word in _IMPORTS.items() if word in call)
+    key = ', api_key="assent_…"' if needs_token else ""
+    wrapped = _wrapped(call)
+    body = f"for item in {wrapped}:\n    print(item)" if is_list else f"result = {wrapped}\nprint(result)"
+    return f'{imports}\n\nwith Assent(base_url="{BASE_URL}"{key}) as client:\n{textwrap.indent(body, "    ")}'
+
+
+def _wrapped(source: str, width: int = _WIDTH) -> str:
+    """Returns the expression. If it is too long, each argument has a line of its own."""
+    node = ast.parse(source, mode="eval").body
+    if len(source) <= width or not isinstance(node, ast.Call | ast.List):
+        return source
+    parts = [*node.args, *node.keywords] if isinstance(node, ast.Call) else node.elts
+    texts = [ast.get_source_segment(source, part) or "" for part in parts]
+    lines = [part if "=" in part.partition("(")[0] else _wrapped(part, width - 4) for part in texts]
+    opening, closing = source[: source.index(texts[0])], source[-1]
+    return f"{opening}\n{textwrap.indent(',\n'.join(lines), '    ')},\n{closing}"

@@ -1,0 +1,137 @@
+"""Each operation has a command that `assent` accepts, or says that it has none, and a Python program that works."""
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import httpx
+import pytest
+from typer.main import get_command
+
+import assent
+from assent_cli.main import app
+from scripts.openapi.texts import DOCUMENT
+from scripts.reference import calls
+from scripts.reference.reader import Reader
+from tests.support.api_document import DocumentedService, document
+
+OPERATIONS = {operation.id: operation for tag in Reader(document()).tags() for operation in tag.operations}
+WITH_COMMAND = [name for name, operation in OPERATIONS.items() if not operation.command.startswith("#")]
+# Values without an equal in the request: no filter.
+OTHER_VALUES = {"all"}
+
+
+@pytest.fixture(autouse=True)
+def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("ASSENT_")]:
+        monkeypatch.delenv(name)
+
+
+def leaves(command: Any) -> Iterator[Any]:
+    parts = getattr(command, "commands", None)
+    if parts is None:
+        yield command
+    else:
+        for part in parts.values():
+            yield from leaves(part)
+
+
+@cache
+def program() -> tuple[Any, list[dict[str, Any]]]:
+    """Returns the command line, and the parameters that its commands got, without their defaults. They do nothing."""
+    found: list[dict[str, Any]] = []
+
+    def record(leaf: Any) -> Callable[..., None]:
+        defaults = {it.name: it.default for it in leaf.params}
+        return lambda **values: found.append({name: it for name, it in values.items() if it != defaults[name]})
+
+    root = get_command(app)
+    for leaf in leaves(root):
+        leaf.callback = record(leaf)
+    return root, found
+
+
+def parsed(text: str) -> set[str]:
+    """Returns the values in the command. Doesn't run it, and fails if the command line refuses it."""
+    root, found = program()
+    found.clear()
+    name, *words = shlex.split(text.replace("\\\n", ""))
+    assert name == "assent"
+    root.main(words, standalone_mode=False)
+    (parameters,) = found
+    values = [it for value in parameters.values() for it in (value if isinstance(value, list | tuple) else [value])]
+    return {it for it in values if isinstance(it, str)}
+
+
+class TestCommands:
+    def test_every_operation_has_one_or_says_that_it_has_none(self):
+        assert [name for name, operation in OPERATIONS.items() if not operation.command] == []
+        assert {*calls.COMMANDS} == {*OPERATIONS}
+        without = {*OPERATIONS} - {*WITH_COMMAND}
+        assert {OPERATIONS[name].command.partition(".")[0].replace("\n# ", " ") for name in without} == {
+            "# The command line has no command for this"
+        }
+
+    @pytest.mark.parametrize("name", WITH_COMMAND)
+    def test_has_the_values_of_the_request(self, name: str):
+        values = parsed(OPERATIONS[name].command) - OTHER_VALUES
+        assert [value for value in values if value not in OPERATIONS[name].request] == []
+
+    def test_those_that_are_recommended_instead_exist(self):
+        recommended = [it for text in calls.COMMANDS.values() for it in re.findall("`([^`]+)`", text)]
+        assert recommended
+        for text in recommended:
+            parsed(text)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "assent project create Shop",
+            "assent project show",
+            "assent project show a b",
+            "assent project list --unknown",
+            "assent projects list",
+            "assent repo link a b --schedule hourly",
+            "assent key create Deploys --expires-in soon",
+        ],
+    )
+    def test_those_that_the_command_line_refuses_fail(self, text: str):
+        with pytest.raises(Exception, match=r"Missing|Unexpected|unexpected|No such|is not one of|isn't a duration"):
+            parsed(text)
+
+    def test_long_ones_are_wrapped_between_options(self):
+        lines = OPERATIONS["createApiKey"].command.splitlines()
+        assert lines[0] == "assent key create 'Production deploys' --description 'Publishes releases.' \\"
+        assert lines[1] == "  --scope inbox.read --scope projects.read \\"
+        assert max(len(line) for operation in OPERATIONS.values() for line in operation.command.splitlines()) <= 80
+
+
+class TestPrograms:
+    @pytest.mark.parametrize("name", OPERATIONS)
+    def test_each_calls_its_operation(
+        self, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ):
+        service = DocumentedService()
+        client = assent.Assent
+        monkeypatch.setattr(
+            assent, "Assent", lambda **options: client(**options, transport=httpx.MockTransport(service))
+        )
+        exec(OPERATIONS[name].program, {})
+        assert {*service.called} == {calls.SUCCESSORS.get(name, name)}
+        assert capsys.readouterr().out
+
+    def test_only_deprecated_operations_have_those_of_a_successor(self):
+        assert {name for name, operation in OPERATIONS.items() if operation.deprecated} == {*calls.SUCCESSORS}
+
+
+def test_other_documents_have_requests_only():
+    assert (calls.command("getThing"), calls.program("getThing", is_list=False, needs_token=True)) == ("", "")
+
+
+def test_the_page_shows_all_three_and_the_published_document_none():
+    assert "x-codeSamples" not in DOCUMENT.read_text(encoding="utf-8")
+    for operation in OPERATIONS.values():
+        assert [it["label"] for it in operation.samples] == ["curl", "Command line", "Python"]
