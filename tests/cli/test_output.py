@@ -13,8 +13,8 @@ class TestText:
         assert printable("a\x1b[31mb\x07c\r") == "a�[31mb�c�"
         assert printable("two\nlines\tand é 🎉") == "two\nlines\tand é 🎉"
 
-    def test_text_from_elsewhere_isnt_markup(self):
-        assert cell("[red]x[/]") == "\\[red]x\\[/]"
+    def test_a_cell_is_one_line(self):
+        assert cell("two\n\tlines\x1b[2J") == "two lines\ufffd[2J"
 
     @pytest.mark.parametrize(
         ("value", "shown"), [(None, ""), (True, "yes"), (False, "no"), (["a", "b"], "a, b"), (3, "3")]

@@ -1,6 +1,7 @@
 """How a command that fails ends: with a message that says what to do, and an exit code."""
 
 import contextlib
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from assent import ApiError, AssentError, ConnectionFailed
+from assent.models import WorkingRequest
 from assent_cli.exits import Exit
 from assent_cli.printable import printable
 from assent_cli.problems import Problem
@@ -41,6 +43,9 @@ def ending(terminal: Console) -> Iterator[None]:
         # The reader of a pipe, such as `head`, has seen enough. Python would complain when it flushes the rest.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(Exit.DONE) from None
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        raise typer.Exit(_report(Problem(f"{place}{error.strerror or error}"), terminal)) from None
 
 
 def problem_of(error: AssentError) -> Problem:
@@ -54,16 +59,28 @@ def problem_of(error: AssentError) -> Problem:
 
 
 def _advice(error: ApiError) -> Iterator[str]:
+    for problem in error.problems[1:]:  # the message has the first one
+        yield f"{'.'.join(problem.path)}: {problem.message}" if problem.path else problem.message
     if error.status == 401:
         yield "Run `assent login`, or set ASSENT_API_KEY."
     elif error.code == "INSUFFICIENT_SCOPE":
         yield "Sign in with the scope that is needed: `assent login --scope …`. API keys don't have every scope."
     elif error.retry_after:
         yield f"Try again in {error.retry_after:.0f} seconds."
+    if suggestions := isinstance(error.details, dict) and error.details.get("suggestions"):
+        yield f"Suggestions: {', '.join(map(str, suggestions))}"
+    if error.fix:
+        yield f"This would work: {_request(error.fix)}"
     if error.docs_url:
         yield f"See {error.docs_url}"
     if error.request_id:
         yield f"Request {error.request_id}"
+
+
+def _request(fix: WorkingRequest) -> str:
+    """Returns the request that the service proposes, as one line of its API."""
+    body = json.dumps(fix.body, ensure_ascii=False) if fix.body else None
+    return " ".join(part for part in (fix.method, fix.path or fix.url, body) if part)
 
 
 def _report(problem: Problem, terminal: Console) -> int:

@@ -18,9 +18,12 @@ def root(folder: Path) -> Path | None:
         return None
 
 
-def commit(folder: Path) -> str:
-    """Returns the ID of the commit that is checked out."""
-    return _git(folder, "rev-parse", "HEAD").strip()
+def commit(folder: Path, *, of_merge: bool = False) -> str:
+    """Returns the ID of the commit that is checked out.
+
+    of_merge: of a merge, which pipelines check out for a merge request, returns the commit that was merged.
+    """
+    return _git(folder, "rev-parse", "HEAD^2" if of_merge and has(folder, "HEAD^2") else "HEAD").strip()
 
 
 def changed_since(folder: Path, reference: str) -> frozenset[str]:

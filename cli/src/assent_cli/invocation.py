@@ -17,6 +17,7 @@ from rich.console import Console
 from assent import Assent
 from assent_cli import failures, finding, profiles
 from assent_cli.exits import Exit
+from assent_cli.printable import printable
 from assent_cli.problems import NotSignedIn, Problem
 from assent_cli.profiles import Profile
 from assent_cli.session import ProfileAuth
@@ -144,4 +145,4 @@ def console(*, error: bool = False) -> Console:
 def note(message: str) -> None:
     """Prints a message for people, unless --quiet is given. Standard output contains results only."""
     if not invocation().quiet:
-        console(error=True).print(message)
+        console(error=True).print(printable(message), markup=False)

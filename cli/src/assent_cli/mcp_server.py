@@ -15,6 +15,7 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from assent import Assent, AssentError, __version__
+from assent_cli.failures import problem_of
 from assent_cli.finding import project_id, repository_id
 from assent_cli.local import scan_folder
 from assent_cli.output import plain
@@ -102,7 +103,7 @@ class Tools:
             found = repository_id(self._client, repository) if repository else None
             return _page(self._client.scans.list(repository_id=found, limit=limit))
         scan = self._client.scans.get(scan_id)
-        if scan.status != "completed":
+        if scan.status != "completed" or scan.access == "locked":
             return {"scan": plain(scan)}
         issues, diff = self._client.scans.issues(scan_id), self._client.scans.diff(scan_id)
         return {"scan": plain(scan), "findings": plain(issues), "diff": plain(diff)}
@@ -163,11 +164,15 @@ def _told(tool: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
         try:
             return tool(*args, **kwargs)
         except AssentError as error:
-            raise ToolError(str(error)) from error
+            raise _refusal(problem_of(error)) from error
         except Problem as problem:
-            raise ToolError(f"{problem.message} {problem.advice or ''}".strip()) from problem
+            raise _refusal(problem) from problem
 
     return run
+
+
+def _refusal(problem: Problem) -> ToolError:
+    return ToolError("\n".join(filter(None, (problem.message, problem.advice))))
 
 
 def _answer(value: object) -> dict[str, Any]:

@@ -8,14 +8,13 @@ from typing import TypeVar
 
 import typer
 from pydantic import BaseModel
-from rich.markup import escape
 from rich.padding import Padding
 from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
 from assent_cli.invocation import console, invocation, note
-from assent_cli.printable import printable
+from assent_cli.printable import printable, printable_line
 
 Item = TypeVar("Item")
 
@@ -23,9 +22,11 @@ _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
 
 def plain(value: object) -> object:
-    """Returns a value as the API's JSON would show it."""
+    """Returns a value as the API's JSON has it: without fields that it doesn't have, and with its form of times."""
     if isinstance(value, BaseModel):
-        return value.model_dump(mode="json", by_alias=True)
+        return plain(value.model_dump(by_alias=True, exclude_unset=True))
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     if isinstance(value, Mapping):
         return {key: plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
@@ -38,23 +39,25 @@ def print_json(value: object) -> None:
 
 
 def show_list(
-    items: Iterable[Item], columns: Sequence[tuple[str, Callable[[Item], object]]], *, limit: int, empty: str
+    items: Iterable[Item],
+    columns: Sequence[tuple[str, Callable[[Item], object]]],
+    *,
+    limit: int | None = None,
+    empty: str,
 ) -> None:
-    """Prints the first items as a table, or as a JSON array. Says so if there are more."""
-    found = list(islice(items, limit + 1))
+    """Prints items, or the first of them, as a table or as a JSON array. Says so if there are more.
+
+    Unless standard output is a terminal, each item is one line without a header, and its columns end with a tab.
+    """
+    found = list(islice(items, None if limit is None else limit + 1))
     shown = found[:limit]
     if invocation().json:
         print_json(shown)
     elif not shown:
         note(empty)
     else:
-        table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-        for title, _ in columns:
-            table.add_column(title, overflow="fold")
-        for item in shown:
-            table.add_row(*(cell(value(item)) for _, value in columns))
-        console().print(table)
-    if len(found) > limit:
+        _print_rows([title for title, _ in columns], [[value(item) for _, value in columns] for item in shown])
+    if len(found) > len(shown):
         note(f"Only the first {limit} are shown. Use --limit to see more.")
 
 
@@ -63,13 +66,34 @@ def show(item: object, facts: Sequence[tuple[str, object]]) -> None:
     if invocation().json:
         print_json(item)
         return
+    known = [(title, value) for title, value in facts if value is not None]
+    terminal = console()
+    if not terminal.is_terminal:
+        for title, value in known:
+            typer.echo(f"{title}:\t{_field(value)}")
+        return
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    for title, value in facts:
-        if value is not None:
-            table.add_row(title, cell(value))
-    console().print(table)
+    for title, value in known:
+        lines = value if isinstance(value, list | tuple) else [value]
+        table.add_row(title, Text("\n".join(map(cell, lines))))
+    terminal.print(table)
+
+
+def _print_rows(titles: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    terminal = console()
+    if not terminal.is_terminal:
+        for row in rows:
+            typer.echo("\t".join(map(_field, row)))
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
+    for title in titles:
+        # An ID is to be copied, so it is in one piece.
+        table.add_column(title, overflow="fold", no_wrap=title == "ID")
+    for row in rows:
+        table.add_row(*(Text(cell(value)) for value in row))
+    terminal.print(table)
 
 
 def done(item: object, message: str) -> None:
@@ -77,11 +101,11 @@ def done(item: object, message: str) -> None:
     if invocation().json:
         print_json(item)
     else:
-        note(escape(message))
+        note(message)
 
 
 def cell(value: object) -> str:
-    """Returns a value as text without markup of its own. Text from the service can't control the terminal."""
+    """Returns a value as one line for people. Text from the service can't control the terminal."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -90,7 +114,12 @@ def cell(value: object) -> str:
         return ago(value)
     if isinstance(value, list | tuple):
         return ", ".join(cell(part) for part in value)
-    return escape(printable(str(value)))
+    return printable_line(str(value))
+
+
+def _field(value: object) -> str:
+    """Returns a value as one line for programs."""
+    return str(plain(value)) if isinstance(value, datetime) else cell(value)
 
 
 def ago(moment: datetime | str | None) -> str:

@@ -4,14 +4,13 @@ from dataclasses import replace
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from assent.models import DeviceCode
 from assent_cli import credentials, profiles
 from assent_cli.exits import Exit
 from assent_cli.invocation import checked_url, command, invocation, note
 from assent_cli.login import open_browser, sign_in
-from assent_cli.output import ago, cell, show
+from assent_cli.output import ago, done, show
 from assent_cli.problems import Problem
 from assent_cli.profiles import DEFAULT, Profile
 from assent_cli.session import revoke, tokens_of
@@ -41,11 +40,11 @@ def login(
     base_url = checked_url(address)
 
     def show_code(code: DeviceCode) -> None:
-        note(f"Your code is [bold]{escape(code.user_code)}[/].")
+        note(f"Your code is {code.user_code}.")
         if browser and open_browser(code.verification_uri_complete):
             note("Compare it with the code in your browser, and approve it there.")
         else:
-            note(f"Open {escape(code.verification_uri)} and enter it.")
+            note(f"Open {code.verification_uri} and enter it.")
 
     with given.anonymous(base_url) as client:
         token = sign_in(client, base_url, scope, show_code)
@@ -58,7 +57,7 @@ def login(
         me = signed_in.me.get()
     count = len(me.organizations)
     note(f"You are signed in to {base_url}, with {count} organization{'' if count == 1 else 's'}.")
-    note(f"The tokens are in {escape(store.place)}.")
+    note(f"The tokens are in {store.place}.")
 
 
 def logout() -> None:
@@ -71,7 +70,7 @@ def logout() -> None:
     with given.anonymous(stored.base_url) as client:
         was_signed_in = revoke(name, client.device)
     profiles.remove(name)
-    note("You are signed out." if was_signed_in else "You weren't signed in.")
+    done({"revoked": was_signed_in}, "You are signed out." if was_signed_in else "You weren't signed in.")
 
 
 def whoami() -> None:
@@ -80,7 +79,6 @@ def whoami() -> None:
     with given.client() as client:
         me = client.me.get()
     principal = me.principal
-    organizations = [f"{cell(it.slug)} ({cell(it.role)})" for it in me.organizations]
     key_id = getattr(principal, "key_id", None)
     expires_at = getattr(principal, "expires_at", None)
     show(
@@ -91,7 +89,7 @@ def whoami() -> None:
             ("User", None if key_id else getattr(principal, "user_id", None)),
             ("API key", key_id),
             ("Expires", ago(expires_at) if expires_at else None),
-            ("Organizations", "\n".join(organizations) or "none"),
-            ("Scopes", "\n".join(sorted(me.scopes))),
+            ("Organizations", [f"{it.slug} ({it.role})" for it in me.organizations] or "none"),
+            ("Scopes", sorted(me.scopes)),
         ],
     )

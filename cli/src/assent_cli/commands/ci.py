@@ -7,7 +7,7 @@ without any credential, it scans the working tree here and compares it with the 
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,6 +21,7 @@ from assent_cli.exits import Exit
 from assent_cli.finding import repository_id
 from assent_cli.invocation import invocation, note
 from assent_cli.output import print_json
+from assent_cli.printable import escaped, printable_line
 from assent_cli.problems import NotSignedIn, Problem
 from assent_cli.progress import FileProgress, ScanProgress
 
@@ -30,7 +31,6 @@ _SECONDS_BETWEEN_LOOKS = 10
 _PRIORITIES = tuple(Priority)
 # The branch that a merge request is to be merged into: GitHub, GitLab, Jenkins.
 _BASES = ("GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "CHANGE_TARGET")
-_ESCAPES = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|#"})
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def ci(
         print_json({"scanId": outcome.scan_id, "new": new, "unchanged": outcome.unchanged, "failing": len(failing)})
     else:
         for priority, title, place in outcome.new:
-            typer.echo(f"{priority}  {title}  {place}")
+            typer.echo("  ".join(map(printable_line, (priority, title, place))))
         note(f"{len(outcome.new)} new, {len(failing)} of them {fail_on} or more urgent; {outcome.unchanged} unchanged.")
     if failing:
         raise typer.Exit(Exit.FINDINGS)
@@ -89,13 +89,12 @@ def ci(
 
 def summary(outcome: Outcome, failing: Sequence[object], threshold: Priority) -> str:
     """Returns the summary as Markdown."""
-    verdict = (
-        f"{len(failing)} new findings are {threshold} or more urgent" if failing else "No new finding fails the check"
-    )
+    count = f"{len(failing)} new {'finding is' if len(failing) == 1 else 'findings are'}"
+    verdict = f"{count} {threshold} or more urgent" if failing else "No new finding fails the check"
     lines = [f"## Assent: {verdict}", "", f"{len(outcome.new)} new, {outcome.unchanged} unchanged.", ""]
     if outcome.new:
         lines += ["| Priority | Finding | Where |", "| --- | --- | --- |"]
-        lines += [f"| {' | '.join(part.translate(_ESCAPES) for part in row)} |" for row in outcome.new]
+        lines += [f"| {' | '.join(escaped(printable_line(part)) for part in row)} |" for row in outcome.new]
     return "\n".join([*lines, ""])
 
 
@@ -126,7 +125,7 @@ def _local(base: str | None) -> Outcome:
             with git.checked_out(folder, reference) as tree:
                 known = read_baseline(scan_folder(tree, on_progress=progress.update).as_json()["findings"])
         report = scan_folder(folder, baseline=known, on_progress=progress.update)
-    if os.environ.get("GITHUB_ACTIONS") == "true":
+    if os.environ.get("GITHUB_ACTIONS") == "true" and not invocation().json:
         annotations.print_report(report)
     new = [(it.priority, it.title, f"{it.location.path}:{it.location.start_line}") for it in report.plain_findings]
     return Outcome(new, report.baseline_count or 0, sarif.log(report))
@@ -134,17 +133,22 @@ def _local(base: str | None) -> Outcome:
 
 def _base_of_merge_request(folder: Path) -> str | None:
     """Returns the target branch as the remote's, because a pipeline's clone has no other."""
-    name = next((value for variable in _BASES if (value := os.environ.get(variable))), None)
+    name = _target()
     if name is None:
         return None
     return f"origin/{name}" if git.has(folder, f"origin/{name}") else name
+
+
+def _target() -> str | None:
+    """Returns the branch into which the pipeline's merge request is to be merged."""
+    return next((value for variable in _BASES if (value := os.environ.get(variable))), None)
 
 
 def _remote(repo: str | None, timeout: int) -> Outcome:
     wanted = repo or git.remote_name(Path())
     if wanted is None:
         raise Problem("The remote `origin` doesn't tell the repository.", "Give --repo owner/name.", Exit.USAGE)
-    commit = git.commit(Path())
+    commit = git.commit(Path(), of_merge=_target() is not None)
     with invocation().client() as client, ScanProgress() as progress:
         found = repository_id(client, wanted)
         scan = client.scans.wait(_scan_of(client, found, commit), on_progress=progress.update, timeout=timeout)
@@ -155,12 +159,12 @@ def _remote(repo: str | None, timeout: int) -> Outcome:
     return Outcome(new, compared.unchanged_count, log, scan.id)
 
 
-def _scan_of(client: Assent, repository: str, commit: str, sleep: Callable[[float], None] = time.sleep) -> Any:
+def _scan_of(client: Assent, repository: str, commit: str) -> Any:
     """Returns the scan of the commit, or the start of one. Raises Problem if the service has no reason to scan it."""
     deadline = time.monotonic() + _SECONDS_UNTIL_SCAN
     while True:
         for scan in client.scans.list(repository_id=repository, limit=50).page().items:
-            if scan.head_commit_sha == commit and scan.status != "failed":
+            if scan.head_commit_sha == commit and scan.status not in {"failed", "canceled"}:
                 return scan
         connected = next(it for it in client.repositories.list() if it.id == repository)
         branches = {link.production_branch or connected.default_branch for link in connected.projects}
@@ -170,4 +174,4 @@ def _scan_of(client: Assent, repository: str, commit: str, sleep: Callable[[floa
             message = f"The service has no scan of the commit {commit[:12]}."
             advice = "Turn on scans of pull requests (`assent repo link … --pull-requests`), or use --local."
             raise Problem(message, advice, Exit.NOT_FOUND)
-        sleep(_SECONDS_BETWEEN_LOOKS)
+        time.sleep(_SECONDS_BETWEEN_LOOKS)

@@ -12,7 +12,7 @@ from assent_cli.durations import Duration
 from assent_cli.finding import project_id, repository_id
 from assent_cli.invocation import invocation
 from assent_cli.output import done, print_code, print_json, print_text, show_list
-from assent_cli.printable import printable
+from assent_cli.printable import printable, printable_line
 
 app = Group("The inbox: findings of scans, advisories, and the running websites.")
 Items = Annotated[list[str], typer.Argument(metavar="ITEM...", help="The findings' IDs.")]
@@ -69,9 +69,9 @@ def show_item(item: Item) -> None:
     if invocation().json:
         print_json(found)
         return
-    print_text(Text(f"{found.priority or ''}  {printable(found.title)}".strip(), style="bold"))
+    print_text(Text(f"{found.priority or ''}  {printable_line(found.title)}".strip(), style="bold"))
     print_text(Text(f"{found.id}  {found.status}  {printable(found.repository_name or '')}", style="dim"))
-    for text in (found.summary, found.description):
+    for text in dict.fromkeys((found.summary, found.description)):  # they can be the same
         if text:
             print_text(Text(printable(text)), above=1)
     for evidence in found.evidence:
@@ -119,7 +119,11 @@ def issue(
     with invocation().client() as client:
         changed = client.inbox.create_github_issue(item, existing_issue=existing, dry_run=dry_run)
         opened = changed.github_issue
-        done(changed, f"Issue: {opened.url}" if opened else "GitHub is opening the issue.")
+        if dry_run:
+            message = f"Would link the issue {existing}." if existing else "Would open an issue."
+        else:
+            message = f"Issue: {opened.url}" if opened else "The issue is being opened."
+        done(changed, message)
 
 
 def _decide(items: list[str], status: str, reason: str | None, *, dry_run: bool) -> None:
@@ -140,7 +144,7 @@ def _print_evidence(evidence: Evidence) -> None:
     location = evidence.location
     if location:
         line = f":{location.start_line}" if location.start_line else ""
-        print_text(Text(f"{printable(location.path)}{line}", style="cyan"))
+        print_text(Text(f"{printable_line(location.path)}{line}", style="cyan"))
         if location.snippet:
             print_code(location.snippet, location.path.rpartition(".")[2], location.start_line)
     if evidence.url:

@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from assent import OMIT, Assent
 from assent.models import CreatedKey, RolledKey
@@ -12,7 +11,7 @@ from assent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Yes,
 from assent_cli.durations import Duration
 from assent_cli.finding import found_by_name, project_id
 from assent_cli.invocation import console, invocation, note
-from assent_cli.output import done, print_json, show, show_list
+from assent_cli.output import done, show, show_list
 
 app = Group("API keys of the organization.")
 Key = Annotated[str, typer.Argument(metavar="KEY", help="The key's ID or name.")]
@@ -49,9 +48,9 @@ def show_key(key: Key) -> None:
             ("ID", found.key_id),
             ("Starts with", found.start),
             ("Description", found.description),
-            ("Scopes", "\n".join(found.scopes)),
-            ("Projects", "all" if found.project_ids is None else "\n".join(found.project_ids)),
-            ("Addresses", "all" if found.allowed_ips is None else "\n".join(found.allowed_ips)),
+            ("Scopes", found.scopes),
+            ("Projects", "all" if found.project_ids is None else found.project_ids),
+            ("Addresses", "all" if found.allowed_ips is None else found.allowed_ips),
             ("Requests per minute", found.rate_limit),
             ("Created", found.created_at),
             ("Last used", found.last_used_at or "never"),
@@ -84,7 +83,7 @@ def create(
             description=description,
             dry_run=dry_run,
         )
-    _show_secret(created, f"{'Would create' if dry_run else 'Created'} the key {name}.")
+    _show_secret(created, f"{'Would create' if dry_run else 'Created'} the key {name}.", dry_run=dry_run)
 
 
 @app.add("update")
@@ -127,7 +126,8 @@ def roll(
             confirm(f"Replace the secret of {key} at once? Programs that use it are refused then.", yes=yes)
         seconds = grace_period.seconds if grace_period else None
         rolled = client.api_keys.roll(found, grace_period_seconds=seconds, dry_run=dry_run)
-    _show_secret(rolled, f"{'Would replace' if dry_run else 'Replaced'} the secret of {rolled.name}.")
+    message = f"{'Would replace' if dry_run else 'Replaced'} the secret of {rolled.name}."
+    _show_secret(rolled, message, dry_run=dry_run)
 
 
 @app.add("delete")
@@ -147,11 +147,8 @@ def _key_id(client: Assent, wanted: str) -> str:
     return str(found_by_name("key", wanted, client.api_keys.list(), "key_id", "name").key_id)
 
 
-def _show_secret(key: CreatedKey | RolledKey, message: str) -> None:
-    if invocation().json:
-        print_json(key)
-        return
-    note(escape(message))
-    if key.key:
+def _show_secret(key: CreatedKey | RolledKey, message: str, *, dry_run: bool) -> None:
+    done(key, message)
+    if not dry_run and not invocation().json:
         note("Store the secret now: it can't be shown again.")
         console().print(key.key, markup=False)

@@ -40,7 +40,7 @@ def set_role(
     """Change a member's role."""
     with invocation().client() as client:
         changed = client.members.update(_member_id(client, member), role=role, dry_run=dry_run)
-        done(changed, f"{member} {'would be' if dry_run else 'is'} {role} now.")
+        done(changed, f"{member} {'would be' if dry_run else 'is now'} {role}.")
 
 
 @app.add("remove")

@@ -7,7 +7,7 @@ import typer
 from assent_cli import profiles
 from assent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit
 from assent_cli.finding import organization_id
-from assent_cli.invocation import invocation, note
+from assent_cli.invocation import invocation
 from assent_cli.output import done, show, show_list
 
 app = Group("Organizations.")
@@ -49,7 +49,7 @@ def create(
     """Create an organization on the free plan. You become its owner."""
     with invocation().client() as client:
         created = client.organizations.create(name=name, slug=slug, dry_run=dry_run)
-        done(created, f"Created {created.name} ({created.slug}).")
+        done(created, f"{'Would create' if dry_run else 'Created'} {created.name} ({created.slug}).")
 
 
 @app.add("use")
@@ -59,4 +59,4 @@ def use(organization: Annotated[str, typer.Argument(help="The organization's ID 
     with given.client() as client:
         chosen = client.organizations.get(organization_id(client, organization))
     profiles.choose_organization(given.profile_name, chosen.id)
-    note(f"Commands act in {chosen.name} now.")
+    done(chosen, f"Commands act in {chosen.name} now.")

@@ -6,8 +6,8 @@ import typer
 
 from assent_cli import profiles
 from assent_cli.commands.shared import Group
-from assent_cli.invocation import invocation, note
-from assent_cli.output import print_json, show_list
+from assent_cli.invocation import invocation
+from assent_cli.output import done, print_json, show_list
 
 app = Group("Profiles: several services or accounts side by side.")
 
@@ -31,7 +31,6 @@ def list_profiles() -> None:
             ("SERVICE", lambda it: it["baseUrl"]),
             ("ORGANIZATION", lambda it: it["organization"]),
         ],
-        limit=len(rows) or 1,
         empty="There are no profiles. Run `assent login`.",
     )
 
@@ -40,4 +39,4 @@ def list_profiles() -> None:
 def use(name: Annotated[str, typer.Argument(help="The profile's name.")]) -> None:
     """Use a profile from now on."""
     profiles.use(profiles.checked_name(name))
-    note(f"Commands use the profile {name} now.")
+    done({"current": name}, f"Commands use the profile {name} now.")

@@ -48,8 +48,8 @@ def show_project(project: Name) -> None:
             ("Description", found.description),
             ("Organization", found.organization_slug),
             ("Region", found.region),
-            ("Websites", "\n".join(it.origin for it in found.websites) or "none"),
-            ("Trusted origins", "\n".join(consent.trusted_origins) if consent else None),
+            ("Websites", [it.origin for it in found.websites] or "none"),
+            ("Trusted origins", consent.trusted_origins if consent else None),
             ("Branding", consent.branding if consent else None),
             ("Consent backend", consent.backend_url if consent else None),
             ("Dashboard", found.dashboard_url),
@@ -106,13 +106,14 @@ def delete(project: Name, yes: Yes = False, dry_run: DryRun = False) -> None:
         if not dry_run:
             confirm(f"Delete the project {project} and everything in it?", yes=yes)
         deleted = client.projects.delete(found, dry_run=dry_run)
-        done(deleted, f"{'Would delete' if dry_run else 'Deleted'} {project} with {deleted.deleted_websites} websites.")
+        count = deleted.deleted_websites
+        websites = f"{count} website{'' if count == 1 else 's'}"
+        done(deleted, f"{'Would delete' if dry_run else 'Deleted'} {project} with {websites}.")
 
 
 @app.add("regions")
 def regions() -> None:
     """List the regions that consent data can be stored in."""
     with invocation().client() as client:
-        show_list(
-            client.regions.list(), [("ID", lambda it: it.id), ("NAME", lambda it: it.label)], limit=1_000, empty=""
-        )
+        columns = [("ID", lambda it: it.id), ("NAME", lambda it: it.label)]
+        show_list(client.regions.list(), columns, empty="There are no regions.")

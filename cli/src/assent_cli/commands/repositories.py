@@ -83,7 +83,7 @@ def link(
                 schedule=every,
                 dry_run=dry_run,
             )
-        done(result, f"{repository} is linked to {result.project_name}.")
+        done(result, f"{'Would link' if dry_run else 'Linked'} {repository} to {result.project_name}.")
 
 
 @app.add("unlink")
@@ -93,7 +93,8 @@ def unlink(repository: Repository, project: Project, yes: Yes = False, dry_run: 
         repo, wanted = repository_id(client, repository), project_id(client, project)
         if not dry_run:
             confirm(f"Unlink {repository} from {project}?", yes=yes)
-        done(client.links.delete(repo, wanted, dry_run=dry_run), f"{repository} isn't linked to {project} anymore.")
+        deleted = client.links.delete(repo, wanted, dry_run=dry_run)
+        done(deleted, f"{'Would unlink' if dry_run else 'Unlinked'} {repository} from {project}.")
 
 
 @app.add("disconnect")
@@ -102,5 +103,6 @@ def disconnect(repository: Repository, yes: Yes = False, dry_run: DryRun = False
     with invocation().client() as client:
         repo = repository_id(client, repository)
         if not dry_run:
-            confirm(f"Disconnect {repository}?", yes=yes)
-        done(client.repositories.disconnect(repo, dry_run=dry_run), f"{repository} is disconnected.")
+            confirm(f"Disconnect {repository}, and delete its scans and findings?", yes=yes)
+        disconnected = client.repositories.disconnect(repo, dry_run=dry_run)
+        done(disconnected, f"{'Would disconnect' if dry_run else 'Disconnected'} {repository}.")

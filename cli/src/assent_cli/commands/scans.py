@@ -1,7 +1,7 @@
 """`assent scan`: code-audit scans, on the service and on this machine."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +11,7 @@ from assent.models import Issue, ScanDetail
 from assent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Priority, Yes, confirm
 from assent_cli.exits import Exit
 from assent_cli.finding import project_id, repository_id
-from assent_cli.invocation import console, invocation, note
+from assent_cli.invocation import invocation, note
 from assent_cli.output import done, print_json, show, show_list
 from assent_cli.problems import Problem
 from assent_cli.progress import FileProgress, ScanProgress
@@ -63,7 +63,7 @@ def start(
             dry_run=dry_run,
         )
         if dry_run or not wait:
-            done(started, _state(started))
+            done(started, f"Would scan {repo}." if dry_run else _state(started))
             return
         with ScanProgress() as progress:
             scan = client.scans.wait(started, on_progress=progress.update, timeout=timeout)
@@ -77,16 +77,27 @@ def show_scan(scan: Scan, issues: Annotated[bool, typer.Option(help="Also list i
     """Show a scan and its findings."""
     with invocation().client() as client:
         found = client.scans.get(scan)
-        readable = client.scans.issues(scan) if issues and found.status == "completed" else None
-    if invocation().json:
-        print_json({"scan": found, "issues": readable} if readable else found)
-        return
+        wanted = issues and found.status == "completed" and found.access != "locked" and not invocation().json
+        readable = client.scans.issues(scan) if wanted else None
     _show(found)
     if readable and readable.issues:
-        console().print()
+        note("")
         _list_issues(readable.issues)
-    if readable and readable.locked_count:
-        note(f"{readable.locked_count} more findings are locked: assent scan unlock {scan}")
+    if found.unlock_credits is not None:
+        note(f"Some findings are locked. Unlock them with `assent scan unlock {scan}`.")
+
+
+@app.add("issues")
+def list_issues(scan: Scan) -> None:
+    """List the readable findings of a scan, most urgent first."""
+    with invocation().client() as client:
+        found = client.scans.issues(scan)
+    if invocation().json:
+        print_json(found)
+        return
+    _list_issues(found.issues)
+    if found.locked_count:
+        note(f"{found.locked_count} more are locked. Unlock them with `assent scan unlock {scan}`.")
 
 
 @app.add("diff")
@@ -100,10 +111,8 @@ def diff(
     if invocation().json:
         print_json(compared)
         return
-    for title, issues, style in (("New", compared.new, "red"), ("Fixed", compared.fixed, "green")):
-        if issues:
-            console().print(f"[bold {style}]{title}[/]")
-            _list_issues(issues)
+    changes = {it.fingerprint: "new" for it in compared.new}
+    _list_issues([*compared.new, *compared.fixed], lambda it: changes.get(it.fingerprint, "fixed"))
     note(f"{compared.new_count} new, {compared.fixed_count} fixed, {compared.unchanged_count} unchanged.")
 
 
@@ -116,10 +125,8 @@ def unlock(scan: Scan, yes: Yes = False, dry_run: DryRun = False) -> None:
             raise Problem("All findings of this scan are readable already.", code=Exit.CONFLICT)
         if not dry_run:
             confirm(f"Unlock all findings for {found.unlock_credits} credits?", yes=yes)
-        done(
-            client.scans.unlock(scan, dry_run=dry_run),
-            f"Unlocked {scan}." if not dry_run else f"{scan} can be unlocked.",
-        )
+        unlocked = client.scans.unlock(scan, dry_run=dry_run)
+        done(unlocked, f"{'Would unlock' if dry_run else 'Unlocked'} {scan}.")
 
 
 @app.add("sarif")
@@ -159,7 +166,7 @@ def _state(started: object) -> str:
     scan = getattr(started, "scan", None)
     if scan is not None:
         return f"Scan {scan.id} is {scan.status}. Follow it with `assent scan show {scan.id}`."
-    return "The scan is being prepared."
+    return "The scan is being prepared. Follow it with `assent scan list`."
 
 
 def _show(scan: ScanDetail) -> None:
@@ -183,15 +190,17 @@ def _show(scan: ScanDetail) -> None:
     )
 
 
-def _list_issues(issues: Iterable[Issue]) -> None:
+def _list_issues(issues: Iterable[Issue], change: Callable[[Issue], str] | None = None) -> None:
+    """Lists findings. change: what happened to one since another scan."""
+    changed: list[tuple[str, Callable[[Issue], object]]] = [("CHANGE", change)] if change else []
     show_list(
-        sorted(issues, key=lambda it: str(it.priority)),
+        issues,
         [
+            *changed,
             ("", lambda it: it.priority),
             ("FINDING", lambda it: it.title),
             ("WHERE", lambda it: f"{it.location.path}:{it.location.start_line}"),
             ("CONFIDENCE", lambda it: it.confidence),
         ],
-        limit=1_000,
-        empty="No findings.",
+        empty="No readable findings.",
     )

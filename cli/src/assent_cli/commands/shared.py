@@ -8,6 +8,7 @@ import typer
 
 from assent_cli.exits import Exit
 from assent_cli.invocation import command
+from assent_cli.printable import printable_line
 from assent_cli.problems import Problem
 
 Limit = Annotated[int, typer.Option("--limit", "-L", min=1, help="How many to list at most.")]
@@ -47,4 +48,4 @@ def confirm(question: str, *, yes: bool) -> None:
         return
     if not typer.get_text_stream("stdin").isatty():
         raise Problem("This needs a confirmation.", "Give --yes.", Exit.USAGE)
-    typer.confirm(question, abort=True, err=True)
+    typer.confirm(printable_line(question), abort=True, err=True)

@@ -35,16 +35,16 @@ def list_vendors(project: Name, limit: Limit = DEFAULT_LIMIT) -> None:
 @app.add("approve")
 def approve(project: Name, vendor: Vendor, dry_run: DryRun = False) -> None:
     """Approve a vendor."""
-    _decide(project, vendor, "approve", dry_run=dry_run)
+    _decide(project, vendor, "approve", "Approved", dry_run=dry_run)
 
 
 @app.add("ignore")
 def ignore(project: Name, vendor: Vendor, dry_run: DryRun = False) -> None:
     """Ignore a vendor."""
-    _decide(project, vendor, "ignore", dry_run=dry_run)
+    _decide(project, vendor, "ignore", "Ignored", dry_run=dry_run)
 
 
-def _decide(project: str, vendor: str, decision: str, *, dry_run: bool) -> None:
+def _decide(project: str, vendor: str, decision: str, past: str, *, dry_run: bool) -> None:
     with invocation().client() as client:
         result = client.vendors.decide(project_id(client, project), vendor, decision=decision, dry_run=dry_run)
-        done(result, f"{vendor} is {result.review_state}.")
+        done(result, f"{f'Would {decision}' if dry_run else past} {vendor}.")

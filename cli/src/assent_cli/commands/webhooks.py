@@ -3,11 +3,10 @@
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from assent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Yes, confirm
 from assent_cli.invocation import console, invocation, note
-from assent_cli.output import done, print_json, show_list
+from assent_cli.output import done, show_list
 
 app = Group("Webhook endpoints of the organization.")
 Endpoint = Annotated[str, typer.Argument(metavar="ENDPOINT", help="The endpoint's ID.")]
@@ -26,7 +25,6 @@ def list_endpoints() -> None:
                 ("STATUS", lambda it: it.status),
                 ("ID", lambda it: it.id),
             ],
-            limit=1_000,
             empty="There are no webhook endpoints.",
         )
 
@@ -41,11 +39,9 @@ def create(
     """Create a webhook endpoint. Its secret is printed once, on standard output."""
     with invocation().client() as client:
         created = client.webhook_endpoints.create(name=name, url=url, events=event, dry_run=dry_run)
-    if invocation().json:
-        print_json(created)
-        return
-    note(escape(f"{'Would create' if dry_run else 'Created'} the endpoint {name}."))
-    if not dry_run:
+    done(created, f"{'Would create' if dry_run else 'Created'} the endpoint {name}: {created.id}")
+    if not dry_run and not invocation().json:
+        note("Store the secret now: it can't be shown again.")
         console().print(created.secret, markup=False)
 
 

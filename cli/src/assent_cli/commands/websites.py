@@ -27,7 +27,6 @@ def list_websites(project: Name) -> None:
             ("AUDITED", lambda it: it.audited),
             ("ID", lambda it: it.id),
         ],
-        limit=1_000,
         empty="The project has no websites. Add one with `assent website add`.",
     )
 

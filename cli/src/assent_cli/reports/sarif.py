@@ -10,6 +10,7 @@ from urllib.parse import quote
 from assent_analysis.findings import Finding
 from assent_cli.local import LocalReport
 from assent_cli.output import print_json
+from assent_cli.printable import escaped
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS = {"critical": "error", "high": "error", "medium": "warning", "low": "note"}
@@ -44,11 +45,12 @@ def log(report: LocalReport) -> dict[str, Any]:
 
 
 def _rule(finding: Finding) -> dict[str, Any]:
+    links = [f"\n- {link}" for link in finding.references]
     rule: dict[str, Any] = {
         "id": finding.rule_id,
         "shortDescription": {"text": finding.title},
         "fullDescription": {"text": finding.description},
-        "help": {"text": finding.remediation},
+        "help": {"text": finding.remediation, "markdown": "\n".join([escaped(finding.remediation), *links])},
         "defaultConfiguration": {"level": _LEVELS[finding.severity]},
         "properties": {
             "tags": ["privacy", "security", finding.category],

@@ -9,7 +9,7 @@ from assent_analysis.working_tree import ReportedFinding
 from assent_cli.invocation import note
 from assent_cli.local import LocalReport
 from assent_cli.output import print_code, print_text
-from assent_cli.printable import printable
+from assent_cli.printable import printable, printable_line
 
 _STYLES = {"P0": "bold white on red", "P1": "bold red", "P2": "bold yellow", "P3": "bold blue"}
 
@@ -41,11 +41,11 @@ def _print_finding(reported: ReportedFinding) -> None:
     finding = reported.finding
     place = finding.location
     style = _STYLES.get(finding.priority, "bold")
-    heading = Text.assemble((f" {finding.priority} ", style), " ", (printable(finding.title), "bold"))
+    heading = Text.assemble((f" {finding.priority} ", style), " ", (printable_line(finding.title), "bold"))
     if finding.confidence != "high":
         heading.append(f"  ({finding.confidence} confidence)", style="dim")
     print_text(heading)
-    print_text(Text(f"{printable(place.path)}:{place.start_line}:{place.start_column}", style="cyan"))
+    print_text(Text(f"{printable_line(place.path)}:{place.start_line}:{place.start_column}", style="cyan"))
     print_code(place.snippet, Syntax.guess_lexer(place.path, place.snippet), place.start_line)
     print_text(Text(printable(finding.description)), indent=2)
     print_text(Text(f"Fix: {printable(finding.remediation)}", style="green"), indent=2)

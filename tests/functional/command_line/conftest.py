@@ -1,0 +1,105 @@
+"""The command line of a signed-in person, whose requests go through the functions' handlers."""
+
+import ssl
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from assent_cli import credentials, profiles
+from assent_cli.credentials import Tokens
+from assent_cli.profiles import Profile
+from controlplane.core import clock
+from controlplane.queues.messages import Queue
+from issue_creation.app import handler
+from tests.functional.command_line.office import Office
+from tests.functional.conftest import FakeClock
+from tests.functional.sdk.conftest import ADDRESS, Gateway
+from tests.support.api import Api
+from tests.support.asgi import DirectApi
+from tests.support.issue_host import HostedIssue, IssueHost
+from tests.support.shell import run
+from tests.support.sqs import FakeSqs
+from tests.support.world import World
+
+
+class Shell:
+    """Runs commands of people who are signed in."""
+
+    run = staticmethod(run)
+
+    def sign_in(self, token: str, profile: str = "default", *, refresh_token: str = "unused") -> None:
+        tokens = Tokens(token, refresh_token, time.time() + 3_600, "")
+        credentials.store().save(profile, tokens)
+        profiles.save(profile, Profile(ADDRESS))
+
+
+@pytest.fixture(autouse=True)
+def _own_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for variable in ("ASSENT_API_KEY", "ASSENT_BASE_URL", "ASSENT_ORG", "ASSENT_PROFILE", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("ASSENT_CONFIG_DIR", str(tmp_path / "config"))
+    monkeypatch.setenv("ASSENT_KEYRING", "off")
+
+
+@pytest.fixture(scope="session")
+def _certificates() -> ssl.SSLContext:
+    """Loaded once for all clients: no client of these tests connects."""
+    return ssl.create_default_context()
+
+
+@pytest.fixture
+def gateway(api: Api, _certificates: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch) -> Gateway:
+    """The network leads to the functions. Retries don't pause."""
+    made = Gateway(api)
+    monkeypatch.setattr(httpx.HTTPTransport, "handle_request", lambda _, request: made.handle_request(request))
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    monkeypatch.setattr("ssl.create_default_context", lambda **_: _certificates)
+    return made
+
+
+class Threads(Gateway):
+    """Forwards requests of any thread, also of one with an event loop."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(self._send, DirectApi(), request).result()
+
+    def count(self, path: str) -> int:
+        return sum(request.url.path == path for request in self.requests)
+
+
+@pytest.fixture
+def threads(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> Threads:
+    """The network leads to the functions, for requests of several threads."""
+    made = Threads(Api())
+    monkeypatch.setattr(httpx.HTTPTransport, "handle_request", lambda _, request: made.handle_request(request))
+    return made
+
+
+@pytest.fixture
+def office(world: World, sqs: FakeSqs, now: FakeClock) -> Office:
+    now.seconds = time.time()  # the command line has the machine's clock
+    return Office.create(world)
+
+
+@pytest.fixture
+def shell(gateway: Gateway, office: Office) -> Shell:
+    """A shell of the office's owner."""
+    made = Shell()
+    made.sign_in(office.company.owner.token)
+    return made
+
+
+@pytest.fixture
+def hosted_issue(host: IssueHost, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The code host has the issue 7, and the worker finds it while the endpoint waits."""
+    host.issues["acme/shop"] = [HostedIssue(7, "An issue", "", clock.now(), clock.now())]
+
+    async def pause(_: float) -> None:
+        for letter in sqs.due(Queue.ISSUE_CREATION.url):
+            sqs.deliver(letter, handler, Queue.ISSUE_CREATION.dead_letters_url)
+
+    monkeypatch.setattr(clock, "pause", pause)

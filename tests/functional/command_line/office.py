@@ -1,0 +1,54 @@
+"""An organization with one of everything that the command line shows."""
+
+from dataclasses import dataclass
+
+from controlplane.store import invitations, projects, publications, vendors
+from controlplane.store.project_items import Address
+from controlplane.store.scans import findings
+from tests.support.audits import make_issue, make_scan
+from tests.support.endpoints import delivered
+from tests.support.populated_organization import detection
+from tests.support.world import Company, World
+
+
+@dataclass(frozen=True)
+class Office:
+    """names: what commands are given, such as the ID of the `scan`."""
+
+    company: Company
+    names: dict[str, str]
+
+    @classmethod
+    def create(cls, world: World) -> "Office":
+        company = world.company(owner=world.person("ada@example.com"))
+        world.credits(company, 500)
+        world.member(company, person=world.person("grace@example.com", "Grace Hopper"))
+        world.key(company, "deploy")
+        second = world.company(owner=company.owner, name="Bakery")
+        repository = world.connected_repository(company, name="shop")
+        world.connected_repository(company, name="blog", linked=False)
+        project = projects.get_project(repository.links[0].project_id)
+        change = projects.ProjectChange(added_websites=[Address("www.example.com", "domain")])
+        projects.update_project(project, change, may_remove_websites=False)
+        vendors.record_detection(detection(project.project_id))
+        issues = [make_issue(number, priority="P0" if number == 5 else "P2") for number in range(1, 6)]
+        preview = make_scan(repository, issues=issues)
+        scan = make_scan(repository, issues=issues, access="full")
+        item = publications.publish_finding(findings.as_discovery(scan, issues[4]))
+        delivery = delivered(company)
+        limits = invitations.Limits(100, 20)
+        invited = "mary@example.com", "member"
+        owner = company.owner.user_id
+        invitations.create_invitation(company.organization_id, *invited, inviter_id=owner, limits=limits, extra_legs={})
+        names = {
+            "org": company.slug,
+            "second": second.slug,
+            "project": project.project_id,
+            "scan": scan.scan_id,
+            "preview": preview.scan_id,
+            "item": item.item_id,
+            "other": world.finding(company, title="Outdated script").item_id,
+            "webhook": delivery.webhook_id,
+            "event": delivery.event_id,
+        }
+        return cls(company, names)

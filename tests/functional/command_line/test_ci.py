@@ -1,0 +1,103 @@
+"""`assent ci` with a profile: it uses the service's scan of the commit."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from assent_cli.exits import Exit
+from controlplane.store import repositories
+from controlplane.store.scans.items import ScanItem
+from tests.cli.test_git import run as git
+from tests.functional.command_line.conftest import Shell
+from tests.functional.command_line.office import Office
+from tests.functional.sdk.conftest import Gateway
+from tests.support.audits import end_scan, make_issue, make_scan
+from tests.support.sarif import check_sarif
+
+
+@pytest.fixture(autouse=True)
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A clone of acme/shop, on a commit that isn't the tip of a branch of the remote."""
+    for variable in ("GITHUB_HEAD_REF", "CI_MERGE_REQUEST_IID", "CHANGE_ID"):
+        monkeypatch.delenv(variable, raising=False)
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    git(folder, "remote", "add", "origin", "https://github.com/acme/shop.git")
+    git(folder, "commit", "-qm", "first", "--allow-empty")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def scan(office: Office, clone: Path, *, status: str = "completed", priority: str = "P1") -> ScanItem:
+    """Creates a scan of the commit, with a finding that no earlier scan has."""
+    repository = next(
+        it for it in repositories.list_repositories(office.company.organization_id, 10, None).repositories if it.links
+    )
+    commit = git(clone, "rev-parse", "HEAD")
+    return make_scan(repository, status=status, issues=[make_issue(9, priority=priority)], access="full", commit=commit)
+
+
+def test_fails_with_new_findings_of_the_scan(shell: Shell, office: Office, clone: Path):
+    found = scan(office, clone)
+    ended = shell.run("ci --sarif out.sarif --summary summary.md")
+    assert ended.code == Exit.FINDINGS
+    assert ended.stdout == "P1  Google Analytics loads before consent  src/app.tsx:9\n"
+    assert ended.stderr == "1 new, 1 of them P1 or more urgent; 0 unchanged.\n"
+    check_sarif(json.loads((clone / "out.sarif").read_text()))
+    assert "src/app.tsx:9" in (clone / "summary.md").read_text()
+    assert shell.run("ci --json").json["scanId"] == found.scan_id
+
+
+def test_passes_if_the_new_findings_are_less_urgent(shell: Shell, office: Office, clone: Path):
+    scan(office, clone, priority="P2")
+    assert shell.run("ci").code == Exit.DONE
+    assert shell.run("ci --fail-on P2").code == Exit.FINDINGS
+
+
+def test_waits_for_a_scan_that_is_running(shell: Shell, office: Office, clone: Path, monkeypatch: pytest.MonkeyPatch):
+    running = scan(office, clone, status="running")
+    waited: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        end_scan(running)
+
+    monkeypatch.setattr("time.sleep", sleep)
+    assert shell.run("ci").code == Exit.DONE
+    assert len(waited) == 1
+
+
+def test_finds_the_scan_of_a_commit_that_the_pipeline_merged(shell: Shell, office: Office, clone: Path):
+    git(clone, "branch", "target")
+    git(clone, "commit", "-qm", "of the branch", "--allow-empty")
+    found = scan(office, clone)
+    git(clone, "switch", "-q", "target")
+    git(clone, "commit", "-qm", "of the target", "--allow-empty")
+    git(clone, "merge", "-q", "--no-ff", "-m", "merged", "main")
+    ended = shell.run("ci --json", GITHUB_BASE_REF="target")
+    assert (ended.code, ended.json["scanId"]) == (Exit.FINDINGS, found.scan_id)
+
+
+def test_starts_a_scan_of_the_tip_of_the_production_branch(shell: Shell, clone: Path, gateway: Gateway):
+    git(clone, "update-ref", "refs/remotes/origin/main", "HEAD")
+    ended = shell.run("ci --timeout 1")
+    assert (ended.code, "in time" in ended.stderr) == (Exit.FAILED, True)
+    assert [request.method for request in gateway.requests].count("POST") == 1
+
+
+def test_gives_up_on_a_commit_that_isnt_scanned(shell: Shell, clone: Path, monkeypatch: pytest.MonkeyPatch):
+    seconds: Iterator[int] = iter(range(0, 10_000, 60))
+    monkeypatch.setattr("assent_cli.commands.ci.time.monotonic", lambda: float(next(seconds)))
+    ended = shell.run("ci")
+    assert ended.code == Exit.NOT_FOUND
+    assert f"no scan of the commit {git(clone, 'rev-parse', 'HEAD')[:12]}." in ended.stderr
+    assert "or use --local." in ended.stderr
+
+
+def test_needs_to_know_the_repository(shell: Shell, clone: Path):
+    git(clone, "remote", "remove", "origin")
+    assert "Give --repo owner/name." in shell.run("ci").stderr
+    assert shell.run("ci --repo acme/nope").code == Exit.NOT_FOUND

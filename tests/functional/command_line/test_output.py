@@ -1,0 +1,89 @@
+"""Output: pages and limits, several profiles and organizations, and names that try to control the terminal."""
+
+import re
+
+import pytest
+
+from assent_cli import profiles
+from controlplane.store import projects
+from tests.functional.command_line.conftest import Shell
+from tests.functional.command_line.office import Office
+from tests.functional.sdk.conftest import Gateway
+from tests.support.world import Company, World
+
+HOSTILE = "[red]x[/red]\x1b[2J\u202e"
+
+
+def add_projects(company: Company, count: int, name: str = "Extra") -> None:
+    for number in range(count):
+        projects.create_project(
+            company.organization_id, f"{name} {number}", region="eu-central", addresses=[], branding="assent"
+        )
+
+
+class TestLists:
+    def test_are_read_as_far_as_the_limit(self, shell: Shell, office: Office, gateway: Gateway):
+        add_projects(office.company, 4)
+        ended = shell.run("project list --limit 2")
+        assert ended.stdout.count("\n") == 2
+        assert ended.stderr == "Only the first 2 are shown. Use --limit to see more.\n"
+        assert len(gateway.requests) == 1
+        assert len(shell.run("project list -L 5 --json --quiet").json) == 5
+
+    def test_continue_with_further_pages(self, shell: Shell, office: Office, gateway: Gateway):
+        add_projects(office.company, 60)
+        ended = shell.run("project list --limit 100")
+        assert (ended.stdout.count("\n"), ended.stderr) == (61, "")
+        assert len(gateway.requests) > 1
+
+    @pytest.mark.parametrize("limit", ["0", "-1", "x"])
+    def test_need_a_limit_above_zero(self, limit: str, shell: Shell):
+        assert shell.run(f"project list --limit {limit}").code == 2
+
+    def test_that_are_empty_say_what_to_do(self, shell: Shell, office: Office):
+        ended = shell.run("project list --org {second}".format(**office.names))
+        assert (ended.stdout, ended.stderr) == ("", "There are no projects. Create one with `assent project create`.\n")
+        assert shell.run("project list --json --org {second}".format(**office.names)).json == []
+
+    def test_have_a_header_in_a_terminal_only(self, shell: Shell, office: Office):
+        shown = shell.run("project list", terminal=True, NO_COLOR="1").stdout
+        assert re.sub(r"\x1b\[\d*m", "", shown).split("\n")[0].split() == ["SLUG", "NAME", "DESCRIPTION", "ID"]
+        assert office.names["project"] in shown
+
+
+class TestNames:
+    @pytest.fixture
+    def hostile(self, shell: Shell, office: Office, world: World) -> Company:
+        company = world.company(owner=office.company.owner, name=HOSTILE)
+        add_projects(company, 1, HOSTILE)
+        profiles.choose_organization("default", company.organization_id)
+        return company
+
+    @pytest.mark.parametrize("terminal", [True, False])
+    @pytest.mark.parametrize(
+        "line", ["org list", "org show {slug}", "org use {slug}", "project list", "audit-log list"]
+    )
+    def test_cant_control_the_terminal(self, line: str, terminal: bool, shell: Shell, hostile: Company):
+        ended = shell.run(line.format(slug=hostile.slug), terminal=terminal, NO_COLOR="1")
+        output = ended.stdout + ended.stderr
+        assert "[red]x[/red]\ufffd[2J\ufffd" in output
+        assert "\x1b[2J" not in output
+        assert "\u202e" not in output
+
+    def test_are_unchanged_in_json(self, shell: Shell, hostile: Company):
+        assert HOSTILE in [it["organizationName"] for it in shell.run("org list --json").json]
+
+
+def test_an_organization_is_chosen_for_one_command(shell: Shell, office: Office):
+    assert shell.run("billing show --org {second}".format(**office.names)).stdout != shell.run("billing show").stdout
+
+
+def test_quiet_prints_results_only(shell: Shell):
+    ended = shell.run("project create Kiosk --region eu-central --quiet")
+    assert (ended.code, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_logout_revokes_and_forgets(shell: Shell):
+    assert shell.run("logout").stderr == "You are signed out.\n"
+    assert shell.run("whoami").code == 4
+    assert profiles.all_profiles() == {}

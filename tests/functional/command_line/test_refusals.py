@@ -1,0 +1,124 @@
+"""Requests that fail: a message that says what to do, and the documented exit code."""
+
+from pathlib import Path
+
+import pytest
+
+from assent_cli import credentials
+from assent_cli.exits import Exit
+from tests.functional.command_line.conftest import Shell
+from tests.functional.command_line.office import Office
+from tests.functional.sdk.conftest import ADDRESS, Gateway
+from tests.support.world import World
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        ("project show nope", Exit.NOT_FOUND, "There is no project nope.\n`assent project list` lists them.\n"),
+        (
+            "project show prj_nope",
+            Exit.NOT_FOUND,
+            "See https://api.assent.test/docs/errors#NOT_FOUND\nRequest request-",
+        ),
+        ("org show nope", Exit.NOT_FOUND, "There is no org nope.\n`assent org list` lists them.\n"),
+        ("project list --org nope", Exit.NOT_FOUND, "There is no org nope."),
+        ("member remove nope@example.com --yes", Exit.NOT_FOUND, "`assent member list` lists them.\n"),
+        ("scan list --repo acme/nope", Exit.NOT_FOUND, "`assent repo list` lists them.\n"),
+        ("inbox accept nope", Exit.NOT_FOUND, "There is no such resource."),
+        ("profile use nope", Exit.NOT_FOUND, "Run `assent login --profile nope`.\n"),
+        ("project show shop --profile nope", Exit.SIGN_IN, "There is no profile nope.\nRun `assent login`"),
+        ("project update shop", Exit.USAGE, "Give an option, such as --name.\n"),
+        ("key create CI --expires-in 1y", Exit.USAGE, "'1y' isn't a duration."),
+        ("inbox list --status closed", Exit.USAGE, "status: must be 'open', 'accepted', 'dismissed' or 'resolved'"),
+        ("whoami --base-url http://example.com", Exit.USAGE, "Use an https URL."),
+        ("scan unlock {scan}", Exit.CONFLICT, "All findings of this scan are readable already."),
+        ("org create Acme --slug {org}", Exit.CONFLICT, "\nSuggestions: {org}-"),
+        ("project create '' --region moon", Exit.USAGE, '\nThis would work: POST /v1/projects {{"name": '),
+        ("key create '' --scope x", Exit.USAGE, "\nscopes.0: Must be"),
+        ("member set-role ada@example.com member", Exit.REFUSED, "owner"),
+    ],
+)
+def test_a_failure_says_what_to_do(line: str, code: Exit, message: str, shell: Shell, office: Office):
+    ended = shell.run(line.format(**office.names))
+    assert (ended.code, ended.stdout) == (code, "")
+    assert message.format(**office.names) in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "project delete shop",
+        "website remove shop shop.example.com",
+        "repo unlink shop shop",
+        "repo disconnect shop",
+        "scan unlock {preview}",
+        "key roll deploy",
+        "key delete deploy",
+        "member remove grace@example.com",
+        "webhook delete {webhook}",
+    ],
+)
+def test_what_is_lost_needs_a_confirmation(line: str, shell: Shell, office: Office, gateway: Gateway):
+    ended = shell.run(line.format(**office.names))
+    assert (ended.code, ended.stderr) == (Exit.USAGE, "Error: This needs a confirmation.\nGive --yes.\n")
+    assert {request.method for request in gateway.requests} <= {"GET"}
+
+
+def test_an_ambiguous_name_needs_the_id(shell: Shell, office: Office, world: World):
+    world.key(office.company, "deploy")
+    ended = shell.run("key show deploy")
+    assert (ended.code, ended.stderr) == (Exit.USAGE, "Error: Several keys are called deploy.\nUse the ID.\n")
+
+
+class TestWithoutSignIn:
+    def test_commands_say_how_to_sign_in(self, shell: Shell):
+        credentials.store().delete("default")
+        ended = shell.run("project list")
+        assert ended.code == Exit.SIGN_IN
+        assert ended.stderr == "Error: You aren't signed in.\nRun `assent login`, or set ASSENT_API_KEY.\n"
+
+    def test_no_profile_is_needed_to_be_told(self, gateway: Gateway):
+        assert Shell().run("whoami").code == Exit.SIGN_IN
+        assert gateway.requests == []
+
+    def test_a_revoked_sign_in_is_forgotten(self, shell: Shell, gateway: Gateway):
+        shell.sign_in("assent_at_revoked", refresh_token="assent_rt_revoked")
+        ended = shell.run("project list")
+        assert (ended.code, ended.stderr.splitlines()[0]) == (
+            Exit.SIGN_IN,
+            "Error: Your sign-in has expired, or it was revoked.",
+        )
+        assert credentials.store().load("default") is None
+
+
+class TestAnApiKey:
+    def test_replaces_the_profile(self, shell: Shell, office: Office, world: World):
+        key = world.key(office.company)
+        ended = shell.run("whoami", ASSENT_API_KEY=key, ASSENT_BASE_URL=ADDRESS)
+        assert "API key:\tkey_" in ended.stdout
+        assert "User:" not in ended.stdout
+
+    def test_without_the_scope_is_refused_with_advice(self, shell: Shell, office: Office, world: World):
+        ended = shell.run("scan list", ASSENT_API_KEY=world.key(office.company))
+        assert ended.code == Exit.REFUSED
+        assert "API keys don't have every scope." in ended.stderr
+
+    def test_needs_the_address_of_the_service(self, gateway: Gateway):
+        ended = Shell().run("whoami", ASSENT_API_KEY="assent_x")
+        assert ended.code == Exit.USAGE
+        assert "Set ASSENT_BASE_URL" in ended.stderr
+
+
+def test_a_lost_connection_has_its_own_code(shell: Shell, gateway: Gateway):
+    gateway.losing = 100
+    ended = shell.run("project list")
+    assert ended.code == Exit.NO_CONNECTION
+    assert "Check the address" in ended.stderr
+
+
+def test_a_folder_that_cant_be_written_is_named(shell: Shell, tmp_path: Path):
+    (tmp_path / "file").touch()
+    ended = shell.run("project list", ASSENT_CONFIG_DIR=str(tmp_path / "file"))
+    assert ended.code == Exit.FAILED
+    assert ended.stderr == f"Error: {tmp_path / 'file'}: File exists\n"

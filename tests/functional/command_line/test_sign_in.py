@@ -1,0 +1,91 @@
+"""Signing in through the device grant, and renewing the tokens of a profile."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+from assent import Assent
+from assent_cli import credentials
+from assent_cli.session import ProfileAuth, tokens_of
+from controlplane.store import device_approvals
+from tests.functional.command_line.conftest import Shell, Threads
+from tests.functional.command_line.office import Office
+from tests.functional.conftest import FakeClock
+from tests.functional.sdk.conftest import ADDRESS, Gateway
+
+SCOPES = ["organizations.read", "projects.read"]
+
+
+@pytest.fixture
+def approving(gateway: Gateway, office: Office, now: FakeClock, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The owner approves each code while the device waits. Returns the pages that were opened."""
+    opened: list[str] = []
+
+    def sleep(seconds: float) -> None:
+        now.advance(seconds + 1)
+        code = opened[-1].rpartition("=")[2]
+        device_approvals.approve(code, office.company.owner.user_id, SCOPES)
+
+    monkeypatch.setattr("time.sleep", sleep)
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    return opened
+
+
+class TestLogin:
+    LINE = f"login --base-url {ADDRESS} --scope organizations.read --scope projects.read"
+
+    def test_signs_in_with_the_scopes(self, approving: list[str]):
+        shell = Shell()
+        ended = shell.run(self.LINE)
+        assert ended.code == 0, ended.stderr
+        assert "Your code is " in ended.stderr
+        assert f"You are signed in to {ADDRESS}, with 2 organizations.\n" in ended.stderr
+        assert shell.run("whoami --json").json["scopes"] == SCOPES
+        assert shell.run("key list").code == 5
+
+    def test_says_which_scopes_exist(self, gateway: Gateway):
+        ended = Shell().run(f"login --base-url {ADDRESS} --scope nope")
+        assert ended.code == 2
+        assert ended.stderr.startswith("Error: There is no scope nope.\nThe scopes are api-keys.read, ")
+
+    def test_again_keeps_the_organization(self, approving: list[str], office: Office):
+        shell = Shell()
+        shell.run(self.LINE)
+        shell.run("org use {second}".format(**office.names))
+        assert shell.run(self.LINE).code == 0
+        assert "org_" in shell.run("profile list").stdout
+
+
+class TestRenewal:
+    @pytest.fixture
+    def device(self, threads: Threads, office: Office) -> Assent:
+        """A client without a credential, of a machine whose access token has expired."""
+        client = Assent(base_url=ADDRESS)
+        login = client.device.start(scopes=SCOPES)
+        device_approvals.approve(login.code.user_code, office.company.owner.user_id, SCOPES)
+        tokens = tokens_of(client.device.redeem(login))
+        credentials.store().save("default", replace(tokens, expires_at=time.time() - 1))
+        threads.requests.clear()
+        return client
+
+    def ask(self, device: Assent) -> str:
+        with Assent(base_url=ADDRESS, auth=ProfileAuth("default", device.device)) as client:
+            return str(client.me.get().principal.user_id)
+
+    def test_is_done_once_for_all_commands_that_run(self, device: Assent, threads: Threads, office: Office):
+        with ThreadPoolExecutor(10) as pool:
+            users = [*pool.map(lambda _: self.ask(device), range(10))]
+        assert users == [office.company.owner.user_id] * 10
+        assert threads.count("/v1/auth/device/token") == 1
+        assert threads.count("/v1/me") == 10
+        assert self.ask(device) == office.company.owner.user_id
+
+    def test_follows_the_refusal_of_a_token_before_its_end(self, device: Assent, threads: Threads, office: Office):
+        stored = credentials.store().load("default")
+        assert stored is not None
+        expired = replace(stored, access_token="assent_at_ended_early", expires_at=time.time() + 600)
+        credentials.store().save("default", expired)
+        assert self.ask(device) == office.company.owner.user_id
+        assert threads.count("/v1/me") == 2
