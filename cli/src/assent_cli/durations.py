@@ -5,7 +5,7 @@ import re
 import typer
 
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-_TEXT = re.compile(r"(\d{1,6})([smhdw])\Z")
+_TEXT = re.compile(r"([0-9]{1,6})([smhdw])\Z")
 
 
 class Duration:

@@ -1,5 +1,6 @@
 """The command line of a signed-in person, whose requests go through the functions' handlers."""
 
+import ssl
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -43,12 +44,19 @@ def _own_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ASSENT_KEYRING", "off")
 
 
+@pytest.fixture(scope="session")
+def _certificates() -> ssl.SSLContext:
+    """Loaded once for all clients: no client of these tests connects."""
+    return ssl.create_default_context()
+
+
 @pytest.fixture
-def gateway(api: Api, monkeypatch: pytest.MonkeyPatch) -> Gateway:
+def gateway(api: Api, _certificates: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch) -> Gateway:
     """The network leads to the functions. Retries don't pause."""
     made = Gateway(api)
     monkeypatch.setattr(httpx.HTTPTransport, "handle_request", lambda _, request: made.handle_request(request))
     monkeypatch.setattr("time.sleep", lambda _: None)
+    monkeypatch.setattr("ssl.create_default_context", lambda **_: _certificates)
     return made
 
 

@@ -67,8 +67,9 @@ def test_every_command_has_a_case():
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_does_what_it_says(case: Case, shell: Shell, office: Office, api: Api):
     line = case.line.format(**office.names)
-    later, effect = (it.format(**office.names) for it in case.then or ("profile list", "-"))
-    assert effect not in checked(shell.run(later))
+    later, effect = (it.format(**office.names) for it in case.then or ("", ""))
+    if case.then:
+        assert effect not in checked(shell.run(later))
     changes = any(parameter.name == "dry_run" for parameter in COMMANDS[command_of(case)].params)
     if changes:
         check_dry_run(case, shell, line, api)

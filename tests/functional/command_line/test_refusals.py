@@ -35,7 +35,7 @@ from tests.support.world import World
         ("scan unlock {scan}", Exit.CONFLICT, "All findings of this scan are readable already."),
         ("org create Acme --slug {org}", Exit.CONFLICT, "\nSuggestions: {org}-"),
         ("project create '' --region moon", Exit.USAGE, '\nThis would work: POST /v1/projects {{"name": '),
-        ("key create CI --scope x --scope y", Exit.USAGE, "\nscopes.1: must be"),
+        ("key create '' --scope x", Exit.USAGE, "\nscopes.0: Must be"),
         ("member set-role ada@example.com member", Exit.REFUSED, "owner"),
     ],
 )
