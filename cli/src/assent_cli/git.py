@@ -52,7 +52,8 @@ def remote_name(folder: Path) -> str | None:
 def _git(folder: Path, *arguments: str) -> str:
     try:
         done = subprocess.run(  # noqa: S603 - no shell; every argument of a person is checked or follows an option's end
-            ["git", "-C", str(folder), *arguments],  # noqa: S607 - git is where the person's PATH says
+            # git is where the person's PATH says
+            ["git", "-C", str(folder), *arguments],  # noqa: S607  # nosec B607
             capture_output=True,
             check=True,
             encoding="utf-8",
