@@ -45,7 +45,7 @@ def _attack(path: str) -> bytes:
         outcome = ATTACKS[path.removeprefix("attack/").removesuffix(".js")]()
     except OSError as refused:
         outcome = refused.errno
-    return outcome if isinstance(outcome, bytes) else json.dumps([outcome, [False] * 3, [], *[[]] * 7]).encode()
+    return outcome if isinstance(outcome, bytes) else json.dumps([outcome, [False] * 3, [], *[[]] * 8]).encode()
 
 
 def start_nothing(_: dict[str, Any]) -> Callable[[str, str, bytes], bytes]:
@@ -115,12 +115,12 @@ def forged_match(**changes: Any) -> Callable[[], bytes]:
         "gating": ["open", [], [], ""], "depends_on_consent_mode": False,
         "started": False,
     }  # fmt: skip
-    content = json.dumps([1, [False] * 3, [list({**fields, **changes}.values())], *[[]] * 7]).encode()
+    content = json.dumps([1, [False] * 3, [list({**fields, **changes}.values())], *[[]] * 8]).encode()
     return lambda: content
 
 
 def forged_lists(**lists: list[Any]) -> Callable[[], bytes]:
-    names = ("parts", "loads", "uses", "providers", "own_names", "addresses", "choices")
+    names = ("parts", "loads", "uses", "providers", "own_names", "addresses", "choices", "traits")
     content = json.dumps([1, [False] * 3, [], *(lists.get(name, []) for name in names)]).encode()
     return lambda: content
 
@@ -179,9 +179,9 @@ FORGED: dict[str, Callable[[], bytes]] = {
     "deep-json": lambda: b"[" * 100_000,
     "another-shape": lambda: b'{"lines": 1}',
     "reason-of-its-own": lambda: b'{"skipped": "<script>"}',
-    "huge-number": lambda: b"[" + b"9" * 4_000 + b", [true, true, true], [], [], [], [], [], [], [], []]",
-    "not-a-number": lambda: b"[NaN, [true, true, true], [], [], [], [], [], [], [], []]",
-    "many-matches": lambda: json.dumps([1, [False] * 3, [[]] * 10_000, *[[]] * 7]).encode(),
+    "huge-number": lambda: b"[" + b"9" * 4_000 + b", [true, true, true], [], [], [], [], [], [], [], [], []]",
+    "not-a-number": lambda: b"[NaN, [true, true, true], [], [], [], [], [], [], [], [], []]",
+    "many-matches": lambda: json.dumps([1, [False] * 3, [[]] * 10_000, *[[]] * 8]).encode(),
     "another-path": forged_match(rule_id=["../../etc/passwd"]),
     "surrogate": forged_match(snippet="\ud800"),
     "long-name": forged_match(names={"vendor": "x" * 10_000}),
@@ -213,6 +213,8 @@ FORGED: dict[str, Callable[[], bytes]] = {
     "many-own-names": forged_lists(own_names=["a.example"] * 10_000),
     "many-choices": forged_lists(choices=["a"] * 10_000),
     "choice-that-is-no-text": forged_lists(choices=[5]),
+    "many-traits": forged_lists(traits=["a"] * 10_000),
+    "trait-that-is-no-text": forged_lists(traits=[5]),
     "long-own-name": forged_lists(own_names=["a" * 1_000]),
     "own-name-that-is-no-text": forged_lists(own_names=[5]),
     "many-addresses": forged_lists(addresses=[["./a", "b", "c"]] * 10_000),

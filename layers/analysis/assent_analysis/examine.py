@@ -20,6 +20,7 @@ from assent_analysis.inventory import manifests as inventory
 from assent_analysis.limits import Limits
 from assent_analysis.mechanisms import asks_for_consent, consent_managers, sets_consent_mode
 from assent_analysis.report import ADDRESSES, GIVEN, MAX_LOADS, USES, Load, Match, Report
+from assent_analysis.sites import traits_of, traits_of_manifest
 from assent_analysis.sources import Source
 from assent_analysis.unknown import configured_names
 from assent_analysis.uses import may_use, uses_of
@@ -108,6 +109,7 @@ def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
     report.matches, report.truncated, loads = analyze_source(source, limits)
     report.loads = sorted(loads | consent_managers(source))[:MAX_LOADS]
     report.choices = choices_in(path, text, language)
+    report.traits = traits_of(source, limits)
     report.own_names = sorted(configured_names(text) if site_configuration.names_site(path) else source.own_names)
     if site_configuration.configures(path, text):
         _add_settings(report, source, limits)
@@ -165,6 +167,7 @@ def _add_markup(report: Report, source: Source, limits: Limits) -> None:
 def _examine_manifest(path: str, text: str, limits: Limits, *, locked: bool) -> Report:
     pinned = manifests.read_lock_file(text) if locked else manifests.read_manifest(text)
     report = Report(text.count("\n") + 1, own_names=[] if locked else sorted(configured_names(text)))
+    report.traits = [] if locked else traits_of_manifest(text)
     matches = _manifest_matches(report, path, text, pinned, limits)
     report.matches = list(islice(matches, limits.max_findings_per_file))
     report.truncated = next(matches, None) is not None

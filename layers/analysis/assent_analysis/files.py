@@ -80,7 +80,8 @@ _REASON_OF_NAME: Final = (
         re.compile(
             r"[._-](?:test|spec|e2e|cy|stories|story|mock|fixture)s?\.\w+$|^test_.*\.py$|_test\.py$|^conftest\.py$"
             r"|^tests?\.html?$|_test\.go$|[a-z0-9](?<!la)(?<!con)(?<!at)tests?\.(?:java|kt|scala|groovy|cs)$"
-            r"|^(?:jest|vitest|cypress|playwright|karma)\.(?:config|setup)\b"
+            r"|^(?:jest|vitest|cypress|playwright|karma)[.-](?:config|conf|setup|init|teardown)\b"
+            r"|^(?:setup-?tests?|setup-?(?:jest|vitest))\.[cm]?[jt]sx?$"
         ),
         "test or example",
     ),

@@ -15,9 +15,10 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from assent_analysis import modules
-from assent_analysis.entries import Runs, is_entry, is_served, runs
+from assent_analysis.entries import Runs, is_entry, is_served
 from assent_analysis.gating import ANY, DEFAULT, ITSELF, PAGE, SERVER, WHOLE, Export, Gate, Gating, Unclear, Use
 from assent_analysis.report import Report
+from assent_analysis.sites import Sites
 
 _MAX_USES: Final = 50_000
 # Characters of all names that are kept. Reports are no larger than the uses of real code, unless they are forged.
@@ -70,9 +71,12 @@ class Frontier(NamedTuple):
 
 
 class Links:
-    def __init__(self, paths: Iterable[str], choices: AbstractSet[str] = frozenset()) -> None:
+    def __init__(
+        self, paths: Iterable[str], choices: AbstractSet[str] = frozenset(), sites: Sites | None = None
+    ) -> None:
         """choices: the names that server code gives the visitor's choice."""
         self._choices = choices
+        self._sites = sites or Sites()
         self._paths: dict[str, list[str]] = {}
         # By path without extensions.
         self._exact: dict[str, list[str]] = {}
@@ -201,7 +205,7 @@ class Links:
 
     def _expand(self, walk: _Walk, state: _State) -> Iterator[_State]:
         path, name, doubt = state
-        by_itself = runs(path)
+        by_itself = self._sites.runs(path)
         if by_itself is Runs.ALL or (by_itself is Runs.WHOLE and name == WHOLE):
             walk.end(Verdict.OPEN, doubt)
             return

@@ -43,9 +43,11 @@ MAX_OWN_NAMES: Final = 20
 MAX_ADDRESSES: Final = 20
 # Names under which one file of server code hands on the visitor's choice.
 MAX_CHOICES: Final = 50
+# What one configuration shows about a site.
+MAX_TRAITS: Final = 200
 # By list of a report.
 _MAX_LENGTHS: Final = (
-    _MAX_MATCHES, MAX_PARTS, MAX_LOADS, MAX_USES, MAX_PROVIDERS, MAX_OWN_NAMES, MAX_ADDRESSES, MAX_CHOICES,
+    _MAX_MATCHES, MAX_PARTS, MAX_LOADS, MAX_USES, MAX_PROVIDERS, MAX_OWN_NAMES, MAX_ADDRESSES, MAX_CHOICES, MAX_TRAITS,
 )  # fmt: skip
 _MAX_VERSION: Final = 60
 _MAX_HOST: Final = 253
@@ -135,6 +137,8 @@ class Report:
     addresses: list[Address] = field(default_factory=list)
     # Names that server code gives the visitor's choice.
     choices: list[str] = field(default_factory=list)
+    # Which files a site serves and runs, in the words of `sites`.
+    traits: list[str] = field(default_factory=list)
 
 
 # A request for what a file uses of others, instead of its matches: the language is `uses <language> <stem>,<stem>
@@ -182,7 +186,7 @@ def write_report(report: Report | Skipped) -> bytes:
     flags = [report.asks_for_consent, report.sets_consent_mode, report.truncated]
     matches = [[getattr(match, name) for name in _MATCH_FIELDS] for match in report.matches]
     found = [report.lines, flags, matches, report.parts, report.loads, report.uses, report.providers, report.own_names]
-    found += [report.addresses, report.choices]
+    found += [report.addresses, report.choices, report.traits]
     return _write(found).encode(errors="replace")
 
 
@@ -202,7 +206,7 @@ def read_report(content: bytes, max_snippet_length: int) -> Report:
             isinstance(it, list) and len(it) <= most for it, most in zip(lists, _MAX_LENGTHS, strict=True)
         ):
             _position(lines, 0)
-            matches, parts, loads, uses, providers, own_names, addresses, choices = lists
+            matches, parts, loads, uses, providers, own_names, addresses, choices, traits = lists
             return Report(
                 lines,
                 asks,
@@ -219,6 +223,7 @@ def read_report(content: bytes, max_snippet_length: int) -> Report:
                 [_text(it, _MAX_HOST) for it in own_names],
                 [Address(*_texts(it, (_MAX_NAME_LENGTH,) * 3)) for it in addresses],
                 [_text(it, _MAX_NAME_LENGTH) for it in choices],
+                [_text(it, _MAX_NAME_LENGTH) for it in traits],
             )
     raise InvalidReport
 

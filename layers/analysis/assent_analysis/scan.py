@@ -41,6 +41,7 @@ from assent_analysis.report import (
 )
 from assent_analysis.result import Analysis, Loads
 from assent_analysis.rules import Rule, rules
+from assent_analysis.sites import Sites
 from assent_analysis.unknown import is_named_after, registrable
 
 # The best place to show that a library is outdated, by rule. Code is between manifests and lock files.
@@ -123,6 +124,7 @@ class _Scan:
         self._own_names: set[str] = set()
         # Names that server code gives the visitor's choice.
         self._choices: set[str] = set()
+        self._sites = Sites()
         self._paths: list[str] = []
         # Files of data, and the addresses that files take from others.
         self._data: set[str] = set()
@@ -157,7 +159,7 @@ class _Scan:
         return self._finish(self._linked(again, examine))
 
     def _linked(self, again: Callable[[], Iterable[Entry]], examine: Examine) -> Links:
-        links = Links(self._paths, self._choices)
+        links = Links(self._paths, self._choices, self._sites)
         if self._wanted:
             importing = Importing(links, frozenset(self._data), again, examine, self._limits, self._deadline)
             for request, outcome in importing.read_again(self._wanted):
@@ -218,6 +220,7 @@ class _Scan:
             self._own_names.update(report.own_names)
         if len(self._choices) < _MAX_CHOICES:
             self._choices.update(report.choices)
+        self._sites.add(path, report.traits)
         result.truncated |= report.truncated
         result.lines += report.lines
         whole = not is_read_in_part(path)
