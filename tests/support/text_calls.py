@@ -44,6 +44,7 @@ from assent_analysis.inventory.technologies import technologies
 from assent_analysis.limits import Limits
 from assent_analysis.links import Links
 from assent_analysis.report import OWN, USES, Report
+from assent_analysis.sites import Sites
 from assent_analysis.sources import Source
 from assent_analysis.templates import read_template
 from assent_analysis.templates.dialects import DIALECTS
@@ -218,6 +219,13 @@ def _link(text: str) -> None:
     links.verdict(text, waits)
 
 
+def _site(text: str) -> None:
+    sites = Sites()
+    for path in (text, f"{text}/package.json"):
+        sites.add(path, [text])
+        sites.runs(path)
+
+
 def _inventory(text: str) -> None:
     for path in ("package.json", "pyproject.toml", "requirements.txt", "Gemfile", "go.mod", "mix.exs", "a.csproj"):
         consume(iter(stocked.parts_of(path, text)))
@@ -319,6 +327,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
         (f"assent_analysis.links:Links.{name}" for name in ("add", "frontier", "is_read", "resolve", "verdict")),
         _link,
     ),
+    **dict.fromkeys((f"assent_analysis.sites:Sites.{name}" for name in ("add", "runs")), _site),
     "assent_analysis.identities:covers": lambda text: covers(f"{text}/a.js", {text}, text, asks_for_consent=False),
     "scan_execution.identities:Sight.covers": lambda text: Sight("p", text, set(), set(), False).covers(f"{text}/a.js"),
     "assent_analysis.unknown:may_load_unknown": (

@@ -20,6 +20,9 @@ _NUXT_2: Final = "nuxt 2"
 _LISTS: Final = "lists its plugins"
 _ASTRO: Final = "astro"
 
+# Between a site and its deepest file.
+_MAX_FOLDERS: Final = 50
+
 _MANIFEST: Final = "package.json"
 _NUXT_CONFIG: Final = re.compile(r"(?:^|/)nuxt\.config\.[cm]?[jt]s$")
 _ASTRO_CONFIG: Final = re.compile(r"(?:^|/)astro\.config\.[cm]?[jt]s$")
@@ -66,7 +69,9 @@ class Sites:
     def runs(self, path: str) -> Runs:
         """Returns whether a file runs by itself, as far as its path and the site that it belongs to show."""
         folder = path.rpartition("/")[0]
-        while folder and folder not in self._traits:
+        for _ in range(_MAX_FOLDERS):
+            if folder in self._traits:
+                break
             folder = folder.rpartition("/")[0]
         traits, inside = self._traits.get(folder, ()), path[len(folder) :].lstrip("/")
         if _NUXT_2 in traits and _LISTS in traits and (plugin := _PLUGIN.fullmatch(inside)):
