@@ -10,8 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import anyio
 import pexpect
 import pytest
+from mcp import Client, StdioServerParameters
+from mcp_types import CallToolResult, TextContent
 
 from local.checkout import ROOT
 from local.github import setup
@@ -19,6 +22,7 @@ from tests.browser.conftest import Stack, Visit
 
 _INSTALLED = ROOT / ".tools/cli"
 _SECONDS = 120
+PAGE = '<script src="https://www.googletagmanager.com/gtag/js?id=G-ABCDEF1234"></script>'
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -74,6 +78,15 @@ class Terminal:
 @pytest.fixture
 def terminal(stack: Stack, tmp_path: Path) -> Terminal:
     return Terminal(stack, tmp_path)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A folder with one page, which loads a tracker."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    (folder / "index.html").write_text(f"<!doctype html>\n{PAGE}\n")
+    return folder
 
 
 @pytest.fixture
@@ -154,6 +167,22 @@ class TestWithoutSignIn:
         assert refused.returncode == 5
         assert key not in refused.stderr
 
+    def test_an_assistant_scans_a_folder_over_standard_input_and_output(self, terminal: Terminal, site: Path):
+        """With the client of the protocol's own package."""
+        program = _INSTALLED / "bin" / "assent"
+        parameters = StdioServerParameters(command=str(program), args=["mcp"], env=terminal.environment)
+
+        async def scanned() -> tuple[list[str], CallToolResult]:
+            async with Client(parameters) as client:
+                tools = (await client.list_tools()).tools
+                return [it.name for it in tools], await client.call_tool("scan_folder", {"folder": str(site)})
+
+        names, result = anyio.run(scanned)
+        assert names == ["scan_folder"]
+        (content,) = result.content
+        assert isinstance(content, TextContent)
+        assert json.loads(content.text)["findings"][0]["title"].startswith("Google Analytics")
+
     def test_a_service_that_cant_be_reached_is_told(self, terminal: Terminal):
         done = terminal.run("project", "list", ASSENT_API_KEY="assent_x", ASSENT_BASE_URL="http://127.0.0.1:9")
         assert done.returncode == 9
@@ -169,17 +198,14 @@ class TestWithoutSignIn:
         assert ".SS assent scan local" in page
         assert page == (ROOT / "cli/man/assent.1").read_text()
 
-    def test_a_local_scan_has_colors_only_in_a_terminal(self, terminal: Terminal):
-        page = '<script src="https://www.googletagmanager.com/gtag/js?id=G-ABCDEF1234"></script>'
-        (terminal.folder / "site").mkdir()
-        (terminal.folder / "site" / "index.html").write_text(f"<!doctype html>\n{page}\n")
-        program = terminal.open("scan", "local", "site")
+    def test_a_local_scan_has_colors_only_in_a_terminal(self, terminal: Terminal, site: Path):
+        program = terminal.open("scan", "local", str(site))
         program.expect(pexpect.EOF)
         program.close()
         assert program.before is not None
         assert "\x1b[" in program.before
         assert "Google Analytics" in program.before
-        piped = terminal.run("scan", "local", "site", "--fail-on", "P1")
+        piped = terminal.run("scan", "local", str(site), "--fail-on", "P1")
         assert piped.returncode == 3
         assert "\x1b" not in piped.stdout
-        assert page in piped.stdout
+        assert PAGE in piped.stdout

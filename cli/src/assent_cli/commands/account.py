@@ -56,8 +56,8 @@ def login(
     with replace(given, profile=name, base_url=base_url).client() as signed_in:
         me = signed_in.me.get()
     count = len(me.organizations)
-    note(f"You are signed in to {base_url}, with {count} organization{'' if count == 1 else 's'}.")
     note(f"The tokens are in {store.place}.")
+    done(me, f"You are signed in to {base_url}, with {count} organization{'' if count == 1 else 's'}.")
 
 
 def logout() -> None:
