@@ -1,11 +1,13 @@
 """Operator actions on identities: moving one, and recording those that earlier versions created."""
 
+from typing import Any
+
 from controlplane.store import identities, keys
 from controlplane.store.identities import IdentityItem, Subject
 from controlplane.store.retry import retry_on_conflict
 from controlplane.store.table import ConditionFailed, StoreError, Unrecorded, Update, table
 from controlplane.store.users import UserItem
-from ops.table_scan import scan
+from ops import backfill
 
 _IDENTITY, _USER = keys.identity("").pk, keys.user_pk("")
 _OF_KIND = "begins_with(#pk, :kind)"
@@ -36,31 +38,36 @@ def move_identity(user_id: str, subject: str, issuer: str | None, *, to: str, is
     return retry_on_conflict(attempt, "the identity")
 
 
-def record_all() -> dict[str, int]:
+def record_all(*, again: bool = False) -> dict[str, int]:
     """Lists every identity under its account, and marks every account as complete. Returns how many it changed.
 
-    Reads the whole table twice. Accounts are marked after all identities are listed. After an interruption, the next
-    run skips what is already done.
+    Accounts are marked after all identities are listed. An interrupted run resumes. again: starts over, even if it was
+    completed.
     """
-    listed = 0
-    for item in scan(_OF_KIND, {"kind": _IDENTITY}):
-        listed += identities.record_if_missing(IdentityItem.from_item(item))
-    marked = 0
-    for item in scan(_OF_KIND, {"kind": _USER}):
-        if item["sk"] == keys.PROFILE_SK and not (user := UserItem.from_item(item)).identities_recorded:
-            marked += _mark(user.user_id)
-    return {"identities": listed, "accounts": marked}
+    listed = backfill.run(keys.identity_backfill(), _OF_KIND, {"kind": _IDENTITY}, _list, again=again)
+    profiles = {"kind": _USER, "profile": keys.PROFILE_SK}
+    marked = backfill.run(keys.account_backfill(), f"{_OF_KIND} AND #sk = :profile", profiles, _complete, again=again)
+    return {"identities": listed.changed, "accounts": marked.changed}
 
 
-def _mark(user_id: str) -> int:
+def _list(item: dict[str, Any]) -> bool:
+    return identities.record_if_missing(IdentityItem.from_item(item))
+
+
+def _complete(item: dict[str, Any]) -> bool:
+    user = UserItem.from_item(item)
+    return not user.identities_recorded and _mark(user.user_id)
+
+
+def _mark(user_id: str) -> bool:
     try:
         table.update(
             Update(keys.user(user_id), "SET #identitiesRecorded = :yes", "attribute_exists(pk)", {"yes": True}),
             Unrecorded.BACKFILL,
         )
     except ConditionFailed:
-        return 0  # concurrently deleted
-    return 1
+        return False  # concurrently deleted
+    return True
 
 
 def _find(user_id: str, subject: str, issuer: str | None) -> IdentityItem | None:

@@ -90,11 +90,11 @@ def record_identities() -> Result:
     """Record every identity under its account. Run it once after upgrading from a version that didn't.
 
     Until then, only identities that have signed in before can sign in to an account created by the earlier version.
-    Reads the whole table twice. Can be interrupted and repeated.
+    Reads the whole table twice. Can be interrupted and repeated. `table migrate` includes it.
     """
     from ops import identities
 
-    return Result({**identities.record_all()})
+    return Result({**identities.record_all(again=True)})
 
 
 @command(app, "set-email")

@@ -100,7 +100,7 @@ OTHERS = {
     "github check", "inbox index", "inbox list", "inbox show", "intake advisory", "intake detection", "intake send",
     "issue index", "issue list", "key list", "member list", "organization list", "organization show",
     "repository list", "repository show", "signing-key add", "signing-key drop", "signing-key show",
-    "signing-key switch", "table check", "table restore", "token create",
+    "signing-key switch", "table check", "table migrate", "table restore", "token create",
     "top-up show", "user create", "user export", "user identities",
     "user move-identity", "user record-identities", "user revoke", "user set-email", "user set-organization",
     "user show",

@@ -1,6 +1,7 @@
 """`assent-ops table`: a restore is polled to its end and completed, and a damaged table is found."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,13 +9,19 @@ import pytest
 from botocore.session import Session
 from botocore.stub import Stubber
 
-from controlplane.store import keys
+from controlplane.store import issue_attempts, keys, sign_in, vendors
+from controlplane.store.inbox_items import GithubIssue
 from controlplane.store.table import Delete, Unrecorded, Update, table
 from ops.errors import Conflict, NotFound
 from ops.restore import restore
 from tests.functional.ops.conftest import Ops
+from tests.functional.ops.test_identity_commands import identity
 from tests.functional.projects.builders import make_project
+from tests.support.calls import Call, Proceed, intercepted
 from tests.support.each import each
+from tests.support.legacy_table import delete_index
+from tests.support.older_detections import as_older_release_wrote_it
+from tests.support.populated_organization import detection
 from tests.support.world import Company, World
 
 SOURCE, TARGET = "assent-table", "assent-restored"
@@ -175,3 +182,62 @@ class TestCheck:
         outcome = ops("table", "check")
         assert outcome.exit_code == 1
         assert expected in outcome.error["message"]
+
+
+class TestMigrate:
+    @pytest.fixture
+    def older(self, world: World) -> Company:
+        """A company whose items have the form of a release before every migration."""
+        company = world.company()
+        sign_in.sign_in(identity("ada"))
+        repository = world.connected_repository(company)
+        project = make_project(company)
+        vendors.record_detection(detection(project.project_id, "hotjar"))
+        as_older_release_wrote_it(project, company)
+        item = world.finding(company, repository)
+        issue_attempts.complete(item.item_id, None, GithubIssue(7, "https://github.com/acme/shop/issues/7", "2026"))
+        delete_index()
+        return company
+
+    def test_it_runs_every_migration_once(self, ops: Ops, older: Company):
+        first = ops("table", "migrate").document
+        assert {name: result.get("completedAt") is None for name, result in first.items()} == {
+            "identities": True,
+            "credentials": False,
+            "inbox": False,
+            "issues": False,
+        }
+        assert first["identities"]["identities"] == 1
+        assert first["identities"]["accounts"] >= 1
+        assert first["credentials"]["listed"] >= 1
+        assert (first["inbox"]["completed"], first["issues"]["indexed"]) == (1, 1)
+        with counted_scans() as scans:
+            again = ops("table", "migrate").document
+        assert scans == []
+        assert [again["inbox"]["read"], again["issues"]["read"], again["credentials"]["read"]] == [0, 0, 0]
+        everything = ops("table", "migrate", "--again").document
+        assert (everything["inbox"]["read"], everything["inbox"]["completed"]) == (1, 0)
+
+    def test_an_interrupted_run_resumes_with_the_migration_that_was_interrupted(self, ops: Ops, older: Company):
+        def interrupted(call: Call, proceed: Proceed) -> Any:
+            if call.operation == "Scan" and "githubIssue" in str(call.parameters):
+                raise KeyboardInterrupt
+            return proceed()
+
+        with intercepted(table.client, interrupted):
+            assert ops("table", "migrate").exit_code != 0
+        rest = ops("table", "migrate").document
+        assert (rest["inbox"]["read"], rest["issues"]["indexed"]) == (0, 1)
+
+
+@contextmanager
+def counted_scans() -> Iterator[list[str]]:
+    """Yields the scans of the block."""
+    scans: list[str] = []
+
+    def counting(call: Call, proceed: Proceed) -> Any:
+        scans.extend([str(call.parameters)] if call.operation == "Scan" else [])
+        return proceed()
+
+    with intercepted(table.client, counting):
+        yield scans

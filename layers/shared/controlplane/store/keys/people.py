@@ -72,6 +72,18 @@ def credential_backfill() -> Key:
     return Key("CREDENTIALINDEX", "CREDENTIALINDEX")
 
 
+# Progress of the backfill that lists the identities of older releases under their accounts, and of the one that then
+# marks those accounts as complete.
+# {pk: IDENTITYINDEX, sk: IDENTITYINDEX, position: {pk: IDENTITY#60303a…, sk: IDENTITY}, completedAt: 2026-…}
+def identity_backfill() -> Key:
+    return Key("IDENTITYINDEX", "IDENTITYINDEX")
+
+
+# {pk: ACCOUNTINDEX, sk: ACCOUNTINDEX, position: {pk: USER#usr_2f…, sk: PROFILE}, completedAt: 2026-…}
+def account_backfill() -> Key:
+    return Key("ACCOUNTINDEX", "ACCOUNTINDEX")
+
+
 # A device authorization request, by device code.
 # {pk: DC#2c26b4…, sk: DEVICE, clientId: assent-cli, challenge: E9Me…, scopes: [...], deviceName: laptop,
 #  address: 198.51.100.7, status: approved, decision: 9b1c…, userId: usr_8k…, granted: [...], familyId: 4t…,
