@@ -47,6 +47,7 @@ VARIANTS: dict[str, dict[str, str]] = {
         "FrontDoorWebAclArn": "arn:aws:wafv2:us-east-1:123456789012:global/webacl/assent/0123",
         "GithubAppId": "123456",
         "KmsKeyArn": _KEY,
+        "MultiFactorSignIn": "required",
         "ReservedConcurrency": "50",
         "SelfSignUp": "false",
         "SignInDomainPrefix": "example-sign-in",
