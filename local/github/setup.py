@@ -1,7 +1,9 @@
 """Sets up a run of the stand-in: the App's key pair, and the demo repository."""
 
+import contextlib
 import os
 import secrets
+import tempfile
 from pathlib import Path
 
 from local.github.repositories import Repositories, stable_id
@@ -85,8 +87,12 @@ def _write_key(path: Path) -> None:
 
 
 def _write_secret(path: Path, content: bytes) -> None:
-    unfinished = path.with_suffix(".new")
-    unfinished.unlink(missing_ok=True)
-    with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
-    unfinished.replace(path)
+    """Writes a file for its owner alone. If another process creates it at the same time, the first one counts."""
+    unfinished, name = tempfile.mkstemp(dir=path.parent)
+    try:
+        with os.fdopen(unfinished, "wb") as file:
+            file.write(content)
+        with contextlib.suppress(FileExistsError):
+            os.link(name, path)
+    finally:
+        Path(name).unlink()

@@ -12,6 +12,7 @@ from tests.support.operations import is_page, operations
 from tests.support.template import Route, resources, routes_by_group
 from tests.support.world import Company, World
 
+LAYERS = ["SharedLayer", "AnalysisLayer"]
 ROUTES = [route for routes in routes_by_group().values() for route in routes]
 OPERATIONS = [Route(operation.method, operation.path) for operation in operations()]
 # Routes that only exist for known names.
@@ -162,13 +163,14 @@ class TestGatewayErrors:
 
 
 class TestStack:
-    def test_the_stacks_functions_have_tracing_a_log_group_and_the_layer(self, stack: Stack):
+    def test_the_stacks_functions_have_tracing_a_log_group_and_their_layers(self, stack: Stack):
         client = stack.client("lambda")
         for logical_id in resources("AWS::Serverless::Function"):
             configuration = client.get_function_configuration(FunctionName=stack.physical_ids[logical_id])
             assert configuration["TracingConfig"]["Mode"] == "Active"
             assert configuration["LoggingConfig"]["LogGroup"].startswith("/aws/lambda/")
-            assert len(configuration["Layers"]) == 1
+            layers = [layer["Arn"].split(":")[-2] for layer in configuration["Layers"]]
+            assert layers == (LAYERS if logical_id == "ScanExecutionFunction" else LAYERS[:1])
 
     def test_the_stack_tells_the_functions_the_apis_url(self, stack: Stack):
         stage = stack.client("apigateway").get_stage(restApiId=stack.outputs["ApiId"], stageName=STAGE)
