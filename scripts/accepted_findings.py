@@ -50,10 +50,7 @@ ACCEPTED: dict[str, Accepted] = {
     "AwsSolutions-COG1": Accepted(
         _POOL, "NIST SP 800-63B advises against composition rules. The minimum length is 12 characters."
     ),
-    "AwsSolutions-COG2": Accepted(
-        _POOL,
-        "Not everyone has an authenticator app. Your own issuer (SignInIssuer) can require a second factor.",
-    ),
+    "AwsSolutions-COG2": Accepted("defaults", "Not everyone has an authenticator app. MultiFactorSignIn requires one."),
     "AwsSolutions-COG8": Accepted(
         _POOL, "The Plus tier costs for each person who signs in. An issuer of your own can detect threats instead."
     ),
