@@ -156,6 +156,14 @@ def ours(tree: Path) -> Run:
     return run(command, tree.parent / "ours.json")
 
 
+def local(tree: Path) -> Run:
+    """Runs the command line, which also lists the files with git's rules, takes the inventory, and proposes fixes."""
+    program = "from assent_cli.main import run; run()"
+    return run(
+        [sys.executable, "-c", program, "scan", "local", str(tree), "--format", "json"], tree.parent / "local.json"
+    )
+
+
 def plain(config: Path, tree: Path) -> Run:
     """Uses as many threads as there are sandboxed children."""
     tool = str(Path(sys.executable).with_name("ast-grep"))
@@ -180,11 +188,18 @@ def measure() -> str:
         tree.mkdir()
         fetch(tree)
         config = write_plain_rules(folder / "plain")
-        runs = _interleave({"analysis": lambda: ours(tree), "plain ast-grep": lambda: plain(config, tree)})
+        runs = _interleave(
+            {
+                "analysis": lambda: ours(tree),
+                "assent scan local": lambda: local(tree),
+                "plain ast-grep": lambda: plain(config, tree),
+            }
+        )
         account: dict[str, Any] = json.loads(runs["analysis"][0].output.read_bytes())
         files, lines = account["filesAnalyzed"], account["lines"]
         answers = {
             "analysis": len(account["findings"]),
+            "assent scan local": len(json.loads(runs["assent scan local"][0].output.read_bytes())["findings"]),
             "plain ast-grep": runs["plain ast-grep"][0].output.read_bytes().count(b"\n"),
         }
         rows = []
@@ -197,10 +212,12 @@ def measure() -> str:
         text += table(
             rows, ("one thread that parses per core", "files/s", "lines/s", "peak MB", "s", "CPU s", "answers")
         )
-        pairs = list(zip(runs["analysis"], runs["plain ast-grep"], strict=True))
-        elapsed = statistics.median(mine.seconds / theirs.seconds for mine, theirs in pairs)
-        cpu = statistics.median(mine.cpu_seconds / theirs.cpu_seconds for mine, theirs in pairs)
-        return f"{text}\nthe analysis takes {elapsed:.2f} x the time and {cpu:.2f} x the CPU time of plain ast-grep"
+        for side in ("analysis", "assent scan local"):
+            pairs = list(zip(runs[side], runs["plain ast-grep"], strict=True))
+            elapsed = statistics.median(mine.seconds / theirs.seconds for mine, theirs in pairs)
+            cpu = statistics.median(mine.cpu_seconds / theirs.cpu_seconds for mine, theirs in pairs)
+            text += f"\n{side}: {elapsed:.2f} x the time and {cpu:.2f} x the CPU time of plain ast-grep"
+        return text
 
 
 if __name__ == "__main__":
