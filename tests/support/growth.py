@@ -88,7 +88,7 @@ def _measured(call: Callable[[Any], object], text: Callable[[int], Any], size: i
     # which on a text is read at all makes one of the two doublings steep. A slightly longer text tells that from
     # exponential time, which must not be measured further.
     slowest = min(least[size // 2] / least[size // 4], least[size] / least[size // 2])
-    beyond_bounds = _BEYOND_BOUNDS if growth >= _QUADRATIC else 4 * _BEYOND_BOUNDS  # less may still be a long limit
+    beyond_bounds = _BEYOND_BOUNDS if growth >= _QUADRATIC else 32 * _BEYOND_BOUNDS  # or a long limit, or caches
     is_bounded = slowest**2 < _MORE_THAN_QUADRATIC and size < beyond_bounds
     if is_bounded and _seconds(call, text(size * 5 // 4)) < _LEAST_OF_EXPONENTIAL * least[size]:
         return _measured(call, text, 4 * size)
