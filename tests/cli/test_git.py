@@ -45,6 +45,14 @@ class TestChangedSince:
         (tree / "web" / "page.js").write_text("2\n")
         assert git.changed_since(tree / "web", "main") == {"page.js"}
 
+    def test_no_program_of_the_repositorys_configuration_runs(self, tree: Path):
+        program = tree / "monitor"
+        program.write_text("#!/bin/sh\ntouch ran\n")
+        program.chmod(0o755)
+        run(tree, "config", "core.fsmonitor", str(program))
+        git.changed_since(tree, "main")
+        assert not (tree / "ran").exists()
+
     @pytest.mark.parametrize("reference", ["nope", "--output=x"])
     def test_an_unknown_reference_is_refused(self, tree: Path, reference: str):
         with pytest.raises(Problem):

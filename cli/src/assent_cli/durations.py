@@ -1,6 +1,7 @@
 """Durations as people write them: 90d, 12h, 30m."""
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import typer
 
@@ -16,3 +17,11 @@ class Duration:
         if match is None:
             raise typer.BadParameter(f"{text!r} isn't a duration. Examples: 30m, 12h, 90d.")
         self.seconds = int(match[1]) * _UNITS[match[2]]
+
+    def ago(self) -> datetime:
+        """Returns the time this long ago."""
+        return datetime.now(UTC) - timedelta(seconds=self.seconds)
+
+    def from_now(self) -> datetime:
+        """Returns the time when this has passed."""
+        return datetime.now(UTC) + timedelta(seconds=self.seconds)

@@ -1,7 +1,6 @@
 """Facts about a git working tree. Every function raises Problem if git isn't installed or refuses."""
 
 import contextlib
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,9 +30,7 @@ def changed_since(folder: Path, reference: str) -> frozenset[str]:
 
     Includes changes that aren't committed, and new files that aren't ignored.
     """
-    if reference.startswith("-"):
-        raise Problem(f"{reference} isn't a commit.", code=Exit.USAGE)
-    base = _git(folder, "merge-base", "HEAD", reference).strip()
+    base = _left(folder, reference)
     differing = _git(folder, "diff", "--name-only", "-z", "--relative", "--diff-filter=d", base, "--")
     new = _git(folder, "ls-files", "--others", "--exclude-standard", "-z")
     return frozenset(it for it in (differing + new).split("\0") if it)
@@ -41,39 +38,34 @@ def changed_since(folder: Path, reference: str) -> frozenset[str]:
 
 def remote_name(folder: Path) -> str | None:
     """Returns `owner/name` of the remote `origin`, or None if it doesn't exist."""
-    try:
-        url = _git(folder, "remote", "get-url", "origin").strip()
-    except Problem:
-        return None
-    path = url.removesuffix(".git").replace(":", "/").rstrip("/").split("/")
-    return "/".join(path[-2:]) if len(path) > 1 else None
+    from assent_analysis.git import repository_of  # noqa: PLC0415 (the package takes long to import)
+
+    return repository_of(folder) or None
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    try:
-        done = subprocess.run(  # noqa: S603 - no shell; every argument of a person is checked or follows an option's end
-            # git is where the person's PATH says
-            ["git", "-C", str(folder), *arguments],  # noqa: S607  # nosec B607
-            capture_output=True,
-            check=True,
-            encoding="utf-8",
-            errors="surrogateescape",
-            stdin=subprocess.DEVNULL,
-        )
-    except FileNotFoundError:
-        raise Problem("git isn't installed.", code=Exit.USAGE) from None
-    except subprocess.CalledProcessError as error:
-        message = (error.stderr or "").strip().splitlines()
-        raise Problem(message[-1] if message else "git failed.", code=Exit.USAGE) from None
+    from assent_analysis.git import run  # noqa: PLC0415 (the package takes long to import)
+
+    done = run(folder, *arguments)
+    if done is None:
+        raise Problem("git isn't installed.", code=Exit.USAGE)
+    if done.returncode:
+        message = done.stderr.strip().splitlines()
+        raise Problem(message[-1] if message else "git failed.", code=Exit.USAGE)
     return done.stdout
+
+
+def _left(folder: Path, reference: str) -> str:
+    """Returns the commit at which this branch left the reference."""
+    if reference.startswith("-"):
+        raise Problem(f"{reference} isn't a commit.", code=Exit.USAGE)
+    return _git(folder, "merge-base", "HEAD", reference).strip()
 
 
 @contextlib.contextmanager
 def checked_out(folder: Path, reference: str) -> Iterator[Path]:
     """Yields a temporary working tree of the commit where this branch left the reference."""
-    if reference.startswith("-"):
-        raise Problem(f"{reference} isn't a commit.", code=Exit.USAGE)
-    base = _git(folder, "merge-base", "HEAD", reference).strip()
+    base = _left(folder, reference)
     with tempfile.TemporaryDirectory(prefix="assent-") as temporary:
         tree = Path(temporary) / "tree"
         _git(folder, "worktree", "add", "--detach", "--quiet", str(tree), base)

@@ -83,9 +83,8 @@ class Invocation:
 def checked_url(text: str) -> str:
     """Returns the base URL without a trailing slash. Raises Problem unless it is one to which a credential may go."""
     url = urlsplit(text)
-    if url.scheme == "https" and url.hostname:
-        return text.rstrip("/")
-    if url.scheme == "http" and url.hostname in {"localhost", "127.0.0.1", "::1"}:
+    is_here = url.scheme == "http" and url.hostname in {"localhost", "127.0.0.1", "::1"}
+    if is_here or (url.scheme == "https" and url.hostname):
         return text.rstrip("/")
     advice = "Use an https URL. Plain http is only for services on this machine."
     raise Problem(f"{text} isn't the address of a service.", advice, Exit.USAGE)

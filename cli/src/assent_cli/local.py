@@ -8,7 +8,7 @@ from typing import Any
 
 from assent_analysis import working_tree
 from assent_analysis.baseline import EarlierFinding, compare, read_baseline
-from assent_analysis.findings import PRIORITIES, Finding
+from assent_analysis.findings import Finding
 from assent_analysis.sandbox import SandboxUnavailable
 from assent_analysis.working_tree import ReportedFinding
 from assent_cli import git
@@ -49,8 +49,7 @@ class LocalReport:
 
     def at_or_above(self, priority: str) -> list[ReportedFinding]:
         """Returns the findings that are at least as urgent as the priority."""
-        most = PRIORITIES.index(priority)
-        return [finding for finding in self.findings if PRIORITIES.index(finding.finding.priority) <= most]
+        return [it for it in self.findings if it.finding.priority <= priority]
 
 
 def scan_folder(

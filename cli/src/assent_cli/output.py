@@ -104,6 +104,18 @@ def done(item: object, message: str) -> None:
         note(message)
 
 
+def show_secret(secret: str | None, *, dry_run: bool) -> None:
+    """Prints a new secret on standard output, unless it doesn't exist, or the JSON of `done` has shown it."""
+    if not dry_run and not invocation().json:
+        note("Store the secret now: it can't be shown again.")
+        console().print(secret, markup=False)
+
+
+def counted(number: int, noun: str) -> str:
+    """Returns a number with its noun: `1 website`, `1,200 websites`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def cell(value: object) -> str:
     """Returns a value as one line for people. Text from the service can't control the terminal."""
     if value is None:
@@ -136,8 +148,7 @@ def ago(moment: datetime | str | None) -> str:
         return moment.date().isoformat()
     units = ((_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute"))
     unit, name = next(it for it in units if distance >= it[0])
-    count = int(distance // unit)
-    text = f"{count} {name}{'' if count == 1 else 's'}"
+    text = counted(int(distance // unit), name)
     return f"{text} ago" if seconds > 0 else f"in {text}"
 
 

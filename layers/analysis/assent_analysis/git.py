@@ -1,4 +1,4 @@
-"""Asks git about a folder: which of its files belong to the project, and what the repository is called.
+"""Runs git in a folder, and asks which of its files belong to the project, and what the repository is called.
 
 Runs nothing that the repository's own configuration names.
 """
@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess  # nosec B404
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -24,35 +25,42 @@ def list_files(folder: Path) -> list[str] | None:
 
     Returns None if git isn't installed, the folder isn't in a working tree, or git ignores all of it.
     """
-    listed = _run(folder, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    listed = _output(folder, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     # A file with a merge conflict is listed more than once.
     return [*dict.fromkeys(filter(None, listed.split("\0")))] if listed else None
 
 
 def repository_of(folder: Path) -> str:
     """Returns OWNER/NAME of the folder's repository on its code host, or an empty string if it has none."""
-    address = _run(folder, "config", "--get", "remote.origin.url") or ""
+    address = _output(folder, "config", "--get", "remote.origin.url") or ""
     found = _ADDRESS.search(address.strip()[-_LONGEST_ADDRESS:])
     return found[1] if found else ""
 
 
-def _run(folder: Path, *arguments: str) -> str | None:
-    """Returns the output, or None if git isn't installed or fails."""
+def run(folder: Path, *arguments: str, seconds: float | None = None) -> subprocess.CompletedProcess[str] | None:
+    """Returns how git ended, or None if it isn't installed or took longer."""
     program = shutil.which("git")
     if program is None:
         return None
     # In a hook, git's own variables describe another folder.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
-        done = subprocess.run(  # nosec B603  # noqa: S603
+        return subprocess.run(  # nosec B603  # noqa: S603
             [program, *_OPTIONS, *arguments],
             cwd=folder,
             env={**environment, "GIT_OPTIONAL_LOCKS": "0"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=_SECONDS,
+            encoding=sys.getfilesystemencoding(),
+            errors=sys.getfilesystemencodeerrors(),
+            timeout=seconds,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return os.fsdecode(done.stdout) if done.returncode == 0 else None
+
+
+def _output(folder: Path, *arguments: str) -> str | None:
+    """Returns the output, or None if git isn't installed or fails."""
+    done = run(folder, *arguments, seconds=_SECONDS)
+    return done.stdout if done is not None and done.returncode == 0 else None

@@ -16,10 +16,11 @@ from controlplane.queues.messages import Queue
 from issue_creation.app import handler
 from tests.functional.command_line.office import Office
 from tests.functional.conftest import FakeClock
-from tests.functional.sdk.conftest import ADDRESS, Gateway
+from tests.functional.sdk.conftest import Gateway
 from tests.support.api import Api
 from tests.support.asgi import DirectApi
 from tests.support.issue_host import HostedIssue, IssueHost
+from tests.support.sdk import ADDRESS
 from tests.support.shell import run
 from tests.support.sqs import FakeSqs
 from tests.support.world import World

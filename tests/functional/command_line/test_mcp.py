@@ -12,9 +12,8 @@ from assent import Assent
 from assent_cli.mcp_server import server
 from tests.functional.command_line.conftest import Shell, Threads
 from tests.functional.command_line.office import Office
-from tests.functional.sdk.conftest import ADDRESS
 from tests.support.api import Api
-from tests.support.sdk import run
+from tests.support.sdk import ADDRESS, run
 from tests.support.world import ALL_SCOPES
 
 READING = {"scan_folder", "whoami", "projects", "vendors", "findings", "finding", "scans"}

@@ -8,7 +8,8 @@ from assent_cli import credentials
 from assent_cli.exits import Exit
 from tests.functional.command_line.conftest import Shell
 from tests.functional.command_line.office import Office
-from tests.functional.sdk.conftest import ADDRESS, Gateway
+from tests.functional.sdk.conftest import Gateway
+from tests.support.sdk import ADDRESS
 from tests.support.world import World
 
 

@@ -13,7 +13,8 @@ from controlplane.store import device_approvals
 from tests.functional.command_line.conftest import Shell, Threads
 from tests.functional.command_line.office import Office
 from tests.functional.conftest import FakeClock
-from tests.functional.sdk.conftest import ADDRESS, Gateway
+from tests.functional.sdk.conftest import Gateway
+from tests.support.sdk import ADDRESS
 
 SCOPES = ["organizations.read", "projects.read"]
 

@@ -1,7 +1,6 @@
 """`assent-ops table`: a restore is polled to its end and completed, and a damaged table is found."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,6 +21,7 @@ from tests.support.each import each
 from tests.support.legacy_table import delete_index
 from tests.support.older_detections import as_older_release_wrote_it
 from tests.support.populated_organization import detection
+from tests.support.recorded import recorded_calls
 from tests.support.world import Company, World
 
 SOURCE, TARGET = "assent-table", "assent-restored"
@@ -211,9 +211,9 @@ class TestMigrate:
         assert first["identities"]["accounts"] >= 1
         assert first["credentials"]["listed"] >= 1
         assert (first["inbox"]["completed"], first["issues"]["indexed"]) == (1, 1)
-        with counted_scans() as scans:
+        with recorded_calls() as calls:
             again = ops("table", "migrate").document
-        assert scans == []
+        assert not any(call.operation == "Scan" for call in calls)
         assert [again["inbox"]["read"], again["issues"]["read"], again["credentials"]["read"]] == [0, 0, 0]
         everything = ops("table", "migrate", "--again").document
         assert (everything["inbox"]["read"], everything["inbox"]["completed"]) == (1, 0)
@@ -228,16 +228,3 @@ class TestMigrate:
             assert ops("table", "migrate").exit_code != 0
         rest = ops("table", "migrate").document
         assert (rest["inbox"]["read"], rest["issues"]["indexed"]) == (0, 1)
-
-
-@contextmanager
-def counted_scans() -> Iterator[list[str]]:
-    """Yields the scans of the block."""
-    scans: list[str] = []
-
-    def counting(call: Call, proceed: Proceed) -> Any:
-        scans.extend([str(call.parameters)] if call.operation == "Scan" else [])
-        return proceed()
-
-    with intercepted(table.client, counting):
-        yield scans

@@ -10,8 +10,7 @@ import pytest
 from assent import Assent
 from tests.support.api import Api
 from tests.support.asgi import DirectApi
-
-ADDRESS = "https://api.assent.test"
+from tests.support.sdk import ADDRESS
 
 
 class Gateway(httpx.BaseTransport, httpx.AsyncBaseTransport):

@@ -9,10 +9,10 @@ from assent import Assent, AsyncAssent, Conflict, InvalidRequest, NotFound, Unau
 from assent.models import InboxItemChange
 from controlplane.core import clock
 from tests.functional.conftest import FakeClock
-from tests.functional.sdk.conftest import ADDRESS, Gateway
+from tests.functional.sdk.conftest import Gateway
 from tests.support.audits import make_issue, make_scan
 from tests.support.endpoints import SECRET, Line, Receiver, endpoint
-from tests.support.sdk import run
+from tests.support.sdk import ADDRESS, run
 from tests.support.sqs import FakeSqs
 from tests.support.world import Company, World
 

@@ -10,7 +10,7 @@ from assent_cli import credentials, profiles
 from assent_cli.exits import Exit
 from assent_cli.invocation import checked_url, command, invocation, note
 from assent_cli.login import open_browser, sign_in
-from assent_cli.output import ago, done, show
+from assent_cli.output import ago, counted, done, show
 from assent_cli.problems import Problem
 from assent_cli.profiles import DEFAULT, Profile
 from assent_cli.session import revoke, tokens_of
@@ -55,9 +55,8 @@ def login(
     profiles.save(name, kept)
     with replace(given, profile=name, base_url=base_url).client() as signed_in:
         me = signed_in.me.get()
-    count = len(me.organizations)
     note(f"The tokens are in {store.place}.")
-    done(me, f"You are signed in to {base_url}, with {count} organization{'' if count == 1 else 's'}.")
+    done(me, f"You are signed in to {base_url}, with {counted(len(me.organizations), 'organization')}.")
 
 
 def logout() -> None:

@@ -1,6 +1,5 @@
 """`assent audit-log`: who changed what."""
 
-from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
@@ -29,7 +28,7 @@ def list_entries(
             actor_id=actor,
             action=action,
             resource_id=resource,
-            since=datetime.now(UTC) - timedelta(seconds=since.seconds) if since else None,
+            since=since.ago() if since else None,
         )
         show_list(
             entries,

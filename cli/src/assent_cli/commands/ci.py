@@ -10,11 +10,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from assent import Assent
+from assent.models import Issue
 from assent_cli import git
 from assent_cli.commands.shared import Priority
 from assent_cli.exits import Exit
@@ -25,10 +26,12 @@ from assent_cli.printable import escaped, printable_line
 from assent_cli.problems import NotSignedIn, Problem
 from assent_cli.progress import FileProgress, ScanProgress
 
+if TYPE_CHECKING:
+    from assent_analysis.findings import Finding
+
 # A code host's event may arrive later than the pipeline that it started.
 _SECONDS_UNTIL_SCAN = 120
 _SECONDS_BETWEEN_LOOKS = 10
-_PRIORITIES = tuple(Priority)
 # The branch that a merge request is to be merged into: GitHub, GitLab, Jenkins.
 _BASES = ("GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "CHANGE_TARGET")
 
@@ -43,8 +46,7 @@ class Outcome:
     scan_id: str | None = None
 
     def failing(self, threshold: Priority) -> list[tuple[str, str, str]]:
-        most = _PRIORITIES.index(threshold)
-        return [it for it in self.new if it[0] in _PRIORITIES[: most + 1]]
+        return [it for it in self.new if it[0] <= threshold]
 
 
 def ci(
@@ -123,12 +125,17 @@ def _local(base: str | None) -> Outcome:
         known = None
         if reference := base or _base_of_merge_request(folder):
             with git.checked_out(folder, reference) as tree:
-                known = read_baseline(scan_folder(tree, on_progress=progress.update).as_json()["findings"])
+                earlier = scan_folder(tree, on_progress=progress.update).findings
+                known = read_baseline(it.as_dict() for it in earlier)
         report = scan_folder(folder, baseline=known, on_progress=progress.update)
     if os.environ.get("GITHUB_ACTIONS") == "true" and not invocation().json:
         annotations.print_report(report)
-    new = [(it.priority, it.title, f"{it.location.path}:{it.location.start_line}") for it in report.plain_findings]
-    return Outcome(new, report.baseline_count or 0, sarif.log(report))
+    return Outcome([_row(it) for it in report.plain_findings], report.baseline_count or 0, sarif.log(report))
+
+
+def _row(finding: "Finding | Issue") -> tuple[str, str, str]:
+    """Returns a finding of a local scan, or of the service's, as Outcome.new has it."""
+    return str(finding.priority), finding.title, f"{finding.location.path}:{finding.location.start_line}"
 
 
 def _base_of_merge_request(folder: Path) -> str | None:
@@ -155,8 +162,7 @@ def _remote(repo: str | None, timeout: int) -> Outcome:
         if scan.status != "completed":
             raise Problem(scan.failure.message if scan.failure else "The scan failed.")
         compared, log = client.scans.diff(scan.id), client.scans.sarif(scan.id)
-    new = [(str(it.priority), it.title, f"{it.location.path}:{it.location.start_line}") for it in compared.new]
-    return Outcome(new, compared.unchanged_count, log, scan.id)
+    return Outcome([_row(it) for it in compared.new], compared.unchanged_count, log, scan.id)
 
 
 def _scan_of(client: Assent, repository: str, commit: str) -> Any:

@@ -1,6 +1,5 @@
 """`assent inbox`: findings, and decisions about them."""
 
-from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
@@ -43,7 +42,7 @@ def list_items(
             project_id=project_id(client, project) if project else None,
             repository_id=repository_id(client, repo) if repo else None,
             vendor_id=vendor,
-            since=datetime.now(UTC) - timedelta(seconds=since.seconds) if since else None,
+            since=since.ago() if since else None,
         )
         show_list(
             items,

@@ -1,17 +1,15 @@
 """`assent key`: the organization's API keys."""
 
-from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
 
 from assent import OMIT, Assent
-from assent.models import CreatedKey, RolledKey
 from assent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Yes, confirm
 from assent_cli.durations import Duration
 from assent_cli.finding import found_by_name, project_id
-from assent_cli.invocation import console, invocation, note
-from assent_cli.output import done, show, show_list
+from assent_cli.invocation import invocation
+from assent_cli.output import done, show, show_list, show_secret
 
 app = Group("API keys of the organization.")
 Key = Annotated[str, typer.Argument(metavar="KEY", help="The key's ID or name.")]
@@ -79,11 +77,12 @@ def create(
             scopes=scope or None,
             project_ids=[project_id(client, it) for it in project] if project else None,
             allowed_ips=allow_ip or None,
-            expires_at=datetime.now(UTC) + timedelta(seconds=expires_in.seconds) if expires_in else None,
+            expires_at=expires_in.from_now() if expires_in else None,
             description=description,
             dry_run=dry_run,
         )
-    _show_secret(created, f"{'Would create' if dry_run else 'Created'} the key {name}.", dry_run=dry_run)
+    done(created, f"{'Would create' if dry_run else 'Created'} the key {name}.")
+    show_secret(created.key, dry_run=dry_run)
 
 
 @app.add("update")
@@ -97,14 +96,13 @@ def update(
     dry_run: DryRun = False,
 ) -> None:
     """Rename an API key, or make its limits stricter."""
-    expires_at = datetime.now(UTC) + timedelta(seconds=expires_in.seconds) if expires_in else None
     with invocation().client() as client:
         updated = client.api_keys.update(
             _key_id(client, key),
             name=name,
             description=OMIT if description is None else description,
             scopes=scope or None,
-            expires_at=expires_at,
+            expires_at=expires_in.from_now() if expires_in else None,
             dry_run=dry_run,
         )
         done(updated, f"{'Would change' if dry_run else 'Changed'} the key {updated.name}.")
@@ -126,8 +124,8 @@ def roll(
             confirm(f"Replace the secret of {key} at once? Programs that use it are refused then.", yes=yes)
         seconds = grace_period.seconds if grace_period else None
         rolled = client.api_keys.roll(found, grace_period_seconds=seconds, dry_run=dry_run)
-    message = f"{'Would replace' if dry_run else 'Replaced'} the secret of {rolled.name}."
-    _show_secret(rolled, message, dry_run=dry_run)
+    done(rolled, f"{'Would replace' if dry_run else 'Replaced'} the secret of {rolled.name}.")
+    show_secret(rolled.key, dry_run=dry_run)
 
 
 @app.add("delete")
@@ -145,10 +143,3 @@ def _key_id(client: Assent, wanted: str) -> str:
     if wanted.startswith("key_"):
         return wanted
     return str(found_by_name("key", wanted, client.api_keys.list(), "key_id", "name").key_id)
-
-
-def _show_secret(key: CreatedKey | RolledKey, message: str, *, dry_run: bool) -> None:
-    done(key, message)
-    if not dry_run and not invocation().json:
-        note("Store the secret now: it can't be shown again.")
-        console().print(key.key, markup=False)

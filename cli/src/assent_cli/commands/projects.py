@@ -9,7 +9,7 @@ from assent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Yes,
 from assent_cli.exits import Exit
 from assent_cli.finding import project_id
 from assent_cli.invocation import invocation
-from assent_cli.output import done, show, show_list
+from assent_cli.output import counted, done, show, show_list
 from assent_cli.problems import Problem
 
 app = Group("Projects and their consent instances.")
@@ -106,8 +106,7 @@ def delete(project: Name, yes: Yes = False, dry_run: DryRun = False) -> None:
         if not dry_run:
             confirm(f"Delete the project {project} and everything in it?", yes=yes)
         deleted = client.projects.delete(found, dry_run=dry_run)
-        count = deleted.deleted_websites
-        websites = f"{count} website{'' if count == 1 else 's'}"
+        websites = counted(deleted.deleted_websites, "website")
         done(deleted, f"{'Would delete' if dry_run else 'Deleted'} {project} with {websites}.")
 
 

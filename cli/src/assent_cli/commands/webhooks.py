@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from assent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Yes, confirm
-from assent_cli.invocation import console, invocation, note
-from assent_cli.output import done, show_list
+from assent_cli.invocation import invocation
+from assent_cli.output import done, show_list, show_secret
 
 app = Group("Webhook endpoints of the organization.")
 Endpoint = Annotated[str, typer.Argument(metavar="ENDPOINT", help="The endpoint's ID.")]
@@ -40,9 +40,7 @@ def create(
     with invocation().client() as client:
         created = client.webhook_endpoints.create(name=name, url=url, events=event, dry_run=dry_run)
     done(created, f"{'Would create' if dry_run else 'Created'} the endpoint {name}: {created.id}")
-    if not dry_run and not invocation().json:
-        note("Store the secret now: it can't be shown again.")
-        console().print(created.secret, markup=False)
+    show_secret(created.secret, dry_run=dry_run)
 
 
 @app.add("delete")

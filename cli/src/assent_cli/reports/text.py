@@ -8,7 +8,7 @@ from rich.text import Text
 from assent_analysis.working_tree import ReportedFinding
 from assent_cli.invocation import note
 from assent_cli.local import LocalReport
-from assent_cli.output import print_code, print_text
+from assent_cli.output import counted, print_code, print_text
 from assent_cli.printable import printable, printable_line
 
 _STYLES = {"P0": "bold white on red", "P1": "bold red", "P2": "bold yellow", "P3": "bold blue"}
@@ -23,12 +23,12 @@ def print_report(report: LocalReport) -> None:
 
 def summary(report: LocalReport) -> str:
     """Returns the counts in a sentence or three."""
-    count, files = len(report.findings), f"{report.analyzed:,} file{'' if report.analyzed == 1 else 's'}"
+    count, files = len(report.findings), counted(report.analyzed, "file")
     kinds = Counter(it.finding.priority for it in report.findings)
     detail = ", ".join(f"{number} {priority}" for priority, number in sorted(kinds.items()))
-    what = "findings" if count != 1 else "finding"
     new = "new " if report.baseline_count is not None else ""
-    parts = [f"{count} {new}{what} ({detail}) in {files}." if count else f"No {new}findings in {files}."]
+    found = counted(count, f"{new}finding")
+    parts = [f"{found} ({detail}) in {files}." if count else f"No {new}findings in {files}."]
     if report.baseline_count:
         parts.append(f"{report.baseline_count} are in the baseline.")
     if report.skipped:
