@@ -86,7 +86,7 @@ def update(
 ) -> None:
     """Change a project. Options that aren't given change nothing."""
     if name is None and description is None and website is None:
-        raise Problem("Nothing is to be changed.", "Give an option, such as --name.", Exit.USAGE)
+        raise Problem("No change was given.", "Give an option, such as --name.", Exit.USAGE)
     with invocation().client() as client:
         updated = client.projects.update(
             project_id(client, project),
