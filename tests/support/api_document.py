@@ -1,40 +1,25 @@
-"""A service for tests of clients: it checks requests against docs/openapi.json, and answers with its examples.
-
-Used by tests of the SDK also on older versions of Python, so it imports nothing of the application.
-"""
+"""A service for tests of clients: it checks requests against docs/openapi.json, and answers with its examples."""
 
 import json
-import re
 from functools import cache
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 import httpx
-from jsonschema import Draft202012Validator
-from referencing import Registry
-from referencing.jsonschema import DRAFT202012
 
-_ADDRESS = "urn:assent:openapi"
+from tests.support.documented import documented_operations, find_operation, problems, resolve
+
 # The response to a request in the older shape, which clients don't send.
 _OLDER = {"createProject": {"listedProject"}}
-DOCUMENT = Path(__file__).parents[2] / "docs" / "openapi.json"
-
-
-@cache
-def document() -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads(DOCUMENT.read_text())
-    return loaded
 
 
 @cache
 def operations() -> dict[str, dict[str, Any]]:
     """Returns the operations that aren't deprecated, by their ids, with `method` and `path`."""
     return {
-        operation["operationId"]: {**operation, "method": method.upper(), "path": path}
-        for path, methods in document()["paths"].items()
-        for method, operation in methods.items()
-        if not operation.get("deprecated")
+        it.content["operationId"]: {**it.content, "method": it.method.upper(), "path": it.path}
+        for it in documented_operations()
+        if not it.content.get("deprecated")
     }
 
 
@@ -69,17 +54,9 @@ class DocumentedService:
 
 def _find(request: httpx.Request) -> dict[str, Any]:
     path = request.url.raw_path.decode().partition("?")[0]
-    matching = [
-        operation
-        for operation in operations().values()
-        if operation["method"] == request.method and _pattern(operation["path"]).fullmatch(path)
-    ]
-    assert matching, f"{request.method} {path} isn't an operation"
-    return min(matching, key=lambda it: it["path"].count("{"))
-
-
-def _pattern(path: str) -> re.Pattern[str]:
-    return re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path)))
+    found = find_operation(request.method, path)
+    assert found, f"{request.method} {path} isn't an operation"
+    return operations()[found.content["operationId"]]
 
 
 def _check(request: httpx.Request, operation: dict[str, Any]) -> None:
@@ -107,25 +84,8 @@ def _check(request: httpx.Request, operation: dict[str, Any]) -> None:
 
 
 def _validate(value: Any, schema: dict[str, Any]) -> None:
-    # References lead into the document, which is large: it is read once.
-    absolute = {"$ref": f"{_ADDRESS}{schema['$ref']}"} if "$ref" in schema else schema
-    Draft202012Validator(absolute, registry=_registry()).validate(value)
-
-
-@cache
-def _registry() -> Registry[Any]:
-    return Registry().with_resource(_ADDRESS, DRAFT202012.create_resource(document())).crawl()
+    assert problems(schema, value) == []
 
 
 def _without_boolean(schema: dict[str, Any]) -> dict[str, Any]:
     return {"enum": ["true", "false"]} if schema.get("type") == "boolean" else schema
-
-
-def resolve(part: dict[str, Any]) -> dict[str, Any]:
-    """Returns a part of the document, or what it refers to."""
-    if "$ref" not in part:
-        return part
-    found: dict[str, Any] = document()
-    for name in part["$ref"].removeprefix("#/").split("/"):
-        found = found[name.replace("~1", "/")]
-    return found

@@ -112,9 +112,9 @@ def _patterns() -> list[tuple[re.Pattern[str], DocumentedOperation]]:
     ]
 
 
-def _operation(method: str, path: str) -> DocumentedOperation | None:
+def find_operation(method: str, path: str) -> DocumentedOperation | None:
     """Returns the operation that a request matches, or None."""
-    request = f"{method} {unquote(path)}"
+    request = f"{method} {path}"
     return next((operation for pattern, operation in _patterns() if pattern.fullmatch(request)), None)
 
 
@@ -160,7 +160,7 @@ def check_documented(
     method: str, path: str, status: int, headers: dict[str, str], body: Any, *, to_form: bool = False
 ) -> None:
     """Checks a response against its documented operation. Ignores paths and methods that aren't in the document."""
-    operation = _operation(method, path)
+    operation = find_operation(method, unquote(path))
     if operation is None:
         return
     advice = f"{operation.name} answered {status}, and docs/openapi.json says otherwise (is it current? make openapi)"

@@ -1,4 +1,4 @@
-"""Parts that tests of the SDK share. They also run on older Pythons, so it imports nothing of the application."""
+"""Parts that tests of the SDK share. It imports nothing of the application."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator

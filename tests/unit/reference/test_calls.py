@@ -16,7 +16,8 @@ from assent_cli.main import app
 from scripts.openapi.texts import DOCUMENT
 from scripts.reference import calls
 from scripts.reference.reader import Reader
-from tests.support.api_document import DocumentedService, document
+from tests.support.api_document import DocumentedService
+from tests.support.documented import document
 
 OPERATIONS = {operation.id: operation for tag in Reader(document()).tags() for operation in tag.operations}
 WITH_COMMAND = [name for name, operation in OPERATIONS.items() if not operation.command.startswith("#")]

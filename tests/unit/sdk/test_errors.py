@@ -11,7 +11,7 @@ import pytest
 
 from assent import ApiError, AsyncAssent, ConnectionFailed, MalformedResponse, NotFound, errors
 from assent.models import CreatedKey, Token, WorkingRequest
-from tests.support.api_document import document
+from tests.support.documented import document
 from tests.support.sdk import ADDRESS, ORGANIZATION, SECRET, Pauses, Script, failure, page, run, success
 
 STATUSES = {

@@ -13,7 +13,8 @@ from pydantic import BaseModel
 from assent import Assent, AsyncAssent, AsyncPages, DeviceLogin, Pages
 from assent.models import InboxItemChange
 from scripts.sdk.examples import CALLS
-from tests.support.api_document import DocumentedService, examples, operations, resolve
+from tests.support.api_document import DocumentedService, examples, operations
+from tests.support.documented import resolve
 from tests.support.sdk import run
 
 NAMES = {"UTC": UTC, "datetime": datetime, "InboxItemChange": InboxItemChange}
