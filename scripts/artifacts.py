@@ -325,7 +325,7 @@ def size_bytes(root: Path) -> int:
 def zipped_size_bytes(root: Path) -> int:
     archive = root.with_suffix(".measure.zip")
     try:
-        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as target:
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
             for path in sorted(root.rglob("*")):
                 target.write(path, path.relative_to(root))
         return archive.stat().st_size
@@ -359,11 +359,11 @@ def verified_wheels(architecture: str) -> Path:
     for version in ("2_17", "2_28", "2_34"):  # 2.34 is the glibc of Lambda's Python 3.13
         target += ["--platform", f"manylinux_{version}_{machine}"]
     target += ["--platform", f"manylinux2014_{machine}"]
-    for lock in locks:
-        for platform in ([], target):
-            pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
-            checked = ["--require-hashes", "--no-deps", "--only-binary=:all:", "--requirement", str(lock)]
-            run([*pip, *checked, "--dest", str(folder), *platform])
+    requirements = [argument for lock in locks for argument in ("--requirement", str(lock))]
+    for platform in ([], target):
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+        checked = ["--require-hashes", "--no-deps", "--only-binary=:all:", *requirements]
+        run([*pip, *checked, "--dest", str(folder), *platform])
     complete.touch()
     return folder
 
