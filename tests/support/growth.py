@@ -13,10 +13,12 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 # From a size at which even exponential time completes, to one at which quadratic time is measurable.
-SIZES = (24, 256, 2_048, 16_384)
+SIZES = (24, 256, 2_048, 8_192)
 MOST_PER_DOUBLING = 2.5
 _MEASURED_SECONDS = 0.003
 _LONG_SECONDS = 0.03
+# Whatever the limit is up to which time grows like this.
+_TOO_LONG_SECONDS = 1
 _ATTEMPTS = 6
 _BEYOND_BOUNDS = 8_192
 # Two doublings of quadratic time: 16 times, less what the first characters take.
@@ -84,12 +86,12 @@ def _measured(call: Callable[[Any], object], text: Callable[[int], Any], size: i
         growth = least[size] / least[size // 4]
         if least[size] <= _MEASURED_SECONDS or growth <= MOST_PER_DOUBLING**2:
             return None
-    # Rereading within a limit (such as 500 characters) also grows like this, but only up to the limit. A limit from
-    # which on a text is read at all makes one of the two doublings steep. A slightly longer text tells that from
-    # exponential time, which must not be measured further.
-    slowest = min(least[size // 2] / least[size // 4], least[size] / least[size // 2])
-    beyond_bounds = _BEYOND_BOUNDS if growth >= _QUADRATIC else 32 * _BEYOND_BOUNDS  # or a long limit, or caches
-    is_bounded = slowest**2 < _MORE_THAN_QUADRATIC and size < beyond_bounds
-    if is_bounded and _seconds(call, text(size * 5 // 4)) < _LEAST_OF_EXPONENTIAL * least[size]:
-        return _measured(call, text, 4 * size)
+        # Rereading within a limit (such as 500 characters) also grows like this, but only up to the limit. A limit from
+        # which on a text is read at all makes one of the two doublings steep. A slightly longer text tells that from
+        # exponential time, which must not be measured further.
+        slowest = min(least[size // 2] / least[size // 4], least[size] / least[size // 2])
+        beyond_bounds = _BEYOND_BOUNDS if growth >= _QUADRATIC else 32 * _BEYOND_BOUNDS  # or a long limit, or caches
+        is_bounded = slowest**2 < _MORE_THAN_QUADRATIC and size < beyond_bounds and least[size] < _TOO_LONG_SECONDS
+        if is_bounded and _seconds(call, text(size * 5 // 4)) < _LEAST_OF_EXPONENTIAL * least[size]:
+            return _measured(call, text, 4 * size)
     return ", ".join(f"{part:,} characters {seconds * 1000:.2f} ms" for part, seconds in least.items())

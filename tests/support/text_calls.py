@@ -322,7 +322,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "assent_analysis.sources:Source._vendor_of_package": _read_sources,
     "assent_analysis.sources:Source.inline_package": _read_sources,
     "assent_analysis.values:_property": _fold,
-    "assent_analysis.templates:read_template": (_read_templates, 16_384),
+    "assent_analysis.templates:read_template": _read_templates,
     **dict.fromkeys(
         (f"assent_analysis.links:Links.{name}" for name in ("add", "frontier", "is_read", "resolve", "verdict")),
         _link,
