@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-READS = {"GetItem", "BatchGetItem", "Query", "Scan", "TransactGetItems"}
-
 
 @dataclass(frozen=True)
 class Call:
@@ -20,12 +18,6 @@ class Call:
 
     def __str__(self) -> str:
         return self.operation
-
-    def items(self) -> set[tuple[str, str]] | None:
-        """Returns the keys (pk, sk) of the items that the call names, or None if it is a query, a scan, or a batch."""
-        legs = [leg for entry in self.parameters.get("TransactItems", ()) for leg in entry.values()]
-        keys = [leg.get("Key") or leg.get("Item") for leg in legs or [self.parameters]]
-        return None if None in keys else {(key["pk"]["S"], key["sk"]["S"]) for key in keys}
 
 
 type Proceed = Callable[[], Any]

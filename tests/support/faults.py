@@ -18,9 +18,10 @@ from botocore.exceptions import ConnectionClosedError
 
 from controlplane.aws.client import OwnClient
 from controlplane.aws.errors import NoAnswer, ServiceError
-from tests.support.calls import READS, Call, Proceed, intercepted
+from tests.support.calls import Call, Proceed, intercepted
 from tests.support.outcomes import Aborted, Outcome
 
+_READS = {"GetItem", "BatchGetItem", "Query", "Scan", "TransactGetItems"}
 _SINGLE_WRITES = {"PutItem", "UpdateItem", "DeleteItem"}
 _TRANSACTIONS = {"TransactWriteItems", "TransactGetItems"}
 
@@ -124,7 +125,7 @@ def faults_of(call: Call) -> Iterator[Fault]:
     yield Fault.of(Kind.LOST, "request lost", _request_lost)
     yield Fault.of(Kind.SERVER_ERROR, "server error, not applied", _refusal("InternalServerError", status=500))
     yield Fault.of(Kind.THROTTLED, "throttled", _refusal("ProvisionedThroughputExceededException"))
-    if call.operation not in READS:
+    if call.operation not in _READS:
         yield Fault.of(Kind.CRASH, "crash after", _crash_after)
         yield Fault.of(Kind.LOST, "response lost", _response_lost)
         yield Fault.of(Kind.LOST_ON_THE_WIRE, "response lost on the wire", _response_lost_on_the_wire)

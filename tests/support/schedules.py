@@ -1,4 +1,4 @@
-"""Runs concurrent callables in every order of their DynamoDB calls that can make a difference.
+"""Runs concurrent callables in every possible interleaving of their DynamoDB calls.
 
 Each thread stops before each call, and the scheduler lets exactly one of them continue to its next call. So a run is
 deterministic on any engine, and its order of calls is its name. A failing run prints its name; set
@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.support.calls import READS, Call, Proceed, intercepted
+from tests.support.calls import Call, Proceed, intercepted
 from tests.support.outcomes import Aborted, Outcome
 
 # Only ends a run: on a busy machine, an act may wait that long for the processor.
@@ -36,14 +36,10 @@ class Race:
 
 @dataclass(frozen=True)
 class Explored:
-    """The number of orders that ran, and whether these are all that matter (for a replay: all that were requested)."""
+    """The number of different orders that ran, and whether these are all (for a replay: all that were requested)."""
 
     schedules: int
     exhaustive: bool
-
-
-# Chooses an act that continues, of those with a pending call.
-type _Choose = Callable[[Race, dict[int, Call]], int]
 
 
 class NotRepeatable(Exception):
@@ -138,9 +134,6 @@ def explore(
 
     `scenario` starts with fresh data in the table, without traces of earlier runs. `yields_at` excludes calls that
     can't matter, such as counting the use of each act's own token. They run together with the preceding call.
-
-    Of two orders that differ only in which of two consecutive calls comes first, one runs if both calls read, or if
-    they concern different items.
     """
     replay = os.environ.get("REPLAY_SCHEDULE")
     if replay is not None:
@@ -152,9 +145,8 @@ def explore(
     while not root.exhausted and (limit is None or schedules < limit):
         path: list[_Node] = [root]
 
-        def choose(race: Race, pending: dict[int, Call], path: list[_Node] = path) -> int:
+        def choose(enabled: list[int], path: list[_Node] = path) -> int:
             node = path[-1]
-            enabled = [index for index in pending if not _is_repetition(race, index, pending[index])] or [*pending]
             if node.enabled and node.enabled != enabled:
                 raise NotRepeatable(f"then {node.enabled} could go on, now {enabled}")
             node.enabled = enabled
@@ -171,35 +163,19 @@ def explore(
     return Explored(schedules, exhaustive=root.exhausted)
 
 
-def _is_repetition(race: Race, index: int, call: Call) -> bool:
-    """Returns True if the last step and this one also run in the opposite order, which makes no difference."""
-    if not race.steps:
-        return False
-    last_index, last_call = race.steps[-1]
-    return index < last_index and _commute(last_call, call)
-
-
-def _commute(first: Call, second: Call) -> bool:
-    """Returns True if both calls read, or if they concern different items."""
-    if {first.operation, second.operation} <= READS:
-        return True
-    items, others = first.items(), second.items()
-    return items is not None and others is not None and not items & others
-
-
-def _replayer(order: list[int]) -> _Choose:
+def _replayer(order: list[int]) -> Callable[[list[int]], int]:
     rest = iter(order)
 
-    def choose(race: Race, pending: dict[int, Call]) -> int:
-        index = next(rest, min(pending))
-        if index not in pending:
-            raise NotRepeatable(f"the schedule names act {index}, and only {[*pending]} can go on")
+    def choose(enabled: list[int]) -> int:
+        index = next(rest, enabled[0])
+        if index not in enabled:
+            raise NotRepeatable(f"the schedule names act {index}, and only {enabled} can go on")
         return index
 
     return choose
 
 
-def _run(client: Any, race: Race, choose: _Choose, yields_at: Callable[[Call], bool]) -> None:
+def _run(client: Any, race: Race, choose: Callable[[list[int]], int], yields_at: Callable[[Call], bool]) -> None:
     actors = [Actor(act) for act in race.acts]
 
     def around(call: Call, proceed: Proceed) -> Any:
@@ -212,9 +188,11 @@ def _run(client: Any, race: Race, choose: _Choose, yields_at: Callable[[Call], b
         with intercepted(client, around):
             for actor in actors:
                 actor.start()
-            while pending := {index: actor.pending for index, actor in enumerate(actors) if actor.pending is not None}:
-                index = choose(race, pending)
-                race.steps.append((index, pending[index]))
+            while enabled := [index for index, actor in enumerate(actors) if actor.outcome is None]:
+                index = choose(enabled)
+                pending = actors[index].pending
+                assert pending is not None
+                race.steps.append((index, pending))
                 actors[index].step()
         race.check([actor.outcome for actor in actors if actor.outcome is not None])
     except BaseException as error:
