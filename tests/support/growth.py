@@ -19,7 +19,9 @@ _MEASURED_SECONDS = 0.003
 _LONG_SECONDS = 0.03
 # Whatever the limit is up to which time grows like this.
 _TOO_LONG_SECONDS = 1
-_ATTEMPTS = 8
+# At least so many attempts, over so many seconds, with a pause that grows by this much.
+_ATTEMPTS = 3
+_SECONDS = 3
 _PAUSE_SECONDS = 0.1
 _BEYOND_BOUNDS = 8_192
 # Two doublings of quadratic time: 16 times, less what the first characters take.
@@ -84,8 +86,10 @@ def _measured(call: Callable[[Any], object], text: Callable[[int], Any], size: i
     """
     given = {part: text(part) for part in (size // 4, size // 2, size)}
     least = dict.fromkeys(given, float("inf"))
-    for attempt in range(_ATTEMPTS):
-        time.sleep(attempt * _PAUSE_SECONDS)
+    started, attempts = time.monotonic(), 0
+    while attempts < _ATTEMPTS or time.monotonic() - started < _SECONDS:
+        time.sleep(attempts * _PAUSE_SECONDS)
+        attempts += 1
         taken = {part: _seconds(call, hostile) for part, hostile in given.items()}
         least = {part: min(seconds, taken[part]) for part, seconds in least.items()}
         growth = min(it[size] / it[size // 4] for it in (taken, least))
