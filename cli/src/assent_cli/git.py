@@ -46,13 +46,13 @@ def remote_name(folder: Path) -> str | None:
 def _git(folder: Path, *arguments: str) -> str:
     from assent_analysis.git import run  # noqa: PLC0415 (the package takes long to import)
 
-    done = run(folder, *arguments)
-    if done is None:
+    result = run(folder, *arguments)
+    if result is None:
         raise Problem("git isn't installed.", code=Exit.USAGE)
-    if done.returncode:
-        message = done.stderr.strip().splitlines()
+    if result.returncode:
+        message = result.stderr.strip().splitlines()
         raise Problem(message[-1] if message else "git failed.", code=Exit.USAGE)
-    return done.stdout
+    return result.stdout
 
 
 def _left(folder: Path, reference: str) -> str:
