@@ -72,6 +72,8 @@ def partitions() -> list[Partition]:
         Partition("SLUG", "slug of an organization", "creating the organization", 2, 1),
         Partition("CREDENTIALS", "person", "a sign-in, or a refresh", 2, 1),
         Partition("CREDENTIALINDEX", "backfill", "a page of the backfill", 1, 1),
+        Partition("IDENTITYINDEX", "backfill", "a page of the backfill", 1, 1),
+        Partition("ACCOUNTINDEX", "backfill", "a page of the backfill", 1, 1),
         Partition("BLOCKS", "person", "blocking an organization", 2, 1),
         Partition("EMAIL", "email address", "creating the account", 2, 1),
         Partition("IDENTITY", "identity at an issuer", "creating the account", 2, 1),
