@@ -15,6 +15,7 @@ from controlplane.store.table import table
 from tests.support import permissions
 from tests.support.api import Api
 from tests.support.engines import SequentialEngine, sequential_engine
+from tests.support.few_shards import few_shards
 from tests.support.issue_host import host
 from tests.support.mailbox import mailbox, post_office
 from tests.support.sqs import sqs
@@ -73,6 +74,12 @@ def _fresh_table(request: pytest.FixtureRequest, _engines: Callable[[SequentialE
         create_table(table.client, table.name)
         yield
         table.client.delete_table(TableName=table.name)
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _few_shards() -> Iterator[None]:
+    with few_shards():
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -10,6 +10,7 @@ from controlplane.core import clock
 from controlplane.store.table import table
 from tests.races.stage import RACE_TIME, Stage
 from tests.support.engines import Engine, engine
+from tests.support.few_shards import few_shards
 from tests.support.issue_host import host
 from tests.support.sqs import sqs
 from tests.support.warm_sandbox import warm_sandboxes
@@ -23,6 +24,12 @@ _HANGS_AFTER_SECONDS = 600
 @pytest.fixture(scope="session", autouse=True)
 def _shared_sandbox() -> Iterator[None]:
     with warm_sandboxes():
+        yield
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _few_shards() -> Iterator[None]:
+    with few_shards():
         yield
 
 

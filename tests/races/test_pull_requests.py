@@ -114,6 +114,7 @@ class Review:
     def run(self, last_write: int = 10_000) -> bool:
         """Runs everything until nothing is left. Returns whether a worker died: after that write, from 0."""
         made = [0]
+        was_done = False
 
         def around(proceed: Proceed) -> Any:
             answer = proceed()
@@ -128,8 +129,10 @@ class Review:
             for _ in range(40):
                 with suppress(Died):
                     self.step()
-                if not self.sqs.letters and self._is_reported():
+                # Once more after that: the sweeper may have something left to repeat.
+                if was_done and self._is_done():
                     break
+                was_done = self._is_done()
                 self._set_clock(clock.now() + 121)
         return last_write < made[0]
 
@@ -155,7 +158,9 @@ class Review:
                 report = pull_requests.report_entry(scan.repository_id, scan.project_id, _NUMBER)
                 execution.complete_scan(running, lease, 0, 0, Coverage(1, 1, {}), report=report)
 
-    def _is_reported(self) -> bool:
+    def _is_done(self) -> bool:
+        if any(self.sqs.at(queue.url) for queue in HANDLERS):
+            return False
         return bool(self.host.comments) and all(state.conclusion for _, state in self.host.checks)
 
     def check(self) -> None:

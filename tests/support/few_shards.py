@@ -1,0 +1,30 @@
+"""Two partitions in place of the 64 of each sharded collection, so that a sweep in a test queries a few partitions.
+
+Sweeps read every partition, also empty ones, which took most of the time of the tests that sweep. Two are enough to
+show that all are read. Partitions of older releases stay. `tests/unit/store/test_shards.py` checks the real numbers.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import pytest
+
+from controlplane.store import keys, shards, table
+from controlplane.store.keys import findings, operations
+
+_FEW: Final = 2
+_COUNTS: Final = ("OUTBOX", "SCAN_WATCH", "SCAN_QUEUE", "SCAN_SCHEDULE", "DELETIONS")
+
+
+@contextmanager
+def few_shards() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in _COUNTS:
+            partitions: tuple[str, ...] = getattr(keys, f"{name}_PKS")
+            fewer = (*partitions[:_FEW], *partitions[getattr(shards, name) :])
+            for module in (keys, findings, operations, table):
+                if hasattr(module, f"{name}_PKS"):
+                    patch.setattr(module, f"{name}_PKS", fewer)
+            patch.setattr(shards, name, _FEW)
+        yield
