@@ -76,7 +76,7 @@ def _fresh_table(request: pytest.FixtureRequest, _engines: Callable[[SequentialE
         table.client.delete_table(TableName=table.name)
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _few_shards() -> Iterator[None]:
     with few_shards():
         yield

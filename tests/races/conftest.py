@@ -27,7 +27,7 @@ def _shared_sandbox() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _few_shards() -> Iterator[None]:
     with few_shards():
         yield
