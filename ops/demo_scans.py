@@ -10,7 +10,7 @@ from hashlib import sha256
 from controlplane.core.ids import RepositoryId
 from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
-from controlplane.rules import scans as rules
+from controlplane.rules.scans import starting
 from controlplane.store import outbox, publications, repositories
 from controlplane.store.repositories import Link, RepositoryItem
 from controlplane.store.scans import execution, findings, reads, requests
@@ -43,7 +43,7 @@ def ensure_scans(repository_id: str, project_id: str, requested_by: str) -> None
         if not repository.preview_used:
             _write_past_scan(repository, link, requested_by)
         if len(reads.list_scans(own_id.organization_id, _SCANS, None, own_id).scans) < _SCANS:
-            rules.request_scan(repository, project_id, requested_by, {})
+            starting.request_scan(repository, project_id, requested_by, {})
     except ScanInProgress:
         return
 

@@ -10,11 +10,10 @@ app = create_app(
         "code_audit.routes",
         "/v1/code-audit/repositories",
         "/v1/code-audit/scans",
-        "/v1/code-audit/scans/{scanId}",
-        "/v1/code-audit/scans/{scanId}/issues",
         "/v1/code-audit/scans/{scanId}/unlock",
         "/v1/code-audit/scan-requests/{preparationId}",
     ),
+    RouteGroup("code_audit.scan_routes", "/v1/code-audit/scans/{scanId}"),
     RouteGroup(
         "code_audit.link_routes",
         "/v1/code-audit/repositories/{repositoryId}",
@@ -22,7 +21,8 @@ app = create_app(
         "/v1/code-audit/repositories/{repositoryId}/links/{projectId}",
     ),
     RouteGroup(
-        "code_audit.report_routes",
+        "code_audit.finding_routes",
+        "/v1/code-audit/scans/{scanId}/issues",
         "/v1/code-audit/scans/{scanId}/sarif",
         "/v1/code-audit/scans/{scanId}/diff",
     ),

@@ -1,9 +1,10 @@
 """Response models of a scan's findings."""
 
-from typing import Annotated, Self
+from typing import Self
 
 from pydantic import Field, JsonValue
 
+from code_audit.fields import SCAN_ID, FindingsExpireAt
 from controlplane.http.code_fixes import FindingConfidence, Fix
 from controlplane.http.envelope import Wire
 from controlplane.http.fields import Timestamp
@@ -12,17 +13,7 @@ from controlplane.store.inbox_items import InboxItem, Priority, Status
 from controlplane.store.scans.findings import FindingItem
 from controlplane.store.scans.items import ScanItem
 
-SCAN_ID = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _FINGERPRINT = "77abf0c21d9e4b6f8a35c1e8b2a6f013"
-
-FindingsExpireAt = Annotated[
-    str | None,
-    Field(
-        description="The time the findings expire. Null until a later scan of the same project is completed.",
-        json_schema_extra={"format": "date-time"},
-        examples=[None],
-    ),
-]
 
 # The values that the analysis uses. A test keeps them in sync.
 CATEGORIES: list[JsonValue] = ["trackers", "cookies", "secrets", "banner", "personal-data", "outdated"]

@@ -6,7 +6,7 @@ from fastapi import Path
 
 from code_audit import links
 from code_audit.link_schemas import DeletedLink, DisconnectedRepository, LinkCreate, LinkUpdate
-from code_audit.schemas import LinkedProject
+from code_audit.repository_schemas import LinkedProject
 from controlplane.core.ids import RepositoryId
 from controlplane.http.access import Access, Requires, Resource
 from controlplane.http.app import ControlRouter

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field, StrictBool
 
-from code_audit.schemas import REPOSITORY_ID
+from code_audit.fields import REPOSITORY_ID
 from controlplane.core.naming import Branch, Folder
 from controlplane.core.schedules import Schedule
 from controlplane.http.envelope import Wire

@@ -1,52 +1,37 @@
-"""Routes of `code_audit`: connected repositories, scans, scan requests, findings, and unlocking."""
+"""Routes of `code_audit`: connected repositories, and starting, listing, and unlocking scans."""
 
 from typing import Annotated, Any
 
 from fastapi import Query
 
-from code_audit.finding_schemas import Issue, ScanIssues
-from code_audit.schemas import (
-    REPOSITORY_ID,
-    Reason,
-    Repository,
-    Scan,
-    ScanCreate,
-    ScanDetail,
-    ScanNotStarted,
-    ScanStarted,
-    ScanStarting,
-    ScanStatus,
-    Unlocked,
-    expiry_of,
-)
+from code_audit.fields import REPOSITORY_ID
+from code_audit.repository_schemas import Repository
+from code_audit.resources import SCAN
+from code_audit.scan_schemas import Reason, Scan, ScanStatus
+from code_audit.start_schemas import ScanCreate, ScanNotStarted, ScanStarted, ScanStarting, Unlocked
 from controlplane.core import dry_run
 from controlplane.core.errors import NotFound
-from controlplane.core.ids import ScanId, ScanRequestId
+from controlplane.core.ids import ScanRequestId
 from controlplane.http.access import Access, Requires, Resource
 from controlplane.http.app import ControlRouter
 from controlplane.http.envelope import Answer, Page
 from controlplane.http.idempotency import IdempotencyKey, idempotent
 from controlplane.http.pagination import Cursor, CursorCodec, Limit
-from controlplane.http.preferences import Prefer, applied, read_wait
+from controlplane.http.preferences import APPLIED, Prefer, applied, read_wait
 from controlplane.http.responses import refuses
-from controlplane.rules import scans
-from controlplane.rules.scans import RETRY_AFTER_SECONDS, Outcome
+from controlplane.rules.scans import starting, unlocking, waits
+from controlplane.rules.scans.waits import RETRY_AFTER_SECONDS, Outcome
 from controlplane.store import keys, repositories
-from controlplane.store.scans.inventories import ScanWithInventory
 from controlplane.store.scans.items import RequestItem, ScanItem
 from controlplane.store.scans.requests import ScanInProgress
 from controlplane.store.scans.unlocks import InsufficientCredits, NothingToUnlock
 
 router = ControlRouter(tags=["Code audit"])
 
-SCAN = Resource("scanId", ScanId, keys.scan, ScanItem.from_item)
-SCAN_WITH_INVENTORY = SCAN._replace(read=ScanWithInventory.from_items, companion=keys.scan_inventory)
 REQUEST = Resource("preparationId", ScanRequestId, keys.scan_request, RequestItem.from_item)
 
 ListsOfCodeAudit = Annotated[Access[None], Requires("code-audit.read", organization="query")]
 StartsScan = Annotated[Access[None], Requires("code-audit.write", organization="query", user_token=True)]
-ReadsScan = Annotated[Access[ScanItem], Requires("code-audit.read", resource=SCAN)]
-ReadsScanWithInventory = Annotated[Access[ScanWithInventory], Requires("code-audit.read", resource=SCAN_WITH_INVENTORY)]
 UnlocksScan = Annotated[Access[ScanItem], Requires("code-audit.write", role="owner", resource=SCAN, user_token=True)]
 ReadsRequest = Annotated[
     Access[RequestItem], Requires("code-audit.read", or_scope="code-audit.write", resource=REQUEST)
@@ -81,7 +66,6 @@ RequestedRepository = Annotated[
 
 # If the scan doesn't exist yet, the response says when to poll.
 _RETRY_AFTER: dict[str, Any] = {"headers": {"Retry-After": {}}}
-_APPLIED: dict[str, Any] = {"headers": {"Preference-Applied": {}}}
 
 
 @router.get("/v1/code-audit/repositories", operation_id="listRepositories", summary="List connected repositories")
@@ -104,7 +88,7 @@ async def list_scans(
     """Lists the organization's scans, newest first. Optionally filters by repository, by status, or by both."""
     organization_id = access.organization_id
     codec = CursorCodec(cursor, "listScans", organization_id, repository_id or "", status or "")
-    page = scans.list_scans(organization_id, limit, codec.after, repository_id, status)
+    page = starting.list_scans(organization_id, limit, codec.after, repository_id, status)
     return Page([Scan.of(scan) for scan in page.scans], codec.cursor(page.next_sk))
 
 
@@ -114,9 +98,9 @@ async def list_scans(
     summary="Start a scan",
     status_code=202,
     response_description="The scan, or the scan request if the scan doesn't exist yet.",
-    responses={202: {"headers": {**_RETRY_AFTER["headers"], **_APPLIED["headers"]}}},
+    responses={202: {"headers": {**_RETRY_AFTER["headers"], **APPLIED["headers"]}}},
 )
-@refuses(NotFound, scans.RepositoryNotLinked, ScanInProgress)
+@refuses(NotFound, starting.RepositoryNotLinked, ScanInProgress)
 async def start_scan(
     access: StartsScan, body: ScanCreate, idempotency_key: IdempotencyKey = None, prefer: Prefer = None
 ) -> Answer[Start]:
@@ -129,72 +113,25 @@ async def start_scan(
 
     With `Prefer: wait=20`, the call waits up to 20 seconds until the scan has ended, and returns it as it is then.
     """
-    repository = scans.get_repository(access.organization_id, body.repository_id)
-    starting = idempotent(
+    repository = starting.get_repository(access.organization_id, body.repository_id)
+    requested = idempotent(
         access,
         "startScan",
         idempotency_key,
         body,
-        lambda legs: _starting(scans.request_scan(repository, body.project_id or None, access.user_id, legs)),
+        lambda legs: _starting(starting.request_scan(repository, body.project_id or None, access.user_id, legs)),
     )
-    if dry_run.is_active() and not _replayed(starting):
-        return Answer(starting.content, headers=starting.headers)
-    preparation_id, wait_seconds = _preparation_id(starting), read_wait(prefer)
+    if dry_run.is_active() and not _replayed(requested):
+        return Answer(requested.content, headers=requested.headers)
+    preparation_id, wait_seconds = _preparation_id(requested), read_wait(prefer)
     if wait_seconds is None:
-        outcome, is_applied = await scans.wait_for_outcome(preparation_id), False
+        outcome, is_applied = await waits.wait_for_outcome(preparation_id), False
     else:
-        outcome, is_applied = await scans.wait_for_result(preparation_id, wait_seconds)
+        outcome, is_applied = await waits.wait_for_result(preparation_id, wait_seconds)
     # Also stores the outcome after the wait, so that a retry returns the same response.
     answer = idempotent(access, "startScan.answer", idempotency_key, body, lambda _: _answer(outcome))
     waited = applied(wait_seconds, is_applied=is_applied)
-    return Answer(answer.content, headers={**answer.headers, **_replayed(starting), **waited})
-
-
-@router.get("/v1/code-audit/scans/{scanId}", operation_id="getScan", summary="Get a scan", responses={200: _APPLIED})
-async def get_scan(access: ReadsScanWithInventory, prefer: Prefer = None) -> Answer[ScanDetail]:
-    """Returns a scan. Poll it to follow its `progress` through the stages:
-
-    1. `fetch` downloads the commit, lists its files, and unpacks those that later stages read.
-    2. `inventory` reads the package manifests. From then on, `inventory` lists what the repository is made of.
-    3. `analyze` searches the source files for findings. If it takes more than a few seconds, `analyzedFiles` counts up.
-    4. `publish` stores the findings and publishes the readable ones to the inbox.
-
-    A scan that is interrupted is retried from the first stage; `completedStages` doesn't decrease.
-
-    With `Prefer: wait=20`, the call waits up to 20 seconds until the scan has ended.
-    """
-    found, wait_seconds, is_applied = access.resource, read_wait(prefer), False
-    if wait_seconds is not None:
-        found, is_applied = await scans.wait_for_end(found, wait_seconds)
-    return Answer(ScanDetail.with_inventory(*found), headers=applied(wait_seconds, is_applied=is_applied))
-
-
-@router.get(
-    "/v1/code-audit/scans/{scanId}/issues", operation_id="listScanIssues", summary="List the findings of a scan"
-)
-@refuses(scans.ScanNotCompleted, scans.ScanWithoutResult, scans.UnlockRequired)
-async def list_scan_issues(access: ReadsScan) -> ScanIssues:
-    """Lists the findings of a scan, most urgent first, in a single response. A scan keeps up to 500 findings.
-
-    Until the scan is completed, the response is the error `SCAN_IN_PROGRESS`: poll `GET /v1/code-audit/scans/{scanId}`,
-    then list the findings. For a failed or canceled scan it is `CONFLICT`. An empty list therefore means that the scan
-    found nothing, or that its findings have expired.
-
-    A free preview returns the three most urgent findings; `lockedCount` is the number of the others, and
-    `unlockCredits` the price of unlocking them. Any other scan that isn't unlocked returns the error `UNLOCK_REQUIRED`.
-    When a later scan of the same project is completed, the findings of this scan get an expiration time,
-    `findingsExpireAt`. After that time, `issues` is empty and `expiredCount` is the number of expired findings.
-    """
-    scan = access.resource
-    found = scans.list_visible_issues(scan)
-    expired = scan.findings_expired
-    return ScanIssues(
-        issues=[Issue.of(scan, finding, item) for finding, item in found],
-        locked_count=0 if expired else scan.locked_count,
-        unlock_credits=None if expired else scan.unlock_credits,
-        expired_count=(scan.issue_count or 0) if expired else 0,
-        findings_expire_at=expiry_of(scan),
-    )
+    return Answer(answer.content, headers={**answer.headers, **_replayed(requested), **waited})
 
 
 @router.post("/v1/code-audit/scans/{scanId}/unlock", operation_id="unlockScan", summary="Unlock the findings of a scan")
@@ -206,7 +143,7 @@ async def unlock_scan(access: UnlocksScan) -> Unlocked:
     same rules were used, and such scans that are completed later have full access. Only a completed scan can be
     unlocked, and only until its findings expire.
     """
-    unlocked = scans.unlock_scan(access.resource, access.user_id)
+    unlocked = unlocking.unlock_scan(access.resource, access.user_id)
     return Unlocked(status="unlocked" if unlocked else "already-unlocked")
 
 
@@ -223,7 +160,7 @@ async def get_scan_request(access: ReadsRequest, repository_id: RequestedReposit
     """
     if access.resource.repository_id != repository_id:
         raise NotFound
-    return _answer(scans.find_outcome(access.resource))
+    return _answer(waits.find_outcome(access.resource))
 
 
 def _starting(request: RequestItem) -> Answer[ScanStarting]:

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from controlplane.core.errors import Forbidden, InvalidPayload, NotFound
 from controlplane.core.ids import ScanId
-from controlplane.rules import finding_csv, sarif, scans
-from controlplane.rules.scans import RepositoryNotLinked
+from controlplane.rules import finding_csv, sarif
+from controlplane.rules.scans import reading, starting, unlocking, waits
+from controlplane.rules.scans.starting import RepositoryNotLinked
 from controlplane.store import charges
 from controlplane.store.organization_items import BillingItem
 from controlplane.store.organizations import Account, Membership
@@ -70,11 +71,11 @@ async def start(organization: Membership, form: Mapping[str, str], user_id: str)
     if not project_id:
         raise NotChosen
     try:
-        repository = scans.get_repository(organization.organization_id, repository_id)
+        repository = starting.get_repository(organization.organization_id, repository_id)
     except NotFound:
         raise NotConnected from None
-    request = scans.request_scan(repository, project_id, user_id, {})
-    outcome = await scans.wait_for_outcome(request.request_id)
+    request = starting.request_scan(repository, project_id, user_id, {})
+    outcome = await waits.wait_for_outcome(request.request_id)
     return outcome.scan.scan_id if outcome.scan is not None else outcome.request.request_id
 
 
@@ -113,10 +114,10 @@ def _get_findings(organization_slug: str, scan_id: str, account: Account) -> Sho
     Raises NoScan, ScanNotCompleted, ScanWithoutResult, UnlockRequired.
     """
     shown = get_scan(organization_slug, scan_id, account, at_most=_MOST_FINDINGS)
-    scans.require_readable(shown.scan)
+    reading.require_readable(shown.scan)
     return shown
 
 
 def unlock(locked: Locked, user_id: str) -> bool:
     """Unlocks the findings. Returns False if that was done before. Raises InsufficientCredits, NothingToUnlock."""
-    return scans.unlock_scan(locked.scan, user_id)
+    return unlocking.unlock_scan(locked.scan, user_id)

@@ -7,7 +7,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
 from assent_analysis.findings import CATEGORIES, SEVERITIES
-from code_audit.schemas import ScanStatus
+from code_audit.scan_schemas import ScanStatus
 from controlplane.core.acting import ActorKind
 from controlplane.core.acting import Source as ActionSource
 from controlplane.core.actions import Action

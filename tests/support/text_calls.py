@@ -368,7 +368,7 @@ EXEMPT: dict[str, str] = {
     "controlplane.rules.inbox_lists:*": "a position from a sealed cursor, and filters that are only compared",
     "inbox.schemas:InboxItemResult.of": "an id of ours",
     "controlplane.rules.scan_diff:*": "rules: they hand ids on to the store",
-    "controlplane.rules.scans:*": "rules: they hand ids and validated text on to the store",
+    "controlplane.rules.scans.*": "rules: they hand ids and validated text on to the store",
     "controlplane.rules.personal_data:*": "finds an address of at most 254 characters, by str.find",
     "controlplane.http.web_session:WebSession.authenticate": "a secret, which is only hashed, and a note (_read_note)",
     "controlplane.http.web_session:session_cookies": "an id and a secret of ours",

@@ -1,7 +1,7 @@
 """The Prefer header (RFC 7240): how long a client wants a request to wait for its result."""
 
 import re
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Header
 
@@ -26,6 +26,9 @@ Prefer = Annotated[
         examples=["wait=20"],
     ),
 ]
+
+# What a route that honors the header adds to the document of its response.
+APPLIED: dict[str, Any] = {"headers": {"Preference-Applied": {}}}
 
 
 def read_wait(prefer: str | None) -> float | None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from controlplane.core.errors import Conflict, InvalidPayload, NotFound
 from controlplane.core.ids import ScanId
-from controlplane.rules import scans
+from controlplane.rules.scans import reading
 from controlplane.store.parallel import read_both
 from controlplane.store.scans import findings, reads
 from controlplane.store.scans.findings import FindingItem, PublishedFinding
@@ -40,12 +40,12 @@ def compare(scan: ScanItem, base_id: str | None) -> ScanDiff:
     """Compares the scan with the base, or with the one that it was compared with when it was completed.
 
     Raises NoBase, InvalidPayload for a scan of another repository, FindingsExpired, and the errors of
-    `scans.require_readable` for either scan.
+    `reading.require_readable` for either scan.
     """
-    scans.require_readable(scan)
+    reading.require_readable(scan)
     base, found = read_both(lambda: _find_base(scan, base_id), lambda: _list_all(scan))
     if base is not None:
-        scans.require_readable(base)
+        reading.require_readable(base)
     if scan.findings_expired or (base is not None and base.findings_expired):
         raise FindingsExpired
     former = _list_all(base) if base is not None else []

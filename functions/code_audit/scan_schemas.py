@@ -1,116 +1,18 @@
-"""Request and response models of `code_audit`."""
+"""Response models of scans."""
 
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
-from code_audit.finding_schemas import SCAN_ID, FindingsExpireAt
+from code_audit.fields import REPOSITORY_ID, SCAN_ID, TIME, FindingsExpireAt, expiry_of
 from code_audit.inventory_schemas import ScanInventory
-from controlplane.core import clock
-from controlplane.core.schedules import Schedule
 from controlplane.http.envelope import Wire
-from controlplane.rules.scans import RETRY_AFTER_SECONDS
-from controlplane.store.inbox_items import Priority
-from controlplane.store.project_items import ProjectItem
-from controlplane.store.repositories import Link, RepositoryItem
 from controlplane.store.scans.causes import Trigger
 from controlplane.store.scans.inventories import Inventory
-from controlplane.store.scans.items import STAGES, RequestItem, ScanItem, Stage
-
-_TIME: dict[str, Any] = {"json_schema_extra": {"format": "date-time"}, "examples": ["2026-03-04T05:06:07.000Z"]}
-REPOSITORY_ID = "rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
-_PREPARATION_ID = "spr_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
-_PROJECT_ID = "prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
-
+from controlplane.store.scans.items import STAGES, ScanItem, Stage
 
 StageStatus = Annotated[str, Field(json_schema_extra={"enum": ["pending", "running", "completed", "failed"]})]
 ScanStatus = Literal["queued", "running", "completed", "failed", "canceled"]
-
-
-class LinkedProject(Wire):
-    """A project that a repository is linked to."""
-
-    project_id: str = Field(description="The project's ID.", examples=[_PROJECT_ID])
-    project_slug: str = Field(description="The name used in URLs.", examples=["shop"])
-    project_name: str = Field(description="The display name.", examples=["Shop"])
-    production_branch: str | None = Field(
-        description="The branch to scan. Null means the repository's default branch.", examples=["main"]
-    )
-    root_directory: str | None = Field(
-        description="The folder to scan. Null means the whole repository.", examples=["apps/web"]
-    )
-    pull_request_scans_enabled: bool = Field(description="Whether pull requests are to be scanned.", examples=[False])
-    scan_on_push: bool = Field(description="Whether a push to the production branch starts a scan.", examples=[False])
-    schedule: Schedule | None = Field(
-        description="How often a scan starts by itself: `daily`, `weekly`, or null for never.", examples=["daily"]
-    )
-    failure_threshold: Priority = Field(
-        description="The lowest priority of a new finding that fails the check of a pull request.", examples=["P1"]
-    )
-    next_scheduled_scan_at: str | None = Field(
-        description="The time the next scheduled scan starts, or null without a `schedule`. The minute depends on the "
-        "link, so that scans are spread over the day or the week.",
-        **_TIME,
-    )
-
-    @classmethod
-    def of(cls, repository: RepositoryItem, link: Link, project: ProjectItem) -> Self:
-        next_scan = link.next_scheduled_scan(repository.repository_id)
-        return cls(
-            project_id=project.project_id,
-            project_slug=project.slug,
-            project_name=project.name,
-            production_branch=link.production_branch,
-            root_directory=link.root_directory,
-            pull_request_scans_enabled=link.pull_request_scans_enabled,
-            scan_on_push=link.scan_on_push,
-            schedule=link.schedule,
-            failure_threshold=link.failure_threshold,
-            next_scheduled_scan_at=None if next_scan is None else clock.timestamp(next_scan),
-        )
-
-
-class Repository(Wire):
-    """A source code repository that is connected to the organization."""
-
-    id: str = Field(description="The repository's ID.", examples=[REPOSITORY_ID])
-    organization_id: str = Field(description="The organization's ID.", examples=["org_3f8k2m9q7r1s5t6v"])
-    owner: str = Field(description="The account that owns the repository on the code host.", examples=["acme"])
-    name: str = Field(description="The repository's name on the code host.", examples=["shop"])
-    html_url: str = Field(
-        description="The repository's page on the code host.",
-        json_schema_extra={"format": "uri"},
-        examples=["https://github.com/acme/shop"],
-    )
-    default_branch: str | None = Field(description="The default branch on the code host.", examples=["main"])
-    visibility: str = Field(
-        description="The visibility on the code host: `public`, `private`, or `internal`.", examples=["private"]
-    )
-    connected_at: str | None = Field(description="The time the repository was connected.", **_TIME)
-    access_lost_at: str | None = Field(
-        description="The time since which the GitHub App can no longer read the repository, or null if it can.",
-        **_TIME,
-    )
-    projects: list[LinkedProject] = Field(description="The projects that the repository is linked to.")
-
-    @classmethod
-    def of(cls, repository: RepositoryItem, projects: dict[str, ProjectItem]) -> Self:
-        return cls(
-            id=repository.repository_id,
-            organization_id=repository.organization_id,
-            owner=repository.owner,
-            name=repository.name,
-            html_url=repository.html_url,
-            default_branch=repository.default_branch,
-            visibility=repository.visibility,
-            connected_at=repository.connected_at,
-            access_lost_at=repository.access_lost_at,
-            projects=[
-                LinkedProject.of(repository, link, projects[link.project_id])
-                for link in repository.links
-                if link.project_id in projects
-            ],
-        )
 
 
 class Progress(Wire):
@@ -176,11 +78,6 @@ class Coverage(Wire):
     )
 
 
-def expiry_of(scan: ScanItem) -> str | None:
-    """Returns the time the scan's findings expire as an ISO 8601 timestamp, or None."""
-    return None if scan.findings_expire_at is None else clock.timestamp(scan.findings_expire_at)
-
-
 # A push isn't a trigger of its own, because clients know only these three.
 _TRIGGERS: dict[Trigger, str] = {
     "manual": "manual",
@@ -229,9 +126,9 @@ class Scan(Wire):
         examples=[17],
     )
     progress: Progress | None = Field(description="The progress of the scan.")
-    created_at: str = Field(description="The time the scan was created.", **_TIME)
-    started_at: str | None = Field(description="The time the first stage started.", **_TIME)
-    completed_at: str | None = Field(description="The time the scan ended, successfully or not.", **_TIME)
+    created_at: str = Field(description="The time the scan was created.", **TIME)
+    started_at: str | None = Field(description="The time the first stage started.", **TIME)
+    completed_at: str | None = Field(description="The time the scan ended, successfully or not.", **TIME)
     failure: Reason | None = Field(description="The reason the scan failed, or null if it didn't.", examples=[None])
     coverage: Coverage | None = Field(description="The files that the scan covered. Null until the scan is completed.")
     findings_expire_at: FindingsExpireAt
@@ -293,66 +190,3 @@ class ScanDetail(Scan):
     @classmethod
     def with_inventory(cls, scan: ScanItem, inventory: Inventory | None) -> Self:
         return cls.of(scan, inventory=ScanInventory.of(scan, inventory) if inventory else None)
-
-
-class ScanCreate(Wire):
-    """A scan to start."""
-
-    repository_id: str = Field(
-        description="The ID of a connected repository.", min_length=1, max_length=100, examples=[REPOSITORY_ID]
-    )
-    project_id: Annotated[str, Field(min_length=1, max_length=100)] = Field(
-        default_factory=str,
-        description="The linked project whose production branch and folder to scan. Defaults to the first one.",
-        examples=[_PROJECT_ID],
-    )
-
-
-class ScanStarted(Wire):
-    """A scan request whose scan exists."""
-
-    status: Literal["started"] = Field(description="Identifies the variant of this response.", examples=["started"])
-    scan: Scan
-
-
-class ScanStarting(Wire):
-    """A scan request whose scan doesn't exist yet. Poll it."""
-
-    status: Literal["starting"] = Field(description="Identifies the variant of this response.", examples=["starting"])
-    preparation_id: str = Field(
-        description="The ID for `GET /v1/code-audit/scan-requests/{preparationId}`.", examples=[_PREPARATION_ID]
-    )
-    repository_id: str = Field(description="The repository's ID.", examples=[REPOSITORY_ID])
-    created_at: str = Field(description="The time the scan was requested.", **_TIME)
-    retry_after_seconds: int = Field(
-        description="Seconds to wait before polling again.", ge=1, examples=[RETRY_AFTER_SECONDS]
-    )
-
-    @classmethod
-    def of(cls, request: RequestItem) -> Self:
-        return cls(
-            status="starting",
-            preparation_id=request.request_id,
-            repository_id=request.repository_id,
-            created_at=request.created_at,
-            retry_after_seconds=RETRY_AFTER_SECONDS,
-        )
-
-
-class ScanNotStarted(Wire):
-    """A scan request that failed because the branch couldn't be read. There will be no scan."""
-
-    status: Literal["failed"] = Field(description="Identifies the variant of this response.", examples=["failed"])
-    preparation_id: str = Field(description="The scan request's ID.", examples=[_PREPARATION_ID])
-    repository_id: str = Field(description="The repository's ID.", examples=[REPOSITORY_ID])
-    error: Reason
-
-
-class Unlocked(Wire):
-    """The result of unlocking a scan."""
-
-    status: Literal["unlocked", "already-unlocked"] = Field(
-        description="`already-unlocked` if the scan, or another one of the same report, was unlocked before; "
-        "nothing was charged.",
-        examples=["unlocked"],
-    )

@@ -1,0 +1,30 @@
+"""Fields and example values that several modules of schemas share."""
+
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from controlplane.core import clock
+from controlplane.store.scans.items import ScanItem
+
+TIME: Final[dict[str, Any]] = {
+    "json_schema_extra": {"format": "date-time"},
+    "examples": ["2026-03-04T05:06:07.000Z"],
+}
+REPOSITORY_ID = "rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
+PROJECT_ID = "prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
+SCAN_ID = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
+
+FindingsExpireAt = Annotated[
+    str | None,
+    Field(
+        description="The time the findings expire. Null until a later scan of the same project is completed.",
+        json_schema_extra={"format": "date-time"},
+        examples=[None],
+    ),
+]
+
+
+def expiry_of(scan: ScanItem) -> str | None:
+    """Returns the time the scan's findings expire as an ISO 8601 timestamp, or None."""
+    return None if scan.findings_expire_at is None else clock.timestamp(scan.findings_expire_at)

@@ -1,0 +1,11 @@
+"""What the routes of scans read before they run."""
+
+from typing import Annotated
+
+from controlplane.core.ids import ScanId
+from controlplane.http.access import Access, Requires, Resource
+from controlplane.store import keys
+from controlplane.store.scans.items import ScanItem
+
+SCAN = Resource("scanId", ScanId, keys.scan, ScanItem.from_item)
+ReadsScan = Annotated[Access[ScanItem], Requires("code-audit.read", resource=SCAN)]

@@ -1,0 +1,69 @@
+"""Rules of starting and listing scans."""
+
+from collections.abc import Mapping
+
+from controlplane.core.errors import ApiError, NotFound
+from controlplane.core.ids import RepositoryId
+from controlplane.queues import messages
+from controlplane.queues.messages import PrepareScan, Queue
+from controlplane.store import repositories
+from controlplane.store.repositories import Link, RepositoryItem
+from controlplane.store.scans import reads, requests
+from controlplane.store.scans.items import RequestItem, Status
+from controlplane.store.scans.reads import ScanPage
+from controlplane.store.table import Leg
+
+
+class RepositoryNotLinked(ApiError):
+    code = "REPOSITORY_NOT_LINKED"
+    message = "The repository isn't linked to that project, or to any project. Ask an admin to link it."
+
+
+def get_repository(organization_id: str, repository_id: str) -> RepositoryItem:
+    """Returns the repository. Raises NotFound, also if it belongs to another organization."""
+    own_id = _parse_own(organization_id, repository_id)
+    if own_id is None:
+        raise NotFound
+    return repositories.get_repository(own_id)
+
+
+def _parse_own(organization_id: str, repository_id: str) -> RepositoryId | None:
+    """Returns the id if it is one of the organization's repositories."""
+    parsed = RepositoryId.parse(repository_id)
+    return parsed if parsed is not None and parsed.organization_id == organization_id else None
+
+
+def request_scan(
+    repository: RepositoryItem, project_id: str | None, user_id: str, extra_legs: Mapping[str, Leg]
+) -> RequestItem:
+    """Requests a scan of the linked project, by default the first one that still exists.
+
+    `extra_legs` precede those of the request in the transaction. Raises RepositoryNotLinked, ScanInProgress, and
+    UnknownRepository.
+    """
+    request_id = requests.new_request_id(repository.organization_id)
+    message = messages.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
+    for link in _candidates(repository, project_id):
+        try:
+            request = requests.create_request(
+                repository, link, request_id, message=message, requested_by=user_id, extra_legs=extra_legs
+            )
+        except repositories.ProjectGone:
+            continue
+        messages.dispatch(message)
+        return request
+    raise RepositoryNotLinked
+
+
+def _candidates(repository: RepositoryItem, project_id: str | None) -> list[Link]:
+    return [link for link in repository.links if project_id in (None, link.project_id)]
+
+
+def list_scans(
+    organization_id: str, limit: int, after: str | None, repository_id: str | None, status: Status | None
+) -> ScanPage:
+    """Returns one page, newest first. The page is empty if the repository belongs to another organization."""
+    own_id = _parse_own(organization_id, repository_id) if repository_id is not None else None
+    if repository_id is not None and own_id is None:
+        return ScanPage([], None)
+    return reads.list_scans(organization_id, limit, after, own_id, status)

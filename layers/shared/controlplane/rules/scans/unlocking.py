@@ -1,0 +1,18 @@
+"""Rules of unlocking the findings of scans."""
+
+from controlplane.queues import messages
+from controlplane.queues.messages import PublishScan, Queue
+from controlplane.store.scans import unlocks
+from controlplane.store.scans.items import ScanItem
+
+
+def unlock_scan(scan: ScanItem, user_id: str) -> bool:
+    """Unlocks the scan and charges for it. Returns False, without charging, if its report was unlocked before.
+
+    Raises NothingToUnlock, InsufficientCredits, Forbidden, UnknownScan.
+    """
+    message = messages.entry(Queue.SCAN_EXECUTION, PublishScan(scan_id=scan.scan_id))
+    outcome = unlocks.unlock_scan(scan, user_id, message)
+    if outcome != "already":
+        messages.dispatch(message)
+    return outcome == "charged"
