@@ -111,6 +111,10 @@ SOURCE_READERS = ("anyio",)
 # Files that a function serves unchanged, and unpacks on request.
 DOCUMENTS = ("system/reference",)
 
+# The templates of the pages, and the package that the build makes of them.
+TEMPLATES = Path("dashboard/templates")
+TEMPLATE_CODE = Path("dashboard_templates")
+
 # Where Lambda unpacks a layer and a function. The paths in a traceback come from here.
 LAYER_ROOT = Path("/opt")
 FUNCTION_ROOT = Path("/var/task")
@@ -151,6 +155,9 @@ def prepare(build_dir: Path) -> None:
             trim_packages(artifact)
             for documents in DOCUMENTS:
                 pack(artifact / documents)
+            if (artifact / TEMPLATES).is_dir():
+                write_template_code(artifact / TEMPLATE_CODE)
+                remove(artifact / TEMPLATES)
             compile_modules(artifact, FUNCTION_ROOT)
             remove_sources(artifact)
         if missing := modules_without_bytecode(artifact):
@@ -231,6 +238,11 @@ def write_amazon_roots(bundle: Path, target: Path) -> None:
 def write_dataclass_code(target: Path) -> None:
     """Write the compiled methods of all dataclasses, which the application's own environment imports."""
     run([str(ROOT / ".venv" / "bin" / "python"), "-m", "scripts.dataclass_code", str(target)])
+
+
+def write_template_code(target: Path) -> None:
+    """Write the templates of the pages as modules, which the application's own environment compiles."""
+    run([str(ROOT / ".venv" / "bin" / "python"), "-m", "scripts.template_code", str(target)])
 
 
 def labelled_certificates(bundle: str) -> Iterator[tuple[str, str]]:

@@ -41,9 +41,14 @@ def collect() -> set[str]:
     return sources
 
 
-def main() -> None:
+def make_importable() -> None:
+    """Makes the functions importable in this process."""
     sys.path[:0] = [str(ROOT / folder) for folder in ("functions", "layers/shared", "layers/analysis")]
     os.environ |= _SETTINGS
+
+
+def main() -> None:
+    make_importable()
     sources = collect()
     from controlplane.core import dataclass_code  # noqa: PLC0415 (nothing may be imported before)
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from urllib.parse import quote, urlsplit
 
 from fastapi import Response
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, ModuleLoader, StrictUndefined
 
 from controlplane.core import acting
 from controlplane.core.errors import ApiError, PlanLimitReached, PlanRequired, RouteNotFound
@@ -60,8 +60,10 @@ _TITLES = {
     503: "The service is not available",
 }
 
+# The build replaces the templates by modules (scripts/template_code.py).
+_SOURCES = _HERE / "templates"
 _templates = Environment(
-    loader=FileSystemLoader(_HERE / "templates"),
+    loader=FileSystemLoader(_SOURCES) if _SOURCES.is_dir() else ModuleLoader(_HERE.with_name("dashboard_templates")),
     autoescape=True,
     undefined=StrictUndefined,
     trim_blocks=True,
@@ -147,6 +149,11 @@ _templates.globals.update(
     upgrade_contact=_upgrade_contact,
 )
 _templates.filters.update(counted=_counted, date=_date, day=_day, hour=_hour, minute=_minute)
+
+
+def compile_templates(folder: Path) -> None:
+    """Writes every template as a module of the folder, for the build."""
+    _templates.compile_templates(folder, zip=None, ignore_errors=False)
 
 
 def page(

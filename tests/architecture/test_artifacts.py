@@ -5,12 +5,14 @@ import gzip
 import importlib.util
 import os
 import py_compile
+import shutil
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
+from jinja2 import Environment, ModuleLoader
 
 from scripts import artifacts
 from tests.support.each import each
@@ -103,6 +105,17 @@ class TestPrepare:
     @pytest.mark.parametrize("name", artifacts.DOCUMENTS)
     def test_preparing_compresses_only_existing_documents(self, name: str):
         assert (ROOT / "functions" / name).exists()
+
+    def test_preparing_makes_modules_of_the_pages_templates(self, layer: Path):
+        function = layer.parents[1] / "DashboardFunction"
+        sources = ROOT / "functions" / artifacts.TEMPLATES
+        shutil.copytree(sources, function / artifacts.TEMPLATES)
+        artifacts.prepare(layer.parents[1])
+        assert not (function / artifacts.TEMPLATES).exists()
+        built = Environment(loader=ModuleLoader(function / artifacts.TEMPLATE_CODE))
+        names = [path.name for path in sources.iterdir()]
+        assert len(names) > 50
+        assert [built.get_template(name).name for name in names] == names
 
     def test_preparing_refuses_a_folder_without_artifacts(self, tmp_path: Path):
         with pytest.raises(artifacts.BuildFailed):
