@@ -10,7 +10,6 @@ import gzip
 import hashlib
 import importlib.util
 import os
-import py_compile
 import re
 import shutil
 import subprocess
@@ -256,14 +255,12 @@ def compile_modules(root: Path, deployed_root: Path) -> None:
 
     Bytecode is normally checked against the date of its source. Deployment changes that date, and nothing can write
     new bytecode next to read-only code, so each cold start would compile everything again.
+
+    The bytecode has the numbers of lines but not the columns, which take a fifth of its size. Raises BuildFailed.
     """
-    for source in sorted(root.rglob("*.py")):
-        py_compile.compile(
-            str(source),
-            dfile=str(deployed_root / source.relative_to(root)),
-            doraise=True,
-            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
-        )
+    command = [sys.executable, "-X", "no_debug_ranges", "-m", "compileall", "-q", "-f"]
+    paths = ["-s", str(root), "-p", str(deployed_root), str(root)]
+    run([*command, "--invalidation-mode", "unchecked-hash", *paths])
 
 
 def remove_sources(root: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the routes of scans read before they run."""
+"""Resources that routes of scans read before they run."""
 
 from typing import Annotated
 

@@ -3,6 +3,7 @@
 import ast
 import gzip
 import importlib.util
+import marshal
 import os
 import py_compile
 import shutil
@@ -138,6 +139,14 @@ class TestBytecode:
         assert b"/var/task/projects/app.py" in compiled
         assert str(tmp_path).encode() not in compiled
 
+    def test_bytecode_has_the_lines_but_not_the_columns(self, tmp_path: Path):
+        source = write(tmp_path / "app.py", "value = 7\nraise KeyError(value)\n")
+        artifacts.compile_modules(tmp_path, Path("/var/task"))
+        code = marshal.loads(Path(importlib.util.cache_from_source(str(source))).read_bytes()[16:])
+        positions = {*code.co_positions()} - {(None, None, None, None)}
+        assert {line for line, *_ in positions} >= {1, 2}
+        assert {column for _, _, *columns in positions for column in columns} == {None}
+
     def test_missing_bytecode_is_reported(self, tmp_path: Path):
         write(tmp_path / "projects" / "app.py")
         assert artifacts.modules_without_bytecode(tmp_path) == [Path("projects/app.py")]
@@ -172,7 +181,7 @@ class TestBytecode:
 
     def test_invalid_python_code_stops_the_build(self, tmp_path: Path):
         write(tmp_path / "build" / "ProjectsFunction" / "projects" / "app.py", "def\n")
-        with pytest.raises(py_compile.PyCompileError):
+        with pytest.raises(artifacts.BuildFailed, match="SyntaxError"):
             artifacts.prepare(tmp_path / "build")
 
 

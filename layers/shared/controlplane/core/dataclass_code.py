@@ -11,6 +11,7 @@ import hashlib
 import importlib.util
 import marshal  # nosec B403  # a file of the build, like the bytecode of the modules
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 # Written by scripts.dataclass_code.
@@ -23,8 +24,18 @@ def digest(source: str) -> bytes:
 
 def dump(sources: set[str]) -> bytes:
     """Returns the content of the file for the methods with these sources."""
-    codes = {digest(source): marshal.dumps(compile(source, "<string>", "exec")) for source in sorted(sources)}
+    codes = {digest(source): marshal.dumps(_compiled(source)) for source in sorted(sources)}
     return importlib.util.MAGIC_NUMBER + marshal.dumps(codes)
+
+
+def _compiled(source: str) -> CodeType:
+    """Returns the code without positions, which take half of its size and refer to a source that isn't stored."""
+
+    def without_positions(code: CodeType) -> CodeType:
+        constants = (without_positions(it) if isinstance(it, CodeType) else it for it in code.co_consts)
+        return code.replace(co_linetable=b"", co_consts=tuple(constants))
+
+    return without_positions(compile(source, "<string>", "exec"))
 
 
 def _load(file: Path) -> dict[bytes, bytes]:
