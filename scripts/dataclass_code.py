@@ -35,7 +35,7 @@ def collect() -> set[str]:
     for app in sorted((ROOT / "functions").glob("*/app.py")):
         importlib.import_module(f"{app.parent.name}.app")
     # Those that are imported at a request.
-    for routes in sorted((ROOT / "functions").glob("*/*_routes.py")):
+    for routes in sorted((ROOT / "functions").glob("*/*routes.py")):
         importlib.import_module(f"{routes.parent.name}.{routes.stem}")
     del dataclasses.exec  # type: ignore[attr-defined]
     return sources
