@@ -15,7 +15,7 @@ from controlplane.http.forms import parse_pairs
 
 MAX_BODY_BYTES = 1_048_576
 # Headers with one value. A gateway or proxy joins repeated ones with commas, so a comma is a second value too.
-_SINGLE_HEADERS = ("Content-Type", "Idempotency-Key")
+_SINGLE_HEADERS = {b"content-type": "Content-Type", b"idempotency-key": "Idempotency-Key"}
 _MAX_QUERY_PARAMETERS = 64
 # The query parameter of operations that change something. Others reject it, so that it never goes unnoticed.
 DRY_RUN = "dryRun"
@@ -80,10 +80,12 @@ class RequestReader(Request):
 
     def check_headers(self) -> None:
         """Raises InvalidPayload if a header that must have one value is repeated, even with equal values."""
-        for name in _SINGLE_HEADERS:
-            values = super().headers.getlist(name)
-            if len(values) > 1 or any("," in value for value in values):
-                raise InvalidPayload.at([name], "Send this header once, with one value.", "repeated")
+        found = [(name, value) for name, value in self.scope["headers"] if name in _SINGLE_HEADERS]
+        names = [name for name, _ in found]
+        for name, value in found:
+            if b"," in value or names.count(name) > 1:
+                shown = _SINGLE_HEADERS[name]
+                raise InvalidPayload.at([shown], "Send this header once, with one value.", "repeated")
 
     def parse_body(self, dialect: Dialect | None) -> None:
         """Parses the body, strictly and without coercion. Raises UnsupportedMediaType, InvalidPayload."""
