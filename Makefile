@@ -12,7 +12,7 @@ REFERENCE := functions/system/reference/index.html
 # What the wheel of the command line is made of.
 WHEEL_SOURCES := $(shell find cli/src layers/analysis/assent_analysis cli/README.md cli/pyproject.toml -type f -not -name '*.pyc')
 .DEFAULT_GOAL := help
-.PHONY: help run reset test mutate lagging models fuzz lint template check build cli e2e browser bench load soak accuracy cost scale deploy openapi sdk lock format audit licenses sbom
+.PHONY: help run reset test mutate lagging models fuzz lint template check build cli e2e browser bench load soak accuracy cost scale deploy release publish openapi sdk lock format audit licenses sbom
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -94,10 +94,16 @@ cost: .venv/.ready ## Write the cost of a million requests into docs/operations.
 scale: .venv/.ready ## Write which limit is reached at how many organizations into docs/performance.md
 	@.venv/bin/python -m benchmarks.scale --write
 
-deploy: build ## Deploy to the AWS account of the current credentials (STACK=assent PARAMETERS="LogLevel=DEBUG"; CI=1: don't ask)
-	@.tools/sam/bin/sam deploy $(if $(STACK),--stack-name $(STACK)) $(if $(CI),--no-confirm-changeset) \
+deploy: $(if $(VERSION),.tools/sam/.ready,build) ## Deploy to the AWS account of the current credentials (STACK=assent PARAMETERS="LogLevel=DEBUG"; CI=1: don't ask; VERSION=1.2.0: a published release, without a build)
+	@.tools/sam/bin/$(if $(VERSION),python -m scripts.releases deploy $(VERSION),sam deploy) $(if $(STACK),--stack-name $(STACK)) $(if $(CI),--no-confirm-changeset) \
 		--parameter-overrides Release=$$(date -u +%Y%m%dT%H%M%SZ) \
 		$(if $(ARCHITECTURE),Architecture=$(ARCHITECTURE)) $(PARAMETERS)
+
+release: .venv/.ready ## Name what CHANGELOG.md has under Unreleased, commit that, and tag it (VERSION=1.2.0)
+	@.venv/bin/python -m scripts.releases prepare $(VERSION)
+
+publish: build ## Keep the build of the release that is checked out, so that it can be deployed later
+	@.tools/sam/bin/python -m scripts.releases publish
 
 # Licenses that a hosted service may build on without obligations to its users, as the packages spell them.
 LICENSES := Apache-2.0;Apache Software License;BSD-3-Clause;BSD License;ISC;MIT;MIT License;MIT-0
