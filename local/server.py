@@ -24,7 +24,7 @@ from controlplane.core.settings import settings
 from controlplane.http.app import not_found_app
 from controlplane.http.route_groups import routes_of
 from controlplane.queues import messages
-from local import front_door, mail, rest_api
+from local import front_door, gateway, mail
 from local.checkout import DIRECTORY, HOST, ROOT
 from local.github import setup
 from local.github.app import create_app
@@ -84,8 +84,8 @@ class Gateway:
 
 
 async def _respond_unknown_route(scope: Scope, receive: Receive, send: Send) -> None:
-    status, headers, body = rest_api.unknown_route(str(uuid.uuid4()))
-    await Response(body, status, headers)(scope, receive, send)
+    own = gateway.own_response("MISSING_AUTHENTICATION_TOKEN", str(uuid.uuid4()))
+    await Response(own.body, own.status, dict(own.headers))(scope, receive, send)
 
 
 def _renaming(send: Send) -> Send:
@@ -94,7 +94,7 @@ def _renaming(send: Send) -> Send:
     async def send_renamed(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = [(name.decode(), value) for name, value in message["headers"]]
-            message["headers"] = [(name.encode(), value) for name, value in rest_api.rename_headers(headers)]
+            message["headers"] = [(name.encode(), value) for name, value in gateway.rename_headers(headers)]
         await send(message)
 
     return send_renamed

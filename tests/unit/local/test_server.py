@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from local.request_log import READINESS_PROBE, RequestLog
-from local.rest_api import body_of
+from local.gateway import body_of
 from local.server import FrontDoor, Gateway, load_apps
 from tests.support.template import gateway_responses
 
