@@ -15,6 +15,7 @@ from local.gateway import HOST, Request, proxy_event
 
 _NUMBERS = count(1)
 
+
 def rest_event(
     method: str,
     target: str,

@@ -1,11 +1,11 @@
 """A double of API Gateway's REST API: between an HTTP request and a function, it behaves as AWS documents.
 
-The server of `make run`, the tests' clients, and the tests of the deployed stack use it. Routes, binary media types, and
-the gateway's own responses come from template.yaml. The sources are pages of the API Gateway developer guide (important
+The functional tests' client sends every request through it. The server of `make run` and the tests of the deployed stack
+use its header names and its own responses. Routes, binary media types, and responses come from template.yaml. The sources are pages of the API Gateway developer guide (important
 notes, quotas, gateway response types, content type conversions, proxy integrations) and, for errors of functions,
 "Handling Lambda errors with an API Gateway API" in the Lambda developer guide.
 
-It doesn't throttle or compress, and has no authorizers, request validators, or usage plans: no route uses these.
+It doesn't throttle or compress. No route uses authorizers, request validators, or usage plans, so it has none.
 """
 
 import base64
@@ -36,8 +36,8 @@ _REMAPPED = {
 }
 _DROPPED = {"expect", "host", "proxy-authenticate", "te", "trailer", "transfer-encoding", "upgrade", "via"}
 REMAPPED_PREFIX = "x-amzn-remapped-"
-# Headers of requests that functions don't get: those of the connection, and the length, which the body has.
-_NOT_FORWARDED = _DROPPED - {"host"} | {"connection", "content-length"}
+# Headers of requests that functions don't get: those of the connection.
+_NOT_FORWARDED = _DROPPED - {"host"} | {"connection"}
 
 # The payload of a request to the gateway.
 REQUEST_LIMIT_BYTES = 10 * 2**20
@@ -254,13 +254,20 @@ def _path_parameters(resource: str, path: str) -> dict[str, str] | None:
 
 
 def _encoded(request: Request) -> tuple[str | None, bool]:
-    """Returns the body, and whether it is Base64: only for binary media types. Otherwise, it is read as UTF-8."""
+    """Returns the body, and whether it is Base64.
+
+    On AWS, only bodies of binary media types are, and bytes that aren't UTF-8 are converted to text. Here, such bodies
+    are Base64 too, so that tests reach the functions' own checks of them.
+    """
     if not request.body:
         return None, False
     given = next((value for name, value in request.headers if name.lower() == "content-type"), "")
-    if _is_binary(given):
-        return base64.b64encode(request.body).decode(), True
-    return request.body.decode(errors="replace"), False
+    if not _is_binary(given):
+        try:
+            return request.body.decode(), False
+        except UnicodeDecodeError:
+            pass
+    return base64.b64encode(request.body).decode(), True
 
 
 def _accepted(headers: Headers) -> str:

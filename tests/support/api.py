@@ -95,12 +95,12 @@ class Api:
         for name, value in request.headers:
             sent[name] = f"{sent[name]}, {value}" if name in sent else value
         routes = [operation for operation in operations_at(path) if operation.method == method]
-        if gateway.find(method, path) is None:
+        if not routes:
             check_envelope(path, reply, request_id)
         else:
             check_response(path, sent, reply, request_id)
             # Otherwise, the function's router doesn't find the operation that the gateway found.
-            if routes and unquote(path).count("/") == routes[0].path.count("/"):
+            if unquote(unquote(path) if decodes_path else path).count("/") == routes[0].path.count("/"):
                 check_documented(method, path, reply.status, reply.headers, reply.body, to_form=is_oauth(path, sent))
         self.replies.append(reply)
         return reply
