@@ -1,9 +1,10 @@
 """A double of API Gateway's REST API: between an HTTP request and a function, it behaves as AWS documents.
 
-The functional tests' client sends every request through it. The server of `make run` and the tests of the deployed stack
-use its header names and its own responses. Routes, binary media types, and responses come from template.yaml. The sources are pages of the API Gateway developer guide (important
-notes, quotas, gateway response types, content type conversions, proxy integrations) and, for errors of functions,
-"Handling Lambda errors with an API Gateway API" in the Lambda developer guide.
+The functional tests' client sends every request through it. The server of `make run` uses its routes, its header names,
+and its response to an unknown route, and the tests of deployed functions its header names. Routes, binary media types,
+and the gateway's own responses come from template.yaml. The sources are pages of the API Gateway developer guide
+(important notes, quotas, gateway response types, content type conversions, proxy integrations) and, for errors of
+functions, "Handling Lambda errors with an API Gateway API" in the Lambda developer guide.
 
 It doesn't throttle or compress. No route uses authorizers, request validators, or usage plans, so it has none.
 """
@@ -65,11 +66,12 @@ class Request(NamedTuple):
 
 
 class Response(NamedTuple):
-    """A response as the client gets it. Names of headers are in lowercase."""
+    """A response as the client gets it. Names of headers are in lowercase. is_own: no function gave the answer."""
 
     status: int
     headers: Headers
     body: bytes
+    is_own: bool = False
 
     @property
     def request_id(self) -> str:
@@ -111,7 +113,7 @@ class Gateway:
         decodes_paths: bool = False,
     ) -> None:
         self._invoke = invoke
-        self._routes = _template_table() if routes is None else _RouteTable(routes)
+        self._routes = template_table() if routes is None else RouteTable(routes)
         self._stage_variables = stage_variables
         self._decodes_paths = decodes_paths
 
@@ -128,7 +130,7 @@ class Gateway:
         event = proxy_event(request, route.path, request_id, stage_variables=self._stage_variables)
         if self._decodes_paths:
             event["path"] = unquote(event["path"])
-        if len(json.dumps(event)) > INVOCATION_LIMIT_BYTES:
+        if _size_bytes(event) > INVOCATION_LIMIT_BYTES:
             return own_response("REQUEST_TOO_LARGE", request_id)
         try:
             answer = self._invoke(route.function, event)
@@ -146,7 +148,9 @@ class Gateway:
         return self._routes.find(method, path)
 
 
-class _RouteTable:
+class RouteTable:
+    """Routes by method and path."""
+
     def __init__(self, routes: Iterable[Route]) -> None:
         # By the number of segments: comparing a path with every route takes longer than many a request.
         self._by_length: dict[tuple[str, int], list[tuple[list[str], Route]]] = defaultdict(list)
@@ -173,8 +177,9 @@ class _RouteTable:
 
 
 @cache
-def _template_table() -> _RouteTable:
-    return _RouteTable(template_routes())
+def template_table() -> RouteTable:
+    """Returns template.yaml's routes."""
+    return RouteTable(template_routes())
 
 
 @cache
@@ -288,18 +293,24 @@ def _binary_media_types() -> frozenset[str]:
 def _read(answer: Any, accepted: str) -> tuple[int, Headers, bytes]:
     """Returns status, headers, and body of a function's answer. Raises FunctionFailed if it isn't a response."""
     try:
-        size = len(json.dumps(answer))
+        size = _size_bytes(answer)
     except (TypeError, ValueError) as error:
         raise FunctionFailed("the answer isn't JSON") from error
     match answer:
         case {"statusCode": int() as status} if answer.keys() <= _ANSWER_FIELDS and size <= INVOCATION_LIMIT_BYTES:
-            body = answer.get("body") or ""
-            single, several = answer.get("headers") or {}, answer.get("multiValueHeaders") or {}
+            given = {name: value for name, value in answer.items() if value is not None}
+            body = given.get("body", "")
+            single, several = given.get("headers", {}), given.get("multiValueHeaders", {})
             if isinstance(body, str) and isinstance(single, dict) and isinstance(several, dict):
                 headers = [(name, str(value)) for name, values in several.items() for value in values]
                 headers += [(name, str(value)) for name, value in single.items() if name not in several]
                 return status, headers, _decoded(body, answer.get("isBase64Encoded") is True, accepted)
     raise FunctionFailed("the answer isn't a response")
+
+
+def _size_bytes(payload: Any) -> int:
+    text = json.dumps(payload, ensure_ascii=False)
+    return len(text) if text.isascii() else len(text.encode())
 
 
 def _decoded(body: str, is_base64: bool, accepted: str) -> bytes:
@@ -335,7 +346,7 @@ def own_response(kind: str, request_id: str) -> Response:
         for name, value in declared["ResponseParameters"]["Headers"].items()
     ]
     sent = [("content-type", media_type), *headers, ("x-amzn-requestid", request_id)]
-    return Response(declared["StatusCode"], sent, body.encode())
+    return Response(declared["StatusCode"], sent, body.encode(), is_own=True)
 
 
 def _resources(kind: str) -> list[dict[str, Any]]:

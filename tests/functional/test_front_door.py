@@ -35,7 +35,7 @@ class FrontDoor(Api):
         response = super()._respond(gateway, request._replace(headers=headers))
         self.gateway_replies.append(Reply.of_response(response))
         status, restored = front_door.restore_challenge(response.status, response.headers)
-        return Response(status, restored, response.body)
+        return response._replace(status=status, headers=restored)
 
 
 @pytest.fixture(autouse=True)

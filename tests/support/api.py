@@ -95,7 +95,7 @@ class Api:
         for name, value in request.headers:
             sent[name] = f"{sent[name]}, {value}" if name in sent else value
         routes = [operation for operation in operations_at(path) if operation.method == method]
-        if not routes:
+        if not routes or response.is_own:
             check_envelope(path, reply, request_id)
         else:
             check_response(path, sent, reply, request_id)

@@ -65,7 +65,7 @@ class TestRoutes:
             ("/v1/projects/a%2fb", "/v1/projects/{projectId}"),
             ("/v1/me/active-organization", None),
             ("/v1/projects/", None),
-            ("/v1%2fprojects", None),
+            ("/v1%2fprojects", "/{page}"),
             ("/organizations/acme/billing", "/organizations/{path+}"),
             ("/organizations/", None),
         ],
