@@ -5,17 +5,14 @@ one for each function; this builds the rest.
 """
 
 import argparse
-import base64
 import json
 import re
-import time
 from itertools import count
 from typing import Any
-from urllib.parse import parse_qsl, quote
+from urllib.parse import quote
 
-_API = "abcdefghij"
-_HOST = f"{_API}.execute-api.eu-central-1.amazonaws.com"
-_STAGE = "live"
+from local.gateway import HOST, Request, proxy_event
+
 _NUMBERS = count(1)
 
 
@@ -34,70 +31,19 @@ def rest_event(
     target: path and query. resource: the route in the template; by default, the path itself. The body is
     sent as JSON unless `headers` names another content type.
     """
-    path, _, query_string = target.partition("?")
-    sent = {
-        "Accept": "application/json",
-        "Host": _HOST,
-        "User-Agent": "assent-event/1.0",
-        "X-Amzn-Trace-Id": "Root=1-01234567-0123456789abcdef01234567",
-        "X-Forwarded-For": source_ip,
-        "X-Forwarded-Port": "443",
-        "X-Forwarded-Proto": "https",
-    }
+    sent = {"Accept": "application/json", "Host": HOST, "User-Agent": "assent-event/1.0"}
     if token is not None:
         sent["Authorization"] = f"Bearer {token}"
     if body is not None:
         sent["Content-Type"] = "application/json"
     sent |= headers or {}
-    query: dict[str, list[str]] = {}
-    for name, value in parse_qsl(query_string, keep_blank_values=True):
-        query.setdefault(name, []).append(value)
-    text, is_binary = _encoded(body)
-    return {
-        "resource": resource or path,
-        "path": path,
-        "httpMethod": method,
-        "headers": sent,
-        "multiValueHeaders": {name: [value] for name, value in sent.items()},
-        "queryStringParameters": {name: values[-1] for name, values in query.items()} or None,
-        "multiValueQueryStringParameters": query or None,
-        "pathParameters": _parameters(resource, path),
-        "stageVariables": None,
-        "requestContext": {
-            "apiId": _API,
-            "domainName": _HOST,
-            "httpMethod": method,
-            "identity": {"sourceIp": source_ip, "userAgent": sent["User-Agent"]},
-            "path": f"/{_STAGE}{path}",
-            "protocol": "HTTP/1.1",
-            "requestId": f"request-{next(_NUMBERS)}",
-            "requestTimeEpoch": int(time.time() * 1000),
-            "resourcePath": resource or path,
-            "stage": _STAGE,
-        },
-        "body": text,
-        "isBase64Encoded": is_binary,
-    }
-
-
-def _encoded(body: bytes | None) -> tuple[str | None, bool]:
-    """Returns the body as text and whether that is Base64, which the gateway uses for anything but UTF-8."""
-    if body is None:
-        return None, False
-    try:
-        return body.decode(), False
-    except UnicodeDecodeError:
-        return base64.b64encode(body).decode(), True
+    request = Request(method, target, [*sent.items()], body or b"", source_ip)
+    return proxy_event(request, resource or target.partition("?")[0], f"request-{next(_NUMBERS)}")
 
 
 def route(resource: str, parameters: dict[str, str]) -> str:
     """Returns the path of a route with its parameters filled in."""
     return re.sub(r"{(\w+)}", lambda match: quote(parameters[match[1]]), resource)
-
-
-def _parameters(resource: str | None, path: str) -> dict[str, str] | None:
-    parts = zip((resource or "").split("/"), path.split("/"), strict=False)
-    return {name[1:-1]: value for name, value in parts if name.startswith("{")} or None
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ The functions are JavaScript in template.yaml. A test runs that JavaScript and c
 from collections.abc import Iterable
 
 from controlplane.http.front_door import ADDRESS_HEADER, SECRET_HEADER, STATUS_HEADER
-from local.rest_api import REMAPPED_PREFIX
+from local.gateway import REMAPPED_PREFIX
 
 _CHALLENGE = "www-authenticate"
 

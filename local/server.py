@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import signal
 import socket
-import sys
 import threading
 import time
 import uuid
@@ -17,14 +16,13 @@ from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Match, Mount
+from starlette.routing import Mount
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controlplane.core.settings import settings
 from controlplane.http.app import not_found_app
-from controlplane.http.route_groups import routes_of
 from controlplane.queues import messages
-from local import front_door, mail, rest_api
+from local import front_door, gateway, mail
 from local.checkout import DIRECTORY, HOST, ROOT
 from local.github import setup
 from local.github.app import create_app
@@ -51,18 +49,15 @@ def load_apps() -> dict[str, Any]:
 
 
 class Gateway:
-    """Hands each request to the app that has its route, and renames headers of the response, as API Gateway does.
+    """Hands each request to the app of its route's function, and renames headers of the response, as API Gateway does.
 
-    The path with fewer parameters wins. A request that no route has gets the gateway's own 404, also if the path exists
-    with other methods. A path with an encoded slash gets the functions' 404.
+    A request that no route has gets the gateway's own 404, also if the path exists with other methods. A path with an
+    encoded slash gets the functions' 404.
     """
 
-    def __init__(self, apps: dict[str, Any]) -> None:
-        # By the number of slashes: comparing a path with every route would take longer than many a request.
-        self._routes: dict[int, list[tuple[BaseRoute, ASGIApp]]] = {}
-        for app in apps.values():
-            for route in routes_of(app.routes):
-                self._routes.setdefault(route.path.count("/"), []).append((route, app))
+    def __init__(self, apps: dict[str, Any], routes: Iterable[gateway.Route] | None = None) -> None:
+        self._apps = apps
+        self._routes = gateway.template_table() if routes is None else gateway.RouteTable(routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -73,19 +68,13 @@ class Gateway:
     def _find(self, scope: Scope) -> ASGIApp:
         if scope["raw_path"].count(b"/") != scope["path"].count("/"):
             return not_found_app
-        best: ASGIApp = _respond_unknown_route
-        fewest = sys.maxsize
-        for route, app in self._routes.get(scope["path"].count("/"), ()):
-            match, child_scope = route.matches(scope)
-            parameters = len(child_scope.get("path_params", {}))
-            if match is Match.FULL and parameters < fewest:
-                best, fewest = app, parameters
-        return best
+        route = self._routes.find(scope["method"], scope["raw_path"].decode("latin-1"))
+        return _respond_unknown_route if route is None else self._apps[route.function]
 
 
 async def _respond_unknown_route(scope: Scope, receive: Receive, send: Send) -> None:
-    status, headers, body = rest_api.unknown_route(str(uuid.uuid4()))
-    await Response(body, status, headers)(scope, receive, send)
+    own = gateway.own_response("MISSING_AUTHENTICATION_TOKEN", str(uuid.uuid4()))
+    await Response(own.body, own.status, dict(own.headers))(scope, receive, send)
 
 
 def _renaming(send: Send) -> Send:
@@ -94,7 +83,7 @@ def _renaming(send: Send) -> Send:
     async def send_renamed(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = [(name.decode(), value) for name, value in message["headers"]]
-            message["headers"] = [(name.encode(), value) for name, value in rest_api.rename_headers(headers)]
+            message["headers"] = [(name.encode(), value) for name, value in gateway.rename_headers(headers)]
         await send(message)
 
     return send_renamed

@@ -109,7 +109,7 @@ def _template_key(version: str) -> str:
 
 
 def _bucket() -> str:
-    """Returns the bucket that SAM manages. Raises Refused if there is none yet."""
+    """Returns the bucket that SAM manages. Raises Refused if it doesn't exist yet."""
     stacks = _client("cloudformation")
     try:
         (found,) = stacks.describe_stacks(StackName=_BUCKET_STACK)["Stacks"]

@@ -11,7 +11,7 @@ from controlplane.core.errors import CATALOG
 from controlplane.core.settings import Settings
 from controlplane.core.urls import error_page
 from controlplane.queues.messages import MAX_RECEIVES
-from local.rest_api import body_of
+from local.gateway import body_of
 from local.template import load_template
 from scripts.artifacts import ARCHITECTURES
 from tests.support.each import each

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import boto3
 
-from local.rest_api import rename_headers
+from local.gateway import rename_headers
 from tests.e2e.external import ExternalServices
 from tests.support.api import Reply
 from tests.support.response_checks import check_response

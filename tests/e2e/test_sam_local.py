@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from local.rest_api import rename_headers
+from local.gateway import rename_headers
 from local.sam import ENVIRONMENT, PARAMETERS
 from tests.e2e import containers
 from tests.e2e.deployment import BUILD, ROOT

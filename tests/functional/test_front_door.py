@@ -2,13 +2,13 @@
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
 from controlplane.core.settings import SigningSecret, settings
 from controlplane.http.front_door import STATUS_HEADER
 from local import front_door
+from local.gateway import Gateway, Request, Response
 from tests.support.api import Api, Reply
 from tests.support.logs import captured_logs
 from tests.support.response_checks import check_envelope
@@ -30,13 +30,12 @@ class FrontDoor(Api):
     # The gateway's responses, before the front door changes them.
     gateway_replies: list[Reply] = field(default_factory=list)
 
-    def _invoke(self, group: str, event: dict[str, Any]) -> Reply:
-        headers = front_door.request_headers(event["headers"].items(), self.viewer, self.secret)
-        several = {name: [value] for name, value in headers}
-        reply = super()._invoke(group, {**event, "headers": dict(headers), "multiValueHeaders": several})
-        self.gateway_replies.append(reply)
-        status, restored = front_door.restore_challenge(reply.status, reply.headers.items())
-        return Reply(status, dict(restored), reply.body, reply.text, reply.cookies)
+    def _respond(self, gateway: Gateway, request: Request) -> Response:
+        headers = front_door.request_headers(request.headers, self.viewer, self.secret)
+        response = super()._respond(gateway, request._replace(headers=headers))
+        self.gateway_replies.append(Reply.of_response(response))
+        status, restored = front_door.restore_challenge(response.status, response.headers)
+        return response._replace(status=status, headers=restored)
 
 
 @pytest.fixture(autouse=True)

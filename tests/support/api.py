@@ -1,4 +1,4 @@
-"""A client of the API that sends REST proxy events through the functions' handlers.
+"""A client of the API that sends requests through the double of the gateway to the functions' handlers.
 
 Every response passes `check_response`, so that each test of every suite also checks X-Request-Id, and the envelope or
 the common properties of pages.
@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import unquote, urlencode
 
 from local.events import rest_event
-from local.rest_api import unknown_route
+from local.gateway import Event, Gateway, Request, Response, Route
 from tests.support import lagging
 from tests.support.documented import check_documented
 from tests.support.operations import operations, operations_at
@@ -73,27 +73,35 @@ class Api:
     ) -> Reply:
         """Sends one request. `target` is a path with its query; `raw_body` is sent unchanged, `json_body` as JSON."""
         body = raw_body if raw_body is not None else None if json_body is None else json.dumps(json_body).encode()
-        event = rest_event(method, target, token=token, body=body, headers=headers, source_ip=self.source_ip)
-        return self.send(event)
+        sent = {"Accept": "application/json", "User-Agent": "assent-event/1.0"}
+        if token is not None:
+            sent["Authorization"] = f"Bearer {token}"
+        if body is not None:
+            sent["Content-Type"] = "application/json"
+        sent |= headers or {}
+        return self.send(Request(method, target, [*sent.items()], body or b"", self.source_ip))
 
-    def send(self, event: dict[str, Any]) -> Reply:
-        """Sends the request of an event as the gateway does: to the function with the route, or it responds itself."""
-        method, context = event["httpMethod"], event["requestContext"]
-        # As the client sent it. The event's own may be decoded.
-        path, request_id = context["path"].removeprefix(f"/{context['stage']}"), context["requestId"]
+    def send(self, request: Request, *, decodes_path: bool = False) -> Reply:
+        """Sends a request through the gateway and checks the response.
+
+        decodes_path: whether the gateway decodes the path for the function.
+        """
+        method, path = request.method, request.target.partition("?")[0]
+        gateway = Gateway(self._invoke, decodes_paths=decodes_path)
+        with lagging.deciding(method):
+            response = self._respond(gateway, request)
+        reply, request_id = Reply.of_response(response), response.request_id
+        sent: dict[str, str] = {}
+        for name, value in request.headers:
+            sent[name] = f"{sent[name]}, {value}" if name in sent else value
         routes = [operation for operation in operations_at(path) if operation.method == method]
-        if routes:
-            route = routes[0]
-            with lagging.deciding(method):
-                reply = self._invoke(route.group, {**event, "resource": route.path})
-            sent = {name: ", ".join(values) for name, values in event["multiValueHeaders"].items()}
+        if not routes or response.is_own:
+            check_envelope(path, reply, request_id)
+        else:
             check_response(path, sent, reply, request_id)
             # Otherwise, the function's router doesn't find the operation that the gateway found.
-            if unquote(event["path"]).count("/") == route.path.count("/"):
+            if unquote(unquote(path) if decodes_path else path).count("/") == routes[0].path.count("/"):
                 check_documented(method, path, reply.status, reply.headers, reply.body, to_form=is_oauth(path, sent))
-        else:
-            reply = Reply.read(*unknown_route(request_id))
-            check_envelope(path, reply, request_id)
         self.replies.append(reply)
         return reply
 
@@ -101,8 +109,15 @@ class Api:
         self, method: str, path: str, token: str | None = None, headers: dict[str, str] | None = None
     ) -> Reply:
         """Sends a request to the function that has the path, with any method, and doesn't check the response."""
-        return self._invoke(operations_at(path)[0].group, rest_event(method, path, token=token, headers=headers))
+        event = rest_event(method, path, token=token, headers=headers)
+        gateway = Gateway(self._invoke, [Route(method, event["resource"], operations_at(path)[0].group)])
+        request = Request(method, path, [*event["headers"].items()], source_ip=self.source_ip)
+        return Reply.of_response(self._respond(gateway, request))
 
-    def _invoke(self, group: str, event: dict[str, Any]) -> Reply:
+    def _respond(self, gateway: Gateway, request: Request) -> Response:
+        return gateway.respond(request)
+
+    @staticmethod
+    def _invoke(group: str, event: Event) -> Any:
         """Invokes the function. `permissions.caller` reads the variable `group`: the function that makes the calls."""
-        return Reply.of_handler(_handlers()[group](event, _Context()))
+        return _handlers()[group](event, _Context())

@@ -1,11 +1,10 @@
 """A response as tests see it."""
 
-import base64
 import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from local.rest_api import REMAPPED_PREFIX, rename_headers
+from local.gateway import REMAPPED_PREFIX, Response
 
 REQUEST_ID = "the-id-of-the-request"
 _GUIDANCE = ("docsUrl", "fix")
@@ -69,14 +68,8 @@ class Reply:
         return cls(status, headers, json.loads(text) if is_json else None, text, cookies or [])
 
     @classmethod
-    def of_handler(cls, answer: dict[str, Any]) -> "Reply":
-        """Returns the response of a handler, which is in the gateway's proxy format, as the gateway passes it on."""
-        text = answer["body"]
-        if answer["isBase64Encoded"]:
-            text = base64.b64decode(text).decode()
-        several = {name.lower(): values for name, values in answer["multiValueHeaders"].items()}
-        headers = {name: values[-1] for name, values in several.items()}
-        headers |= {name.lower(): value for name, value in answer["headers"].items()}
-        set_cookie = headers.pop("set-cookie", None)
-        cookies = several.get("set-cookie") or ([set_cookie] if set_cookie else [])
-        return cls.read(answer["statusCode"], dict(rename_headers(headers.items())), text, cookies)
+    def of_response(cls, response: Response) -> "Reply":
+        """Returns a response of the gateway."""
+        cookies = [value for name, value in response.headers if name == "set-cookie"]
+        headers = {name: value for name, value in response.headers if name != "set-cookie"}
+        return cls.read(response.status, headers, response.body.decode(), cookies)

@@ -12,8 +12,8 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
+from local.gateway import Route, body_of
 from local.request_log import READINESS_PROBE, RequestLog
-from local.rest_api import body_of
 from local.server import FrontDoor, Gateway, load_apps
 from tests.support.template import gateway_responses
 
@@ -44,11 +44,13 @@ def run(sending: Coroutine[Any, Any, httpx.Response]) -> httpx.Response:
 
 @pytest.fixture
 def ask():
+    routes = {
+        "projects": [("GET", "/v1/projects/{projectId}"), ("GET", "/v1/projects")],
+        "keys": [("POST", "/v1/keys"), ("GET", "/v1/projects/special")],
+    }
     gateway = Gateway(
-        {
-            "projects": make_app("projects", ("GET", "/v1/projects/{projectId}"), ("GET", "/v1/projects")),
-            "keys": make_app("keys", ("POST", "/v1/keys"), ("GET", "/v1/projects/special")),
-        }
+        {name: make_app(name, *own) for name, own in routes.items()},
+        [Route(method, path, name) for name, own in routes.items() for method, path in own],
     )
 
     def ask(method: str, path: str) -> tuple[int, str]:

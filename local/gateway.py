@@ -1,0 +1,353 @@
+"""A double of API Gateway's REST API: between an HTTP request and a function, it behaves as AWS documents.
+
+The functional tests' client sends every request through it. The server of `make run` uses its routes, its header names,
+and its response to an unknown route, and the tests of deployed functions its header names. Routes, binary media types,
+and the gateway's own responses come from template.yaml. The sources are pages of the API Gateway developer guide
+(important notes, quotas, gateway response types, content type conversions, proxy integrations) and, for errors of
+functions, "Handling Lambda errors with an API Gateway API" in the Lambda developer guide.
+
+It doesn't throttle or compress. No route uses authorizers, request validators, or usage plans, so it has none.
+"""
+
+import base64
+import json
+import re
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, unquote
+
+from controlplane.core.settings import settings
+from local.template import load_template
+
+# Headers of functions' responses. The gateway adds its own Date and Server.
+_REMAPPED = {
+    "authorization",
+    "connection",
+    "content-md5",
+    "date",
+    "max-forwards",
+    "server",
+    "user-agent",
+    "www-authenticate",
+}
+_DROPPED = {"expect", "host", "proxy-authenticate", "te", "trailer", "transfer-encoding", "upgrade", "via"}
+REMAPPED_PREFIX = "x-amzn-remapped-"
+# Headers of requests that functions don't get: those of the connection.
+_NOT_FORWARDED = _DROPPED - {"host"} | {"connection"}
+
+# The payload of a request to the gateway.
+REQUEST_LIMIT_BYTES = 10 * 2**20
+# An event or an answer of a function, as JSON. Lambda adds 100 bytes to 6 MB.
+INVOCATION_LIMIT_BYTES = 6 * 2**20 + 100
+TIMEOUT_SECONDS = 29
+_ANSWER_FIELDS = {"statusCode", "headers", "multiValueHeaders", "body", "isBase64Encoded"}
+
+_API = "abcdefghij"
+HOST = f"{_API}.execute-api.eu-central-1.amazonaws.com"
+_STAGE = "live"
+
+type Headers = list[tuple[str, str]]
+type Event = dict[str, Any]
+
+
+class Request(NamedTuple):
+    """A request as the gateway gets it. target: path and query, as sent."""
+
+    method: str
+    target: str
+    headers: Headers
+    body: bytes = b""
+    source_ip: str = "198.51.100.7"
+
+
+class Response(NamedTuple):
+    """A response as the client gets it. Names of headers are in lowercase. is_own: no function gave the answer."""
+
+    status: int
+    headers: Headers
+    body: bytes
+    is_own: bool = False
+
+    @property
+    def request_id(self) -> str:
+        return dict(self.headers)["x-amzn-requestid"]
+
+
+class Route(NamedTuple):
+    """A route. function: the name of its code folder."""
+
+    method: str
+    path: str
+    function: str
+
+
+class InvocationRejected(Exception):
+    """Lambda didn't run the function, usually because no concurrency is left."""
+
+
+class FunctionFailed(Exception):
+    """The function ended with an error or by its timeout, or gave an answer that isn't a response."""
+
+
+# Runs a function. Raises InvocationRejected, FunctionFailed, or, after TIMEOUT_SECONDS, TimeoutError.
+type Invoke = Callable[[str, Event], Any]
+
+
+class Gateway:
+    """Routes requests to functions, whose answers become responses.
+
+    decodes_paths: whether events have the path decoded, which AWS doesn't document.
+    """
+
+    def __init__(
+        self,
+        invoke: Invoke,
+        routes: Iterable[Route] | None = None,
+        *,
+        stage_variables: dict[str, str] | None = None,
+        decodes_paths: bool = False,
+    ) -> None:
+        self._invoke = invoke
+        self._routes = template_table() if routes is None else RouteTable(routes)
+        self._stage_variables = stage_variables
+        self._decodes_paths = decodes_paths
+
+    def respond(self, request: Request) -> Response:
+        """Returns the response to a request."""
+        request_id = str(uuid.uuid4())
+        route = self.find(request.method, request.target.partition("?")[0])
+        if route is None:
+            # With a token, the gateway tries to read a signature from it.
+            is_signed = any(name.lower() == "authorization" for name, _ in request.headers)
+            return own_response("DEFAULT_4XX" if is_signed else "MISSING_AUTHENTICATION_TOKEN", request_id)
+        if len(request.body) > REQUEST_LIMIT_BYTES:
+            return own_response("REQUEST_TOO_LARGE", request_id)
+        event = proxy_event(request, route.path, request_id, stage_variables=self._stage_variables)
+        if self._decodes_paths:
+            event["path"] = unquote(event["path"])
+        if _size_bytes(event) > INVOCATION_LIMIT_BYTES:
+            return own_response("REQUEST_TOO_LARGE", request_id)
+        try:
+            answer = self._invoke(route.function, event)
+            status, headers, body = _read(answer, _accepted(request.headers))
+        except InvocationRejected:
+            return own_response("INTEGRATION_FAILURE", request_id)
+        except FunctionFailed:
+            return own_response("DEFAULT_5XX", request_id)
+        except TimeoutError:
+            return own_response("INTEGRATION_TIMEOUT", request_id)
+        return Response(status, [*rename_headers(headers), ("x-amzn-requestid", request_id)], body)
+
+    def find(self, method: str, path: str) -> Route | None:
+        """Returns the route of a path as it was sent."""
+        return self._routes.find(method, path)
+
+
+class RouteTable:
+    """Routes by method and path."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        # By the number of segments: comparing a path with every route takes longer than many a request.
+        self._by_length: dict[tuple[str, int], list[tuple[list[str], Route]]] = defaultdict(list)
+        self._prefixes: list[tuple[str, Route]] = []
+        for route in routes:
+            if route.path.endswith("+}"):
+                self._prefixes.append((route.path.partition("{")[0], route))
+            else:
+                segments = route.path.split("/")
+                self._by_length[route.method, len(segments)].append((segments, route))
+
+    def find(self, method: str, path: str) -> Route | None:
+        """Returns the route of a path: the one with the fewest parameters, and a prefix only if there is no other."""
+        given = [unquote(segment) if "%" in segment else segment for segment in path.split("/")]
+        found = [
+            route
+            for segments, route in self._by_length.get((method, len(given)), ())
+            if all(one == other or (one[:1] == "{" and other) for one, other in zip(segments, given, strict=True))
+        ]
+        if found:
+            return min(found, key=lambda route: route.path.count("{"))
+        below = (it for prefix, it in self._prefixes if path.startswith(prefix) and len(path) > len(prefix))
+        return next((it for it in below if it.method == method), None)
+
+
+@cache
+def template_table() -> RouteTable:
+    """Returns template.yaml's routes."""
+    return RouteTable(template_routes())
+
+
+@cache
+def template_routes() -> tuple[Route, ...]:
+    """Returns the routes of template.yaml."""
+    functions = [it["Properties"] for it in _resources("AWS::Serverless::Function")]
+    return tuple(
+        Route(event["Properties"]["Method"], event["Properties"]["Path"], Path(function["CodeUri"]).name)
+        for function in functions
+        for event in function.get("Events", {}).values()
+        if event["Type"] == "Api"
+    )
+
+
+def proxy_event(
+    request: Request,
+    resource: str,
+    request_id: str,
+    *,
+    stage_variables: dict[str, str] | None = None,
+) -> Event:
+    """Returns the event (payload format 1.0) of a request to the route `resource`."""
+    path, _, query_string = request.target.partition("?")
+    several: dict[str, list[str]] = {}
+    names = set()
+    for name, value in request.headers:
+        if (lowered := name.lower()) not in _NOT_FORWARDED and lowered != "x-forwarded-for":
+            several.setdefault(name, []).append(value)
+        names.add(lowered)
+    forwarded = [value for name, value in request.headers if name.lower() == "x-forwarded-for"]
+    several["X-Forwarded-For"] = [", ".join([*forwarded, request.source_ip])]
+    several["X-Forwarded-Port"] = ["443"]
+    several["X-Forwarded-Proto"] = ["https"]
+    for name, value in (("Host", HOST), ("X-Amzn-Trace-Id", "Root=1-01234567-0123456789abcdef01234567")):
+        if name.lower() not in names:
+            several[name] = [value]
+    query: dict[str, list[str]] = {}
+    for name, value in parse_qsl(query_string, keep_blank_values=True):
+        query.setdefault(name, []).append(value)
+    body, is_base64 = _encoded(request)
+    return {
+        "resource": resource,
+        "path": path,
+        "httpMethod": request.method,
+        "headers": {name: values[-1] for name, values in several.items()},
+        "multiValueHeaders": several,
+        "queryStringParameters": {name: values[-1] for name, values in query.items()} or None,
+        "multiValueQueryStringParameters": query or None,
+        "pathParameters": _path_parameters(resource, path),
+        "stageVariables": stage_variables,
+        "requestContext": {
+            "apiId": _API,
+            "domainName": HOST,
+            "httpMethod": request.method,
+            "identity": {
+                "sourceIp": request.source_ip,
+                "userAgent": next((value for name, value in request.headers if name.lower() == "user-agent"), None),
+            },
+            "path": f"/{_STAGE}{path}",
+            "protocol": "HTTP/1.1",
+            "requestId": request_id,
+            "requestTimeEpoch": int(time.time() * 1000),
+            "resourcePath": resource,
+            "stage": _STAGE,
+        },
+        "body": body,
+        "isBase64Encoded": is_base64,
+    }
+
+
+def _path_parameters(resource: str, path: str) -> dict[str, str] | None:
+    prefix = resource.removesuffix("{path+}")
+    if prefix != resource:
+        return {"path": unquote(path.removeprefix(prefix))}
+    parts = zip(resource.split("/"), path.split("/"), strict=False)
+    return {name[1:-1]: unquote(value) for name, value in parts if name[:1] == "{"} or None
+
+
+def _encoded(request: Request) -> tuple[str | None, bool]:
+    """Returns the body, and whether it is Base64.
+
+    On AWS, only bodies of binary media types are, and bytes that aren't UTF-8 are converted to text. Here, such bodies
+    are Base64 too, so that tests reach the functions' own checks of them.
+    """
+    if not request.body:
+        return None, False
+    given = next((value for name, value in request.headers if name.lower() == "content-type"), "")
+    if not _is_binary(given):
+        try:
+            return request.body.decode(), False
+        except UnicodeDecodeError:
+            pass
+    return base64.b64encode(request.body).decode(), True
+
+
+def _accepted(headers: Headers) -> str:
+    """Returns the media type that decides about the response's conversion: the first that the client accepts."""
+    return next((value for name, value in headers if name.lower() == "accept"), "").partition(",")[0]
+
+
+def _is_binary(media_type: str) -> bool:
+    return not _binary_media_types().isdisjoint({media_type.partition(";")[0].strip().lower(), "*/*"})
+
+
+@cache
+def _binary_media_types() -> frozenset[str]:
+    (api,) = _resources("AWS::Serverless::Api")
+    return frozenset(it.replace("~1", "/").lower() for it in api["Properties"].get("BinaryMediaTypes", ()))
+
+
+def _read(answer: Any, accepted: str) -> tuple[int, Headers, bytes]:
+    """Returns status, headers, and body of a function's answer. Raises FunctionFailed if it isn't a response."""
+    try:
+        size = _size_bytes(answer)
+    except (TypeError, ValueError) as error:
+        raise FunctionFailed("the answer isn't JSON") from error
+    match answer:
+        case {"statusCode": int() as status} if answer.keys() <= _ANSWER_FIELDS and size <= INVOCATION_LIMIT_BYTES:
+            given = {name: value for name, value in answer.items() if value is not None}
+            body = given.get("body", "")
+            single, several = given.get("headers", {}), given.get("multiValueHeaders", {})
+            if isinstance(body, str) and isinstance(single, dict) and isinstance(several, dict):
+                headers = [(name, str(value)) for name, values in several.items() for value in values]
+                headers += [(name, str(value)) for name, value in single.items() if name not in several]
+                return status, headers, _decoded(body, answer.get("isBase64Encoded") is True, accepted)
+    raise FunctionFailed("the answer isn't a response")
+
+
+def _size_bytes(payload: Any) -> int:
+    text = json.dumps(payload, ensure_ascii=False)
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def _decoded(body: str, is_base64: bool, accepted: str) -> bytes:
+    """Returns the body's bytes. Base64 is decoded only if the client accepts a binary media type first."""
+    return base64.b64decode(body) if is_base64 and _is_binary(accepted) else body.encode()
+
+
+def rename_headers[Value](headers: Iterable[tuple[str, Value]]) -> list[tuple[str, Value]]:
+    """Returns the headers, with lowercase names, that a client gets for the headers of a function's response."""
+    lowered = [(name.lower(), value) for name, value in headers]
+    return [
+        (REMAPPED_PREFIX + name if name in _REMAPPED else name, value)
+        for name, value in lowered
+        if name not in _DROPPED
+    ]
+
+
+def body_of(response: dict[str, Any]) -> tuple[str, str]:
+    """Returns the media type and the body of one of the template's responses, with the address of this process."""
+    ((media_type, declared),) = response["ResponseTemplates"].items()
+    text, _ = declared["Fn::Sub"]
+    return media_type, text.replace("${Address}", settings.public_base_url or "")
+
+
+def own_response(kind: str, request_id: str) -> Response:
+    """Returns the template's response of that type: the gateway's own, without a function's answer."""
+    (api,) = _resources("AWS::Serverless::Api")
+    declared = api["Properties"]["GatewayResponses"][kind]
+    media_type, body = body_of(declared)
+    values = {"context.requestId": request_id}
+    headers = [
+        (name.lower(), values[value] if value in values else re.sub("^'|'$", "", value))
+        for name, value in declared["ResponseParameters"]["Headers"].items()
+    ]
+    sent = [("content-type", media_type), *headers, ("x-amzn-requestid", request_id)]
+    return Response(declared["StatusCode"], sent, body.encode(), is_own=True)
+
+
+def _resources(kind: str) -> list[dict[str, Any]]:
+    return [it for it in load_template()["Resources"].values() if it["Type"] == kind]

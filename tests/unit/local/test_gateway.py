@@ -1,0 +1,171 @@
+"""The double of the gateway: what functions get, what clients get, and the template's responses to failures."""
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from local.gateway import (
+    INVOCATION_LIMIT_BYTES,
+    REQUEST_LIMIT_BYTES,
+    Event,
+    FunctionFailed,
+    Gateway,
+    Headers,
+    InvocationRejected,
+    Request,
+    Response,
+    body_of,
+    template_routes,
+)
+from tests.support.each import each
+from tests.support.template import gateway_responses, routes_by_group
+
+OK: dict[str, Any] = {"statusCode": 200, "headers": {}, "body": "{}", "isBase64Encoded": False}
+
+
+class Function:
+    """Gives the answer, or raises it, and keeps the events."""
+
+    def __init__(self, answer: Any = OK) -> None:
+        self.answer = answer
+        self.events: list[Event] = []
+
+    def __call__(self, function: str, event: Event) -> Any:
+        self.events.append(event)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+    def send(self, method: str, target: str, headers: Headers | None = None, body: bytes = b"") -> Response:
+        return Gateway(self).respond(Request(method, target, headers or [], body))
+
+
+def is_own(response: Response, kind: str) -> bool:
+    """Returns whether a response is the template's of that type, with its status, body, and headers."""
+    declared = gateway_responses()[kind]
+    headers = {"content-type": body_of(declared)[0], "x-amzn-requestid": response.request_id}
+    for name, value in declared["ResponseParameters"]["Headers"].items():
+        headers[name.lower()] = response.request_id if value == "context.requestId" else value.strip("'")
+    expected = (declared["StatusCode"], headers, body_of(declared)[1].encode())
+    return (response.status, dict(response.headers), response.body) == expected
+
+
+class TestRoutes:
+    def test_the_routes_are_the_templates(self):
+        found = {(it.function, it.method, it.path) for it in template_routes()}
+        assert found == {(name, it.method, it.path) for name, routes in routes_by_group().items() for it in routes}
+
+    @each(
+        ("path", "route"),
+        [
+            ("/v1/projects", "/v1/projects"),
+            ("/v1/projects/prj_x", "/v1/projects/{projectId}"),
+            ("/v1/projects/a%2fb", "/v1/projects/{projectId}"),
+            ("/v1/me/active-organization", None),
+            ("/v1/projects/", None),
+            ("/v1%2fprojects", "/{page}"),
+            ("/organizations/acme/billing", "/organizations/{path+}"),
+            ("/organizations/", None),
+        ],
+    )
+    def test_a_path_leads_to_its_route(self, path: str, route: str | None):
+        function = Function()
+        response = function.send("GET", path)
+        if route is None:
+            assert is_own(response, "MISSING_AUTHENTICATION_TOKEN")
+        assert [event["resource"] for event in function.events] == ([route] if route else [])
+
+    def test_an_unknown_path_with_a_token_is_another_type_of_response(self):
+        assert is_own(Function().send("GET", "/v1/nothing", [("authorization", "Bearer x")]), "DEFAULT_4XX")
+
+
+class TestEvents:
+    def test_repeated_headers_and_parameters_are_lists_and_their_last_values(self):
+        function = Function()
+        function.send("GET", "/v1/projects?limit=1&limit=2&q=a%20b", [("X-A", "1"), ("X-A", "2"), ("TE", "trailers")])
+        (event,) = function.events
+        assert event["multiValueQueryStringParameters"] == {"limit": ["1", "2"], "q": ["a b"]}
+        assert event["queryStringParameters"] == {"limit": "2", "q": "a b"}
+        assert (event["multiValueHeaders"]["X-A"], event["headers"]["X-A"]) == (["1", "2"], "2")
+        assert "TE" not in event["headers"]
+
+    def test_the_gateway_appends_the_callers_address(self):
+        function = Function()
+        function.send("GET", "/v1/projects", [("x-forwarded-for", "192.0.2.1")])
+        (event,) = function.events
+        assert event["headers"]["X-Forwarded-For"] == "192.0.2.1, 198.51.100.7"
+        assert event["requestContext"]["identity"]["sourceIp"] == "198.51.100.7"
+
+    def test_path_parameters_are_decoded_and_the_path_is_not(self):
+        function = Function()
+        function.send("GET", "/v1/projects/prj%5Fx")
+        (event,) = function.events
+        assert (event["path"], event["pathParameters"]) == ("/v1/projects/prj%5Fx", {"projectId": "prj_x"})
+
+    def test_text_is_sent_as_text(self):
+        function = Function()
+        function.send("POST", "/v1/projects", body='{"name":"é"}'.encode())
+        assert (function.events[0]["body"], function.events[0]["isBase64Encoded"]) == ('{"name":"é"}', False)
+
+
+class TestAnswers:
+    def test_headers_of_both_kinds_are_merged_and_renamed(self):
+        several = {"Set-Cookie": ["a", "b"], "WWW-Authenticate": ["Bearer"], "Via": ["x"]}
+        answer = {**OK, "multiValueHeaders": several, "headers": {"Set-Cookie": "b", "Retry-After": 1}}
+        response = Function(answer).send("GET", "/v1/projects")
+        assert response.headers[:-1] == [
+            ("set-cookie", "a"),
+            ("set-cookie", "b"),
+            ("x-amzn-remapped-www-authenticate", "Bearer"),
+            ("retry-after", "1"),
+        ]
+
+    def test_base64_is_not_decoded_without_binary_media_types(self):
+        text = base64.b64encode(b"\xff").decode()
+        answer = {**OK, "body": text, "isBase64Encoded": True}
+        assert Function(answer).send("GET", "/v1/projects", [("Accept", "image/png")]).body == text.encode()
+
+    @each(
+        "answer",
+        [
+            None,
+            "text",
+            {"body": ""},
+            {**OK, "statusCode": "200"},
+            {**OK, "cookies": []},
+            {**OK, "body": {}},
+            {**OK, "headers": []},
+            {**OK, "body": b""},
+            {**OK, "body": "x" * INVOCATION_LIMIT_BYTES},
+        ],
+        ids=lambda answer: str(answer)[:60],
+    )
+    def test_an_answer_that_is_no_response_is_the_functions_failure(self, answer: Any):
+        assert is_own(Function(answer).send("GET", "/v1/projects"), "DEFAULT_5XX")
+
+
+class TestFailures:
+    @pytest.mark.parametrize(
+        ("error", "kind"),
+        [
+            (InvocationRejected(), "INTEGRATION_FAILURE"),
+            (FunctionFailed(), "DEFAULT_5XX"),
+            (TimeoutError(), "INTEGRATION_TIMEOUT"),
+        ],
+    )
+    def test_a_failed_invocation_is_the_templates_response(self, error: Exception, kind: str):
+        response = Function(error).send("GET", "/v1/projects")
+        assert is_own(response, kind)
+        assert (response.status, dict(response.headers)["retry-after"]) == (503, "1")
+        assert json.loads(response.body)["error"]["code"] == "SERVICE_UNAVAILABLE"
+
+    # The larger one is too large for the gateway, the smaller one only for Lambda.
+    @pytest.mark.parametrize("size", [INVOCATION_LIMIT_BYTES, REQUEST_LIMIT_BYTES + 1])
+    def test_a_large_request_does_not_reach_the_function(self, size: int):
+        function = Function()
+        response = function.send("POST", "/v1/projects", body=b"x" * size)
+        assert is_own(response, "REQUEST_TOO_LARGE")
+        assert response.status == 413
+        assert function.events == []
