@@ -9,6 +9,7 @@ from assent_cli.exits import Exit
 from tests.functional.command_line.conftest import Shell
 from tests.functional.command_line.office import Office
 from tests.functional.sdk.conftest import Gateway
+from tests.support.api import Api
 from tests.support.sdk import ADDRESS
 from tests.support.world import World
 
@@ -17,11 +18,7 @@ from tests.support.world import World
     ("line", "code", "message"),
     [
         ("project show nope", Exit.NOT_FOUND, "There is no project nope.\n`assent project list` lists them.\n"),
-        (
-            "project show prj_nope",
-            Exit.NOT_FOUND,
-            "See https://api.assent.test/docs/errors#NOT_FOUND\nRequest request-",
-        ),
+        ("project show prj_nope", Exit.NOT_FOUND, "See https://api.assent.test/docs/errors#NOT_FOUND\nRequest "),
         ("org show nope", Exit.NOT_FOUND, "There is no org nope.\n`assent org list` lists them.\n"),
         ("project list --org nope", Exit.NOT_FOUND, "There is no org nope."),
         ("member remove nope@example.com --yes", Exit.NOT_FOUND, "`assent member list` lists them.\n"),
@@ -44,6 +41,12 @@ def test_a_failure_says_what_to_do(line: str, code: Exit, message: str, shell: S
     ended = shell.run(line.format(**office.names))
     assert (ended.code, ended.stdout) == (code, "")
     assert message.format(**office.names) in ended.stderr
+
+
+@pytest.mark.usefixtures("office")
+def test_a_failure_names_its_request(shell: Shell, api: Api):
+    ended = shell.run("project show prj_nope")
+    assert ended.stderr.endswith(f"\nRequest {api.replies[-1].headers['x-request-id']}\n")
 
 
 @pytest.mark.parametrize(
