@@ -50,7 +50,8 @@ class Recorder:
         sys.monitoring.set_events(_TOOL, _EVENTS.PY_START)
 
     def _started(self, code: CodeType, _: int) -> Any:
-        if code.co_filename.startswith(self._roots):
+        # Not the code of templates, which is compiled from HTML.
+        if code.co_filename.startswith(self._roots) and code.co_filename.endswith(".py"):
             sys.monitoring.set_local_events(_TOOL, code, _EVENTS.LINE)
         return sys.monitoring.DISABLE
 

@@ -8,7 +8,10 @@ import json
 import os
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -84,6 +87,92 @@ class TestEachFunction:
             assert (request["requestId"].rpartition("-")[0], request["status"]) == ("before-the-snapshot", 404)
         else:
             assert lines == []
+
+
+# Initializes a function, as before a snapshot, and continues from there twice. Each copy tells what it makes.
+COPIES = """
+import json, os
+from system.app import handler
+from controlplane.aws.errors import NoAnswer
+from controlplane.aws.retries import Attempts, Quota
+from controlplane.core import ids
+from local.events import rest_event
+
+def tell():
+    event = rest_event("GET", "/health")
+    event["requestContext"].pop("requestId")
+    answer = handler(event, None)
+    told = {
+        "status": answer["statusCode"],
+        "ids": [ids.new_root("org"), ids.new_local(), ids.new_part(), answer["headers"]["x-request-id"]],
+        "pauses": [Attempts(Quota(), 1.0).pause_after(NoAnswer("lost")) for _ in range(20)],
+    }
+    print("TOLD" + json.dumps(told), flush=True)
+
+for _ in range(2):
+    if os.fork() == 0:
+        tell()
+        os._exit(0)
+    os.wait()
+"""
+
+
+class _Aws(BaseHTTPRequestHandler):
+    """Gives new credentials to each who asks, and notes with which ones the table is read."""
+
+    given: ClassVar[list[str]] = []
+    used: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.given.append(f"KEY{len(self.given)}")
+        names = {"AccessKeyId": self.given[-1], "SecretAccessKey": "secret", "Token": "token"}
+        self._answer({**names, "Expiration": "2100-01-01T00:00:00Z"})
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.used.append(self.headers["Authorization"].partition("Credential=")[2].partition("/")[0])
+        self._answer({})
+
+    def _answer(self, content: dict[str, str]) -> None:
+        body = json.dumps(content).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Writes nothing."""
+
+
+class TestCopies:
+    def test_two_copies_of_a_snapshot_have_their_own_ids_pauses_and_credentials(self):
+        with ThreadingHTTPServer(("127.0.0.1", 0), _Aws) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            url = f"http://127.0.0.1:{server.server_port}"
+            kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "COV"))}
+            done = subprocess.run(
+                [sys.executable, "-c", COPIES],
+                capture_output=True,
+                text=True,
+                check=False,
+                cwd=ROOT,
+                env={
+                    **kept,
+                    "AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start",
+                    "AWS_REGION": "eu-central-1",
+                    "AWS_ENDPOINT_URL_DYNAMODB": url,
+                    "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{url}/credentials",
+                    "PYTHONPATH": f"{ROOT / 'functions'}:{ROOT / 'layers/shared'}:{ROOT}",
+                },
+            )
+            server.shutdown()
+        assert done.stderr == ""
+        one, other = (json.loads(line[4:]) for line in done.stdout.splitlines() if line.startswith("TOLD"))
+        assert one["status"] == other["status"] == 200, done.stdout
+        assert set(one["ids"]).isdisjoint(other["ids"])
+        assert one["pauses"] != other["pauses"]
+        # None were requested before the copies were made, and each copy signs with its own.
+        assert _Aws.given == _Aws.used == ["KEY0", "KEY1"]
 
 
 class TestTheseTests:

@@ -27,6 +27,8 @@ def price(count):
     return count * 2
 '''
 STRONG = """
+from pathlib import Path
+
 import shop
 
 def test_limit():
@@ -39,6 +41,9 @@ def test_age():
 
 def test_price():
     assert shop.price(3) == 6
+
+def test_code_of_a_template():
+    exec(compile("shown = 7", Path(shop.__file__).with_name("page.html"), "exec"))
 """
 WEAK = STRONG.replace("(17, False)", "(12, False)").replace("(18, False)", "(30, False)")
 
