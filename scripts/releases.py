@@ -126,13 +126,8 @@ def _client(service: str) -> Any:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    result = subprocess.run(  # noqa: S603
-        ["git", *arguments],  # noqa: S607
-        cwd=root,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = ["git", *arguments]
+    result = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)  # noqa: S603
     if result.returncode:
         raise Refused(f"git {arguments[0]}: {result.stderr.strip()}")
     return result.stdout.strip()
