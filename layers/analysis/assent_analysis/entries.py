@@ -51,6 +51,10 @@ _SERVED: Final = frozenset({"public", "static", "www", "wwwroot", "webroot", "ht
 _LAYOUT: Final = re.compile(r"(?:^|/)_?layouts?/[^/_][^/]*$")
 # Settings of a server or a site.
 _SETTINGS: Final = (".py", ".yml", ".yaml", ".toml", ".json")
+# Hugo's settings for another environment than the one that a site is published with.
+_OTHER_ENVIRONMENT: Final = re.compile(
+    r"(?:^|/)config/(?!_default/|production/)[^/]{1,80}/(?:hugo|config|params)\.(?:toml|ya?ml|json)$"
+)
 # Copies that something newer has replaced, by their names, and the releases of a Subversion repository. What loads one
 # of them names it. What extends one of Pug's further layouts names it, too.
 _REPLACED: Final = re.compile(
@@ -68,7 +72,7 @@ _JSX: Final = (".tsx", ".jsx")
 @lru_cache(maxsize=4_096)
 def runs(path: str) -> Runs:
     """Returns whether a file runs by itself, as far as its path shows."""
-    if _REPLACED.search(path):
+    if _REPLACED.search(path) or _OTHER_ENVIRONMENT.search(path):
         return Runs.NEVER
     script = _SCRIPT.search(path) is not None
     if script or path.endswith(COMPONENT_FILES):
