@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from assent_analysis.modules import COMPONENT_FILES
+from assent_analysis.prose import CONTENT, is_for_content
 
 
 class Runs(Enum):
@@ -49,8 +50,12 @@ _ENTRY: Final = re.compile(r"(?:^|/)(?:src|assets/js|resources/js|javascript)/(?
 _SERVED: Final = frozenset({"public", "static", "www", "wwwroot", "webroot", "htdocs"})
 # Pages name their layout in their front matter.
 _LAYOUT: Final = re.compile(r"(?:^|/)_?layouts?/[^/_][^/]*$")
-# Settings of a server or a site.
-_SETTINGS: Final = (".py", ".yml", ".yaml", ".toml", ".json")
+# Settings of a server or a site, and what a site shows.
+_BY_THEMSELVES: Final = (".py", ".yml", ".yaml", ".toml", ".json", *CONTENT)
+# Hugo's settings for another environment than the one that a site is published with.
+_OTHER_ENVIRONMENT: Final = re.compile(
+    r"(?:^|/)config/(?!_default/|production/)[^/]{1,80}/(?:hugo|config|params)\.(?:toml|ya?ml|json)$"
+)
 # Copies that something newer has replaced, by their names, and the releases of a Subversion repository. What loads one
 # of them names it. What extends one of Pug's further layouts names it, too.
 _REPLACED: Final = re.compile(
@@ -68,7 +73,7 @@ _JSX: Final = (".tsx", ".jsx")
 @lru_cache(maxsize=4_096)
 def runs(path: str) -> Runs:
     """Returns whether a file runs by itself, as far as its path shows."""
-    if _REPLACED.search(path):
+    if _REPLACED.search(path) or _OTHER_ENVIRONMENT.search(path):
         return Runs.NEVER
     script = _SCRIPT.search(path) is not None
     if script or path.endswith(COMPONENT_FILES):
@@ -79,9 +84,9 @@ def runs(path: str) -> Runs:
         if script and _MAIN.search(path) and not _PACKAGE.search(path):
             return Runs.WHOLE
         return Runs.PERHAPS if script and not path.endswith(_JSX) else Runs.NEVER
-    if path.endswith(_SETTINGS):
+    if path.endswith(_BY_THEMSELVES):
         return Runs.ALL
-    partial = _PARTIAL.search(path) and not _LAYOUT.search(path)
+    partial = is_for_content(path) or (_PARTIAL.search(path) and not _LAYOUT.search(path))
     return Runs.NEVER if partial else Runs.ALL
 
 

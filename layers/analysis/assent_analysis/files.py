@@ -234,9 +234,19 @@ _BUNDLE: Final = re.compile(
 )
 
 
+# How the scripts of bundlers begin.
+_BUNDLER: Final = re.compile(
+    r"(?:/\*{6}/|[\s(){}=>!]|function|modules)*+// webpackBootstrap"
+    r"|/\*! For license information please see [\w.-]{1,80}\.LICENSE\.txt \*/"
+)
+_LONGEST_START: Final = 300
+
+
 def check_author(path: str, text: str, language: str) -> None:
-    """Raises Skipped if a bundler has written a page, or if a script begins like a published library."""
+    """Raises Skipped if a bundler has written a page or script, or if a script begins like a published library."""
     if language == "javascript":
+        if _BUNDLER.match(text[:_LONGEST_START]):
+            raise Skipped("build output")
         check_copy(path, text)
     elif path.endswith(".html") and _BUNDLE.search(text):
         raise Skipped("build output")
@@ -247,6 +257,7 @@ _BANNER: Final = re.compile(r"\A/\*(?P<text>(?:[^*]|\*(?!/)){20,1500}+)\*/")
 _VERSION: Final = re.compile(r"(?:\bv|\bversion[:\s]\s?|@version\s|[a-z]\s)\d{1,3}\.\d{1,3}(?:\.\d|\b)", re.IGNORECASE)
 _LICENSE: Final = re.compile(r"licen[sc]e|copyright|\(c\)|©", re.IGNORECASE)
 _SMALLEST_LIBRARY: Final = 8_000
+_SHORTEST_NAME: Final = 4
 # A plugin of jQuery, whose name its authors choose together with the banner.
 _JQUERY: Final = re.compile(r"(?:^|/)jquery[.-][\w.-]{1,60}\.js$", re.IGNORECASE)
 _AUTHOR: Final = re.compile(r"\bauthor\b|https?://", re.IGNORECASE)
@@ -265,10 +276,18 @@ def check_copy(path: str, text: str) -> None:
     if of_jquery:
         is_copy = is_licensed or (has_version and _AUTHOR.search(said) is not None)
     else:
-        is_banner = said.startswith("!") or "@license" in said or "@version" in said
+        is_banner = said.startswith("!") or "@license" in said or "@version" in said or _is_named_in(said, path)
         is_copy = is_banner and is_licensed and has_version
     if is_copy:
         raise Skipped("vendored")
+
+
+def _is_named_in(said: str, path: str) -> bool:
+    """Returns whether a banner begins with the file's own name: `Owl Carousel v2.3.4` in owl.carousel.js."""
+    name = path.rpartition("/")[2].rpartition(".")[0]
+    plain = "".join(filter(str.isalpha, name.lower()))
+    words = "".join(filter(str.isalpha, said[:200].lower())).removeprefix("jquery")
+    return len(plain) >= _SHORTEST_NAME and words.startswith(plain)
 
 
 _TAG: Final = re.compile(r"<(/?)([a-zA-Z][\w-]*+)([^<>]*+)>")

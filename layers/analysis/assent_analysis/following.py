@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,6 +17,7 @@ from assent_analysis.files import Skipped
 from assent_analysis.gating import Gating
 from assent_analysis.limits import Limits
 from assent_analysis.links import Links
+from assent_analysis.prose import Content
 from assent_analysis.report import OWN, USES, Entry, Examine, Report, Request
 
 _ROUNDS: Final = 6
@@ -71,9 +73,14 @@ class Following:
         near = tuple(f"{path.rpartition('/')[0]}/" for path in wanted if "/index." in path)
         # Other files may write these names in ways that `may_use` doesn't recognize.
         unusual = any(_UNUSUAL.search(path) for path in wanted)
+        prose = Content(wanted)
         for path, read in self.again():
             if self._ends():
                 return
+            if prose.may_use(path) and not files.reason_to_skip(path):
+                with suppress(Skipped):
+                    for used in prose.used_in(path, read(self.limits.max_file_bytes)):
+                        self.links.use(path, used)
             language = files.language_of(path.rpartition("/")[2])
             if language is None or language in _WITHOUT_USES or files.reason_to_skip(path):
                 continue

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from assent_analysis import modules
 from assent_analysis.entries import Runs, is_entry, is_served
-from assent_analysis.gating import ANY, DEFAULT, ITSELF, PAGE, SERVER, WHOLE, Export, Gate, Gating, Unclear, Use
+from assent_analysis.gating import ANY, DEFAULT, ITSELF, OPEN, PAGE, SERVER, WHOLE, Export, Gate, Gating, Unclear, Use
 from assent_analysis.report import Report
 from assent_analysis.sites import Sites
 
@@ -131,6 +131,13 @@ class Links:
         for target in self.resolve(path, module):
             self._users.setdefault(target, {})[user] = None
             self._kept += 1
+
+    def use(self, path: str, used: str) -> None:
+        """Notes that content at a path, which its site shows, names a template or a component."""
+        if self._kept < _MAX_USES:
+            for name in (WHOLE, DEFAULT):
+                self._users.setdefault(used, {})[_User(name, path, OPEN)] = None
+                self._kept += 1
 
     def _has_room(self, *texts: str) -> bool:
         self._characters += sum(map(len, texts))

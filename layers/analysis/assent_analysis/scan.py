@@ -20,7 +20,7 @@ from assent_analysis.catalogue import catalogue
 from assent_analysis.files import Listed, Skipped
 from assent_analysis.findings import Finding, Location, priority_of, urgency
 from assent_analysis.following import Following
-from assent_analysis.gating import Gating
+from assent_analysis.gating import OPEN, Gating
 from assent_analysis.importing import Importing
 from assent_analysis.judgment import MISSING, missing_consent_manager, with_confidence
 from assent_analysis.kinds import NOT_ASSESSED, count, is_read_in_part, kind_of
@@ -48,7 +48,8 @@ from assent_analysis.unknown import is_named_after, registrable
 _PLACES: Final = {OUTDATED: 0, UNMAINTAINED: 0, LOCKED: 2}
 # Conditions of rules about code that may wait for consent.
 _ASKS: Final = frozenset({"ungated", "unchecked"})
-
+# Other rules, whose findings matter only if the code runs. A secret matters wherever it is.
+_ABOUT_RUNNING_CODE: Final = frozenset({"banner", "cookies", "outdated", "personal-data", "trackers"})
 
 _HOST: Final = re.compile(r"[a-z0-9_.-]*")
 _MAX_OWN_NAMES: Final = 1_000
@@ -101,8 +102,10 @@ class _Found:
     """A finding, and the conditions on the whole project under which it is reported."""
 
     finding: Finding
-    # None if the rule doesn't ask for consent.
+    # None if it doesn't matter whether the code runs.
     gating: Gating | None = None
+    # False if the rule doesn't ask whether the code waits for consent.
+    asks: bool = False
     depends_on_consent_mode: bool = False
     started: bool = False
     # The host of an unknown third party.
@@ -289,9 +292,12 @@ class _Scan:
             match.shape,
             (vendor.id,) if vendor else (),
         )
+        asks = not _ASKS.isdisjoint(rule.where)
+        runs = OPEN if rule.engine == "syntax" and rule.category in _ABOUT_RUNNING_CODE else None
         return _Found(
             finding,
-            None if _ASKS.isdisjoint(rule.where) else match.gating,
+            match.gating if asks else runs,
+            asks,
             match.depends_on_consent_mode,
             match.started,
             match.names.get("host", ""),
@@ -349,6 +355,8 @@ class _Scan:
             return found.finding
         finding = found.finding
         verdict = links.verdict(finding.location.path, found.gating)
+        if not found.asks:
+            return with_confidence(finding, verdict) if verdict is Verdict.UNUSED else finding
         if verdict is Verdict.GATED:
             return None
         elsewhere = found.depends_on_consent_mode and self._consent_mode

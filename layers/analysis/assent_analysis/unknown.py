@@ -45,6 +45,8 @@ _SERVICE: Final = re.compile(
     r"|wayforpay|worldline|worldpay|xendit|yookassa)\.[a-z.]{2,12}(?:/|$)",
     re.IGNORECASE,
 )
+# A release of a library, which can't change: /releases/8.12.1/js/core.min.js. Services have at most a major version.
+_RELEASE: Final = re.compile(r"(?<=[/v@_-])\d{1,3}\.\d{1,3}\.\d{1,4}(?!\d)[^?#]{0,400}\.m?js(?:$|[?#])", re.IGNORECASE)
 # An address at the beginning of a string or an attribute in code.
 _IN_CODE: Final = re.compile(r"""(?<=["'`=])(?:https?:)?//(?=[a-z0-9-]{1,63}\.)""", re.IGNORECASE)
 # Code that makes an element for a script, and the path of a script.
@@ -58,6 +60,8 @@ KNOWN_TAG: Final = re.compile(r"integrity|\bdata-(?:website-id|domain|goatcounte
 _STATES: Final = re.compile(r"<(?:link|meta|base|img)\b[^<>]{0,600}", re.IGNORECASE)
 # A page's icons and pictures come from its own hosts, also if these have another name.
 _OWN: Final = ("canonical", "og:url", "<base", "icon", "<img")
+# Up to an image that browsers without scripts show instead of a third party's script.
+_LONGEST_NOSCRIPT: Final = 1_000
 _PICTURE: Final = re.compile(r"\.(?:svg|png|jpe?g|webp|avif|ico)\b", re.IGNORECASE)
 _MAX_OWN: Final = 20
 # Shorter labels are in too many names: as a word, and as a part of a word.
@@ -85,9 +89,9 @@ def unknown_host(catalogue: Catalogue, address: str) -> str | None:
     if not match:
         return None
     host, path = match[1].lower(), match[2] or ""
-    if catalogue.knows(host) or _RESERVED.search(host) or _LIBRARY.match(path) or _SERVICE.search(host + path):
+    if catalogue.knows(host) or _RESERVED.search(host) or _SERVICE.search(host + path):
         return None
-    return host
+    return None if _LIBRARY.match(path) or _RELEASE.search(path) else host
 
 
 def may_load_unknown(catalogue: Catalogue, text: str) -> bool:
@@ -119,11 +123,17 @@ def own_names(text: str) -> set[str]:
         if not any(word in element[0].lower() for word in _OWN):
             continue
         match = _ADDRESS.search(element[0])
-        if match and (element[0][1:4].lower() != "img" or _PICTURE.search(match[2] or "")):
+        if match and (element[0][1:4].lower() != "img" or _is_own_picture(text, element.start(), match[2] or "")):
             found.add(registrable(match[1]))
             if len(found) == _MAX_OWN:
                 break
     return found
+
+
+def _is_own_picture(text: str, offset: int, path: str) -> bool:
+    """Returns whether an image is a picture, and not what a third party shows without scripts."""
+    before = text[max(0, offset - _LONGEST_NOSCRIPT) : offset].lower()
+    return _PICTURE.search(path) is not None and before.rfind("<noscript") <= before.rfind("</noscript")
 
 
 def configured_names(text: str) -> set[str]:

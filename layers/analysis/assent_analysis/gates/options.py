@@ -55,7 +55,7 @@ _OPTIONS: Final = {
     "adobe-analytics": r"defaultConsent[\"']?\s{0,9}:\s{0,9}[\"'](?:pending|out)",
     "adobe-launch": r"defaultConsent[\"']?\s{0,9}:\s{0,9}[\"'](?:pending|out)",
 }
-# By vendor: calls anywhere in the file by which the vendor's own tag waits.
+# By vendor: calls anywhere in the file by which the vendor's own tag waits. An image of the vendor's is loaded anyway.
 _CALLS: Final = {
     "matomo": r"(?<![\w])(?:requireConsent|requireCookieConsent|disableCookies)(?![\w])(?!\s{0,9}:\s{0,9}false)",
     "piwik": r"(?<![\w])(?:requireConsent|requireCookieConsent|disableCookies|setDoNotTrack_none)(?![\w])",
@@ -84,6 +84,9 @@ _STARTS: Final = {
     "adobe-analytics": r"alloy\(",
     "adobe-launch": r"alloy\(",
 }
+_IMAGE: Final = re.compile(r"<img\b", re.IGNORECASE)
+# Vendors whose images set no cookies.
+_WITHOUT_COOKIES: Final = ("matomo", "piwik")
 _STARTS_OF: Final = {vendor: re.compile(pattern) for vendor, pattern in _STARTS.items()}
 _OPTIONS_OF: Final = {vendor: re.compile(pattern) for vendor, pattern in _OPTIONS.items()}
 _CALLS_OF: Final = {vendor: re.compile(pattern) for vendor, pattern in _CALLS.items()}
@@ -149,7 +152,8 @@ def waits_by_itself(source: Source, node: SgNode, vendor: str, offset: int) -> b
     if vendor in GOOGLE and denied_by_default(_before_start(source, node, offset), vendor):
         return True
     name = _entry_of(vendor, _CALLS_OF)
-    if name and _calls_whenever(source, _CALLS_OF[name], offset):
+    image = name not in _WITHOUT_COOKIES and _IMAGE.match(node.text()[:_MAX_NAMES])
+    if name and not image and _calls_whenever(source, _CALLS_OF[name], offset):
         return True
     name = _entry_of(vendor, _OPTIONS_OF)
     if not name:

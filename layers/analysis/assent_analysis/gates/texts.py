@@ -29,9 +29,14 @@ from assent_analysis.gating import SERVER, Export
 
 _MAX_LENGTH: Final = 400
 _MAX_DEPTH: Final = 20
-_TOKEN: Final = re.compile(r"""\s+|"[^"]*"|'[^']*'|&&|\|\||!==|===|!=|==|<>|!|\(|\)|[\w$@.:?\[\]/-]+|.""", re.DOTALL)
+_TOKEN: Final = re.compile(
+    r"""\s+|"[^"]*"|'[^']*'|&&|\|\||\?\?|!==|===|!=|==|<>|!|\(|\)|[\w$@.:?\[\]/-]+|.""", re.DOTALL
+)
 _AND: Final = frozenset({"&&", "and", "AND"})
 _OR: Final = frozenset({"||", "or", "OR", "??"})
+# What follows is the value if nothing is stored.
+_DEFAULT: Final = "??"
+_FALSY: Final = frozenset({"0", "false", "FALSE", "False", "null", "NULL"})
 _NOT: Final = frozenset({"!", "not", "NOT"})
 _EQUAL: Final = frozenset({"==", "===", "eq", "is", "="})
 _DIFFERENT: Final = frozenset({"!=", "!==", "<>", "ne", "neq"})
@@ -85,9 +90,19 @@ class _Parser:
 
     def any_of(self) -> Meaning:
         found = self._all_of()
-        while self._take(_OR):
-            found = disjunction(found, self._all_of())
+        while self._next() in _OR:
+            default = self._next() == _DEFAULT
+            self._at += 1
+            if default and self._is_no():
+                self._at += 1
+            else:
+                found = disjunction(found, self._all_of())
         return found
+
+    def _is_no(self) -> bool:
+        """Returns whether the next value is one that says no: an empty string, or one that doesn't say yes."""
+        value = self._next()
+        return value in _FALSY or (value[:1] in {'"', "'"} and not words.says_yes(value.strip("\"'")))
 
     def _all_of(self) -> Meaning:
         found = self._one()
