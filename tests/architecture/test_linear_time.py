@@ -38,8 +38,9 @@ _BEYOND = 2 * growth.SIZES[-1]
 _MANY = {"finditer", "findall", "split", "sub", "subn", "scanner"}
 # The tests measure CPU time. On a busy machine, wall-clock time may be far longer.
 pytestmark = pytest.mark.timeout(2400)
-# Only compile the text of rules and of calls; `rule_patterns` and `call_patterns` collect all of it.
-_COMPILE_DATA = ("analysis.conditions:", "analysis.calls:")
+# Only compile the text of rules and of calls; `rule_patterns` and `call_patterns` collect all of it. What compiles the
+# names of templates has an adapter.
+_COMPILE_DATA = ("analysis.conditions:", "analysis.calls:", "analysis.prose:")
 
 
 class _NoTable:
@@ -116,7 +117,7 @@ class TestExpressions:
     def test_every_expression_is_found(self):
         hidden = [place for module in text_code.modules() for place in text_code.hidden_expressions(module)]
         assert [place for place in hidden if not any(known in place for known in _COMPILE_DATA)] == []
-        assert len(hidden) <= 6
+        assert len(hidden) <= 8
         # If nothing were found, nothing would fail.
         assert len({id(found.pattern) for found in text_code.patterns()}) > 80
         assert len(list(rule_patterns())) > 60

@@ -43,6 +43,7 @@ from assent_analysis.inventory.listing import Listing
 from assent_analysis.inventory.technologies import technologies
 from assent_analysis.limits import Limits
 from assent_analysis.links import Links
+from assent_analysis.prose import Content
 from assent_analysis.report import OWN, USES, Report
 from assent_analysis.sites import Sites
 from assent_analysis.sources import Source
@@ -215,8 +216,15 @@ def _link(text: str) -> None:
     links.add(text, Report(providers=[gating.Provider(text, Export(text, text))]))
     links.add("a/b.ts", Report(uses=[Use(Export(module, text), OPEN) for module in ("", text, f"./{text}")]))
     waits = Gating(Gate.CALLERS, (text,), (Export(text, text),))
+    links.use(text, text)
     links.frontier(text, waits)
     links.verdict(text, waits)
+
+
+def _content(text: str) -> None:
+    content = Content(["layouts/shortcodes/a.html", "templates/shortcodes/b.html", "_includes/c.html", "src/D.tsx"])
+    content.may_use(text)
+    content.used_in("page.mdx", text.encode())
 
 
 def _site(text: str) -> None:
@@ -324,9 +332,10 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "assent_analysis.values:_property": _fold,
     "assent_analysis.templates:read_template": _read_templates,
     **dict.fromkeys(
-        (f"assent_analysis.links:Links.{name}" for name in ("add", "frontier", "is_read", "resolve", "verdict")),
+        (f"assent_analysis.links:Links.{name}" for name in ("add", "frontier", "is_read", "resolve", "use", "verdict")),
         _link,
     ),
+    **dict.fromkeys((f"assent_analysis.prose:Content.{name}" for name in ("may_use", "used_in")), _content),
     **dict.fromkeys((f"assent_analysis.sites:Sites.{name}" for name in ("add", "runs")), _site),
     "assent_analysis.identities:covers": lambda text: covers(f"{text}/a.js", {text}, text, asks_for_consent=False),
     "scan_execution.identities:Sight.covers": lambda text: Sight("p", text, set(), set(), False).covers(f"{text}/a.js"),
