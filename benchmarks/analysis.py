@@ -132,7 +132,8 @@ def run(command: list[str], output: Path) -> Run:
 
     The usage that wait() reports includes the process that started it.
     """
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "layers" / "analysis")}
+    paths = [str(ROOT / folder) for folder in ("layers/analysis", "cli/src")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     # The size of a function's memory in other benchmarks, which would decide on the number of cores.
     environment.pop("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", None)
     peaks: dict[int, float] = {}
