@@ -6,7 +6,6 @@ All calls of a request share its deadline (`controlplane.core.deadline`).
 """
 
 import secrets
-import time
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -20,6 +19,7 @@ from controlplane.store.keys import OUTBOX_PKS, Index, Key
 from controlplane.store.legs import Check, Delete, Leg, Put, Update, to_check
 from controlplane.store.parallel import read_each
 from controlplane.store.recording import Record, Recorded, Unrecorded
+from controlplane.store.retry import pause
 
 # The store's modules import legs and errors from here, along with the table.
 __all__ = [
@@ -53,7 +53,6 @@ _UNKNOWN_OUTCOME = {"InternalServerError", "ServiceUnavailable", "InternalFailur
 # The name of the leg that writes a transaction's entry in the audit log. It is the last one.
 _ENTRY = "audit log"
 _ATTEMPTS = 5
-_FIRST_PAUSE_SECONDS = 0.025
 _BATCH_GET_LIMIT = 100
 _BATCH_WRITE_LIMIT = 25
 # The table's primary index; a query can name a secondary index instead.
@@ -128,11 +127,6 @@ def _checks(legs: Mapping[str, Leg]) -> dict[str, Leg]:
     return {name: check for name, leg in stored.items() if (check := to_check(leg))}
 
 
-def _pause(attempt: int) -> None:
-    # Not `random`: instances restored from one snapshot would all use the same jitter.
-    time.sleep(_FIRST_PAUSE_SECONDS * 2**attempt * secrets.randbelow(1000) / 1000)
-
-
 class Table:
     """A table with its client. Item reads are strongly consistent; queries are only if `consistent` is set."""
 
@@ -170,7 +164,7 @@ class Table:
             if not request:
                 break
             if attempt:
-                _pause(attempt - 1)
+                pause(attempt - 1)
             answer = self._invoke("batch_get_item", RequestItems=request)
             for raw in answer["Responses"].get(self.name, []):
                 item = codec.decode_item(raw)
@@ -297,7 +291,7 @@ class Table:
                 batch = self._invoke("batch_write_item", RequestItems=batch).get("UnprocessedItems") or {}
                 if not batch:
                     break
-                _pause(attempt)
+                pause(attempt)
             else:
                 raise Throttled("unprocessed writes remain")
 
@@ -354,7 +348,7 @@ class Table:
                 certain = certain and contended and not _sent_again(error)
                 if certain:
                     token = secrets.token_hex(16)
-                _pause(attempt)
+                pause(attempt)
             else:
                 return
 
@@ -391,7 +385,7 @@ class Table:
                     raise
                 if attempt == _ATTEMPTS - 1 or deadline.is_over():
                     raise Throttled(code) from error
-            _pause(attempt)
+            pause(attempt)
         raise AssertionError("the last attempt raises")
 
 
