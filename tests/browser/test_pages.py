@@ -190,7 +190,7 @@ class TestByKeyboard:
         keyboard.press("Tab")
         assert _focus(person) == "Skip to the content"
         keyboard.press("Enter")
-        person.page.wait_for_function("document.activeElement.id === 'content'")
+        person.page.locator("#content:focus").wait_for()
         # The content begins with the links to the pages above this one.
         trail = person.page.get_by_role("navigation", name="Breadcrumb").get_by_role("link").count()
         for _ in range(trail + 1):
