@@ -67,14 +67,19 @@ class Shop:
     def comments(self) -> list[Comment]:
         return self.external.github.reviews.read(OWNER, NAME).comments
 
-    def wait_for_checks(self, *expected: tuple[str, str]) -> list[CheckRun]:
+    def conclusions(self) -> list[tuple[str, str | None]]:
+        """Returns the commit and the conclusion of each check run, in the order of their creation."""
+        return [(it.head_sha, it.conclusion) for it in self.checks]
+
+    def wait_for_checks(self, *expected: tuple[str, str | None]) -> list[CheckRun]:
         """Waits until the code host shows these check runs: the commit and the conclusion of each."""
-
-        def poll() -> list[CheckRun] | None:
-            found = self.checks
-            return found if [(it.head_sha, it.conclusion) for it in found] == [*expected] else None
-
-        return eventually(poll, f"check runs {expected}", self.stack)
+        try:
+            return eventually(
+                lambda: self.checks if self.conclusions() == [*expected] else None, f"check runs {expected}", self.stack
+            )
+        except AssertionError as late:
+            late.add_note(f"found: {self.conclusions()}")
+            raise
 
     def scans(self) -> dict[str, str]:
         """Returns the statuses of the pull request's scans, by commit."""
@@ -138,10 +143,12 @@ def test_a_pull_request_is_followed_from_its_opening_to_its_end(shop: Shop):
     (comment,) = eventually(lambda: shop.comments or None, "the comment", shop.stack)
     assert "new.html" in comment.body
 
-    # Each push is noticed before the next one, and the scan of the first is canceled before it starts.
+    # Each push is noticed before the next one, and the scan of the first is canceled before it starts. Its check run
+    # must exist by then: a commit that is superseded before its first report gets none.
     with paused(shop.stack, shop.stack.physical_ids["ScanExecutionMessages"]):
         second = shop.change("pull/1/push", path="second.html", content=VIDEO)
         shop.wait_for_scan(second, "queued")
+        shop.wait_for_checks((first, "failure"), (second, None))
         third = shop.change("pull/1/push", path="third.html", content=VIDEO)
         shop.wait_for_scan(second, "canceled")
     ended = (first, "failure"), (second, "cancelled"), (third, "failure")
@@ -154,6 +161,6 @@ def test_a_pull_request_is_followed_from_its_opening_to_its_end(shop: Shop):
     shop.change("pull/1/push", path="fourth.html", content=TRACKER)
     shop.wait_for_end()
     assert shop.scans() == {first: "completed", second: "canceled", third: "completed"}
-    assert [(it.head_sha, it.conclusion) for it in shop.checks] == [*ended]
+    assert shop.conclusions() == [*ended]
     assert shop.comments == edited
     assert "Pull request #1" in text_of(shop.hedy.open(200, f"/organizations/{shop.slug}/scans"))
