@@ -5,13 +5,13 @@ from controlplane.core import lazy_imports  # isort: split
 import warnings
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from controlplane.core.errors import InternalError, InvalidPayload, MethodNotAllowed, RouteNotFound
+from controlplane.core.errors import ApiError, MethodNotAllowed, RouteNotFound
 from controlplane.http.middleware import RequestMiddleware
 from controlplane.http.request_state import RequestState
 from controlplane.http.route import ControlRoute
@@ -28,12 +28,36 @@ class ControlRouter(APIRouter):
         super().__init__(route_class=ControlRoute, redirect_slashes=False, **options)
 
 
+class ControlApp(FastAPI):
+    """An app whose only middleware is ours.
+
+    FastAPI's own limits bodies, closes files, and handles errors, which `route` and `middleware` do, too.
+    """
+
+    def build_middleware_stack(self) -> ASGIApp:
+        return RequestMiddleware(self._route)
+
+    async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self.router(scope, receive, send)
+        except HTTPException as error:
+            await RequestState.of(scope).failure(self._refusal(error, scope))(scope, receive, send)
+
+    def _refusal(self, error: HTTPException, scope: Scope) -> ApiError:
+        """Returns the API's error for a path or method without a route. Raises any other error of FastAPI."""
+        if error.status_code == 404:
+            return RouteNotFound()
+        if error.status_code == 405:
+            return MethodNotAllowed(_allowed_methods(self, scope))
+        raise error
+
+
 def create_app(*routers: APIRouter | RouteGroup) -> FastAPI:
     """Returns the app of one function. Every router must be a ControlRouter, or a group whose module has one.
 
     Every response, including FastAPI's own 404 and 405, has the format of the API.
     """
-    app = FastAPI(
+    app = ControlApp(
         title="assent",
         openapi_url=None,
         docs_url=None,
@@ -45,18 +69,6 @@ def create_app(*routers: APIRouter | RouteGroup) -> FastAPI:
     app.router.route_class = ControlRoute
     for router in routers:
         app.router.routes.extend([router] if isinstance(router, RouteGroup) else router.routes)
-
-    async def on_http_exception(request: Request, error: Exception) -> Response:
-        status = error.status_code if isinstance(error, HTTPException) else 500
-        state = RequestState.of(request.scope)
-        if status == 404:
-            return state.failure(RouteNotFound())
-        if status == 405:
-            return state.failure(MethodNotAllowed(_allowed_methods(app, request.scope)))
-        return state.failure(InternalError() if status >= 500 else InvalidPayload(status=status))
-
-    app.add_exception_handler(HTTPException, on_http_exception)
-    app.add_middleware(RequestMiddleware)
     return app
 
 

@@ -7,6 +7,7 @@ the endpoint declares (`callers`).
 import inspect
 import typing
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -54,6 +55,8 @@ _DryRun = Annotated[
     ),
 ]
 _NO_REQUIREMENTS: CallerRequirements[Any] = CallerRequirements()
+# Where FastAPI's validation looks for what closes files and dependencies.
+_SCOPES = ("fastapi_middleware_astack", "fastapi_inner_astack", "fastapi_function_astack")
 
 
 class ControlRoute(APIRoute):
@@ -73,18 +76,22 @@ class ControlRoute(APIRoute):
         adapted = _adapt(endpoint, parameter, self.requirements, status, has_dry_runs=has_dry_runs)
         super().__init__(path, adapted, **options)
         self.label = f"{next(iter(self.methods or ()))} {path}"
-        if not self._has_parameters:
-            self.app = self._respond
+        self.app = self._respond
 
-    @property
+    @cached_property
     def _has_parameters(self) -> bool:
-        """Returns whether the endpoint has parameters for FastAPI to validate."""
+        """Is True if the endpoint has parameters for FastAPI to validate."""
         own = self.dependant
         return any((own.path_params, own.query_params, own.header_params, own.cookie_params, own.body_params))
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Replaces FastAPI's own way to a route, whose scopes for dependencies are a fourth of a request's time."""
-        response = await self._handle(Request(scope, receive))
+        if self._has_parameters:
+            async with AsyncExitStack() as stack:
+                scope.update(dict.fromkeys(_SCOPES, stack))
+                response = await self._handle(Request(scope, receive))
+        else:
+            response = await self._handle(Request(scope, receive))
         await response(scope, receive, send)
 
     @cached_property
