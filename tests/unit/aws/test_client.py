@@ -57,6 +57,8 @@ def paused(monkeypatch) -> list[float]:
         monkeypatch.setenv(name, value)
     seconds: list[float] = []
     monkeypatch.setattr(time, "sleep", seconds.append)
+    # One pause in a thousand would be 0, which isn't requested.
+    monkeypatch.setattr(retries, "_jitter", lambda: 0.5)
     return seconds
 
 
