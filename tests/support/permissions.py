@@ -10,7 +10,9 @@ The signing secret counts as a permission: a function may use it if the template
 """
 
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
@@ -23,6 +25,7 @@ import pytest
 from controlplane.aws.botocore_client import BotocoreClient
 from controlplane.aws.client import Client, OwnClient
 from controlplane.core import keyring
+from controlplane.store import parallel
 from tests.support.template import policies, signing_functions
 
 ROOT = Path(__file__).parents[2]
@@ -41,6 +44,8 @@ _LEGS = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "Cond
 
 
 _SIGN = ("sign", "SigningSecret")
+# In a thread of the product: `by` is the function that started it.
+_started = threading.local()
 
 
 class Permission(NamedTuple):
@@ -120,6 +125,19 @@ def caller(frame: FrameType | None) -> str | None:
     return None
 
 
+class _Pool(ThreadPoolExecutor):
+    """Threads whose calls are those of the function that started them."""
+
+    def submit[T](self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        function = caller(sys._getframe(1)) or getattr(_started, "by", None)
+
+        def run() -> T:
+            _started.by = function
+            return fn(*args, **kwargs)
+
+        return super().submit(run)
+
+
 def _intercepts(frame: FrameType, name: str) -> bool:
     """Returns whether the frame is that function of tests/support/calls.py."""
     return frame.f_code.co_name == name and frame.f_code.co_filename.endswith(_INTERCEPTED)
@@ -134,7 +152,7 @@ def _outside(frame: FrameType | None) -> FrameType | None:
 
 def record_call(service: str, operation: str, parameters: dict[str, Any]) -> None:
     """Records a call for the function that made it, if any."""
-    function = caller(sys._getframe(1))
+    function = caller(sys._getframe(1)) or getattr(_started, "by", None)
     if function is not None:
         uses = [Permission(function, f"{service}:{action}", *on) for action, *on in _uses(operation, parameters)]
         used.update(uses)
@@ -210,7 +228,8 @@ def watched() -> Iterator[None]:
             used.add(Permission(function, *_SIGN))
         return ring()
 
-    with watch(OwnClient), watch(BotocoreClient), mock.patch.object(keyring, "ring", outer_ring):
+    threads = mock.patch.object(parallel, "ThreadPoolExecutor", _Pool)
+    with watch(OwnClient), watch(BotocoreClient), mock.patch.object(keyring, "ring", outer_ring), threads:
         yield
 
 
