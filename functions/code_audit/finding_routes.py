@@ -7,11 +7,12 @@ from fastapi import Query, Response
 
 from code_audit.fields import SCAN_ID, expiry_of
 from code_audit.finding_schemas import Comparison, Issue, ScanIssues
-from code_audit.resources import ReadsScan
+from code_audit.resources import ReadsFindings
 from controlplane.http.app import ControlRouter
 from controlplane.http.responses import refuses
 from controlplane.rules import scan_diff
 from controlplane.rules.scans import reading
+from controlplane.store.scans import findings
 
 router = ControlRouter(tags=["Code audit"])
 
@@ -30,7 +31,7 @@ Base = Annotated[
     "/v1/code-audit/scans/{scanId}/issues", operation_id="listScanIssues", summary="List the findings of a scan"
 )
 @refuses(reading.ScanNotCompleted, reading.ScanWithoutResult, reading.UnlockRequired)
-async def list_scan_issues(access: ReadsScan) -> ScanIssues:
+async def list_scan_issues(access: ReadsFindings) -> ScanIssues:
     """Lists the findings of a scan, most urgent first, in a single response. A scan keeps up to 500 findings.
 
     Until the scan is completed, the response is the error `SCAN_IN_PROGRESS`: poll `GET /v1/code-audit/scans/{scanId}`,
@@ -42,8 +43,9 @@ async def list_scan_issues(access: ReadsScan) -> ScanIssues:
     When a later scan of the same project is completed, the findings of this scan get an expiration time,
     `findingsExpireAt`. After that time, `issues` is empty and `expiredCount` is the number of expired findings.
     """
+    ahead = access.enter_while(findings.read_ahead)
     scan = access.resource
-    found = reading.list_visible_issues(scan)
+    found = reading.list_visible_issues(scan, ahead)
     expired = scan.findings_expired
     return ScanIssues(
         issues=[Issue.of(scan, finding, item) for finding, item in found],
@@ -58,7 +60,7 @@ async def list_scan_issues(access: ReadsScan) -> ScanIssues:
     "/v1/code-audit/scans/{scanId}/sarif", operation_id="getScanSarif", summary="Get the findings of a scan as SARIF"
 )
 @refuses(reading.ScanNotCompleted, reading.ScanWithoutResult, reading.UnlockRequired)
-async def get_scan_sarif(access: ReadsScan) -> Response:
+async def get_scan_sarif(access: ReadsFindings) -> Response:
     """Returns the readable findings of a completed scan in SARIF 2.1.0, without the envelope: save it as a file.
 
     GitHub's code scanning accepts it as an upload, and editors show it. Findings that were accepted or dismissed in the
@@ -66,7 +68,8 @@ async def get_scan_sarif(access: ReadsScan) -> Response:
     """
     from controlplane.rules import sarif  # noqa: PLC0415 (other requests don't need it)
 
-    log = sarif.to_sarif(access.resource, reading.list_visible_issues(access.resource))
+    ahead = access.enter_while(findings.read_ahead)
+    log = sarif.to_sarif(access.resource, reading.list_visible_issues(access.resource, ahead))
     return Response(json.dumps(log, ensure_ascii=False), media_type="application/json")
 
 
@@ -80,13 +83,14 @@ async def get_scan_sarif(access: ReadsScan) -> Response:
     scan_diff.NoBase,
     scan_diff.FindingsExpired,
 )
-async def compare_scans(access: ReadsScan, base: Base = None) -> Comparison:
+async def compare_scans(access: ReadsFindings, base: Base = None) -> Comparison:
     """Returns the findings that a completed scan has and the base doesn't, and the other way round.
 
     Without `base`, the scan is compared with the last completed scan of the production branch before it. If there was
     none, all findings are new. The lists contain what can be read in the two scans; the counts include locked findings.
     """
-    found = scan_diff.compare(access.resource, base)
+    ahead = access.enter_while(lambda scan_id: scan_diff.read_ahead(scan_id, base))
+    found = scan_diff.compare(access.resource, base, ahead)
     older = found.base or found.scan
     return Comparison(
         base_scan_id=found.base.scan_id if found.base else None,

@@ -8,4 +8,5 @@ from controlplane.store import keys
 from controlplane.store.scans.items import ScanItem
 
 SCAN = Resource("scanId", ScanId, keys.scan, ScanItem.from_item)
-ReadsScan = Annotated[Access[ScanItem], Requires("code-audit.read", resource=SCAN)]
+# The endpoint enters while it reads the findings.
+ReadsFindings = Annotated[Access[ScanItem], Requires("code-audit.read", resource=SCAN, late=True)]

@@ -29,8 +29,6 @@ _READ_FOR_LATEST = 25
 # A project's page looks at the scans of each linked repository, but of more than this at the organization's last scans.
 _MOST_REPOSITORIES, _READ_OF_ORGANIZATION = 8, 100
 _PROJECTS = 100
-# A scan whose first attempt failed stores its findings under another number.
-_FIRST_ATTEMPT = 1
 
 
 class NoScan(NotFound):
@@ -155,17 +153,14 @@ def get_scan(
     own_id, membership = ScanId.parse(scan_id), find_membership(organization_slug, account)
     if own_id is None or membership is None or membership.organization_id != own_id.organization_id:
         raise NoScan
-    guessed, stocked = read_both(
-        lambda: findings.list_findings(own_id, _FIRST_ATTEMPT, at_most, after),
+    ahead, stocked = read_both(
+        lambda: findings.read_ahead(own_id, after, at_most),
         lambda: reads.find_with_inventory(own_id),
     )
     if stocked is None:
         raise NoScan
     scan, inventory = stocked
-    count = findings.readable_count(scan, after, at_most)
-    if scan.findings_attempt != _FIRST_ATTEMPT:
-        guessed = findings.list_findings(own_id, scan.findings_attempt, count, after)
-    found = guessed[:count]
+    found = findings.confirm(scan, ahead, findings.readable_count(scan, after, at_most), after)
     fixed = scan.comparison.fixed if scan.comparison is not None and after == 0 else ()
     fingerprints = [finding.fingerprint for finding in found]
     stored, project = read_both(
@@ -176,7 +171,7 @@ def get_scan(
         scan,
         inventory and inventory.readable(scan),
         project,
-        [PublishedFinding(finding, stored.get(finding.fingerprint)) for finding in found],
+        findings.publish(found, stored),
         after + 1,
         [stored[fingerprint] for fingerprint in fixed if fingerprint in stored],
     )

@@ -18,7 +18,7 @@ from controlplane.rules.webhooks import check_events, check_url, own_event
 from controlplane.store import keys, webhook_deliveries, webhooks
 from controlplane.store.table import Leg
 from controlplane.store.webhook_deliveries import EndpointDisabled, UnknownDelivery
-from controlplane.store.webhook_items import WebhookItem
+from controlplane.store.webhook_items import DeliveryItem, WebhookItem
 from controlplane.store.webhooks import UnknownWebhook, WebhookLimitReached
 from organizations.webhook_schemas import (
     DeletedWebhookEndpoint,
@@ -38,8 +38,15 @@ CreatesWebhook = Annotated[
     Access[None], Requires("organizations.write", role="admin", organization="query", user_token=True)
 ]
 ReadsWebhook = Annotated[Access[WebhookItem], Requires("organizations.read", role="admin", resource=_WEBHOOK)]
+ListsDeliveries = Annotated[
+    Access[WebhookItem], Requires("organizations.read", role="admin", resource=_WEBHOOK, late=True)
+]
 WritesWebhook = Annotated[
     Access[WebhookItem], Requires("organizations.write", role="admin", resource=_WEBHOOK, user_token=True)
+]
+ReplaysDelivery = Annotated[
+    Access[WebhookItem],
+    Requires("organizations.write", role="admin", resource=_WEBHOOK, user_token=True, late=True),
 ]
 PathEventId = Annotated[str, Path(alias="eventId")]
 
@@ -145,12 +152,15 @@ async def rotate_webhook_secret(
     summary="List webhook deliveries",
 )
 async def list_webhook_deliveries(
-    access: ReadsWebhook, limit: Limit = 50, cursor: Cursor = None
+    access: ListsDeliveries, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[WebhookDelivery]:
     """Lists the deliveries to an endpoint in the last 30 days, those of the latest events first."""
-    webhook = access.resource
-    codec = CursorCodec(cursor, "listWebhookDeliveries", access.organization_id, webhook.webhook_id)
-    page = webhook_deliveries.list_deliveries(webhook.webhook_id, limit, codec.after)
+
+    def read(webhook_id: WebhookId) -> tuple[CursorCodec, webhook_deliveries.DeliveryPage]:
+        codec = CursorCodec(cursor, "listWebhookDeliveries", webhook_id.organization_id, webhook_id)
+        return codec, webhook_deliveries.list_deliveries(webhook_id, limit, codec.after)
+
+    codec, page = access.enter_while(read)
     return Page([WebhookDelivery.of(it) for it in page.deliveries], codec.cursor(page.next_sk))
 
 
@@ -160,11 +170,18 @@ async def list_webhook_deliveries(
     summary="Replay a webhook delivery",
 )
 @refuses(UnknownDelivery, EndpointDisabled)
-async def replay_webhook_delivery(access: WritesWebhook, event_id: PathEventId) -> WebhookDelivery:
+async def replay_webhook_delivery(access: ReplaysDelivery, event_id: PathEventId) -> WebhookDelivery:
     """Sends an event to the endpoint again, with the same ID and body, and retries it for a day if that fails."""
-    webhook = access.resource
+
+    def read(webhook_id: WebhookId) -> tuple[DeliveryItem, str | None] | None:
+        try:
+            return webhook_deliveries.get_delivery(webhook_id, own_event(webhook_id.organization_id, event_id))
+        except UnknownDelivery:
+            return None  # unless the endpoint is disabled, which is said first
+
+    seen = access.enter_while(read)
     delivery, message = webhook_deliveries.replay_delivery(
-        webhook, own_event(access.organization_id, event_id), access.user_id
+        access.resource, own_event(access.organization_id, event_id), access.user_id, seen
     )
     messages.dispatch(message)
     return WebhookDelivery.of(delivery)

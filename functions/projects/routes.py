@@ -43,7 +43,7 @@ CreatesProject = Annotated[Access[None], Requires("projects.write", organization
 ReadsProject = Annotated[Access[ProjectItem], Requires("projects.read", resource=PROJECT, plan=True)]
 ChangesProject = Annotated[Access[ProjectItem], Requires("projects.write", resource=PROJECT, plan=True, late=True)]
 DeletesOfProject = Annotated[Access[ProjectItem], Requires("projects.write", role="admin", resource=PROJECT)]
-ListsVendors = Annotated[Access[ProjectItem], Requires("inbox.read", resource=PROJECT)]
+ListsVendors = Annotated[Access[ProjectItem], Requires("inbox.read", resource=PROJECT, late=True)]
 DecidesVendor = Annotated[
     Access[ProjectItem], Requires("vendors.write", role="admin", resource=PROJECT, user_token=True)
 ]
@@ -177,9 +177,12 @@ async def list_vendors(access: ListsVendors, limit: Limit = 50, cursor: Cursor =
 
     A vendor that was decided on before any detection has null in the fields that detections set.
     """
-    project_id = access.resource.project_id
-    codec = CursorCodec(cursor, "listVendors", project_id)
-    page = vendors.list_vendors(project_id, limit, codec.after)
+
+    def read(project_id: ProjectId) -> tuple[CursorCodec, vendors.VendorPage]:
+        codec = CursorCodec(cursor, "listVendors", project_id)
+        return codec, vendors.list_vendors(project_id, limit, codec.after)
+
+    codec, page = access.enter_while(read)
     return Page([ProjectVendor.of(vendor) for vendor in page.vendors], codec.cursor(page.next_sk))
 
 

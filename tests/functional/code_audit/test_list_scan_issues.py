@@ -1,6 +1,7 @@
 """GET /v1/code-audit/scans/{scanId}/issues: the findings that the scan's access level includes."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from controlplane.store.scans.items import Access, ScanItem
 from controlplane.store.table import Update, table
 from tests.support.api import Api, Reply
 from tests.support.audits import end_scan, make_issue, make_scan
+from tests.support.calls import Call, Proceed, intercepted
 from tests.support.each import each
 from tests.support.table import PREPARED
 from tests.support.world import Company, World
@@ -178,3 +180,46 @@ class Test409:
         assert read(api, company, scan).status == 409
         end_scan(scan)
         assert read(api, company, scan).data == {**NONE, "unlockCredits": 0}
+
+
+class TestReadAhead:
+    """The findings are read at the same time as the scan, as if its first attempt had stored them."""
+
+    def test_findings_of_a_later_attempt_are_listed(self, api: Api, world: World):
+        company = world.company()
+        scan = make_scan(world.connected_repository(company), again="full", issues=ISSUES[:2])
+        findings.put_findings(scan.scan_id, 2, ISSUES[2:])
+        values = {"two": 2, "count": len(ISSUES[2:])}
+        table.update(Update(scan.key, "SET #findingsAttempt = :two, #issueCount = :count", values=values), PREPARED)
+        assert fingerprints(read(api, company, scan)) == [issue.fingerprint for issue in ISSUES[2:]]
+
+    @pytest.mark.parametrize("report", ["issues", "diff"])
+    def test_a_scan_that_is_completed_after_its_findings_were_read_has_them_all(
+        self, report: str, api: Api, world: World
+    ):
+        company = world.company()
+        scan = make_scan(world.connected_repository(company), again="full", issues=ISSUES)
+        early: list[str] = []
+
+        def around(call: Call, proceed: Proceed) -> Any:
+            answer = proceed()
+            if call.operation == "Query" and "SCAN#" in str(call.parameters) and not early:
+                early.append(call.operation)
+                return {**answer, "Items": answer["Items"][:2]}
+            return answer
+
+        with intercepted(table.client, around):
+            reply = api.get(f"/v1/code-audit/scans/{scan.scan_id}/{report}", company.owner.token)
+        assert early
+        shown = reply.data["issues" if report == "issues" else "new"]
+        assert [issue["fingerprint"] for issue in shown] == [issue.fingerprint for issue in ISSUES]
+
+    def test_a_caller_who_is_refused_gets_nothing_of_it(self, api: Api, world: World):
+        company = world.company()
+        scan = make_scan(world.connected_repository(company), again="full", issues=ISSUES)
+        unknown = f"{scan.scan_id[:-1]}{'0' if scan.scan_id[-1] != '0' else '1'}"
+        stranger = world.company().owner.token
+        for report in ("issues", "sarif", f"diff?base={scan.scan_id}"):
+            replies = [api.get(f"/v1/code-audit/scans/{it}/{report}", stranger) for it in (scan.scan_id, unknown)]
+            assert [reply.code for reply in replies] == ["NOT_FOUND"] * 2
+            assert replies[0].text == replies[1].text

@@ -15,6 +15,7 @@ from tests.functional.projects.builders import make_project
 from tests.support.api import Api, Reply
 from tests.support.each import each
 from tests.support.older_detections import as_older_release_wrote_it
+from tests.support.recorded import recorded_calls
 from tests.support.world import Company, World
 
 
@@ -187,3 +188,15 @@ class Test404:
         projects.delete_project(project)
         deleted = read(api, company.owner.token, project)
         assert (foreign.status, foreign.text) == (deleted.status, deleted.text) == (404, deleted.text)
+
+    def test_an_api_key_has_nothing_of_another_organization_read(
+        self, api: Api, world: World, company: Company, project: ProjectItem
+    ):
+        detect(project)
+        key = world.key(world.company())
+        with recorded_calls() as calls:
+            assert read(api, key, project).code == "NOT_FOUND"
+        assert not any(company.organization_id in str(call.parameters) for call in calls)
+
+    def test_a_caller_who_is_refused_is_told_nothing_of_the_cursor(self, api: Api, world: World, project: ProjectItem):
+        assert read(api, world.company().owner.token, project, "?cursor=x").code == "NOT_FOUND"

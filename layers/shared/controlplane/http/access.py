@@ -113,6 +113,21 @@ class Access[T](Caller):
             )
         replace(requires, late=False).resolve(self, named or named_in_body)
 
+    def enter_while[R](self, read: Callable[[Any], R]) -> R:
+        """Resolves the resource of a `late` route while `read` runs, and returns what `read` returns.
+
+        read: gets the parsed id from the path. It runs before it is known whether the caller may read that, so what it
+        returns or raises is discarded if the caller is refused. For an API key, it runs only for its organization.
+        Raises the errors of `enter` first, then those of `read`.
+        """
+        requires, named = self.pending or (None, None)
+        resource_id = requires.resource.id_type.parse(named or "") if requires and requires.resource else None
+        if resource_id is None or self.principal.organization_id not in {None, resource_id.organization_id}:
+            self.enter()
+            raise LookupError("this route names no resource")
+        _, found = parallel.read_both(self.enter, lambda: read(resource_id))
+        return found
+
     @property
     def plan(self) -> str:
         """The plan of the organization acted in. For routes with `plan`."""
@@ -195,8 +210,9 @@ class Requires(CallerRequirements[Access[Any]]):
     role: the minimum membership role.
     organization: the source of the organization. `query`: the query parameter organizationId, or the credential's
         default; `path`: the path parameter organizationId; None: the route doesn't belong to an organization.
-    late: the endpoint resolves organization and resource itself by calling `Access.enter`, and has neither until then.
-        For endpoints whose body may also name the organization or must be checked by the endpoint first.
+    late: the endpoint resolves organization and resource itself by calling `Access.enter` or `Access.enter_while`, and
+        has neither until then. For endpoints whose body may also name the organization or must be checked by the
+        endpoint first, and for those that read more at the same time.
     resource: the item identified by the path. Its organization is the one acted in.
     user_token: accept only a person's credential. API keys lack every scope that such routes require.
     projects: what the route does for an API key that is limited to some projects. `refused`: nothing, unless its

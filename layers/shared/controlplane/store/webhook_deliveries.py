@@ -330,16 +330,20 @@ def _disabling(webhook: WebhookItem, change: str, mine: str, values: dict[str, A
 # Replaying
 
 
-def replay_delivery(webhook: WebhookItem, event_id: EventId, caller_id: str) -> tuple[DeliveryItem, Entry]:
+def replay_delivery(
+    webhook: WebhookItem, event_id: EventId, caller_id: str, seen: tuple[DeliveryItem, str | None] | None = None
+) -> tuple[DeliveryItem, Entry]:
     """Makes another attempt at the delivery due now, which is retried for a day like the first one.
 
+    seen: what `get_delivery` has just returned, which saves reading it.
     Returns the delivery, and the attempt's message to send. Raises UnknownDelivery, EndpointDisabled, Forbidden.
     """
     if not webhook.is_enabled:
         raise EndpointDisabled
 
     def replay() -> tuple[DeliveryItem, Entry]:
-        delivery, body = get_delivery(webhook.webhook_id, event_id)
+        nonlocal seen
+        (delivery, body), seen = seen or get_delivery(webhook.webhook_id, event_id), None
         if body is None:
             raise UnknownDelivery
         now = clock.timestamp()

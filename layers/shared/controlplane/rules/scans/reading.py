@@ -1,9 +1,11 @@
 """Rules of reading the findings of a scan."""
 
+from collections.abc import Sequence
+
 from controlplane.core.errors import ApiError, Conflict, Remedy
 from controlplane.rules.scans.waits import RETRY_AFTER_SECONDS
 from controlplane.store.scans import findings
-from controlplane.store.scans.findings import PublishedFinding
+from controlplane.store.scans.findings import FindingItem, PublishedFinding
 from controlplane.store.scans.items import ScanItem
 
 
@@ -47,13 +49,15 @@ class UnlockRequired(ApiError):
         )
 
 
-def list_visible_issues(scan: ScanItem) -> list[PublishedFinding]:
+def list_visible_issues(scan: ScanItem, ahead: Sequence[FindingItem]) -> list[PublishedFinding]:
     """Returns the readable findings with their inbox items, most urgent first. Empty if the findings have expired.
 
+    ahead: what `findings.read_ahead` returned for the scan.
     Raises ScanNotCompleted, ScanWithoutResult, UnlockRequired.
     """
     require_readable(scan)
-    return findings.list_readable(scan)
+    found = findings.confirm(scan, ahead, findings.readable_count(scan))
+    return findings.publish(found, findings.find_items(scan, [finding.fingerprint for finding in found]))
 
 
 def require_readable(scan: ScanItem) -> None:

@@ -14,6 +14,10 @@ from controlplane.store.scans.items import ScanItem
 from controlplane.store.table import Unrecorded, table
 
 _PAGE = 100
+# A scan whose first attempt failed stores its findings under another number.
+_FIRST_ATTEMPT = 1
+# A scan keeps at most 500.
+_MOST = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,6 +194,22 @@ def list_findings(scan_id: ScanId, attempt: int, count: int, skip: int = 0) -> l
     return [FindingItem.from_item(item) for item in page.items]
 
 
+def read_ahead(scan_id: ScanId, skip: int = 0, at_most: int = _MOST) -> list[FindingItem]:
+    """Returns findings to pass to `confirm`, at the same time as the scan is read."""
+    return list_findings(scan_id, _FIRST_ATTEMPT, at_most, skip)
+
+
+def confirm(scan: ScanItem, ahead: Sequence[FindingItem], count: int, skip: int = 0) -> list[FindingItem]:
+    """Returns what `list_findings` returns for the scan, of what `read_ahead` returned before the scan was known.
+
+    Reads again if another attempt stored the findings, or if the scan was completed after `ahead` was read. Findings of
+    an attempt don't change after its scan is completed.
+    """
+    if scan.findings_attempt == _FIRST_ATTEMPT and len(ahead) >= count:
+        return list(ahead[:count])
+    return list_findings(scan.scan_id, scan.findings_attempt, count, skip)
+
+
 class PublishedFinding(NamedTuple):
     """A finding with its inbox item, or None if it has none."""
 
@@ -197,13 +217,8 @@ class PublishedFinding(NamedTuple):
     item: InboxItem | None
 
 
-def list_readable(scan: ScanItem, skip: int = 0, at_most: int | None = None) -> list[PublishedFinding]:
-    """Returns the findings that the scan's access makes readable, after the first `skip`, most urgent first.
-
-    Empty if they have expired or the scan isn't completed. Consistent.
-    """
-    found = list_findings(scan.scan_id, scan.findings_attempt, readable_count(scan, skip, at_most), skip)
-    items = find_items(scan, [finding.fingerprint for finding in found])
+def publish(found: Sequence[FindingItem], items: Mapping[str, InboxItem]) -> list[PublishedFinding]:
+    """Returns the findings with their inbox items, given by fingerprint."""
     return [PublishedFinding(finding, items.get(finding.fingerprint)) for finding in found]
 
 
