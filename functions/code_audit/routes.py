@@ -1,5 +1,6 @@
 """Routes of `code_audit`: connected repositories, and starting, listing, and unlocking scans."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import Query
@@ -21,17 +22,18 @@ from controlplane.http.preferences import APPLIED, Prefer, applied, read_wait
 from controlplane.http.responses import refuses
 from controlplane.rules.scans import starting, unlocking, waits
 from controlplane.rules.scans.waits import RETRY_AFTER_SECONDS, Outcome
-from controlplane.store import keys, repositories
+from controlplane.store import keys, parallel, projects, repositories
 from controlplane.store.scans.items import RequestItem, ScanItem
 from controlplane.store.scans.requests import ScanInProgress
 from controlplane.store.scans.unlocks import InsufficientCredits, NothingToUnlock
+from controlplane.store.table import Leg
 
 router = ControlRouter(tags=["Code audit"])
 
 REQUEST = Resource("preparationId", ScanRequestId, keys.scan_request, RequestItem.from_item)
 
 ListsOfCodeAudit = Annotated[Access[None], Requires("code-audit.read", organization="query")]
-StartsScan = Annotated[Access[None], Requires("code-audit.write", organization="query", user_token=True)]
+StartsScan = Annotated[Access[None], Requires("code-audit.write", organization="query", user_token=True, late=True)]
 UnlocksScan = Annotated[Access[ScanItem], Requires("code-audit.write", role="owner", resource=SCAN, user_token=True)]
 ReadsRequest = Annotated[
     Access[RequestItem], Requires("code-audit.read", or_scope="code-audit.write", resource=REQUEST)
@@ -64,6 +66,8 @@ RequestedRepository = Annotated[
 ]
 
 
+# Projects read at the same time as the repositories. Those of an organization with more may take another round trip.
+_PROJECTS_AHEAD = 50
 # If the scan doesn't exist yet, the response says when to poll.
 _RETRY_AFTER: dict[str, Any] = {"headers": {"Retry-After": {}}}
 
@@ -72,9 +76,13 @@ _RETRY_AFTER: dict[str, Any] = {"headers": {"Retry-After": {}}}
 async def list_repositories(access: ListsOfCodeAudit, limit: Limit = 50, cursor: Cursor = None) -> Page[Repository]:
     """Lists the organization's connected repositories with their linked projects, most recently connected first."""
     codec = CursorCodec(cursor, "listRepositories", access.organization_id)
-    page = repositories.list_repositories(access.organization_id, limit, codec.after)
-    projects = repositories.find_linked_projects(page.repositories)
-    return Page([Repository.of(item, projects) for item in page.repositories], codec.cursor(page.next_sk))
+    organization_id = access.organization_id
+    page, newest = parallel.read_both(
+        lambda: repositories.list_repositories(organization_id, limit, codec.after),
+        lambda: projects.list_projects(organization_id, _PROJECTS_AHEAD, None, consistent=True),
+    )
+    linked = repositories.find_linked_projects(page.repositories, newest.projects)
+    return Page([Repository.of(item, linked) for item in page.repositories], codec.cursor(page.next_sk))
 
 
 @router.get("/v1/code-audit/scans", operation_id="listScans", summary="List scans")
@@ -113,21 +121,24 @@ async def start_scan(
 
     With `Prefer: wait=20`, the call waits up to 20 seconds until the scan has ended, and returns it as it is then.
     """
-    repository = starting.get_repository(access.organization_id, body.repository_id)
-    requested = idempotent(
-        access,
-        "startScan",
-        idempotency_key,
-        body,
-        lambda legs: _starting(starting.request_scan(repository, body.project_id or None, access.user_id, legs)),
-    )
+    _, repository = parallel.read_both(access.enter, lambda: starting.find_repository(body.repository_id))
+    if repository is None or repository.organization_id != access.organization_id:
+        raise NotFound
+    current: Outcome | None = None
+
+    def request(legs: Mapping[str, Leg]) -> Answer[ScanStarting]:
+        nonlocal current
+        made, current = starting.request_scan(repository, body.project_id or None, access.user_id, legs)
+        return Answer(ScanStarting.of(made), headers={"Retry-After": str(RETRY_AFTER_SECONDS)})
+
+    requested = idempotent(access, "startScan", idempotency_key, body, request)
     if dry_run.is_active() and not _replayed(requested):
         return Answer(requested.content, headers=requested.headers)
     preparation_id, wait_seconds = _preparation_id(requested), read_wait(prefer)
     if wait_seconds is None:
-        outcome, is_applied = await waits.wait_for_outcome(preparation_id), False
+        outcome, is_applied = await waits.wait_for_outcome(preparation_id, current), False
     else:
-        outcome, is_applied = await waits.wait_for_result(preparation_id, wait_seconds)
+        outcome, is_applied = await waits.wait_for_result(preparation_id, wait_seconds, current)
     # Also stores the outcome after the wait, so that a retry returns the same response.
     answer = idempotent(access, "startScan.answer", idempotency_key, body, lambda _: _answer(outcome))
     waited = applied(wait_seconds, is_applied=is_applied)
@@ -161,10 +172,6 @@ async def get_scan_request(access: ReadsRequest, repository_id: RequestedReposit
     if access.resource.repository_id != repository_id:
         raise NotFound
     return _answer(waits.find_outcome(access.resource))
-
-
-def _starting(request: RequestItem) -> Answer[ScanStarting]:
-    return Answer(ScanStarting.of(request), headers={"Retry-After": str(RETRY_AFTER_SECONDS)})
 
 
 def _answer(outcome: Outcome) -> Answer[Start]:

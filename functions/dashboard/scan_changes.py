@@ -74,8 +74,8 @@ async def start(organization: Membership, form: Mapping[str, str], user_id: str)
         repository = starting.get_repository(organization.organization_id, repository_id)
     except NotFound:
         raise NotConnected from None
-    request = starting.request_scan(repository, project_id, user_id, {})
-    outcome = await waits.wait_for_outcome(request.request_id)
+    request, current = starting.request_scan(repository, project_id, user_id, {})
+    outcome = await waits.wait_for_outcome(request.request_id, current)
     return outcome.scan.scan_id if outcome.scan is not None else outcome.request.request_id
 
 

@@ -1,9 +1,11 @@
 """GET /v1/code-audit/repositories: the connected repositories and their linked projects."""
 
+import pytest
+
 from controlplane.core import clock
 from controlplane.core.ids import ProjectId
 from controlplane.core.schedules import next_run
-from controlplane.store import projects, repositories
+from controlplane.store import keys, projects, repositories
 from controlplane.store.repositories import Link
 from tests.support.api import Api
 from tests.support.recorded import recorded_calls
@@ -72,10 +74,20 @@ class Test200:
         for _ in range(3):
             with recorded_calls() as calls:
                 reply = api.get(f"{PATH}?limit=2{cursor}", company.owner.token)
-            (query,) = [call for call in calls if call.operation == "Query" and "Limit" in call.parameters]
-            assert query.parameters["Limit"] <= 4
+            read = [call.parameters for call in calls if call.operation == "Query" and "Limit" in call.parameters]
+            (query,) = [it for it in read if it["ExpressionAttributeValues"][":low"]["S"] == keys.REPOSITORY_PREFIX]
+            assert query["Limit"] <= 4
             seen += [entry["id"] for entry in reply.data]
             cursor = f"&cursor={reply.body['pagination']['nextCursor']}"
         assert reply.body["pagination"]["hasMore"] is False
         assert len(seen) == 5
         assert set(seen) == made
+
+    def test_a_linked_project_is_shown_however_many_newer_ones_there_are(
+        self, api: Api, world: World, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setattr("code_audit.routes._PROJECTS_AHEAD", 1)
+        company = world.company()
+        linked = [world.connected_repository(company).links[0].project_id for _ in range(3)]
+        shown = api.get(PATH, company.owner.token).data
+        assert [entry["projects"][0]["projectId"] for entry in shown] == [*reversed(linked)]

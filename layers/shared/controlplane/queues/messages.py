@@ -6,7 +6,7 @@ and dead letters. The receiver reads everything else from the table.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -21,6 +21,7 @@ from controlplane.core.settings import settings
 from controlplane.store import outbox
 from controlplane.store.events import MOST_SUBJECTS, EventName
 from controlplane.store.outbox import Entry
+from controlplane.store.parallel import read_both
 from controlplane.store.sweep_runs import SweepRun
 from controlplane.store.table import StoreError
 
@@ -216,12 +217,39 @@ def dispatch(written: Entry) -> None:
 
     Errors are only logged: the sweep sends the message later.
     """
+    if _is_sent(written):
+        _forget(written)
+
+
+def dispatch_and_read[R](written: Entry, read: Callable[[], R]) -> R:
+    """Like `dispatch`, and returns what `read` returns, which runs while the entry is deleted. Raises its errors."""
+    if not _is_sent(written):
+        return read()
+    _, found = read_both(lambda: _forget(written), read)
+    return found
+
+
+def _is_sent(written: Entry) -> bool:
+    """Sends the entry's message. Returns False if it stays in the outbox."""
     try:
         with deadline.budget(_DISPATCH_SECONDS), deadline.spending():
             send(written.queue, written.message)
-        outbox.delete_entry(written)
     except (Unreachable, StoreError, AwsError) as error:
-        logger.warning("message left in the outbox", extra={"queue": written.queue, **describe(error)})
+        _note_unfinished(written, error)
+        return False
+    return True
+
+
+def _forget(written: Entry) -> None:
+    """Deletes the entry of a message that was sent. If that fails, the sweep sends it again."""
+    try:
+        outbox.delete_entry(written)
+    except (StoreError, AwsError) as error:
+        _note_unfinished(written, error)
+
+
+def _note_unfinished(written: Entry, error: Exception) -> None:
+    logger.warning("message left in the outbox", extra={"queue": written.queue, **describe(error)})
 
 
 def resend(run: SweepRun) -> None:

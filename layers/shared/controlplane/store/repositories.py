@@ -231,11 +231,18 @@ def list_all_repositories(organization_id: str, *, consistent: bool = False) -> 
     return [RepositoryItem.from_item(item) for item in page.items]
 
 
-def find_linked_projects(repositories: Iterable[RepositoryItem]) -> dict[str, ProjectItem]:
-    """Returns the projects linked to these repositories, by id, without deleted ones."""
+def find_linked_projects(
+    repositories: Iterable[RepositoryItem], known: Iterable[ProjectItem] = ()
+) -> dict[str, ProjectItem]:
+    """Returns the projects linked to these repositories, by id, without deleted ones.
+
+    known: projects that were just read, which aren't read again.
+    """
+    found: dict[str, ProjectItem] = {project.project_id: project for project in known}
     project_ids = dict.fromkeys(link.project_id for repository in repositories for link in repository.links)
-    items = table.batch_get([keys.project(*project_id.location) for project_id in project_ids])
-    return {item["projectId"]: ProjectItem.from_item(item) for item in items if item}
+    missing = [project_id for project_id in project_ids if project_id not in found]
+    items = table.batch_get([keys.project(*project_id.location) for project_id in missing])
+    return found | {item["projectId"]: ProjectItem.from_item(item) for item in items if item}
 
 
 def find_repository(repository_id: RepositoryId) -> RepositoryItem | None:

@@ -1,17 +1,20 @@
 """Rules of starting and listing scans."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from controlplane.core.errors import ApiError, NotFound
-from controlplane.core.ids import RepositoryId
+from controlplane.core.ids import RepositoryId, ScanRequestId
 from controlplane.queues import messages
 from controlplane.queues.messages import PrepareScan, Queue
+from controlplane.rules.scans import waits
+from controlplane.rules.scans.waits import Outcome
 from controlplane.store import repositories
 from controlplane.store.repositories import Link, RepositoryItem
 from controlplane.store.scans import reads, requests
 from controlplane.store.scans.items import RequestItem, Status
 from controlplane.store.scans.reads import ScanPage
-from controlplane.store.table import Leg
+from controlplane.store.table import Leg, StoreError
 
 
 class RepositoryNotLinked(ApiError):
@@ -27,15 +30,28 @@ def get_repository(organization_id: str, repository_id: str) -> RepositoryItem:
     return repositories.get_repository(own_id)
 
 
+def find_repository(repository_id: str) -> RepositoryItem | None:
+    """Returns the repository of any organization, for a caller whose organization isn't known yet, or None."""
+    parsed = RepositoryId.parse(repository_id)
+    return repositories.find_repository(parsed) if parsed is not None else None
+
+
 def _parse_own(organization_id: str, repository_id: str) -> RepositoryId | None:
     """Returns the id if it is one of the organization's repositories."""
     parsed = RepositoryId.parse(repository_id)
     return parsed if parsed is not None and parsed.organization_id == organization_id else None
 
 
+class Requested(NamedTuple):
+    """A new request, and its state right after its message was sent. None if that couldn't be read."""
+
+    request: RequestItem
+    outcome: Outcome | None
+
+
 def request_scan(
     repository: RepositoryItem, project_id: str | None, user_id: str, extra_legs: Mapping[str, Leg]
-) -> RequestItem:
+) -> Requested:
     """Requests a scan of the linked project, by default the first one that still exists.
 
     `extra_legs` precede those of the request in the transaction. Raises RepositoryNotLinked, ScanInProgress, and
@@ -50,9 +66,16 @@ def request_scan(
             )
         except repositories.ProjectGone:
             continue
-        messages.dispatch(message)
-        return request
+        return Requested(request, messages.dispatch_and_read(message, lambda: _look(request_id)))
     raise RepositoryNotLinked
+
+
+def _look(request_id: ScanRequestId) -> Outcome | None:
+    """Returns the request's state, or None if it can't be read: the request exists, so its answer must not fail."""
+    try:
+        return waits.find_outcome(reads.get_request(request_id))
+    except (StoreError, NotFound):
+        return None
 
 
 def _candidates(repository: RepositoryItem, project_id: str | None) -> list[Link]:

@@ -30,9 +30,10 @@ def find_outcome(request: RequestItem) -> Outcome:
     return Outcome(request, reads.get_scan(request.scan_id) if request.scan_id else None)
 
 
-async def wait_for_outcome(request_id: ScanRequestId) -> Outcome:
+async def wait_for_outcome(request_id: ScanRequestId, current: Outcome | None = None) -> Outcome:
     """Waits up to SCAN_START_WAIT_SECONDS for the request to start its scan or fail, then returns its state.
 
+    current: its state as it was just read, if it was.
     Doesn't wait if too many requests are already waiting (`store.waiting`). Raises UnknownRequest or UnknownScan if it
     was deleted with its project.
     """
@@ -40,21 +41,24 @@ async def wait_for_outcome(request_id: ScanRequestId) -> Outcome:
         lambda: find_outcome(reads.get_request(request_id)),
         lambda outcome: outcome.request.status == "starting",
         settings.scan_start_wait_seconds,
+        current,
     )
     return outcome
 
 
-async def wait_for_result(request_id: ScanRequestId, seconds: float) -> tuple[Outcome, bool]:
+async def wait_for_result(
+    request_id: ScanRequestId, seconds: float, current: Outcome | None = None
+) -> tuple[Outcome, bool]:
     """Waits that long for the request's scan to end, or for the request to fail.
 
-    Returns its state, and False if it couldn't wait. Raises as `wait_for_outcome`. Reads the table at most 12 times in
-    the first 3 seconds, and once a second after that, two items at a time.
+    Returns its state, and False if it couldn't wait. Takes `current` and raises as `wait_for_outcome`. Reads the table
+    at most 12 times in the first 3 seconds, and once a second after that, two items at a time.
     """
 
     def is_open(outcome: Outcome) -> bool:
         return outcome.request.status == "starting" or (outcome.scan is not None and outcome.scan.is_open)
 
-    return await _wait(lambda: find_outcome(reads.get_request(request_id)), is_open, seconds)
+    return await _wait(lambda: find_outcome(reads.get_request(request_id)), is_open, seconds, current)
 
 
 async def wait_for_end(found: ScanWithInventory, seconds: float) -> tuple[ScanWithInventory, bool]:
