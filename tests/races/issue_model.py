@@ -19,10 +19,10 @@ from controlplane.github import transport
 from controlplane.queues import issue_messages
 from controlplane.queues.messages import Queue
 from controlplane.queues.worker import Delayed, LeftToSweep, Postponed, Rejected
-from controlplane.store import codec, inbox, issue_attempts, keys, opened_issues
+from controlplane.store import codec, inbox, issue_attempts, keys, opened_issues, repositories
 from controlplane.store.errors import StoreError
 from controlplane.store.inbox_items import GithubIssue
-from controlplane.store.issue_attempts import IssueExists, RoleLost
+from controlplane.store.issue_attempts import IssueExists, RepositoryUnlinked, RoleLost
 from controlplane.store.table import Delete, Update, table
 from issue_creation.service import settle_attempt
 from ops import inbox as operators
@@ -104,7 +104,7 @@ class IssueModel:
         set_clock(RACE_TIME)
         company = world.company()
         self.repository = world.connected_repository(
-            company, linked=False, name=f"shop{next(_NUMBERS)}", installation_id=next(_NUMBERS)
+            company, name=f"shop{next(_NUMBERS)}", installation_id=next(_NUMBERS)
         )
         self.people = [company.owner.user_id, world.member(company, "admin").user_id]
         self.organization_id = company.organization_id
@@ -118,7 +118,7 @@ class IssueModel:
         self._call = client.call  # not intercepted
         self.acts: list[Act] = []
         self.demoted: set[str] = set()
-        self.is_removed = self.is_ended_by_hand = False
+        self.is_removed = self.is_ended_by_hand = self.is_unlinked = False
         self.steps: list[Step] = []
         self._violations: list[BaseException] = []
         self._last: State | None = None
@@ -153,7 +153,12 @@ class IssueModel:
 
     def request(self, person: int, existing: int | None) -> None:
         user_id = self.people[person]
-        self._start(Act("request", lambda: issue_attempts.begin_attempt(self.item_id, user_id, existing), user_id))
+        repository_id = self.repository.repository_id
+
+        def begin() -> tuple[issue_attempts.AttemptItem, bool]:
+            return issue_attempts.begin_attempt(self.item_id, user_id, existing, repository_id=repository_id)
+
+        self._start(Act("request", begin, user_id))
 
     def deliver(self, calls: int = 0) -> None:
         """Delivers the item's message, in time, late, or once more, and lets the worker make some calls."""
@@ -225,6 +230,12 @@ class IssueModel:
         key = keys.membership(self.people[person], self.organization_id)
         table.update(Update(key, "SET #role = :role", None, {"role": "member"}), PREPARED)
         self.demoted.add(self.people[person])
+
+    def unlink(self) -> None:
+        """Unlinks the repository from its project."""
+        if not self.is_unlinked:
+            repositories.unlink_project(self.repository.repository_id, self.repository.links[0].project_id)
+            self.is_unlinked = True
 
     def remove(self) -> None:
         """Deletes the item with its repository, and so its attempt."""
@@ -391,6 +402,7 @@ class IssueModel:
             require(before.attempt is None, "replaced an attempt")
             require(before.link is None, "began an attempt at an issue that exists")
             require(act.person not in self.demoted, "began an attempt without the role")
+            require(not self.is_unlinked, "began an attempt without a project")
             act.began = True
             return
         require(act.seen and before.claimed == act.seen.claimed, "changed an attempt that isn't as it was read")
@@ -410,6 +422,7 @@ class IssueModel:
             self._require(not gave_up, "the worker gave up the attempt that it has claimed")
         expected = {
             RoleLost: act.person in self.demoted,
+            RepositoryUnlinked: self.is_unlinked,
             IssueExists: state.link is not None,
             inbox.UnknownItem: self.is_removed,
             Rejected: self.is_removed or self.is_ended_by_hand,

@@ -69,7 +69,7 @@ CHOICES = st.one_of(
     one("advance", st.sampled_from([1, 40, 61, 300, 601])),
     st.sampled_from([("correct",), ("withdraw",), ("sweep",), ("link_by_hand",)]),
     # Nothing much happens after these.
-    one("late", st.sampled_from([("demote", 0), ("demote", 1), ("remove",), ("expire",)])),
+    one("late", st.sampled_from([("demote", 0), ("demote", 1), ("unlink",), ("remove",), ("expire",)])),
 )
 
 
@@ -109,6 +109,10 @@ UNSENT: list[Step] = [*BEGUN, ("deliver",), ("go", 0, 2), ("strike", 0, "crash b
 # reads, searches if a request was sent, claims, asks the code host, and writes; a withdrawal writes what it has read.
 SCHEDULES: dict[str, list[Step]] = {
     "begin_attempt without the leg 'caller'": [("request", 0, None), ("demote", 0), ("go", 0, 1)],
+    "begin_attempt without the leg 'repository'": [("request", 0, None), ("unlink",), ("go", 0, 1)],
+    "begin_attempt without the condition attribute_exists(#links[0])": [
+        ("request", 0, None), ("unlink",), ("go", 0, 1),
+    ],
     "begin_attempt without the leg 'item'": [("request", 0, None), ("link_by_hand",), ("go", 0, 1)],
     "begin_attempt without the condition attribute_exists(pk)": [("request", 0, None), ("remove",), ("go", 0, 1)],
     "begin_attempt without the condition attribute_not_exists(#githubIssue)": [

@@ -5,7 +5,7 @@ no result, the sweep sends it again. `store.issue_attempts` describes the life c
 """
 
 from controlplane.aws.errors import AwsError
-from controlplane.core.ids import InboxItemId
+from controlplane.core.ids import InboxItemId, RepositoryId
 from controlplane.core.observability import describe, logger
 from controlplane.queues.messages import CreateIssue, Queue, Unreachable, send
 from controlplane.store import issue_attempts, keys
@@ -13,15 +13,15 @@ from controlplane.store.issue_attempts import AttemptItem
 from controlplane.store.sweep_runs import SweepRun
 
 
-def request_issue(item_id: InboxItemId, user_id: str, existing: int | None = None) -> AttemptItem:
+def request_issue(item_id: InboxItemId, user_id: str, existing: int | None, repository_id: RepositoryId) -> AttemptItem:
     """Begins the attempt at the item's issue, or returns the pending one, and sends its message to the worker.
 
     existing: the number of the issue to link; None opens one.
 
     A pending attempt's message is sent again only if the attempt is overdue. If the queue is unavailable, the sweep
-    sends the message later. Raises IssueExists, RoleLost, UnknownItem.
+    sends the message later. Raises IssueExists, RoleLost, RepositoryUnlinked, UnknownItem.
     """
-    attempt, is_new = issue_attempts.begin_attempt(item_id, user_id, existing)
+    attempt, is_new = issue_attempts.begin_attempt(item_id, user_id, existing, repository_id=repository_id)
     if is_new or attempt.is_overdue:
         try:
             send_message(item_id)

@@ -8,17 +8,17 @@ The worker `issue_creation` does both. `store.issue_attempts` describes the life
 
 import re
 from collections.abc import Iterator
+from itertools import chain, repeat
 from urllib.parse import urlsplit
 
 from controlplane.core import clock, dry_run
 from controlplane.core.errors import ApiError, Conflict, InvalidPayload
-from controlplane.core.ids import InboxItemId
+from controlplane.core.ids import InboxItemId, RepositoryId
 from controlplane.core.settings import settings
 from controlplane.queues import issue_messages
 from controlplane.store import inbox, issue_attempts, repositories, waiting
 from controlplane.store.inbox_items import InboxItem
 from controlplane.store.issue_attempts import AttemptItem
-from controlplane.store.repositories import RepositoryItem
 
 ISSUE_INVALID = "This isn't an issue of the finding's repository. Send its number or URL."
 
@@ -32,7 +32,7 @@ _LONGEST = 500
 # Polls often at first, because GitHub usually responds within a second.
 _FIRST_PAUSES_SECONDS = (0.2, 0.3, 0.5)
 _PAUSE_SECONDS = 1.0
-# If the attempt is older than this, an earlier request has already waited for it, so this one returns immediately.
+# If the attempt is older than this, an earlier request has already waited for it, so this one looks once.
 _OLD_ATTEMPT_SECONDS = 30
 
 
@@ -104,9 +104,10 @@ async def open_issue(item: InboxItem, user_id: str, existing: int | str | None =
         return item
     if attempt is None:
         return item if item.github_issue is not None else inbox.get_item(item.item_id)
-    wait_seconds = _wait_seconds(attempt)
+    is_old = attempt.requested_at < clock.timestamp(clock.now() - _OLD_ATTEMPT_SECONDS)
+    wait_seconds = 0.0 if is_old else settings.issue_wait_seconds
     with waiting.slot(wait_seconds) as may_wait:
-        for pause_seconds in _pauses(wait_seconds if may_wait else 0):
+        for pause_seconds in [0.0] if is_old else _pauses(wait_seconds if may_wait else 0):
             await clock.pause(pause_seconds)
             opened = find_issue(item.item_id, None if existing is None else attempt.existing)
             if opened is not None:
@@ -124,11 +125,13 @@ def request_issue(item: InboxItem, user_id: str, existing: int | str | None = No
     """
     if item.github_issue is not None and existing is None:
         return None
-    repository = _require_linked_repository(item)
-    number = None if existing is None else _parse_number(existing, repository)
+    repository_id = _require_repository(item)
+    number = None if existing is None else _parse_number(existing, repository_id)
     _require_issue(item, number)
     try:
-        attempt = issue_messages.request_issue(item.item_id, user_id, number)
+        attempt = issue_messages.request_issue(item.item_id, user_id, number, repository_id)
+    except issue_attempts.RepositoryUnlinked:
+        raise RepositoryNotLinked(repository_id) from None
     except issue_attempts.IssueExists:
         _require_issue(inbox.get_item(item.item_id), number)
         return None
@@ -164,23 +167,28 @@ def _require_issue(item: InboxItem, number: int | None) -> bool:
     return issue is not None
 
 
-def _require_linked_repository(item: InboxItem) -> RepositoryItem:
-    """Returns the item's repository. Raises NotACodeFinding, FindingsLocked, or RepositoryNotLinked."""
+def _require_repository(item: InboxItem) -> RepositoryId:
+    """Returns the ID of the item's repository. Raises NotACodeFinding, FindingsLocked, or RepositoryNotLinked."""
     if item.source != "code-audit":
         raise NotACodeFinding(item.source)
     if item.locked_findings is not None:
         raise FindingsLocked(item.locked_findings.scan_id)
-    repository = repositories.find_repository(item.repository_id) if item.repository_id else None
-    if repository is None or not repository.links:
-        raise RepositoryNotLinked(item.repository_id)
-    return repository
+    if item.repository_id is None:
+        raise RepositoryNotLinked(None)
+    return item.repository_id
 
 
-def _parse_number(existing: int | str, repository: RepositoryItem) -> int:
-    """Returns the number of the issue. Raises InvalidPayload if the text isn't one of an issue in the repository."""
+def _parse_number(existing: int | str, repository_id: RepositoryId) -> int:
+    """Returns the number of the issue. Reads the repository unless the text is a number.
+
+    Raises InvalidPayload if the text isn't an issue in the repository, and RepositoryNotLinked.
+    """
     text = str(existing).strip()[:_LONGEST]
     if found := _NUMBER.fullmatch(text):
         return int(found[1])
+    repository = repositories.find_repository(repository_id)
+    if repository is None or not repository.links:
+        raise RepositoryNotLinked(repository_id)
     host, path = _host_and_path(text)
     found = _PAGE.fullmatch(path) if host and host == _host_and_path(repository.html_url)[0] else None
     if found and (found[1].lower(), found[2].lower()) == (repository.owner.lower(), repository.name.lower()):
@@ -197,18 +205,10 @@ def _host_and_path(url: str) -> tuple[str | None, str]:
     return parts.hostname, parts.path
 
 
-def _wait_seconds(attempt: AttemptItem) -> float:
-    is_old = attempt.requested_at < clock.timestamp(clock.now() - _OLD_ATTEMPT_SECONDS)
-    return 0.0 if is_old else settings.issue_wait_seconds
-
-
 def _pauses(left: float) -> Iterator[float]:
-    """Yields the pauses before each poll, at least one, which add up to `left` seconds."""
-    for seconds in _FIRST_PAUSES_SECONDS:
-        yield min(seconds, left)
-        left -= seconds
-        if left <= 0:
-            return
+    """Yields the pauses before each poll, which add up to `left` seconds: none without time, right after the write."""
+    pauses = chain(_FIRST_PAUSES_SECONDS, repeat(_PAUSE_SECONDS))
     while left > 0:
-        yield min(_PAUSE_SECONDS, left)
-        left -= _PAUSE_SECONDS
+        pause = min(next(pauses), left)
+        yield pause
+        left -= pause

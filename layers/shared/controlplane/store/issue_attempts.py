@@ -61,6 +61,10 @@ class IssueExists(StoreError):
     """The item already has an issue."""
 
 
+class RepositoryUnlinked(StoreError):
+    """The finding's repository was disconnected, or is linked to no project."""
+
+
 class RoleLost(Forbidden):
     """The caller no longer has a role that can request an issue."""
 
@@ -125,11 +129,14 @@ def _recorded(action: Action, item_id: InboxItemId, after: Mapping[str, Any]) ->
 # 1. A user requests an issue
 
 
-def begin_attempt(item_id: InboxItemId, user_id: str, existing: int | None = None) -> tuple[AttemptItem, bool]:
+def begin_attempt(
+    item_id: InboxItemId, user_id: str, existing: int | None = None, *, repository_id: RepositoryId | None = None
+) -> tuple[AttemptItem, bool]:
     """Returns the item's pending attempt, and True if it is new, in which case the caller must send its message.
 
-    Creates one only if the user has the role and the item has no issue. existing: see AttemptItem.
-    Raises IssueExists, RoleLost, inbox.UnknownItem.
+    Creates one only if the user has the role, the repository is linked to a project, and the item has no issue.
+    existing: see AttemptItem. repository_id: None doesn't check the repository.
+    Raises IssueExists, RoleLost, RepositoryUnlinked, inbox.UnknownItem.
     """
     attempt = AttemptItem(
         item_id=item_id,
@@ -142,6 +149,11 @@ def begin_attempt(item_id: InboxItemId, user_id: str, existing: int | None = Non
     )
     legs: dict[str, Leg] = {
         "caller": role_check(user_id, item_id.organization_id, "admin"),
+        **(
+            {"repository": Check(keys.repository(*repository_id.location), "attribute_exists(#links[0])")}
+            if repository_id is not None
+            else {}
+        ),
         "item": Check(
             keys.inbox_item(*item_id.location), "attribute_exists(pk) AND attribute_not_exists(#githubIssue)"
         ),
@@ -152,6 +164,8 @@ def begin_attempt(item_id: InboxItemId, user_id: str, existing: int | None = Non
     except LegFailed as failure:
         if failure.leg == "caller":
             raise RoleLost from None
+        if failure.leg == "repository":
+            raise RepositoryUnlinked from None
         if failure.leg == "item":
             raise (inbox.UnknownItem if failure.item is None else IssueExists) from None
         pending = AttemptItem.from_item(failure.item or {})
