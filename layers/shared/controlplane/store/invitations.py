@@ -20,6 +20,7 @@ from controlplane.store.caps import Capacity
 from controlplane.store.invitation_items import InvitationItem, InvitationLock, Inviter
 from controlplane.store.organization_items import OrganizationItem
 from controlplane.store.organizations import ROLES, MemberItem, Role
+from controlplane.store.parallel import read_both
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, QueryPage, table
 
@@ -247,15 +248,20 @@ def resolve_locks(user_id: str | None, locks: Sequence[InvitationLock]) -> list[
 
 def _read_state(organization_id: str, address: str, inviter_id: str, limits: Limits) -> _State:
     """Reads the state that a new invitation depends on. Raises RoleLost if the inviter isn't a member."""
-    inviter, account, lock_item, sent, received = table.batch_get(
-        [
-            keys.member(organization_id, inviter_id),
-            keys.user_email(address),
-            keys.invitee(address, organization_id),
-            keys.invitations_made(organization_id),
-            keys.invitations_received(address),
-        ]
+    (inviter, account, sent), received = read_both(
+        lambda: table.batch_get(
+            [
+                keys.member(organization_id, inviter_id),
+                keys.user_email(address),
+                keys.invitations_made(organization_id),
+            ]
+        ),
+        # The counter comes first, before the locks. `caps` requires that it isn't read after the items that it counts.
+        lambda: table.query(keys.invitee_pk(address), consistent=True).items,
     )
+    of_address = {item["sk"]: item for item in received}
+    counted = of_address.get(keys.invitations_received(address).sk)
+    lock_item = of_address.get(keys.invitee(address, organization_id).sk)
     if inviter is None:
         raise RoleLost
     account_id = account["userId"] if account else None
@@ -272,9 +278,9 @@ def _read_state(organization_id: str, address: str, inviter_id: str, limits: Lim
             lambda: _count_sent(organization_id, limits.organization),
         ),
         received=caps.read_capacity(
-            received.get("made") if received else None,
+            counted.get("made") if counted else None,
             limits.address,
-            lambda: _count_received(address, account_id, limits.address),
+            lambda: _count_received(received, account_id, limits.address),
         ),
     )
 
@@ -285,13 +291,13 @@ def _count_sent(organization_id: str, limit: int) -> int:
     return len(pending) if len(pending) < limit else len(keep_valid(pending))
 
 
-def _count_received(address: str, account_id: str | None, limit: int) -> int:
-    """Returns the number of pending invitations for the address.
+def _count_received(items: Iterable[Mapping[str, Any]], account_id: str | None, limit: int) -> int:
+    """Returns the number of pending invitations among the items of an address.
 
     At the limit, counts only those that the person sees as pending, because they can answer only these.
     """
-    items = table.query(keys.invitee_pk(address), prefix=keys.INVITEE_PREFIX, consistent=True).items
-    pending = [lock for lock in map(InvitationLock.from_item, items) if lock.is_pending]
+    locks = [InvitationLock.from_item(item) for item in items if item["sk"].startswith(keys.INVITEE_PREFIX)]
+    pending = [lock for lock in locks if lock.is_pending]
     if len(pending) < limit:
         return len(pending)
     return sum(found.is_valid for found in resolve_locks(account_id, pending))
