@@ -287,7 +287,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "controlplane.queues.messages:is_newer": _read_message,
     "controlplane.queues.worker:_parse": _read_message,
     "controlplane.rules.issues:_parse_number": lambda text: issues._parse_number(
-        text, SimpleNamespace(html_url="https://a.test", owner="a", name="b")
+        text, lambda: SimpleNamespace(html_url="https://a.test", owner="a", name="b")
     ),
     "issue_creation.text:compose": lambda text: issue_text.compose(_item(text), "marker"),
     "issue_creation.text:_title": lambda text: issue_text._title(text, Evidence(text, None, text)),

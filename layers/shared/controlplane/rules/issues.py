@@ -7,7 +7,7 @@ The worker `issue_creation` does both. `store.issue_attempts` describes the life
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, repeat
 from urllib.parse import urlsplit
 
@@ -19,6 +19,7 @@ from controlplane.queues import issue_messages
 from controlplane.store import inbox, issue_attempts, repositories, waiting
 from controlplane.store.inbox_items import InboxItem
 from controlplane.store.issue_attempts import AttemptItem
+from controlplane.store.repositories import RepositoryItem
 
 ISSUE_INVALID = "This isn't an issue of the finding's repository. Send its number or URL."
 
@@ -126,7 +127,7 @@ def request_issue(item: InboxItem, user_id: str, existing: int | str | None = No
     if item.github_issue is not None and existing is None:
         return None
     repository_id = _require_repository(item)
-    number = None if existing is None else _parse_number(existing, repository_id)
+    number = None if existing is None else _parse_number(existing, lambda: _get_linked(repository_id))
     _require_issue(item, number)
     try:
         attempt = issue_messages.request_issue(item.item_id, user_id, number, repository_id)
@@ -178,17 +179,22 @@ def _require_repository(item: InboxItem) -> RepositoryId:
     return item.repository_id
 
 
-def _parse_number(existing: int | str, repository_id: RepositoryId) -> int:
-    """Returns the number of the issue. Reads the repository unless the text is a number.
+def _get_linked(repository_id: RepositoryId) -> RepositoryItem:
+    repository = repositories.find_repository(repository_id)
+    if repository is None or not repository.links:
+        raise RepositoryNotLinked(repository_id)
+    return repository
 
-    Raises InvalidPayload if the text isn't an issue in the repository, and RepositoryNotLinked.
+
+def _parse_number(existing: int | str, get_repository: Callable[[], RepositoryItem]) -> int:
+    """Returns the number of the issue. Gets the repository unless the text is a number.
+
+    Raises InvalidPayload if the text isn't an issue in the repository.
     """
     text = str(existing).strip()[:_LONGEST]
     if found := _NUMBER.fullmatch(text):
         return int(found[1])
-    repository = repositories.find_repository(repository_id)
-    if repository is None or not repository.links:
-        raise RepositoryNotLinked(repository_id)
+    repository = get_repository()
     host, path = _host_and_path(text)
     found = _PAGE.fullmatch(path) if host and host == _host_and_path(repository.html_url)[0] else None
     if found and (found[1].lower(), found[2].lower()) == (repository.owner.lower(), repository.name.lower()):
