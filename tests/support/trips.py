@@ -1,4 +1,4 @@
-"""Counts the sequential round trips to the table: calls that the product overlaps count as one.
+"""Counts the sequential round trips to the table and the queues: calls that the product overlaps count as one.
 
 Threads are replaced by a logical clock, so the count doesn't depend on how fast anything runs.
 """
@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import pytest
 
+from controlplane.queues import messages
 from controlplane.store import parallel
 from controlplane.store.table import table
 from tests.support.calls import Call, Proceed, intercepted
@@ -26,14 +27,20 @@ class Trips:
 
 @contextmanager
 def counted_trips() -> Iterator[Trips]:
-    """While open, counts the round trips of the product's table client."""
+    """While open, counts the round trips of the product's clients of the table and of the queues."""
     trips = Trips()
+    send = messages.sender.client.send_message
 
     def around(_call: Call, proceed: Proceed) -> Any:
         trips.taken += 1
         return proceed()
 
+    def counted_send(**message: Any) -> Any:
+        trips.taken += 1
+        return send(**message)
+
     with pytest.MonkeyPatch.context() as patch, intercepted(table.client, around):
+        patch.setattr(messages.sender.client, "send_message", counted_send)
         patch.setattr(parallel, "ThreadPoolExecutor", lambda max_workers: _Executor(trips, max_workers))
         yield trips
 

@@ -1,0 +1,142 @@
+"""Each operation of the API takes no more sequential round trips than docs/performance.md says."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from benchmarks import goals
+from controlplane.core.settings import settings
+from controlplane.store.scans.causes import Comparison
+from controlplane.store.scans.items import ScanItem
+from controlplane.store.table import Update, table
+from tests.functional.test_dry_runs import PREPARE
+from tests.functional.test_every_route import required
+from tests.support.api import Api
+from tests.support.audit_log import Subject
+from tests.support.audits import make_issue, make_request, make_scan
+from tests.support.endpoints import delivered
+from tests.support.operations import Operation, operations
+from tests.support.sqs import FakeSqs
+from tests.support.table import PREPARED
+from tests.support.trips import counted_trips
+from tests.support.world import World
+
+_MESSAGE = "a message is sent after the transaction, and then its entry in the outbox is deleted"
+# What exceeds the goal, by operation and credential: the number of round trips, and why. An entry must be current.
+EXCEPTIONS: dict[tuple[str, str], tuple[int, str]] = {
+    ("startScan", "user token"): (5, _MESSAGE),
+    ("unlockScan", "user token"): (5, _MESSAGE),
+    ("replayWebhookDelivery", "user token"): (5, _MESSAGE),
+    ("createGithubIssue", "user token"): (5, "a message is sent, and that there is no issue yet is kept as a refusal"),
+    ("createInvitation", "user token"): (5, "the first of an organization counts those of releases without a counter"),
+}
+READS = {it.route.operation_id or "": it for it in operations() if it.requires is not None and it.method == "GET"}
+WRITES = {it.route.operation_id or "": it for it in operations() if it.requires is not None and it.method != "GET"}
+
+
+def exceeding(counted: dict[tuple[str, str], int], extra: int) -> dict[tuple[str, str], int]:
+    """Returns the numbers that are above the goal."""
+    return {case: trips for case, trips in counted.items() if trips > goals.READ_TRIPS[case[1]] + extra}
+
+
+def expected(names: dict[str, Operation]) -> dict[tuple[str, str], int]:
+    return {case: trips for case, (trips, _) in EXCEPTIONS.items() if case[0] in names}
+
+
+def kinds(operation: Operation) -> list[str]:
+    """Returns the kinds of credential that the operation accepts."""
+    return ["user token", "api key"] if required(operation).accepts_keys else ["user token"]
+
+
+def new_token(subject: Subject, credential: str) -> str:
+    """Returns a new credential after its first request, which opens its minute."""
+    of_person = credential == "user token"
+    token = subject.world.token(subject.owner.user_id) if of_person else subject.world.key(subject.company)
+    assert subject.api.get("/v1/projects", token).status == 200
+    return token
+
+
+def count_trips(subject: Subject, operation: Operation, token: str, ids: dict[str, str], body: Any = None) -> int:
+    """Sends the request, with ids that the path doesn't have as parameters of the query."""
+    query = "&".join(f"{name}={value}" for name, value in ids.items() if f"{{{name}}}" not in operation.path)
+    path = re.sub(r"\{(\w+)\}", lambda found: ids[found[1]], operation.path)
+    with counted_trips() as trips:
+        reply = subject.api.call(operation.method, f"{path}?{query}", token, json_body=body)
+    assert reply.status < 300 or operation.route.operation_id == "createGithubIssue", (operation.name, reply.text)
+    return trips.taken
+
+
+def compared_scan(subject: Subject) -> tuple[ScanItem, ScanItem]:
+    """Returns a scan with new, fixed, and unchanged findings, and the one that it was compared with."""
+    issues = [make_issue(number) for number in range(1, 5)]
+    base = make_scan(subject.repository, again="full", issues=issues[:2])
+    scan = make_scan(
+        subject.repository, access="full", issues=[issues[1], *(replace(it, is_new=True) for it in issues[2:])]
+    )
+    comparison = Comparison(base.scan_id, 1, (issues[0].fingerprint,), 2)
+    table.update(Update(scan.key, "SET #comparison = :new", values={"new": comparison.to_item()}), PREPARED)
+    return scan, base
+
+
+def ids_of(subject: Subject, reads: str, token: str) -> dict[str, str]:
+    """Returns what the operation's path and query need."""
+    repository_id = subject.repository.repository_id
+    if reads == "getScanRequest":
+        return {"preparationId": make_request(subject.repository), "repositoryId": repository_id}
+    if reads in {"listScanIssues", "getScanSarif", "compareScans", "getScan"}:
+        return {"scanId": compared_scan(subject)[0].scan_id}
+    if reads == "getRequest":
+        return {"requestId": subject.api.get("/v1/projects/x", token).headers["x-request-id"]}
+    made = {
+        "organizationId": lambda: subject.organization_id,
+        "projectId": lambda: subject.project.project_id,
+        "repositoryId": lambda: repository_id,
+        "keyId": lambda: subject.key_id,
+        "itemId": lambda: subject.world.finding(subject.company, subject.repository).item_id,
+        "webhookId": lambda: delivered(subject.company).webhook_id,
+    }
+    return {name: made[name]() for name in re.findall(r"\{(\w+)\}", READS[reads].path)}
+
+
+def test_every_read_takes_as_many_round_trips_as_the_goal(api: Api, world: World):
+    counted = {}
+    for name, operation in READS.items():
+        subject = Subject(world, api)
+        for credential in kinds(operation):
+            token = new_token(subject, credential)
+            counted[name, credential] = count_trips(subject, operation, token, ids_of(subject, name, token))
+    assert len(counted) > len(READS)
+    assert exceeding(counted, 0) == expected(READS)
+
+
+def test_a_comparison_with_a_chosen_scan_takes_no_more(api: Api, world: World):
+    subject = Subject(world, api)
+    (scan, base), operation = compared_scan(subject), READS["compareScans"]
+    ids = {"scanId": scan.scan_id, "base": base.scan_id}
+    assert count_trips(subject, operation, new_token(subject, "user token"), ids) <= goals.READ_TRIPS["user token"]
+
+
+def test_every_write_takes_one_more_than_a_read(api: Api, world: World, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(settings.__dict__, "issue_wait_seconds", 0)
+    assert WRITES.keys() <= PREPARE.keys()
+    counted = {}
+    for name, operation in WRITES.items():
+        for credential in kinds(operation):
+            subject = Subject(world, api)
+            ids, body = PREPARE[name](subject)
+            counted[name, credential] = count_trips(subject, operation, new_token(subject, credential), ids, body)
+    assert len(counted) > len(WRITES)
+    assert exceeding(counted, goals.WRITE_EXTRA_TRIPS) == expected(WRITES)
+
+
+def test_all_but_the_first_invitation_of_an_organization_take_as_many_as_other_writes(api: Api, world: World):
+    subject, operation = Subject(world, api), WRITES["createInvitation"]
+    assert subject.invitation_id
+    token, (ids, body) = new_token(subject, "user token"), PREPARE["createInvitation"](subject)
+    assert count_trips(subject, operation, token, ids, body) == goals.READ_TRIPS["user token"] + 1
+
+
+def test_every_exception_is_an_operation():
+    assert {name for name, _ in EXCEPTIONS} <= {*READS, *WRITES}
