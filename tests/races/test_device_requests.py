@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import device_approvals
-from controlplane.store.device_approvals import AlreadyDecided, RequestExpired
+from controlplane.store import device_approvals, keys
+from controlplane.store.device_approvals import AlreadyDecided, RequestExpired, TooManyTries, UnknownUserCode
+from controlplane.store.rate import TRIES_WINDOW_SECONDS
+from controlplane.store.table import table
 from tests.functional.device_auth.devices import Device, request_code, works
 from tests.races.stage import RACE_TIME, Stage
 from tests.races.verdicts import check_first
@@ -51,8 +53,8 @@ class PendingRequest:
     """A device that has requested access, and two users who may decide."""
 
     def __init__(self, stage: Stage) -> None:
-        world = stage.fresh()
-        self.ada, self.bob = world.person().user_id, world.person().user_id
+        self.world = stage.fresh()
+        self.ada, self.bob = self.world.person().user_id, self.world.person().user_id
         self.device: Device = request_code(stage.api, scope="projects.read billing.read")
 
     def approve(self, user_id: str, *scopes: str) -> Callable[[], None]:
@@ -247,6 +249,53 @@ class TestDecisions:
                 assert status_of(pending.device.redeem()) == "tokens"
 
             return Trial(pending.approve(pending.ada), check)
+
+        assert explore_faults(stage.client, scenario) > 10
+
+
+class TestTries:
+    """The code is looked up while the try is counted. The count decides whether the result is used."""
+
+    def guess(self, pending: PendingRequest) -> Callable[[], Any]:
+        wrong = "BBBB-BBBB" if pending.device.user_code != "BBBB-BBBB" else "CCCC-CCCC"
+        return lambda: device_approvals.find_by_user_code(wrong, pending.ada)
+
+    def test_of_sixteen_concurrent_guesses_five_are_answered(self, stage: Stage) -> None:
+        pending = PendingRequest(stage)
+        outcomes = run_repeatedly([self.guess(pending)] * 16)
+        assert Counter(type(outcome.error) for outcome in outcomes) == {UnknownUserCode: 5, TooManyTries: 11}
+        for act in (pending.approve(pending.ada), pending.deny(pending.ada)):
+            with pytest.raises(TooManyTries):
+                act()
+        assert status_of(pending.device.redeem()) == "authorization_pending"
+
+    def test_a_person_beyond_the_limit_takes_no_place_among_the_five_of_a_code(self, stage: Stage) -> None:
+        pending = PendingRequest(stage)
+        run_repeatedly([self.guess(pending)] * 5)
+        with pytest.raises(TooManyTries):
+            device_approvals.find_by_user_code(pending.device.user_code, pending.ada)
+        people = [pending.world.person().user_id for _ in range(5)]
+        for user_id in people:
+            assert device_approvals.find_by_user_code(pending.device.user_code, user_id).status == "pending"
+
+    def test_of_eight_concurrent_people_five_can_look_up_a_code(self, stage: Stage) -> None:
+        pending = PendingRequest(stage)
+        people = [pending.world.person().user_id for _ in range(8)]
+        looks = [lambda it=it: device_approvals.find_by_user_code(pending.device.user_code, it) for it in people]
+        outcomes = run_repeatedly(looks)
+        assert Counter(type(outcome.error) for outcome in outcomes) == {type(None): 5, UnknownUserCode: 3}
+
+    def test_under_every_fault_an_answered_guess_is_counted(self, stage: Stage) -> None:
+        def scenario() -> Trial:
+            pending = PendingRequest(stage)
+
+            def check(case: Case) -> None:
+                answered = sum(isinstance(outcome.error, UnknownUserCode) for outcome in (case.first, case.second))
+                counter = table.get(keys.code_tries(pending.ada, int(RACE_TIME) // TRIES_WINDOW_SECONDS))
+                assert counter is not None
+                assert counter["hits"] >= answered >= 1
+
+            return Trial(self.guess(pending), check)
 
         assert explore_faults(stage.client, scenario) > 10
 

@@ -4,7 +4,7 @@ The functions take the code as the user typed it. The device's side is in `store
 """
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from controlplane.core.errors import Conflict, NotFound, RateLimited
 from controlplane.store import device, keys, rate, users
 from controlplane.store.device import USER_CODE_LETTERS, DeviceRequestItem
 from controlplane.store.keys import Key
+from controlplane.store.parallel import read_both
 from controlplane.store.table import (
     Check,
     ConditionFailed,
@@ -91,23 +92,8 @@ def find_by_user_code(code: str, user_id: str) -> DeviceRequest:
     Up to five people can look up a code, any number of times; for others it is unknown. After five invalid codes in 15
     minutes, a person has to wait. Raises UnknownUserCode, TooManyTries.
     """
-    _count_try(user_id)
-    user_code = normalize_user_code(code)
-    if user_code is None:
-        raise UnknownUserCode
-    first_look = Update(
-        _pointer_key(user_code),
-        "SET #seenBy = list_append(#seenBy, :people)",
-        "attribute_exists(pk) AND NOT contains(#seenBy, :user) AND size(#seenBy) < :most",
-        {"people": [user_id], "user": user_id, "most": PEOPLE_PER_CODE},
-    )
-    try:
-        pointer = table.update(first_look, Unrecorded.CREDENTIAL)
-    except ConditionFailed as failure:
-        if failure.item is None or user_id not in failure.item["seenBy"]:
-            raise UnknownUserCode from None
-        pointer = failure.item
-    request = device.find_by_digest(pointer["digest"])
+    user_code, pointer = _count_and_find(code, user_id)
+    _, request = read_both(lambda: _note_look(pointer, user_id), lambda: device.find_by_digest(pointer["digest"]))
     if request is None:
         raise UnknownUserCode
     rate.return_try(user_id)
@@ -120,14 +106,17 @@ def approve(code: str, user_id: str, scopes: list[str]) -> None:
     Adds the approval to the index of the user's credentials. Raises UnknownUserCode and TooManyTries as a lookup does,
     ScopeNotRequested, RequestExpired, AlreadyDecided.
     """
-    request = _find(code, user_id)
-    if not set(scopes) <= set(request.scopes):
-        raise ScopeNotRequested
-    change = "SET #status = :status, #decision = :decision, #userId = :user, #granted = :granted"
-    values = {"status": "approved", "user": user_id, "granted": sorted(scopes), "pending": "pending"}
-    listed = request.entry(user_id, scopes, request.valid_until).upsert()
-    legs: dict[str, Leg] = {"person": users.exists_check(user_id), "listed": listed}
-    _decide(request, change, "#status = :pending", values, legs)
+
+    def decide(request: DeviceRequestItem) -> None:
+        if not set(scopes) <= set(request.scopes):
+            raise ScopeNotRequested
+        change = "SET #status = :status, #decision = :decision, #userId = :user, #granted = :granted"
+        values = {"status": "approved", "user": user_id, "granted": sorted(scopes), "pending": "pending"}
+        listed = request.entry(user_id, scopes, request.valid_until).upsert()
+        legs: dict[str, Leg] = {"person": users.exists_check(user_id), "listed": listed}
+        _decide(request, change, "#status = :pending", values, legs)
+
+    _find_and_decide(code, user_id, decide)
 
 
 def deny(code: str, user_id: str) -> None:
@@ -135,11 +124,14 @@ def deny(code: str, user_id: str) -> None:
 
     Raises UnknownUserCode and TooManyTries as a lookup does, RequestExpired, AlreadyDecided.
     """
-    request = _find(code, user_id)
-    change = "SET #status = :status, #decision = :decision, #userId = :user REMOVE #deviceName, #address"
-    when = "(#status = :pending OR (#status = :approved AND #userId = :user))"
-    values = {"status": "denied", "user": user_id, "pending": "pending", "approved": "approved"}
-    _decide(request, change, when, values, {"listed": Delete(keys.credential(user_id, request.entry_local))})
+
+    def decide(request: DeviceRequestItem) -> None:
+        change = "SET #status = :status, #decision = :decision, #userId = :user REMOVE #deviceName, #address"
+        when = "(#status = :pending OR (#status = :approved AND #userId = :user))"
+        values = {"status": "denied", "user": user_id, "pending": "pending", "approved": "approved"}
+        _decide(request, change, when, values, {"listed": Delete(keys.credential(user_id, request.entry_local))})
+
+    _find_and_decide(code, user_id, decide)
 
 
 def withdraw(digest: str, user_id: str) -> str | None:
@@ -176,23 +168,49 @@ def list_older_approval(request: DeviceRequestItem) -> None:
     )
 
 
-def _count_try(user_id: str) -> None:
-    """Counts one of the user's tries before the code is checked. Raises TooManyTries."""
-    tries = rate.count_try(user_id, TRIES_PER_PERSON)
+def _count_and_find(code: str, user_id: str) -> tuple[str, dict[str, Any]]:
+    """Counts one of the user's tries. Returns the code in its issued form, and its pointer.
+
+    The pointer is read while the try is counted, and only used if the count is within the limit. Raises TooManyTries,
+    UnknownUserCode.
+    """
+    user_code = normalize_user_code(code)
+    tries, pointer = read_both(
+        lambda: rate.count_try(user_id, TRIES_PER_PERSON), lambda: _find_pointer(user_code) if user_code else None
+    )
     if tries.hits > tries.limit:
         raise TooManyTries(tries.resets_at - int(clock.now()))
+    if user_code is None or pointer is None:
+        raise UnknownUserCode
+    return user_code, pointer
 
 
-def _find(code: str, user_id: str) -> DeviceRequestItem:
-    """Returns the request by user code. An invalid code counts as a try, as in a lookup."""
-    _count_try(user_id)
-    user_code = normalize_user_code(code)
-    pointer = table.get(_pointer_key(user_code)) if user_code else None
-    request = device.find_by_digest(pointer["digest"]) if pointer else None
+def _note_look(pointer: Mapping[str, Any], user_id: str) -> None:
+    """Records that the user has looked up the code. Raises UnknownUserCode for a sixth person."""
+    if user_id in pointer["seenBy"]:
+        return
+    first_look = Update(
+        Key(pointer["pk"], pointer["sk"]),
+        "SET #seenBy = list_append(#seenBy, :people)",
+        # An expired code can be reused: it then leads to another request than the pointer that was read.
+        "#digest = :digest AND NOT contains(#seenBy, :user) AND size(#seenBy) < :most",
+        {"people": [user_id], "user": user_id, "most": PEOPLE_PER_CODE, "digest": pointer["digest"]},
+    )
+    try:
+        table.update(first_look, Unrecorded.CREDENTIAL)
+    except ConditionFailed as failure:
+        current = failure.item
+        if current is None or current["digest"] != pointer["digest"] or user_id not in current["seenBy"]:
+            raise UnknownUserCode from None
+
+
+def _find_and_decide(code: str, user_id: str, decide: Callable[[DeviceRequestItem], None]) -> None:
+    """Calls `decide` with the request, and refunds the try at the same time. A wrong code counts, as in a lookup."""
+    _, pointer = _count_and_find(code, user_id)
+    request = device.find_by_digest(pointer["digest"])
     if request is None:
         raise UnknownUserCode
-    rate.return_try(user_id)
-    return request
+    read_both(lambda: decide(request), lambda: rate.return_try(user_id))
 
 
 def _decide(
@@ -231,12 +249,8 @@ def _for_review(user_code: str, request: DeviceRequestItem) -> DeviceRequest:
     )
 
 
-def _pointer_key(user_code: str) -> Key:
-    """Returns the key of the code's pointer, if it exists. With two signing keys, this reads both possible items."""
-    possible = device.user_code_keys(user_code)
-    if len(possible) == 1:
-        return possible[0]
-    # A code can be reused once it has expired, so an old pointer may exist under the other key.
-    found = [pointer for pointer in table.batch_get(possible) if pointer is not None]
-    latest = max(found, key=lambda pointer: int(pointer["validUntil"]), default=None)
-    return Key(latest["pk"], latest["sk"]) if latest else possible[0]
+def _find_pointer(user_code: str) -> dict[str, Any] | None:
+    """Returns the code's pointer, or None. With two signing keys, it can be in either of two items."""
+    # An expired code can be reused, so an old pointer may exist under the other key.
+    found = [pointer for pointer in table.batch_get(device.user_code_keys(user_code)) if pointer]
+    return max(found, key=lambda pointer: int(pointer["validUntil"]), default=None)

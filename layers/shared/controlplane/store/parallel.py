@@ -1,4 +1,4 @@
-"""Reads that don't depend on each other, in one round trip's time."""
+"""Calls that don't depend on each other, in one round trip's time."""
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +8,7 @@ _AT_ONCE = 8
 
 
 def read_both[A, B](first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
-    """Returns the results of two reads, which run at the same time. Raises the errors of either."""
+    """Returns the results of two reads or writes, which run at the same time. Raises the errors of either."""
     with ThreadPoolExecutor(max_workers=1) as executor:
         # In the request's context, which has its time budget.
         reading = executor.submit(copy_context().run, second)

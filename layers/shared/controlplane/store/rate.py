@@ -7,7 +7,7 @@ from controlplane.core import clock
 from controlplane.store import keys
 from controlplane.store.credentials import Counted
 from controlplane.store.keys import Key
-from controlplane.store.table import ConditionFailed, Unrecorded, Update, table
+from controlplane.store.table import ConditionFailed, TableUnavailable, Throttled, Unrecorded, Update, table
 
 ADDRESS_WINDOW_SECONDS = 60
 TRIES_WINDOW_SECONDS = 900
@@ -35,10 +35,11 @@ def count_try(user_id: str, limit: int) -> Counted:
 
 
 def return_try(user_id: str) -> None:
-    """Refunds an attempt, because the code was valid."""
+    """Refunds an attempt, because the code was valid. Doesn't fail: without a refund, one of five attempts is lost."""
     window = int(clock.now()) // TRIES_WINDOW_SECONDS
     key = keys.code_tries(user_id, window)
-    with suppress(ConditionFailed):  # a new window has begun: the old count no longer matters
+    # ConditionFailed: a new window has begun, and the old count no longer matters.
+    with suppress(ConditionFailed, Throttled, TableUnavailable):
         table.update(
             Update(key, "SET #hits = #hits - :one", "#hits > :zero", {"one": 1, "zero": 0}), Unrecorded.COUNTER
         )
