@@ -15,6 +15,7 @@ from ops import accounts
 from tests.functional.device_auth.devices import request_code
 from tests.support.browser import Browser, text_of
 from tests.support.calls import Call, Proceed, intercepted
+from tests.support.trips import counted_trips
 from tests.support.world import Person, World, table_dump
 
 DELETE = "/account/delete"
@@ -69,6 +70,17 @@ class TestExport:
         # What the operator's export has, except for what only a search of the table finds.
         digest = [item["attributes"] for item in exported["items"] if "digest" in item["attributes"]]
         assert digest == []
+
+    def test_many_and_long_reports_take_no_further_round_trip(self, visitor: Browser, person: Person):
+        for number in range(6):
+            feedback.submit_report(person.user_id, {"category": "bug", "message": f"{number} " + "long " * 900})
+        visitor.get("/account")  # the first request of a minute
+        with counted_trips() as trips:
+            reply = visitor.get("/account/export")
+        assert trips.taken <= 3
+        reports = [it["attributes"] for it in json.loads(reply.text)["items"] if it["attributes"].get("message")]
+        assert sorted(it["message"][:7] for it in reports) == [f"{number} long " for number in range(6)]
+        assert not any("detached" in it for it in reports)
 
 
 class TestDeletion:

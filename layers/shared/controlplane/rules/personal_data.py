@@ -96,9 +96,9 @@ def export_own(user_id: str) -> dict[str, Any]:
 
 
 def document(subject: Subject, item: Item) -> dict[str, Any]:
-    """Returns the part of an item that an export contains, without secrets and digests."""
+    """Returns the part of an item that an export contains, without secrets and digests. Reads a long report's texts."""
     kind = kind_of(item)
-    if kind == "FEEDBACK":
+    if kind == "FEEDBACK" and "detached" in item:
         with suppress(feedback.UnknownReport):
             fields = feedback.get_report(item["reference"]).fields
             item = {**{name: item[name] for name in item if name != "detached"}, **fields}

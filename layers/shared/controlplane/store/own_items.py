@@ -1,5 +1,6 @@
 """All items that belong to a person and that keys find, for the export of the person's data."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from controlplane.core.emails import normalize_email
@@ -31,18 +32,28 @@ def list_own_items(user_id: str) -> tuple[list[dict[str, Any]], str | None]:
         for item in account
         if item["sk"].startswith(keys.MEMBERSHIP_PREFIX)
     ]
-    reports = [feedback.find_keys(item["sk"]) for item in others[-1]]
-    wanted += [report for located in reports if located for report in located[1:]]
+    reports = [located for item in others[-1] if (located := feedback.find_keys(item["sk"]))]
+    wanted += [key for located in reports for key in located]
     address = normalize_email(email) if email else None
     wanted += [keys.user_email(address)] if address else []
     addressed = [keys.invitee_pk(address), keys.mail_address_pk(address)] if address else []
     found, of_address = read_both(lambda: _find(wanted), lambda: read_each(_list_partition, addressed))
-    return [*account, *found, *(item for items in (*others, *of_address) for item in items)], email
+    _add_texts(found, reports)
+    return [*account, *found.values(), *(item for items in (*others, *of_address) for item in items)], email
 
 
 def _list_partition(pk: str) -> list[dict[str, Any]]:
     return list(table.query(pk, consistent=True).items)
 
 
-def _find(wanted: list[Key]) -> list[dict[str, Any]]:
-    return [item for item in table.batch_get(wanted) if item is not None] if wanted else []
+def _find(wanted: list[Key]) -> dict[Key, dict[str, Any]]:
+    return {key: item for key, item in zip(wanted, table.batch_get(wanted), strict=True) if item is not None}
+
+
+def _add_texts(found: dict[Key, dict[str, Any]], reports: Iterable[tuple[Key, Key, Key]]) -> None:
+    """Moves the texts of each report into its item, as if they were short."""
+    for texts_key, *own in reports:
+        texts = found.pop(texts_key, {})
+        for key in own:
+            if found.get(key, {}).pop("detached", False):
+                found[key] = {**texts, **found[key]}
