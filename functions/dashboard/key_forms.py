@@ -53,8 +53,8 @@ def find_project_names(key: ApiKeyItem) -> dict[str, str]:
     return {it.project_id: it.name for it in selected_projects.list_projects(wanted, len(wanted), None).projects}
 
 
-def read_draft(organization_id: str, form: Mapping[str, str]) -> KeyDraft:
-    """Returns the key that the form describes. Raises NotAcceptable, which says what is wrong."""
+def read_draft(form: Mapping[str, str]) -> KeyDraft:
+    """Returns the key that the form describes, without looking for its projects. Raises NotAcceptable."""
     name, description = read_name(form, "name"), form.get("description", "").strip()
     if len(description) > rules.LONGEST_DESCRIPTION:
         raise NotAcceptable(f"Enter a description of up to {rules.LONGEST_DESCRIPTION} characters.")
@@ -68,7 +68,7 @@ def read_draft(organization_id: str, form: Mapping[str, str]) -> KeyDraft:
     try:
         restrictions = Restrictions(
             scopes=rules.read_scopes(scopes) if scopes else None,
-            project_ids=rules.read_projects(organization_id, projects) if projects else None,
+            project_ids=tuple(_read_project(it) for it in projects) if projects else None,
             networks=rules.read_networks(networks) if networks else None,
             expires_at=rules.read_expiry(_start_of(expires)) if expires else None,
         )
@@ -77,6 +77,13 @@ def read_draft(organization_id: str, form: Mapping[str, str]) -> KeyDraft:
     except InvalidPayload as failure:
         raise NotAcceptable(failure.details[0]["message"]) from None
     return KeyDraft(name, description or None, restrictions)
+
+
+def _read_project(text: str) -> ProjectId:
+    project_id = ProjectId.parse(text)
+    if project_id is None:
+        raise NotAcceptable(rules.UNKNOWN_PROJECT)
+    return project_id
 
 
 def read_grace_period(form: Mapping[str, str]) -> int:

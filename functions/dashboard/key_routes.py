@@ -6,8 +6,11 @@ from controlplane.core.errors import ApiError
 from controlplane.core.plans import API_KEYS_PER_ORGANIZATION
 from controlplane.http.app import ControlRouter
 from controlplane.http.web_session import WebSession
+from controlplane.rules.api_keys import own_key
+from controlplane.store import api_keys
 from controlplane.store.api_keys import UnknownKey
 from controlplane.store.organizations import Membership
+from controlplane.store.parallel import reading
 from dashboard import key_forms, keys, once
 from dashboard.once import Created
 from dashboard.organizations import get_organization, is_admin
@@ -30,13 +33,14 @@ async def submit_key(session: SubmitsMany, organization_slug: OrganizationSlug) 
     """Creates a key and shows its secret. Sending the same form again shows the same secret."""
     organization, user_id = get_organization(organization_slug, session.account), session.user_id
     try:
-        draft = key_forms.read_draft(organization.organization_id, session.form)
-        created = once.create_secret_once(
-            session,
-            organization,
-            "createKeyOnPage",
-            lambda legs, secret: keys.create_key(organization, draft, user_id, legs, secret).item.key_id,
-        )
+        draft = key_forms.read_draft(session.form)
+        with reading(lambda: keys.find_owner(organization, draft)) as find:
+            created = once.create_secret_once(
+                session,
+                organization,
+                "createKeyOnPage",
+                lambda legs, secret: keys.create_key(organization, draft, user_id, legs, secret, find=find).item.key_id,
+            )
     except ApiError as failure:
         return _keys(session, organization_slug, failure=failure)
     return _secret(session, organization, created, name=draft.name)
@@ -53,15 +57,18 @@ async def submit_key_roll(session: Submits, organization_slug: OrganizationSlug,
     """Replaces the key and shows the new secret. Sending the same form again shows the same secret."""
     organization, user_id = get_organization(organization_slug, session.account), session.user_id
     try:
-        grace_seconds = key_forms.read_grace_period(session.form)
-        created = once.create_secret_once(
-            session,
-            organization,
-            f"rollKeyOnPage {key_id}",
-            lambda legs, secret: (
-                keys.roll_key(organization, key_id, user_id, legs, secret, grace_seconds=grace_seconds).item.key_id
-            ),
-        )
+        grace_seconds, own_id = key_forms.read_grace_period(session.form), own_key(organization.organization_id, key_id)
+        with reading(lambda: api_keys.find_key(own_id)) as find:
+            created = once.create_secret_once(
+                session,
+                organization,
+                f"rollKeyOnPage {key_id}",
+                lambda legs, secret: (
+                    keys.roll_key(
+                        organization, own_id, user_id, legs, secret, find=find, grace_seconds=grace_seconds
+                    ).item.key_id
+                ),
+            )
     except UnknownKey:
         raise
     except ApiError as failure:

@@ -1,18 +1,21 @@
 """Business rules of the pages of API keys: what an organization has, and what its plan and a person's role allow."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from controlplane.core.errors import Forbidden
+from controlplane.core.ids import KeyId, ProjectId
 from controlplane.core.plans import API_KEYS_PER_ORGANIZATION, PLANS, Plan
-from controlplane.rules.api_keys import own_key
-from controlplane.store import api_keys, key_changes, key_usage, organizations, projects
+from controlplane.rules.api_keys import UNKNOWN_PROJECT, own_key
+from controlplane.store import api_keys, key_changes, key_usage, organizations, projects, selected_projects
 from controlplane.store.api_key_items import ApiKeyItem
-from controlplane.store.api_keys import KeyDraft, MintedKey
+from controlplane.store.api_keys import FoundKey, KeyDraft, MintedKey
+from controlplane.store.organization_items import OrganizationItem
 from controlplane.store.organizations import Account, Membership
 from controlplane.store.parallel import read_both
 from controlplane.store.table import Leg
 from dashboard.charts import Chart
+from dashboard.forms import NotAcceptable
 from dashboard.key_forms import ShownLimits, find_project_names, limits_of, project_field
 from dashboard.organizations import get_organization, require_admin
 from dashboard.trends import usage_chart
@@ -75,11 +78,41 @@ def get_key(organization_slug: str, key_id: str, account: Account) -> ShownKey:
     return ShownKey(membership, PLANS[organization.plan], key, limits, usage_chart(usage) if usage else None)
 
 
+class FoundOwner(NamedTuple):
+    """The organization that gets a key, and those of the projects in the form that it doesn't have."""
+
+    organization: OrganizationItem | None
+    unknown: list[ProjectId]
+
+
+def find_owner(organization: Membership, draft: KeyDraft) -> FoundOwner:
+    """Returns what the creation of the key needs to know."""
+    organization_id, wanted = organization.organization_id, draft.restrictions.project_ids or ()
+    return FoundOwner(
+        *read_both(
+            lambda: organizations.find_organization(organization_id),
+            lambda: selected_projects.find_unknown(organization_id, wanted),
+        )
+    )
+
+
 def create_key(
-    organization: Membership, draft: KeyDraft, user_id: str, legs: Mapping[str, Leg], secret: str
+    organization: Membership,
+    draft: KeyDraft,
+    user_id: str,
+    legs: Mapping[str, Leg],
+    secret: str,
+    *,
+    find: Callable[[], FoundOwner],
 ) -> MintedKey:
-    """Creates a key. Raises NotKeyAdmin, PlanHasNoApiAccess, KeyLimitReached, Forbidden."""
+    """Creates a key. Raises NotKeyAdmin, NotAcceptable, PlanHasNoApiAccess, KeyLimitReached, Forbidden.
+
+    find: returns what `find_owner` has read.
+    """
     require_admin(organization, NotKeyAdmin)
+    owner = find()
+    if owner.unknown:
+        raise NotAcceptable(UNKNOWN_PROJECT)
     return api_keys.create_key(
         organization.organization_id,
         draft,
@@ -88,22 +121,34 @@ def create_key(
         admin_id=user_id,
         extra_legs=legs,
         secret=secret,
+        known=owner.organization,
     )
 
 
 def roll_key(
-    organization: Membership, key_id: str, user_id: str, legs: Mapping[str, Leg], secret: str, *, grace_seconds: int
+    organization: Membership,
+    key_id: KeyId,
+    user_id: str,
+    legs: Mapping[str, Leg],
+    secret: str,
+    *,
+    find: Callable[[], FoundKey],
+    grace_seconds: int,
 ) -> MintedKey:
-    """Replaces a key. Raises NotKeyAdmin, UnknownKey, PlanHasNoApiAccess, KeyExpired, TooManyInGrace, Forbidden."""
+    """Replaces a key. Raises NotKeyAdmin, UnknownKey, PlanHasNoApiAccess, KeyExpired, TooManyInGrace, Forbidden.
+
+    find: returns what `api_keys.find_key` has read.
+    """
     require_admin(organization, NotKeyAdmin)
     return api_keys.roll_key(
-        own_key(organization.organization_id, key_id),
+        key_id,
         user_id,
         CREATED_FROM,
         grace_seconds=grace_seconds,
         admin_id=user_id,
         extra_legs=legs,
         secret=secret,
+        known=find(),
     )
 
 

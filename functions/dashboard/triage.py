@@ -7,10 +7,11 @@ from controlplane.core.errors import Forbidden, InvalidPayload
 from controlplane.core.ids import InboxItemId, ProjectId
 from controlplane.rules import inbox_changes, vendor_decisions
 from controlplane.rules.inbox_changes import Outcome
-from controlplane.store import inbox, projects
+from controlplane.store import inbox, projects, vendors
 from controlplane.store.inbox import StaleVersion
 from controlplane.store.inbox_items import InboxItem, Status
 from controlplane.store.organizations import Account, Membership
+from controlplane.store.parallel import read_both
 from controlplane.store.vendors import VendorState
 from dashboard.forms import NotAcceptable
 from dashboard.inbox import STATUSES, FoundItem
@@ -110,9 +111,12 @@ def decide_vendor(found: FoundItem, decision: str, user_id: str) -> VendorState:
     if vendor is None or decision not in get_args(vendor_decisions.Decision):
         raise NotAcceptable("Choose to approve or to ignore the vendor of a finding on a website.")
     try:
-        project = projects.get_project(ProjectId.stored(vendor.project_id))
+        project_id = ProjectId.stored(vendor.project_id)
+        project, stored = read_both(
+            lambda: projects.get_project(project_id), lambda: vendors.find_vendor(project_id, vendor.vendor_id)
+        )
         known = cast("vendor_decisions.Decision", decision)
-        return vendor_decisions.decide(project, vendor.vendor_id, known, user_id).state
+        return vendor_decisions.decide(project, vendor.vendor_id, known, user_id, stored).state
     except projects.UnknownProject:
         raise NotAcceptable("The project of this vendor was deleted.") from None
 

@@ -8,6 +8,7 @@ from controlplane.core.errors import ApiError
 from controlplane.http.app import ControlRouter
 from controlplane.http.web_session import WebSession
 from controlplane.store.organizations import Membership
+from controlplane.store.parallel import reading
 from controlplane.store.webhook_deliveries import EndpointDisabled
 from controlplane.store.webhooks import WEBHOOKS_PER_ORGANIZATION, UnknownWebhook
 from dashboard import once, webhooks
@@ -99,13 +100,14 @@ async def submit_webhook_rotation(
     """Replaces the secret and shows the new one. Sending the same form again shows the same secret."""
     organization, user_id = get_organization(organization_slug, session.account), session.user_id
     try:
-        created = once.create_secret_once(
-            session,
-            organization,
-            f"rotateWebhookOnPage {webhook_id}",
-            lambda legs, secret: webhooks.rotate_secret(organization, webhook_id, user_id, legs, secret).webhook_id,
-            prefix=_PREFIX,
-        )
+        with reading(lambda: webhooks.own_webhook(organization, webhook_id)) as find:
+            created = once.create_secret_once(
+                session,
+                organization,
+                f"rotateWebhookOnPage {webhook_id}",
+                lambda legs, secret: webhooks.rotate_secret(find(), user_id, legs, secret).webhook_id,
+                prefix=_PREFIX,
+            )
     except UnknownWebhook:
         raise
     except ApiError as failure:

@@ -126,11 +126,13 @@ def change_status(organization_slug: str, webhook_id: str, account: Account, use
     return webhooks.update_webhook(webhooks.get_webhook(own_id), {"status": status}, user_id)
 
 
-def rotate_secret(
-    organization: Membership, webhook_id: str, user_id: str, legs: Mapping[str, Leg], secret: str
-) -> WebhookItem:
-    """Replaces the endpoint's secret. Raises NotWebhookAdmin, UnknownWebhook."""
-    webhook = webhooks.get_webhook(_id(organization, webhook_id))
+def own_webhook(organization: Membership, webhook_id: str) -> WebhookItem:
+    """Returns an endpoint of the organization. Raises NotWebhookAdmin, UnknownWebhook."""
+    return webhooks.get_webhook(_id(organization, webhook_id))
+
+
+def rotate_secret(webhook: WebhookItem, user_id: str, legs: Mapping[str, Leg], secret: str) -> WebhookItem:
+    """Replaces the endpoint's secret. Raises UnknownWebhook, Forbidden."""
     webhooks.rotate_secret(webhook, secret, user_id, legs)
     return webhook
 

@@ -23,6 +23,8 @@ MOST_NETWORKS = 20
 LONGEST_DESCRIPTION = 512
 LONGEST_GRACE_SECONDS = 7 * 86_400
 
+UNKNOWN_PROJECT = "The organization has no such project."
+
 type Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _NETWORK = re.compile(r"[0-9A-Fa-f:.]{2,45}(?:/[0-9]{1,3})?")
@@ -73,7 +75,7 @@ def read_projects(organization_id: str, texts: Iterable[str]) -> tuple[ProjectId
             details=[
                 {
                     "code": "unknown_project",
-                    "message": "The organization has no such project.",
+                    "message": UNKNOWN_PROJECT,
                     "path": [_PROJECTS, str(place)],
                 }
                 for place, text in enumerate(distinct)

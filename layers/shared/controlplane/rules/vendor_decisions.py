@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 
 from controlplane.store import vendors
 from controlplane.store.project_items import ProjectItem
-from controlplane.store.vendors import ReviewState, VendorState
+from controlplane.store.vendors import ReviewState, VendorItem, VendorState
 
 Decision = Literal["approve", "ignore"]
 
@@ -19,11 +19,13 @@ class Decided(NamedTuple):
     finding_id: str | None
 
 
-def decide(project: ProjectItem, vendor_id: str, decision: Decision, user_id: str) -> Decided:
+def decide(
+    project: ProjectItem, vendor_id: str, decision: Decision, user_id: str, vendor: VendorItem | None = None
+) -> Decided:
     """Applies an admin's decision, and resolves the vendor's finding. Raises UnknownProject, Forbidden.
 
-    The user must be an admin or an owner, which the write checks again.
+    The user must be an admin or an owner, which the write checks again. `vendor` is the vendor if it was read.
     """
     state = _STATES[decision]
-    finding_id = vendors.decide_vendor(project, vendor_id, state, user_id, caller_id=user_id)
+    finding_id = vendors.decide_vendor(project, vendor_id, state, user_id, caller_id=user_id, vendor=vendor)
     return Decided(state, vendors.REVIEWS[state], finding_id)

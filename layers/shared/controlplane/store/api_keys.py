@@ -80,6 +80,13 @@ class MintedKey(NamedTuple):
     secret: str
 
 
+class FoundKey(NamedTuple):
+    """A key and its organization, each None if it doesn't exist."""
+
+    organization: OrganizationItem | None
+    key: ApiKeyItem | None
+
+
 class KeyDraft(NamedTuple):
     """The choices of a person about a key."""
 
@@ -128,11 +135,10 @@ def _legs_of(organization: OrganizationItem, item: ApiKeyItem) -> dict[str, Leg]
     }
 
 
-def _with_api_access(item: Mapping[str, Any] | None) -> OrganizationItem:
-    """Returns the organization of the stored item. Raises UnknownOrganization, PlanHasNoApiAccess."""
-    if item is None:
+def _with_api_access(organization: OrganizationItem | None) -> OrganizationItem:
+    """Returns the organization. Raises UnknownOrganization, PlanHasNoApiAccess."""
+    if organization is None:
         raise UnknownOrganization
-    organization = OrganizationItem.from_item(item)
     if not PLANS[organization.plan].api_access:
         raise PlanHasNoApiAccess
     return organization
@@ -169,6 +175,7 @@ def create_key(
     admin_id: str | None = None,
     extra_legs: Mapping[str, Leg] = _NO_LEGS,
     secret: str | None = None,
+    known: OrganizationItem | None = None,
 ) -> MintedKey:
     """Returns a new key with the rate limit of the current plan.
 
@@ -176,13 +183,16 @@ def create_key(
     admin_id: the user who must be an admin at commit; None for the operator.
     extra_legs: go first in the transaction.
     secret: used instead of a random one.
+    known: the organization as it was just read; None to read it.
     If the response is lost, the key remains listed and counted, but its secret is unknown. It can be deleted or rolled.
     Raises UnknownOrganization, PlanHasNoApiAccess, KeyLimitReached, Forbidden, and LegFailed if an extra leg fails.
     """
     wanted = KeyDraft(draft) if isinstance(draft, str) else draft
 
     def create() -> MintedKey:
-        organization = _with_api_access(table.get(keys.organization(organization_id)))
+        nonlocal known
+        organization = _with_api_access(known or organizations.find_organization(organization_id))
+        known = None  # another attempt reads again
         minted = _mint(organization, wanted, secret, created_by, created_from)
         count = Update(
             keys.organization(organization_id),
@@ -220,22 +230,24 @@ def roll_key(
     admin_id: str | None = None,
     extra_legs: Mapping[str, Leg] = _NO_LEGS,
     secret: str | None = None,
+    known: FoundKey | None = None,
 ) -> MintedKey:
     """Returns a new key that replaces another, with its restrictions and the rate limit of the current plan.
 
     grace_seconds: how long the old secret still works, but not beyond the key's expiry. 0: it is revoked in the same
     transaction. A secret that an earlier roll left working is revoked. The counter doesn't change, so keys can be
-    rolled at the cap. For the parameters and other errors, see create_key. Raises UnknownKey, KeyExpired, and
-    TooManyInGrace.
+    rolled at the cap. known: what `find_key` has just returned. For the other parameters and errors, see create_key.
+    Raises UnknownKey, KeyExpired, and TooManyInGrace.
     """
-    organization_id, old_key = key_id.organization_id, keys.api_key(*key_id.location)
+    organization_id = key_id.organization_id
 
     def roll() -> MintedKey:
-        found, old_item = table.batch_get([keys.organization(organization_id), old_key])
+        nonlocal known
+        found, old = known or find_key(key_id)
+        known = None  # another attempt reads again
         organization = _with_api_access(found)
-        if old_item is None:
+        if old is None:
             raise UnknownKey
-        old = ApiKeyItem.from_item(old_item)
         if old.restrictions.has_expired:
             raise KeyExpired
         same, seen = "#plan = :plan", {"one": 1, "plan": organization.plan}
@@ -303,12 +315,20 @@ def unchanged(key: ApiKeyItem) -> tuple[str, dict[str, Any]]:
     return "#revision = :seen", {"seen": key.revision}
 
 
+def find_key(key_id: KeyId) -> FoundKey:
+    """Returns the key with its organization. Consistent."""
+    organization, item = table.batch_get([keys.organization(key_id.organization_id), keys.api_key(*key_id.location)])
+    return FoundKey(
+        OrganizationItem.from_item(organization) if organization else None, ApiKeyItem.from_item(item) if item else None
+    )
+
+
 def get_key(key_id: KeyId) -> tuple[OrganizationItem, ApiKeyItem]:
     """Returns the key with its organization. Raises UnknownKey."""
-    organization, item = table.batch_get([keys.organization(key_id.organization_id), keys.api_key(*key_id.location)])
-    if organization is None or item is None:
+    organization, key = find_key(key_id)
+    if organization is None or key is None:
         raise UnknownKey
-    return OrganizationItem.from_item(organization), ApiKeyItem.from_item(item)
+    return organization, key
 
 
 def list_keys(organization_id: str, limit: int, after: str | None, *, consistent: bool = False) -> KeyPage:

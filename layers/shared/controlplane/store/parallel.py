@@ -1,7 +1,8 @@
 """Calls that don't depend on each other, in one round trip's time."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 
 _AT_ONCE = 8
@@ -13,6 +14,16 @@ def read_both[A, B](first: Callable[[], A], second: Callable[[], B]) -> tuple[A,
         # In the request's context, which has its time budget.
         reading = executor.submit(copy_context().run, second)
         return first(), reading.result()
+
+
+@contextmanager
+def reading[A](read: Callable[[], A]) -> Iterator[Callable[[], A]]:
+    """Starts a read that runs at the same time as what follows. Yields the function that returns its result.
+
+    That function raises the read's errors.
+    """
+    with ThreadPoolExecutor(max_workers=1) as executor:
+        yield executor.submit(copy_context().run, read).result
 
 
 def read_each[A, B](read: Callable[[A], B], arguments: Iterable[A]) -> list[B]:

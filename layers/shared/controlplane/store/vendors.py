@@ -130,14 +130,20 @@ def list_decisions(project_id: ProjectId) -> list[DecidedVendor]:
 
 
 def decide_vendor(
-    project: ProjectItem, vendor_id: str, state: VendorState, decided_by: str, caller_id: str | None = None
+    project: ProjectItem,
+    vendor_id: str,
+    state: VendorState,
+    decided_by: str,
+    caller_id: str | None = None,
+    *,
+    vendor: VendorItem | None = None,
 ) -> str | None:
     """Stores the decision and resolves the vendor's finding. Returns the finding's id, or None if there isn't one.
 
     caller_id: the user who must be an admin at commit; None for the operator.
+    vendor: the vendor as it was read. Without it, one that has a finding takes another round trip.
     Raises Forbidden, and UnknownProject if the project was deleted, so that a deleted project never gets a vendor.
     """
-    vendor: VendorItem | None = None
     finding_expired = False
 
     def decide() -> str | None:
