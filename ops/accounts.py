@@ -12,9 +12,7 @@ from typing import Any
 
 from controlplane.core import ids
 from controlplane.rules.accounts import (
-    LastOwnerOf,
     RevokedCounts,
-    decline_all,
     delete_identities,
     forget_emails,
     leave_all,
@@ -32,6 +30,7 @@ from controlplane.store import (
     token_families,
     user_tokens,
 )
+from controlplane.store.deletions import LastOwnerOf
 from controlplane.store.keys import Key
 from controlplane.store.table import Delete, Throttled, Unrecorded, table
 from controlplane.store.user_tokens import UserTokenItem
@@ -66,7 +65,7 @@ def delete_account(user_id: str, profile: UserItem | None, *, with_organizations
     subject = Subject(user_id, profile.email if profile else None)
     revoked = _revoke_found(user_id, forget=True)
     left = leave_all(user_id, with_organizations=with_organizations)
-    declined = decline_all(profile) if profile else 0
+    declined = invitees.decline_all(profile.email) if profile else 0
     # Erase before the account is deleted: after that, a repeated command no longer knows the address.
     erased = Counter(personal_data.erase(subject))
     if profile:

@@ -46,7 +46,7 @@ async def delete_account(session: Submits) -> Response:
     """Deletes the account if the person typed its address, and signs the person out."""
     typed = session.form.get("confirmation", "")[:300]
     try:
-        accounts.delete_account(session.account, session.user_id, typed, session.entry_local)
+        accounts.delete_account(session.account, session.user_id, typed)
     except (accounts.NotConfirmed, accounts.LastOwner) as failure:
         return _deletion(session, typed, failure)
     return redirect(address("/signed-out?done=deleted"), web_session.ended_cookies())

@@ -2,6 +2,7 @@
 
 from controlplane.core.errors import Conflict, InvalidPayload
 from controlplane.rules import accounts as rules
+from controlplane.store.deletions import LastOwnerOf
 from controlplane.store.organizations import Account, Membership
 
 
@@ -23,12 +24,12 @@ def list_last_owned(account: Account) -> list[Membership]:
     return [held for held in account.memberships if held.slug in slugs]
 
 
-def delete_account(account: Account, user_id: str, confirmation: str, current: str | None) -> None:
+def delete_account(account: Account, user_id: str, confirmation: str) -> None:
     """Deletes the account if the person typed its address. Raises NotConfirmed, LastOwner."""
     # Without a profile, an earlier deletion was interrupted, and is finished here.
     if account.profile is not None and confirmation.strip().lower() != account.profile.email.lower():
         raise NotConfirmed
     try:
-        rules.delete_own_account(account, user_id, current)
-    except rules.LastOwnerOf as failure:
+        rules.delete_own_account(account, user_id)
+    except LastOwnerOf as failure:
         raise LastOwner(failure.slugs) from None

@@ -109,16 +109,17 @@ class TestLeadingKeys:
     """
 
     # Functions that may write each kind of item that grants access, beyond counting a credential's calls in it. The
-    # dashboard deletes organizations with their keys, and revokes devices; the sweeper removes leftovers.
+    # dashboard deletes organizations with their keys, and revokes devices; the sweeper removes leftovers, also of
+    # accounts whose deletion was interrupted.
     WRITERS = {  # noqa: RUF012
         "KH#*": {"api_keys", "dashboard", "sweeper"},
-        "TH#*": {"device_auth", "dashboard"},
-        "FAMILY#*": {"device_auth", "dashboard"},
-        "DC#*": {"device_auth", "dashboard"},
+        "TH#*": {"device_auth", "dashboard", "sweeper"},
+        "FAMILY#*": {"device_auth", "dashboard", "sweeper"},
+        "DC#*": {"device_auth", "dashboard", "sweeper"},
         "UC#*": {"device_auth", "dashboard"},
         "USER#*": {"organizations", "members", "dashboard", "sweeper"},
         "EMAIL#*": {"dashboard"},
-        "IDENTITY#*": {"dashboard"},
+        "IDENTITY#*": {"dashboard", "sweeper"},
         "INVITEE#*": {"members", "dashboard", "sweeper"},
     }
     READS = {"dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"}  # noqa: RUF012

@@ -6,7 +6,19 @@ from typing import Any
 import pytest
 
 from controlplane.core.ids import MemberId
-from controlplane.store import device, device_approvals, keys, sessions, sign_in, token_families, users
+from controlplane.rules import accounts
+from controlplane.store import (
+    device,
+    device_approvals,
+    invitations,
+    invitees,
+    keys,
+    organizations,
+    sessions,
+    sign_in,
+    token_families,
+    users,
+)
 from controlplane.store.table import table
 from ops.accounts import LastOwnerOf, RevokedCounts, delete_account, revoke_credentials
 from tests.races.stage import Stage, clock_advanced
@@ -46,6 +58,7 @@ class DeletedAccount:
         )
         self.profile = sign_in.sign_in(self.identity)
         self.user_id = self.profile.user_id
+        self.world = world
         self.company: Company = world.company()
         token = world.token(self.user_id)
         self.a = world.member(self.company, "owner", Person(self.user_id, "ada@example.com", "Ada", token))
@@ -59,6 +72,9 @@ class DeletedAccount:
 
     def delete(self) -> Callable[[], dict[str, Any]]:
         return lambda: delete_account(self.user_id, users.find_user(self.user_id))
+
+    def delete_own(self) -> Callable[[], None]:
+        return lambda: accounts.delete_own_account(organizations.get_account(self.user_id), self.user_id)
 
     def demote_b(self) -> Any:
         path = f"/v1/members/{MemberId.of_user(self.company.organization_id, self.b.user_id)}"
@@ -76,8 +92,8 @@ class DeletedAccount:
 
 
 def _may_stay(item: dict[str, Any]) -> bool:
-    """Returns True for items that may remain: a key's creator, and counts of attempts, which expire in minutes."""
-    return item["sk"]["S"].startswith("KEY#") or item["pk"]["S"].startswith("TRIES#")
+    """Returns True for items that may remain: who created a key or made a change, and counts that expire in minutes."""
+    return item["sk"]["S"].startswith("KEY#") or item["pk"]["S"].startswith(("AUDITLOG#", "TRIES#"))
 
 
 def race(stage: Stage, acts: Callable[[DeletedAccount], list[Callable[[], Any]]], check: Callable[..., None]) -> None:
@@ -227,3 +243,102 @@ def test_a_deletion_with_organizations_interrupted_anywhere_is_finished_by_the_n
         return Trial(lambda: delete_account(user_id, users.find_user(user_id), with_organizations=True), check)
 
     assert explore_faults(stage.client, scenario, kinds=frozenset({Kind.CRASH})) > 15
+
+
+class TestOwnDeletion:
+    """A person deletes the account on the pages: access has ended when the request returns, without the sweep."""
+
+    def test_of_two_owners_one_is_deleted_or_the_other_steps_down(self, stage: Stage) -> None:
+        def check(account: DeletedAccount, outcomes: list[Outcome]) -> None:
+            deletion, demotion = outcomes
+            roles = [account.role(account.user_id), account.role(account.b.user_id)]
+            assert roles.count("owner") == 1
+            if demotion.get().status == 200:
+                # Nothing was changed, not even the credentials.
+                assert isinstance(deletion.error, LastOwnerOf)
+                assert account.api.get("/v1/me", account.a.token).status == 200
+            else:
+                deletion.get()
+                finish_deletions()
+                assert account.is_gone()
+
+        race(stage, lambda account: [account.delete_own(), account.demote_b], check)
+
+    @pytest.mark.parametrize("role", ["owner", "member"])
+    def test_a_membership_that_begins_concurrently_ends(self, role: organizations.Role, stage: Stage) -> None:
+        """If it makes the person an owner, no organization is left to an owner that doesn't exist."""
+
+        def check(account: DeletedAccount, outcomes: list[Outcome]) -> None:
+            deletion, joining = outcomes
+            deletion.get()
+            assert organizations.get_account(account.user_id).memberships == []
+            finish_deletions()
+            assert account.is_gone()
+            assert joining.error is None or isinstance(joining.error, invitees.InvitationGone)
+
+        def acts(account: DeletedAccount) -> list[Callable[[], Any]]:
+            other = account.world.company()
+            made = invitations.create_invitation(
+                other.organization_id,
+                "ada@example.com",
+                role,
+                inviter_id=other.owner.user_id,
+                limits=invitations.Limits(100, 20),
+                extra_legs={},
+            )
+            return [
+                account.delete_own(),
+                lambda: invitees.accept_invitation(made.invitation_id, account.user_id),
+            ]
+
+        race(stage, acts, check)
+
+    def test_a_credential_that_is_created_or_refreshed_concurrently_does_not_work(self, stage: Stage) -> None:
+        def check(account: DeletedAccount, outcomes: list[Outcome]) -> None:
+            deletion, signed_in, refreshed = outcomes
+            deletion.get()
+            given = [
+                signed_in.value if signed_in.error is None else None,
+                refreshed.value.access_token if refreshed.error is None else None,
+                account.a.token,
+                account.pair.access_token,
+            ]
+            for secret in filter(None, given):
+                assert account.api.get("/v1/me", secret).status == 401
+            assert not any(it["pk"]["S"].startswith(("FAMILY#", "DC#")) for it in account.items())
+
+        race(
+            stage,
+            lambda account: [
+                account.delete_own(),
+                lambda: sessions.create(account.user_id),
+                lambda: token_families.rotate(account.pair.refresh_token),
+            ],
+            check,
+        )
+
+    def test_two_concurrent_deletions_count_as_one(self, stage: Stage) -> None:
+        def check(account: DeletedAccount, outcomes: list[Outcome]) -> None:
+            assert [outcome.error for outcome in outcomes] == [None, None]
+            assert finish_deletions() == 1
+            assert account.is_gone()
+
+        race(stage, lambda account: [account.delete_own(), account.delete_own()], check)
+
+    def test_a_deletion_interrupted_anywhere_is_finished_by_the_sweep_or_changes_nothing(self, stage: Stage) -> None:
+        def scenario() -> Trial:
+            account = DeletedAccount(stage.fresh(), stage.api)
+
+            def check(case: Case) -> None:
+                finish_deletions()
+                stage.check_invariants()
+                if users.find_user(account.user_id) is None:
+                    assert account.is_gone()
+                else:
+                    assert case.first.error is not None
+                    assert account.role(account.user_id) == "owner"
+                    assert account.api.get("/v1/me", account.a.token).status == 200
+
+            return Trial(account.delete_own(), check, again=lambda: None)
+
+        assert explore_faults(stage.client, scenario) > 30

@@ -67,7 +67,16 @@ used: set[Permission] = set()
 # Calls with keys of several kinds, which a single statement has to allow: function, action, and kinds.
 batches: set[tuple[str, str, frozenset[str]]] = set()
 # Of the previous release, whose code runs with the new policies during a gradual deployment.
-EARLIER = {Permission("scan_execution", "dynamodb:BatchWriteItem", "Table", "REPO#*")}
+EARLIER = {
+    Permission("scan_execution", "dynamodb:BatchWriteItem", "Table", "REPO#*"),
+    # It found codes by one read, and deleted accounts without the sweeper.
+    Permission("dashboard", "dynamodb:GetItem", "Table", "UC#*"),
+    *(Permission("dashboard", "dynamodb:DeleteItem", "Table", kind) for kind in ("FEEDBACK#*", "FEEDBACKTEXT#*")),
+    *(
+        Permission("dashboard", "dynamodb:BatchWriteItem", "Table", f"{kind}#*")
+        for kind in ("BLOCKS", "DC", "FAMILY", "FEEDBACKBY", "INVITEE", "MAILS", "MAILTO", "ORG", "USER")
+    ),
+}
 
 
 @cache

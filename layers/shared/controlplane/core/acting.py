@@ -65,6 +65,11 @@ def command() -> AbstractContextManager[None]:
     return _as(_Acting(Actor("operator", _OPERATOR, "operator"), None))
 
 
+def on_behalf(actor: Actor) -> AbstractContextManager[None]:
+    """Begins the background part of what the actor has done."""
+    return _as(_Acting(actor, None))
+
+
 def identify(actor: Actor | None) -> None:
     """Sets the actor of the current request."""
     acting = _acting.get()

@@ -1,12 +1,13 @@
 """How an account is deleted: by its person on the pages, or by the operator.
 
-An account is deleted in this order: credentials, memberships, identities, the account, then whatever requests in flight
-left behind. Each step can be repeated.
+A person's own deletion is one transaction, whose rest the sweep removes. The operator's is made of steps that can be
+repeated, because it also searches the whole table.
 """
 
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from controlplane.core.emails import normalize_email
 from controlplane.core.observability import logger
@@ -14,9 +15,7 @@ from controlplane.store import (
     credential_index,
     deletions,
     device,
-    feedback,
     identities,
-    invitees,
     keys,
     mail_addresses,
     mail_choices,
@@ -26,22 +25,18 @@ from controlplane.store import (
     revocations,
 )
 from controlplane.store.credential_index import CredentialItem
+from controlplane.store.deletions import LastOwnerOf
+from controlplane.store.identities import Listing
 from controlplane.store.members import LastOwner
 from controlplane.store.organization_items import OrganizationItem
 from controlplane.store.organizations import Account, Membership
-from controlplane.store.table import ConditionFailed, Delete, LegFailed, StoreError, Unrecorded, table
+from controlplane.store.parallel import read_both, read_each
+from controlplane.store.retry import retry_on_conflict
+from controlplane.store.revocations import StoredCredential
+from controlplane.store.table import Delete, LegFailed, Unrecorded, table
 from controlplane.store.users import UserItem
 
 _PAGE = 25
-_OWN_REASON = "the account was deleted"
-
-
-class LastOwnerOf(StoreError):
-    """The user is the last owner of these organizations, listed by slug."""
-
-    def __init__(self, slugs: list[str]) -> None:
-        super().__init__(", ".join(slugs))
-        self.slugs = slugs
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,36 +54,68 @@ class RevokedCounts:
         return {"tokens": self.tokens, "devices": self.devices, "signIns": self.sign_ins}
 
 
-def delete_own_account(account: Account, user_id: str, current: str | None) -> None:
+def delete_own_account(account: Account, user_id: str) -> None:
     """Deletes the person's account on their own request. Raises LastOwnerOf before any change; Throttled.
 
-    Removes what keys find: access, memberships, invitations to the person, identities, feedback, and the profile. The
+    Access has ended when it returns: the account, its memberships, and its identities are deleted in one transaction,
+    and every credential right after it, also one that was created at the same time. The rest that keys find (feedback,
+    blocks, emails, and invitations to the person) is removed in the background, which also ends what a crash left. The
     words that the person left in records of organizations take a search of the whole table: `assent-ops user delete`
     with the ID erases those, too.
-
-    current: the local ID of the current session's entry. It is revoked last, so that an interrupted deletion can be
-    repeated.
     """
-    last = list_last_owned(account.memberships)
-    if last:
-        raise LastOwnerOf(last)
-    profile = account.profile
-    revoke_indexed(user_id, _OWN_REASON, forget=True, spared=current)
-    leave_all(user_id)
-    delete_identities(user_id)
-    after = feedback.delete_reports_of(user_id)
-    while after is not None:
-        after = feedback.delete_reports_of(user_id, after)
-    invitees.forget_blocks(user_id)
-    if profile is not None:
-        decline_all(profile)
-        invitees.forget_address(profile.email)
-        remove_profile(profile)
-    forget_emails(user_id, profile)
-    # From here on, no new request creates a credential or membership, but one in flight may just have written one.
-    leave_all(user_id)
-    revoke_indexed(user_id, _OWN_REASON, forget=True)
+    known: Account | None = account
+
+    def delete() -> list[StoredCredential]:
+        nonlocal known
+        current, known = known or organizations.get_account(user_id), None
+        (last, listings), entries = read_both(
+            lambda: read_both(lambda: list_last_owned(current.memberships), lambda: identities.list_listings(user_id)),
+            lambda: credential_index.list_all_credentials(user_id),
+        )
+        if last:
+            raise LastOwnerOf(last)
+        _, credentials = read_both(
+            lambda: _delete_account(current, user_id, listings), lambda: revocations.find_stored(entries)
+        )
+        return credentials
+
+    _end_access(user_id, retry_on_conflict(delete, "the account"))
     logger.info("account deleted", extra={"userId": user_id})
+
+
+def _delete_account(account: Account, user_id: str, listings: list[Listing]) -> None:
+    """Deletes the account in one transaction, after all memberships that don't fit into it."""
+    if account.profile is None:
+        deletions.finish_account(user_id)
+        return
+    held = sorted(account.memberships, key=lambda it: it.role != "owner")
+    kept, others = held[: deletions.MEMBERSHIPS_OF_ACCOUNT], held[deletions.MEMBERSHIPS_OF_ACCOUNT :]
+    read_each(partial(_leave, user_id), others)
+    deletions.delete_account(account.profile, kept, listings)
+
+
+def _leave(user_id: str, membership: Membership) -> None:
+    """Ends a membership. Raises LastOwnerOf."""
+    try:
+        members.remove_member(membership.organization_id, user_id)
+    except members.UnknownMember:
+        return  # a concurrent run was faster
+    except LastOwner:
+        raise LastOwnerOf([membership.slug]) from None
+
+
+def _end_access(user_id: str, credentials: list[StoredCredential]) -> None:
+    """Erases the credentials of a deleted account, and ends what concurrent requests have given it."""
+    (entries, account), _ = read_both(
+        lambda: read_both(
+            lambda: credential_index.list_all_credentials(user_id), lambda: organizations.get_account(user_id)
+        ),
+        lambda: read_each(revocations.erase, credentials),
+    )
+    erased = {credential.entry.local for credential in credentials}
+    revocations.erase_all(entry for entry in entries if entry.local not in erased)
+    for membership in account.memberships:
+        _leave(user_id, membership)
 
 
 def forget_emails(user_id: str, profile: UserItem | None) -> None:
@@ -99,8 +126,8 @@ def forget_emails(user_id: str, profile: UserItem | None) -> None:
         mail_addresses.forget(profile.email)
 
 
-def revoke_indexed(user_id: str, reason: str, *, forget: bool, spared: str | None = None) -> RevokedCounts:
-    """Revokes the user's indexed credentials, except the one with the local ID `spared`.
+def revoke_indexed(user_id: str, reason: str, *, forget: bool) -> RevokedCounts:
+    """Revokes the user's indexed credentials.
 
     forget: also deletes the remaining items of revoked devices.
     """
@@ -108,8 +135,6 @@ def revoke_indexed(user_id: str, reason: str, *, forget: bool, spared: str | Non
     while True:
         page = credential_index.list_credentials(user_id, _PAGE, after)
         for credential in page.credentials:
-            if credential.local == spared:
-                continue
             revocations.revoke_credential(credential, reason)
             if forget:
                 _delete_device_items(credential)
@@ -132,13 +157,7 @@ def _delete_device_items(credential: CredentialItem) -> None:
 
 def delete_identities(user_id: str) -> RevokedCounts:
     """Deletes the user's recorded identities, so that none of them leads to the account."""
-    revoked = RevokedCounts()
-    for identity in identities.list_identities(user_id):
-        with suppress(ConditionFailed):  # moved to another account, or removed by an interrupted run
-            table.delete(Delete(identity.as_subject.key, "#userId = :user", {"user": user_id}), Unrecorded.ACCOUNT)
-            revoked = revoked.add(RevokedCounts(sign_ins=1))
-    identities.forget(user_id)
-    return revoked
+    return RevokedCounts(sign_ins=identities.delete_all(user_id))
 
 
 def list_last_owned(memberships: Iterable[Membership]) -> list[str]:
@@ -170,18 +189,6 @@ def leave_all(user_id: str, *, with_organizations: bool = False) -> int:
     if last:
         raise LastOwnerOf(sorted(last))
     return left
-
-
-def decline_all(profile: UserItem) -> int:
-    """Declines the invitations to the user's address and returns their number."""
-    declined = 0
-    for invitation in invitees.list_for_address(profile.email):
-        try:
-            invitees.decline_invitation(invitation.invitation_id, profile)
-        except invitees.InvitationGone:
-            continue  # concurrently canceled or expired
-        declined += 1
-    return declined
 
 
 def remove_profile(profile: UserItem) -> None:

@@ -1,19 +1,22 @@
 """Background cleanup of deletions. It removes all leftover items, even if a sweep crashes at any point.
 
 Work is done in pages of at most 100 items. The position is stored after each page that is not the last of its kind, and
-the work item is removed last, so a crash loses no work and every page can be repeated. `leftovers` defines what is
-removed, page by page. A completed scan also leaves a work item: it sets the expiry of earlier scans' findings.
+the work item is removed last, so a crash loses no work and every page can be repeated. `leftovers` and
+`account_leftovers` define what is removed, page by page. A completed scan also leaves a work item, for the expiry of
+earlier scans' findings.
 
 Requests and workers that started before the deletion may still write. So everything is removed twice: immediately, and
 again after SETTLED_AFTER_SECONDS, which is longer than any function runs.
 """
 
+from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from controlplane.core import clock, ids
 from controlplane.core.ids import ScanId
-from controlplane.store import keys, leftovers
+from controlplane.store import account_leftovers, keys, leftovers
 from controlplane.store.deletions import DeletionItem
 from controlplane.store.legs import set_expression
 from controlplane.store.scans.expiry import expire_superseded
@@ -75,17 +78,26 @@ def _continue(deletion: DeletionItem) -> DeletionItem | None:
         table.delete(Delete(deletion.key), Unrecorded.CLEANUP)
         return None
     final = deletion.final or (deletion.step is None and _is_settled(deletion))
-    subject = leftovers.Subject.of(deletion, final=final)
     after = deletion.after
-    steps = _STEPS[deletion.subject_id.partition("_")[0]]
+    steps = _steps_of(deletion, final=final)
     for number in range(deletion.step or 0, len(steps)):
-        after = steps[number](subject, after)
+        after = steps[number](after)
         if after is not None:
             return _store_position(deletion, {"step": number, "after": after, "final": final})
     if final:
         table.delete(Delete(deletion.key), Unrecorded.CLEANUP)
         return None
-    return _store_position(deletion, {"step": 0, "after": None, "final": True})
+    forgotten = {"address": None} if deletion.address else {}
+    return _store_position(deletion, {"step": 0, "after": None, "final": True, **forgotten})
+
+
+def _steps_of(deletion: DeletionItem, *, final: bool) -> list[Callable[[str | None], str | None]]:
+    """Returns the steps of the deletion. Each takes a position and returns the next one."""
+    if ids.is_root(ids.USER, deletion.subject_id):
+        account = account_leftovers.FormerAccount(deletion.subject_id, deletion.address)
+        return [partial(step, account) for step in account_leftovers.STEPS]
+    subject = leftovers.Subject.of(deletion, final=final)
+    return [partial(step, subject) for step in _STEPS[deletion.subject_id.partition("_")[0]]]
 
 
 def _store_position(deletion: DeletionItem, position: dict[str, Any]) -> DeletionItem | None:

@@ -133,6 +133,13 @@ def list_credentials(user_id: str, limit: int, after: str | None = None) -> Cred
     return CredentialPage([CredentialItem.from_item(item) for item in page.items], page.next_sk)
 
 
+def list_all_credentials(user_id: str) -> list[CredentialItem]:
+    """Returns all of the user's entries, newest first, in one query. Consistent."""
+    pk, prefix = keys.credentials_pk(user_id), keys.CREDENTIAL_PREFIX
+    items = table.query(pk, prefix=prefix, newest_first=True, consistent=True).items
+    return [CredentialItem.from_item(item) for item in items]
+
+
 def find_credential(user_id: str, session_id: str) -> CredentialItem | None:
     """Returns the user's live credential with that id, or None. Consistent, because a revocation follows."""
     local = ids.local_of_session(session_id)

@@ -3,26 +3,43 @@
 `cleanup` finishes the deletion in the background.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
 from controlplane.core import clock
 from controlplane.core.actions import Action
+from controlplane.core.emails import normalize_email
 from controlplane.core.errors import Forbidden
 from controlplane.core.retention import expiry
-from controlplane.store import api_keys, keys, members, organizations
+from controlplane.store import api_keys, identities, keys, members, organizations
 from controlplane.store.codec import present
+from controlplane.store.identities import Listing
 from controlplane.store.keys import Key
 from controlplane.store.organization_items import OrganizationItem
-from controlplane.store.organizations import MemberItem, UnknownOrganization
+from controlplane.store.organizations import MemberItem, Membership, UnknownOrganization
+from controlplane.store.parallel import read_both
 from controlplane.store.retry import WriteConflict, retry_on_conflict
-from controlplane.store.table import Delete, Leg, LegFailed, Put, Recorded, Unrecorded, table
+from controlplane.store.table import (
+    ConditionFailed,
+    Delete,
+    Leg,
+    LegFailed,
+    Put,
+    Recorded,
+    StoreError,
+    Unrecorded,
+    table,
+)
+from controlplane.store.users import UserItem
 
 # How long the slug of a deleted organization stays reserved: links to it must not lead to another organization.
 SLUG_RESERVED_DAYS = 90
 
 _PAGE = 100
+# Four items each, of the 100 of a transaction; an account has few identities.
+MEMBERSHIPS_OF_ACCOUNT = 20
 # Together with the secrets of 50 keys, 20 of them with another one in a grace period, and 5 other legs, this stays
 # within the transaction limit of 100 items.
 _MEMBERS_IN_TRANSACTION = 25
@@ -38,10 +55,11 @@ class NotOwner(Forbidden):
 class DeletionItem:
     """Cleanup that is left to do after a deletion, or after a scan that supersedes others.
 
-    subject_id: the deleted project, repository, or organization, or the completed scan.
+    subject_id: the deleted project, repository, organization, or account, or the completed scan.
     step: how many kinds of items are removed; None before the first page. `after` is the position in the next kind.
     final: True if everything was removed once, and is removed again for late writers.
     created_at: when the organization was created, if it is one; its audit log began then.
+    address: that of a deleted account, until everything was removed once.
     """
 
     key: Key
@@ -51,6 +69,7 @@ class DeletionItem:
     after: str | None = None
     final: bool = False
     created_at: str | None = None
+    address: str | None = None
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
@@ -62,15 +81,17 @@ class DeletionItem:
             after=item.get("after"),
             final=item.get("final", False),
             created_at=item.get("createdAt"),
+            address=item.get("address"),
         )
 
 
-def work_item(subject_id: str, created_at: str | None = None) -> Put:
-    """Returns the leg that schedules the cleanup of a deleted project, repository, or organization.
+def work_item(subject_id: str, created_at: str | None = None, address: str | None = None) -> Put:
+    """Returns the leg that schedules the cleanup of a deleted project, repository, organization, or account.
 
     For a completed scan, it schedules the expiry of the findings of the scans it supersedes.
     """
-    return Put({**keys.deletion(subject_id)._asdict(), "deletedAt": clock.timestamp(), **present(createdAt=created_at)})
+    more = present(createdAt=created_at, address=address)
+    return Put({**keys.deletion(subject_id)._asdict(), "deletedAt": clock.timestamp(), **more})
 
 
 def delete_organization(organization_id: str, caller_id: str | None = None) -> OrganizationItem:
@@ -88,7 +109,11 @@ def delete_organization(organization_id: str, caller_id: str | None = None) -> O
         organization = organizations.find_organization(organization_id)
         if organization is None:
             raise UnknownOrganization
-        roster = members.list_members(organization_id, _MEMBERS_IN_TRANSACTION, None, consistent=True)
+        # After the organization: its version says whether the keys have changed since.
+        roster, secrets = read_both(
+            lambda: members.list_members(organization_id, _MEMBERS_IN_TRANSACTION, None, consistent=True),
+            lambda: api_keys.key_secrets(organization_id),
+        )
         record = Recorded(
             Action.ORGANIZATION_DELETE,
             organization_id,
@@ -97,7 +122,7 @@ def delete_organization(organization_id: str, caller_id: str | None = None) -> O
             before={"name": organization.name, "slug": organization.slug, "plan": organization.plan},
         )
         try:
-            table.transact(_deletion(organization, roster.members, caller_id), record)
+            table.transact(_deletion(organization, roster.members, secrets, caller_id), record)
         except LegFailed as failure:
             if failure.leg == "caller":
                 raise NotOwner from None
@@ -111,7 +136,9 @@ def delete_organization(organization_id: str, caller_id: str | None = None) -> O
     return retry_on_conflict(delete, "the set of keys")
 
 
-def _deletion(organization: OrganizationItem, roster: list[MemberItem], caller_id: str | None) -> dict[str, Leg]:
+def _deletion(
+    organization: OrganizationItem, roster: list[MemberItem], secrets: Iterable[Key], caller_id: str | None
+) -> dict[str, Leg]:
     organization_id = organization.organization_id
     legs: dict[str, Leg] = {}
     if caller_id is not None:
@@ -130,7 +157,7 @@ def _deletion(organization: OrganizationItem, roster: list[MemberItem], caller_i
         "deletion": work_item(organization_id, organization.created_at),
         "slug": Put(reserved),
     }
-    for number, secret in enumerate(api_keys.key_secrets(organization_id)):
+    for number, secret in enumerate(secrets):
         legs[f"secret{number}"] = Delete(secret)
     for member in roster:
         if member.user_id != caller_id:
@@ -147,3 +174,48 @@ def _delete_memberships(organization_id: str, after: str | None) -> None:
                 {member.user_id: Delete(member.membership_key) for member in page.members}, Unrecorded.CLEANUP
             )
         after = page.next_sk
+
+
+class LastOwnerOf(StoreError):
+    """The user is the last owner of these organizations, listed by slug."""
+
+    def __init__(self, slugs: list[str]) -> None:
+        super().__init__(", ".join(slugs))
+        self.slugs = slugs
+
+
+def delete_account(profile: UserItem, memberships: Sequence[Membership], listings: Iterable[Listing]) -> None:
+    """Deletes the account with its memberships, of which it takes MEMBERSHIPS_OF_ACCOUNT, and its identities.
+
+    One transaction, with an entry in the audit log of each organization. Everything else is removed in the background.
+    Raises LastOwnerOf if an organization would be left without an owner, and WriteConflict if the account has changed
+    since it was read.
+    """
+    user_id, values = profile.user_id, dict[str, Any](email=profile.email)
+    left = [members.leaving(held, user_id) for held in memberships]
+    same = "#email = :email AND attribute_not_exists(#ownerships)"
+    if profile.ownerships is not None:
+        same, values = "#email = :email AND #ownerships = :owned", {**values, "owned": profile.ownerships}
+    address = normalize_email(profile.email)
+    legs: dict[str, Leg] = {
+        # Each new ownership is counted here, so no organization is left with an owner that doesn't exist.
+        "profile": Delete(keys.user(user_id), same, values),
+        "email": Delete(keys.user_email(address), "#userId = :user", {"user": user_id}),
+        "deletion": work_item(user_id, address=address),
+        **identities.erasure(user_id, listings),
+        **{name: leg for legs_of_one, _ in left for name, leg in legs_of_one.items()},
+    }
+    try:
+        table.transact(legs, tuple(record for _, record in left) or Unrecorded.ACCOUNT)
+    except LegFailed as failure:
+        last = [held.slug for held in memberships if failure.items.get(f"owners {held.organization_id}") is not None]
+        if len(last) == len(failure.items):
+            raise LastOwnerOf(sorted(last)) from None
+        raise WriteConflict from None
+
+
+def finish_account(user_id: str) -> None:
+    """Schedules the rest of a deletion that an earlier release didn't finish, unless the rest is scheduled."""
+    item = work_item(user_id).item
+    with suppress(ConditionFailed):
+        table.put(Put(item, "attribute_not_exists(pk)"), Unrecorded.ACCOUNT)

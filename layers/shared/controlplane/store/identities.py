@@ -6,14 +6,26 @@ until the identity signs in or an operator records all of them (`assent-ops user
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from controlplane.core import clock
 from controlplane.store import keys, users
 from controlplane.store.retry import WriteConflict
-from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, StoreError, Unrecorded, Update, table
+from controlplane.store.table import (
+    Check,
+    ConditionFailed,
+    Delete,
+    Leg,
+    LegFailed,
+    Put,
+    StoreError,
+    Unrecorded,
+    Update,
+    table,
+)
 from controlplane.store.users import UserItem
 
 
@@ -128,8 +140,41 @@ def list_identities(user_id: str) -> list[IdentityItem]:
 
 def forget(user_id: str) -> None:
     """Removes the identity lists of a deleted account."""
-    listings = table.query(keys.user_pk(user_id), prefix=keys.ISSUER_PREFIX, consistent=True).items
-    table.delete_all((keys.Key(item["pk"], item["sk"]) for item in listings), Unrecorded.ACCOUNT)
+    table.delete_all((listing.key for listing in list_listings(user_id)), Unrecorded.ACCOUNT)
+
+
+def delete_all(user_id: str) -> int:
+    """Deletes a deleted account's identities with their lists. Returns the number of identities."""
+    deleted = 0
+    for identity in list_identities(user_id):
+        with suppress(ConditionFailed):  # moved to another account, or removed by an interrupted run
+            table.delete(Delete(identity.as_subject.key, "#userId = :user", {"user": user_id}), Unrecorded.ACCOUNT)
+            deleted += 1
+    forget(user_id)
+    return deleted
+
+
+class Listing(NamedTuple):
+    """The identities that an account has from one issuer."""
+
+    key: keys.Key
+    digests: list[str]
+
+
+def list_listings(user_id: str) -> list[Listing]:
+    """Returns the account's lists of identities. Consistent."""
+    items = table.query(keys.user_pk(user_id), prefix=keys.ISSUER_PREFIX, consistent=True).items
+    return [Listing(keys.Key(item["pk"], item["sk"]), item["identities"]) for item in items]
+
+
+def erasure(user_id: str, listings: Iterable[Listing]) -> dict[str, Leg]:
+    """Returns the legs that delete the lists with the identities that are still the account's."""
+    own, legs = "attribute_not_exists(pk) OR #userId = :user", dict[str, Leg]()
+    for listing in listings:
+        legs[listing.key.sk] = Delete(listing.key, "#identities = :listed", {"listed": listing.digests})
+        for digest in listing.digests:
+            legs[f"identity {digest}"] = Delete(keys.identity(digest), own, {"user": user_id})
+    return legs
 
 
 def replace(identity: IdentityItem, subject: str) -> None:

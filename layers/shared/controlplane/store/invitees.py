@@ -5,6 +5,7 @@ person. The organization isn't notified: it can still invite, and its invitation
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -188,7 +189,7 @@ def accept_invitation(invitation_id: InvitationId, user_id: str, limit: int | No
         account = organizations.get_account(user_id)
         if account.profile is None:
             raise InvitationGone
-        invitation, organization = _get_pending(invitation_id, account.profile)
+        invitation, organization = _get_pending(invitation_id, account.profile.email)
         if invitation.invited_by.id == user_id:  # the inviter has taken over the invited address
             raise _own_invitation_error(invitation, account)
         joined = Membership(
@@ -212,15 +213,25 @@ def accept_invitation(invitation_id: InvitationId, user_id: str, limit: int | No
 
 def decline_invitation(invitation_id: InvitationId, profile: UserItem) -> str:
     """Declines the invitation. Returns the organization's name. Raises InvitationGone."""
-    invitation, organization = _get_pending(invitation_id, profile)
+    invitation, organization = _get_pending(invitation_id, profile.email)
     if not _remove(invitation):
         raise InvitationGone
     return organization.name
 
 
+def decline_all(address: str) -> int:
+    """Declines the invitations to the address of an account that is deleted, and returns their number."""
+    declined = 0
+    for received in list_for_address(address):
+        with suppress(InvitationGone):  # concurrently canceled or expired
+            invitation, _ = _get_pending(received.invitation_id, normalize_email(address))
+            declined += _remove(invitation)
+    return declined
+
+
 def block_organization(invitation_id: InvitationId, profile: UserItem) -> str:
     """Declines the invitation and blocks its organization. Returns the organization's name. Raises InvitationGone."""
-    invitation, organization = _get_pending(invitation_id, profile)
+    invitation, organization = _get_pending(invitation_id, profile.email)
     block = BlockItem(
         organization_id=organization.organization_id, name=organization.name, created_at=clock.timestamp()
     )
@@ -287,15 +298,15 @@ def _received(invitation: InvitationItem, organization: OrganizationItem, *, is_
     )
 
 
-def _get_pending(invitation_id: InvitationId, profile: UserItem) -> tuple[InvitationItem, OrganizationItem]:
-    """Returns a pending invitation to the profile's address, and its organization. Raises InvitationGone."""
+def _get_pending(invitation_id: InvitationId, address: str) -> tuple[InvitationItem, OrganizationItem]:
+    """Returns a pending invitation to the address, and its organization. Raises InvitationGone."""
     item, organization = table.batch_get(
         [keys.invitation(*invitation_id.location), keys.organization(invitation_id.organization_id)]
     )
     if item is None or organization is None:
         raise InvitationGone
     invitation = InvitationItem.from_item(item)
-    if not invitation.is_pending or normalize_email(invitation.email) != profile.email:
+    if not invitation.is_pending or normalize_email(invitation.email) != address:
         raise InvitationGone
     return invitation, OrganizationItem.from_item(organization)
 

@@ -135,6 +135,24 @@ def remove_member(organization_id: str, user_id: str) -> None:
     retry_on_conflict(lambda: delete_member(get_member(organization_id, user_id), user_id, "member"), "the membership")
 
 
+def leaving(membership: Membership, user_id: str) -> tuple[dict[str, Leg], Recorded]:
+    """Returns the legs that end a membership in the transaction that deletes the account, and their entry.
+
+    The leg `owners <organization>` fails if the organization would be left without an owner, the others if the
+    membership has changed.
+    """
+    organization_id, role = membership.organization_id, membership.role
+    unchanged, values = "#role = :held", {"held": role}
+    legs: dict[str, Leg] = {
+        "member": Delete(keys.member(organization_id, user_id), unchanged, values),
+        "membership": Delete(keys.membership(user_id, organization_id), unchanged, values),
+        **_count_owners(organization_id, -(role == "owner")),
+    }
+    member_id = MemberId.of_user(organization_id, user_id)
+    record = Recorded(Action.MEMBER_REMOVE, organization_id, member_id, before={"role": role})
+    return {f"{name} {organization_id}": leg for name, leg in legs.items()}, record
+
+
 def _check_caller(member: MemberItem, caller_id: str, least: Role) -> dict[str, Leg]:
     if caller_id == member.user_id:
         return {}

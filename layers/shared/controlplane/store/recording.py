@@ -84,7 +84,8 @@ class Recorded:
         return Put({name: value for name, value in item.items() if value is not None}, "attribute_not_exists(pk)")
 
 
-type Record = Recorded | Unrecorded
+# A write that changes several organizations has an entry in the log of each.
+type Record = Recorded | tuple[Recorded, ...] | Unrecorded
 
 
 def _shown(value: Any) -> Any:

@@ -1,13 +1,20 @@
 """Revocation of the credentials in a user's index: web sessions, devices with all their tokens, operator-made tokens.
 
 Each credential is revoked with its entry in one transaction. If a device concurrently redeems or refreshes, the tokens
-that it receives are revoked as well.
+that it receives are revoked as well. The credentials of a deleted account are erased: nothing about them is kept.
 """
+
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from controlplane.core.errors import NotFound
 from controlplane.store import credential_index, device_approvals, keys, token_families
 from controlplane.store.credential_index import CredentialItem
-from controlplane.store.table import Delete, Unrecorded, table
+from controlplane.store.device import DeviceRequestItem
+from controlplane.store.parallel import read_each
+from controlplane.store.retry import WriteConflict, retry_on_conflict
+from controlplane.store.table import Delete, Leg, LegFailed, Unrecorded, table
+from controlplane.store.token_families import TokenFamilyItem
 
 # Stored in revoked token families.
 _BY_USER = "revoked by the person"
@@ -64,3 +71,72 @@ def revoke_others(user_id: str, current: str | None, most: int) -> tuple[int, bo
         if page.next_sk is None:
             return ended, False
         after = page.next_sk
+
+
+class StoredCredential(NamedTuple):
+    """An entry of the index, with the token family and the request of a device."""
+
+    entry: CredentialItem
+    family: TokenFamilyItem | None
+    request: DeviceRequestItem | None
+
+
+def find_stored(entries: Iterable[CredentialItem]) -> list[StoredCredential]:
+    """Returns the credentials of the entries, in one round trip. Consistent."""
+    entries = list(entries)
+    families = {it.family_id: keys.token_family(it.family_id) for it in entries if it.family_id}
+    requests = {it.request_digest: keys.device_request(it.request_digest) for it in entries if it.request_digest}
+    wanted = [*families.values(), *requests.values()]
+    found = {key: item for key, item in zip(wanted, table.batch_get(wanted), strict=True) if item is not None}
+
+    def find(entry: CredentialItem) -> StoredCredential:
+        family = found.get(families[entry.family_id]) if entry.family_id else None
+        request = found.get(requests[entry.request_digest]) if entry.request_digest else None
+        return StoredCredential(
+            entry,
+            TokenFamilyItem.from_item(family) if family else None,
+            DeviceRequestItem.from_item(request) if request else None,
+        )
+
+    return [find(entry) for entry in entries]
+
+
+def erase_all(entries: Iterable[CredentialItem]) -> None:
+    """Erases the credentials of the entries, eight at a time. Raises Throttled."""
+    read_each(erase, find_stored(entries))
+
+
+def erase(stored: StoredCredential) -> None:
+    """Deletes everything about the credential in one transaction; the next request with it gets 401.
+
+    Tokens that a device receives concurrently are deleted as well. Raises Throttled.
+    """
+    known: StoredCredential | None = stored
+
+    def attempt() -> None:
+        nonlocal known
+        current, known = known or _read_again(stored.entry), None
+        try:
+            table.transact(_erasure(current), Unrecorded.CREDENTIAL)
+        except LegFailed:
+            raise WriteConflict from None  # the device has redeemed its code, or refreshed its token
+
+    retry_on_conflict(attempt, "the credential")
+
+
+def _read_again(entry: CredentialItem) -> StoredCredential:
+    item = table.get(entry.key)
+    (stored,) = find_stored([CredentialItem.from_item(item) if item else entry])
+    return stored
+
+
+def _erasure(stored: StoredCredential) -> dict[str, Leg]:
+    entry, family, request = stored
+    legs: dict[str, Leg] = {"listed": Delete(entry.key)}
+    if entry.digest is not None:
+        legs["token"] = Delete(keys.user_token(entry.digest))
+    if request is not None:
+        legs["request"] = Delete(request.key, "#status = :status", {"status": request.status})
+        if family is None and request.family_id is not None:
+            family = token_families.find_family(request.family_id)
+    return {**legs, **token_families.erasure(family)} if family is not None else legs

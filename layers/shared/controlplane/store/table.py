@@ -50,7 +50,7 @@ _THROTTLING = {
 }
 _CONTENDED = {"TransactionConflict", *_THROTTLING}
 _UNKNOWN_OUTCOME = {"InternalServerError", "ServiceUnavailable", "InternalFailure", "TransactionInProgressException"}
-# The name of the leg that writes a transaction's entry in the audit log. It is the last one.
+# The name of the leg that writes a transaction's entry in the audit log. It is the last one, before further entries.
 _ENTRY = "audit log"
 _ATTEMPTS = 5
 _BATCH_GET_LIMIT = 100
@@ -110,7 +110,7 @@ def _unavailable(error: ServiceError | NoAnswer) -> TableUnavailable:
     return TableUnavailable(error.code if isinstance(error, ServiceError) else str(error))
 
 
-def _require_reason(record: Unrecorded) -> None:
+def _require_reason(record: Record) -> None:
     """Raises TypeError for a write that says neither what its entry in the audit log is nor why it has none."""
     if not isinstance(record, Unrecorded):
         raise TypeError("a write needs an entry in the audit log, or a reason why it has none")
@@ -296,18 +296,18 @@ class Table:
                 raise Throttled("unprocessed writes remain")
 
     def transact(self, legs: Mapping[str, Leg], record: Record) -> None:
-        """Writes all legs and the entry in the audit log, or none. Raises LegFailed with the first failed leg.
+        """Writes all legs and the entries in the audit log, or none. Raises LegFailed with the first failed leg.
 
         Contention (another transaction on the same items, or throttling) applies nothing and is retried with a new
         token. After the first unknown outcome, retries keep the token: if the write was applied, DynamoDB returns its
         original result instead of checking conditions that the write itself has changed.
         """
-        if isinstance(record, Recorded):
-            entry = record.leg()
-            # A dry run has nothing to record.
-            legs = legs if _is_dry(record) else {**legs, _ENTRY: entry}
-        else:
+        recorded = (record,) if isinstance(record, Recorded) else record if isinstance(record, tuple) else ()
+        if not recorded:
             _require_reason(record)
+        entries = {f"{_ENTRY} {number}" if number else _ENTRY: it.leg() for number, it in enumerate(recorded)}
+        # A dry run has nothing to record.
+        legs = legs if _is_dry(record) else {**legs, **entries}
         if _is_dry(record):
             legs = _checks(legs)
         if legs:

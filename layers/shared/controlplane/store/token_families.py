@@ -271,6 +271,12 @@ def revoke(family_id: str, reason: str) -> None:
     retry_on_conflict(attempt, "the token family")
 
 
+def erasure(family: TokenFamilyItem) -> dict[str, Leg]:
+    """Returns the legs that delete the family with its access tokens, and fail if it was refreshed concurrently."""
+    same = {"current": family.current}
+    return {"family": Delete(family.key, "#current = :current", same), **_deletions(family.access)}
+
+
 def revoke_refresh_token(refresh_token: str, client_id: str | None = None) -> None:
     """Revokes the family of a refresh token, used or not. Ignores any other token."""
     family_id = tokens.family_of(refresh_token)
