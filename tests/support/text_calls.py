@@ -16,7 +16,7 @@ from ipaddress import ip_network
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from assent_analysis import (
     addresses,
@@ -287,7 +287,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "controlplane.queues.messages:is_newer": _read_message,
     "controlplane.queues.worker:_parse": _read_message,
     "controlplane.rules.issues:_parse_number": lambda text: issues._parse_number(
-        text, lambda: SimpleNamespace(html_url="https://a.test", owner="a", name="b")
+        text, lambda: cast("Any", SimpleNamespace(html_url="https://a.test", owner="a", name="b"))
     ),
     "issue_creation.text:compose": lambda text: issue_text.compose(_item(text), "marker"),
     "issue_creation.text:_title": lambda text: issue_text._title(text, Evidence(text, None, text)),
