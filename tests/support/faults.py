@@ -19,6 +19,7 @@ from botocore.exceptions import ConnectionClosedError
 from controlplane.aws.client import OwnClient
 from controlplane.aws.errors import NoAnswer, ServiceError
 from tests.support.calls import Call, Proceed, intercepted
+from tests.support.executors import in_order
 from tests.support.outcomes import Aborted, Outcome
 
 _READS = {"GetItem", "BatchGetItem", "Query", "Scan", "TransactGetItems"}
@@ -272,7 +273,7 @@ def _pauses_skipped() -> Iterator[list[float]]:
 def _run(client: Any, trial: Trial, fault: Fault, position: int, *, every_time: bool) -> list[Call]:
     strikes = _Strikes(client, fault, position, every_time)
     try:
-        with intercepted(client, strikes.around), _pauses_skipped() as paused:
+        with intercepted(client, strikes.around), in_order(), _pauses_skipped() as paused:
             first = Outcome.of(trial.act)
         if strikes.crashed:
             first = Outcome(error=Crashed())

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.support.calls import Call, Proceed, intercepted
+from tests.support.executors import in_order
 from tests.support.outcomes import Aborted, Outcome
 
 # Only ends a run: on a busy machine, an act may wait that long for the processor.
@@ -67,7 +68,6 @@ class Actor:
         self._abandoned = False
         self._released = False
         self._changed = threading.Condition()
-        self._one_call = threading.Lock()  # serializes the calls of an act that uses several threads
 
     def start(self) -> None:
         """Runs up to the first call."""
@@ -87,15 +87,14 @@ class Actor:
             self._changed.notify_all()
 
     def around(self, call: Call, proceed: Proceed) -> Any:
-        with self._one_call:
-            with self._changed:
-                self.pending = call
-                self._changed.notify_all()
-                self._changed.wait_for(lambda: self._released)
-                self._released = self._abandoned
-                if self._abandoned:
-                    raise _Abandoned
-            return proceed()
+        with self._changed:
+            self.pending = call
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._released)
+            self._released = self._abandoned
+            if self._abandoned:
+                raise _Abandoned
+        return proceed()
 
     def _run(self) -> None:
         current.set(self)
@@ -185,7 +184,7 @@ def _run(client: Any, race: Race, choose: Callable[[list[int]], int], yields_at:
         return actor.around(call, proceed) if yields_at(call) else proceed()
 
     try:
-        with intercepted(client, around):
+        with intercepted(client, around), in_order():
             for actor in actors:
                 actor.start()
             while enabled := [index for index, actor in enumerate(actors) if actor.outcome is None]:

@@ -8,14 +8,15 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Self
+from functools import partial
+from typing import Any
 
 import pytest
 
 from controlplane.queues import messages
-from controlplane.store import parallel
 from controlplane.store.table import table
 from tests.support.calls import Call, Proceed, intercepted
+from tests.support.executors import InOrder, in_order
 
 
 @dataclass
@@ -39,21 +40,19 @@ def counted_trips() -> Iterator[Trips]:
         trips.taken += 1
         return send(**message)
 
-    with pytest.MonkeyPatch.context() as patch, intercepted(table.client, around):
+    pool = partial(_Executor, trips)
+    with pytest.MonkeyPatch.context() as patch, intercepted(table.client, around), in_order(pool):
         patch.setattr(messages.sender.client, "send_message", counted_send)
-        patch.setattr(parallel, "ThreadPoolExecutor", lambda max_workers: _Executor(trips, max_workers))
         yield trips
 
 
-class _Executor:
-    """Runs each task when it is submitted, and takes back its round trips until its result is awaited."""
+class _Executor(InOrder):
+    """Takes back the round trips of each task until its result is awaited."""
 
     def __init__(self, trips: Trips, max_workers: int) -> None:
+        super().__init__(max_workers)
         self._trips = trips
         self._free_at = [trips.taken] * max_workers
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._trips.taken = max(self._trips.taken, *self._free_at)
@@ -61,11 +60,7 @@ class _Executor:
     def submit(self, task: Callable[..., Any], *arguments: Any) -> Future[Any]:
         submitted_at = self._trips.taken
         self._trips.taken = max(submitted_at, heapq.heappop(self._free_at))
-        done: Future[Any] = Future()
-        try:
-            done.set_result(task(*arguments))
-        except Exception as error:  # noqa: BLE001 (raised where the result is awaited)
-            done.set_exception(error)
+        done = super().submit(task, *arguments)
         heapq.heappush(self._free_at, self._trips.taken)
         self._trips.taken = submitted_at
         return done
