@@ -120,4 +120,4 @@ def _get_findings(organization_slug: str, scan_id: str, account: Account) -> Sho
 
 def unlock(locked: Locked, user_id: str) -> bool:
     """Unlocks the findings. Returns False if that was done before. Raises InsufficientCredits, NothingToUnlock."""
-    return unlocking.unlock_scan(locked.scan, user_id)
+    return unlocking.unlock_scan(locked.scan, user_id, locked.balance)

@@ -147,7 +147,10 @@ def replay_delivery(organization_slug: str, webhook_id: str, event_id: str, acco
     """Sends the event to the endpoint again. Raises the errors of `get_delivery`, and EndpointDisabled."""
     organization, own_id = _own(organization_slug, webhook_id, account)
     event = own_event(organization.organization_id, event_id)
-    _, message = webhook_deliveries.replay_delivery(webhooks.get_webhook(own_id), event, user_id)
+    webhook, found = read_both(
+        lambda: webhooks.get_webhook(own_id), lambda: webhook_deliveries.get_delivery(own_id, event)
+    )
+    _, message = webhook_deliveries.replay_delivery(webhook, event, user_id, found)
     messages.dispatch(message)
 
 

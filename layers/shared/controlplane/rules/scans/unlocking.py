@@ -2,17 +2,19 @@
 
 from controlplane.queues import messages
 from controlplane.queues.messages import PublishScan, Queue
+from controlplane.store.organization_items import BillingItem
 from controlplane.store.scans import unlocks
 from controlplane.store.scans.items import ScanItem
 
 
-def unlock_scan(scan: ScanItem, user_id: str) -> bool:
+def unlock_scan(scan: ScanItem, user_id: str, balance: BillingItem | None = None) -> bool:
     """Unlocks the scan and charges for it. Returns False, without charging, if its report was unlocked before.
 
-    Raises NothingToUnlock, InsufficientCredits, Forbidden, UnknownScan.
+    balance: the organization's balance if it was just read. Raises NothingToUnlock, InsufficientCredits, Forbidden,
+    UnknownScan.
     """
     message = messages.entry(Queue.SCAN_EXECUTION, PublishScan(scan_id=scan.scan_id))
-    outcome = unlocks.unlock_scan(scan, user_id, message)
+    outcome = unlocks.unlock_scan(scan, user_id, message, balance)
     if outcome != "already":
         messages.dispatch(message)
     return outcome == "charged"

@@ -44,12 +44,14 @@ class InsufficientCredits(ApiError):
 Outcome = Literal["charged", "included", "already"]
 
 
-def unlock_scan(scan: ScanItem, caller_id: str, message: Entry) -> Outcome:
+def unlock_scan(scan: ScanItem, caller_id: str, message: Entry, balance: BillingItem | None = None) -> Outcome:
     """Unlocks all findings of the scan for its price, and writes the message to publish the rest of them.
 
     One transaction charges and unlocks. If the charge leaves too few credits, it also includes the automatic top-up.
-    The message is written unless the outcome is `already`. Raises NothingToUnlock, InsufficientCredits, UnknownScan,
-    and Forbidden if the caller is no longer an owner.
+    The message is written unless the outcome is `already`.
+
+    balance: the balance as it was read. Without it, a top-up or a balance that becomes low takes another round trip.
+    Raises NothingToUnlock, InsufficientCredits, UnknownScan, and Forbidden if the caller is no longer an owner.
     """
     if scan.access == "full" or scan.unlock_credits is None:
         return "already"
@@ -57,7 +59,7 @@ def unlock_scan(scan: ScanItem, caller_id: str, message: Entry) -> Outcome:
         raise NothingToUnlock(scan.status)
     if scan.findings_expired:
         raise NothingToUnlock(scan.status, "findings_expired")
-    price, account = scan.unlock_credits, charges.unread(scan.organization_id)
+    price, account = scan.unlock_credits, balance or charges.unread(scan.organization_id)
     unlocking = _unlocking_legs(scan, caller_id, message)
 
     def charge() -> Outcome:
