@@ -14,6 +14,11 @@ class Accepted(NamedTuple):
     reason: str
 
 
+_FUNCTIONS = (
+    *("System", "Organizations", "Members", "Projects", "ApiKeys", "Billing", "DeviceAuth", "Feedback", "CodeAudit"),
+    *("Inbox", "Dashboard", "ScanPreparation", "ScanExecution", "IssueCreation", "FindingIntake", "GithubEvents"),
+    *("Notifications", "Sweeper"),
+)
 _ALL = "defaults everything elsewhere"
 _POOL = "defaults everything"
 _WITHOUT_KEY = "defaults elsewhere"
@@ -34,6 +39,10 @@ ACCEPTED: dict[str, Accepted] = {
     "CKV_AWS_149": Accepted(_WITHOUT_KEY, "Secrets are encrypted with AWS's managed key. KmsKeyArn replaces it."),
     "CKV_AWS_158": Accepted(_WITHOUT_KEY, "Logs are encrypted with a key of CloudWatch Logs. KmsKeyArn replaces it."),
     "CKV_AWS_173": Accepted(_WITHOUT_KEY, "Variables are encrypted with AWS's managed key. KmsKeyArn replaces it."),
+    # parliament
+    "RESOURCE_MISMATCH[codedeploy:PutLifecycleEventHookExecutionStatus]": Accepted(
+        _ALL, "AWS's list names no resource for it. CodeDeploy checks the deployment group, as in SAM's guide."
+    ),
     # cdk-nag
     "AwsSolutions-APIG2": Accepted(
         _ALL, "The functions validate requests, and return errors that the gateway's validation can't express."
@@ -60,8 +69,8 @@ ACCEPTED: dict[str, Accepted] = {
     f"{_PARTITION_POLICY}service-role/AmazonAPIGatewayPushToCloudWatchLogs]": Accepted(
         _POOL, "API Gateway rejects a role that may not write every log group."
     ),
-    f"{_LAMBDA_POLICY}service-role/AWSCodeDeployRoleForLambda]": Accepted(
-        "everything", "SAM creates the role for CodeDeploy, which shifts aliases and reads alarms with it."
+    f"{_PARTITION_POLICY}service-role/AWSCodeDeployRoleForLambdaLimited]": Accepted(
+        _ALL, "AWS keeps it in step with what CodeDeploy calls. Only CodeDeploy can assume the role."
     ),
     f"{_LAMBDA_POLICY}service-role/AWSLambdaBasicExecutionRole]": Accepted(
         _ALL, "SAM adds it. FunctionBoundary limits it to the functions' own log groups."
@@ -72,6 +81,16 @@ ACCEPTED: dict[str, Accepted] = {
     "AwsSolutions-IAM5[Resource::*]": Accepted(_ALL, "X-Ray has no resources. Only its two actions are on all."),
     "AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:ses:<AWS::Region>:<AWS::AccountId>:identity/*]": Accepted(
         _ALL, "SES may have verified the sender's address or its domain. A condition names the sender."
+    ),
+    **{
+        f"AwsSolutions-IAM5[Resource::<{name}Function.Arn>:*]": Accepted(
+            _ALL, "The check of a deployment invokes versions, whose numbers aren't known before."
+        )
+        for name in _FUNCTIONS
+    },
+    "AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:codedeploy:<AWS::Region>:<AWS::AccountId>:deploymentgroup:"
+    "<ServerlessDeploymentApplication>/*]": Accepted(
+        _ALL, "These are the deployment groups of the stack's application, one for each function."
     ),
     "AwsSolutions-L1": Accepted(_ALL, "Lambda supports Python 3.13, which every dependency is locked for, until 2029."),
     "AwsSolutions-SMG4": Accepted(

@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import Any
 
 _ACCOUNT = "eu-central-1:123456789012"
-# The ARNs of the resources that policies name, by type.
+# The ARNs of the resources that policies name, by type; of applications, the name that their ARN contains.
 _ARNS = {
+    "AWS::CodeDeploy::Application": "{}",
     "AWS::DynamoDB::Table": f"arn:aws:dynamodb:{_ACCOUNT}:table/{{}}",
     "AWS::Events::Rule": f"arn:aws:events:{_ACCOUNT}:rule/{{}}",
+    "AWS::Lambda::Function": f"arn:aws:lambda:{_ACCOUNT}:function:{{}}",
     "AWS::Logs::LogGroup": f"arn:aws:logs:{_ACCOUNT}:log-group:{{}}:*",
     "AWS::SecretsManager::Secret": f"arn:aws:secretsmanager:{_ACCOUNT}:secret:{{}}",
+    "AWS::Serverless::Function": f"arn:aws:lambda:{_ACCOUNT}:function:{{}}",
     "AWS::SQS::Queue": f"arn:aws:sqs:{_ACCOUNT}:{{}}",
 }
 _PSEUDO_PARAMETERS = {
@@ -55,9 +58,7 @@ def resolved(node: Any, template: Template) -> Any:
         case {"Ref": name} | {"Fn::GetAtt": [name, "Arn" | "Id"]}:
             return _ARNS[template["Resources"][name]["Type"]].format(name)
         case {"Fn::Sub": [text, values]}:
-            return re.sub(
-                r"\$\{([^}]+)\}", lambda name: resolved(values.get(name[1], {"Ref": name[1]}), template), text
-            )
+            return re.sub(r"\$\{([^}]+)\}", lambda it: resolved(values.get(it[1], _reference(it[1])), template), text)
         case {"Fn::Sub": text}:
             return resolved({"Fn::Sub": [text, {}]}, template)
         case dict():
@@ -65,6 +66,18 @@ def resolved(node: Any, template: Template) -> Any:
         case list():
             return [resolved(value, template) for value in node]
     return node
+
+
+def _reference(name: str) -> dict[str, Any]:
+    """Returns what a name in the text of `Fn::Sub` means."""
+    return {"Fn::GetAtt": name.split(".", 1)} if "." in name else {"Ref": name}
+
+
+def _rule(finding: Any) -> str:
+    """Returns the issue with the action that AWS's list restricts, so that an accepted one hides no other."""
+    if finding.issue != "RESOURCE_MISMATCH":
+        return str(finding.issue)
+    return f"{finding.issue}[{', '.join(sorted(it['action'] for it in finding.detail))}]"
 
 
 def main(paths: list[str]) -> int:
@@ -79,7 +92,7 @@ def main(paths: list[str]) -> int:
             found.append((path.stem, "policies", "The template has no policies."))
         for name, document in checked:
             findings = analyze_policy_string(json.dumps(document), include_community_auditors=True).findings
-            found += [(path.stem, it.issue, f"{name}: {it.detail} {it.location}") for it in findings]
+            found += [(path.stem, _rule(it), f"{name}: {it.detail} {it.location}") for it in findings]
     print(json.dumps(found))
     return 0
 

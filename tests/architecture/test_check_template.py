@@ -11,6 +11,7 @@ from scripts.accepted_findings import ACCEPTED
 from scripts.check_policies import policies, resolved
 from scripts.conditions import resolve
 from tests.support.each import each
+from tests.support.template import functions
 
 DEFAULTS = resolve(load_template(), {})
 VARIANTS = {"defaults", "everything", "elsewhere"}
@@ -38,7 +39,10 @@ class TestAcceptedFindings:
 class TestPolicies:
     def test_every_policy_document_is_checked(self):
         documented = {
-            name for name, it in DEFAULTS["Resources"].items() if "PolicyDocument" in it.get("Properties", {})
+            name
+            for name, it in DEFAULTS["Resources"].items()
+            if "PolicyDocument" in it.get("Properties", {})
+            or (it["Type"] == "AWS::IAM::Role" and "Policies" in it["Properties"])
         }
         assert documented
         assert {name for name, _ in policies(DEFAULTS)} == documented
@@ -56,8 +60,7 @@ class TestPolicies:
             resolved({"Fn::GetAtt": ["Bucket", "Arn"]}, template)
 
     def test_every_function_has_a_policy_of_the_current_language_version(self):
-        functions = [it for it in DEFAULTS["Resources"].values() if it["Type"] == "AWS::Serverless::Function"]
-        versions = {policy["Version"] for it in functions for policy in it["Properties"]["Policies"]}
+        versions = {policy["Version"] for it in functions().values() for policy in it["Properties"]["Policies"]}
         assert versions == {"2012-10-17"}
 
 

@@ -17,6 +17,7 @@ from controlplane.http.owner_limits import limit_of_plan
 from local.template import load_template
 from ops.cli import app
 from tests.support.each import each
+from tests.support.template import functions
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "operations.md").read_text()
@@ -217,10 +218,10 @@ class TestRelease:
     """SAM publishes no version if only a parameter's value has changed, so each deployment has a release name."""
 
     def test_the_release_is_part_of_every_function_and_version(self):
-        functions = [it["Properties"] for it in RESOURCES.values() if it["Type"] == "AWS::Serverless::Function"]
+        deployed = [it["Properties"] for it in functions().values()]
         # The environment has the name too: Lambda publishes no new version of an unchanged function.
         assert TEMPLATE["Globals"]["Function"]["Environment"]["Variables"]["RELEASE"] == {"Ref": "Release"}
-        assert [function["VersionDescription"] for function in functions] == [{"Ref": "Release"}] * len(functions)
+        assert [it["VersionDescription"] for it in deployed] == [{"Ref": "Release"}] * len(deployed)
 
     def test_the_release_gets_a_new_name_by_make_and_by_the_document(self):
         assert "--parameter-overrides Release=$$(date" in (ROOT / "Makefile").read_text()

@@ -8,7 +8,7 @@ from typing import Any
 from controlplane.queues.messages import MAX_RECEIVES, Message
 from finding_intake import messages
 from tests.support.each import each
-from tests.support.template import Route, api_functions, resources
+from tests.support.template import Route, api_functions, functions
 
 EVENTS = Path(__file__).parents[2] / "events"
 
@@ -31,8 +31,11 @@ def read(name: str) -> dict[str, Any]:
 
 def workers() -> set[str]:
     """Returns the folder names of the functions that no route calls."""
-    functions = resources("AWS::Serverless::Function")
-    return {Path(functions[name]["Properties"]["CodeUri"]).name for name in functions.keys() - api_functions().keys()}
+    return {
+        Path(function["Properties"]["CodeUri"]).name
+        for name, function in functions().items()
+        if name not in api_functions()
+    }
 
 
 def of_worker(stem: str) -> str | None:

@@ -12,7 +12,7 @@ from controlplane.core.settings import read_signing_secret
 from controlplane.http.front_door import ADDRESS_HEADER, SECRET_HEADER
 from local.front_door import request_headers, restore_challenge
 from local.template import load_template
-from tests.support.template import api_functions, resources
+from tests.support.template import api_functions, functions, resources
 
 RESOURCES = load_template()["Resources"]
 (DISTRIBUTION,) = [it["Properties"]["DistributionConfig"] for it in resources("AWS::CloudFront::Distribution").values()]
@@ -120,7 +120,7 @@ class TestDistribution:
             "Fn::Sub": "{{resolve:secretsmanager:${FrontDoorSecret}:SecretString:current}}"
         }
         given = {"Fn::Sub": "{{resolve:secretsmanager:${FrontDoorSecret}:SecretString}}"}
-        for name, function in resources("AWS::Serverless::Function").items():
+        for name, function in functions().items():
             variable = function["Properties"]["Environment"]["Variables"].get("FRONT_DOOR_SECRET")
             assert variable == ({"Fn::If": ["HasFrontDoor", given, ""]} if name in api_functions() else None), name
         generated = RESOURCES["FrontDoorSecret"]["Properties"]["GenerateSecretString"]

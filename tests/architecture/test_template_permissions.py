@@ -15,11 +15,11 @@ from tests.support import permissions
 from tests.support.calls import intercepted
 from tests.support.each import each
 from tests.support.permissions import Permission, Run
-from tests.support.template import listed, policies, resources, target_of
+from tests.support.template import functions, listed, policies, resources, target_of
 
 ROOT = Path(__file__).parents[2]
 POLICIES = policies()
-FUNCTIONS = {Path(it["Properties"]["CodeUri"]).name: it for it in resources("AWS::Serverless::Function").values()}
+FUNCTIONS = {Path(it["Properties"]["CodeUri"]).name: it for it in functions().values()}
 # Maps each resource type to the service of its actions.
 SERVICES = {
     "AWS::DynamoDB::Table": "dynamodb",
@@ -31,6 +31,7 @@ SERVICES = {
 # restricts the ones that SAM adds to each function's role for logging and tracing.
 AWS_POLICIES = {
     "BackupRole": "AWS changes what AWS Backup calls, and keeps the policy in step",
+    "DeploymentRole": "AWS changes what CodeDeploy calls, and keeps the policy in step",
     "GatewayLogRole": "API Gateway refuses a role that may not write every log group",
 }
 # Actions on all resources, and why.
@@ -89,7 +90,7 @@ class TestEachFunction:
         queues = {
             mapping["Properties"]["EventSourceArn"]["Fn::GetAtt"][0]
             for mapping in resources("AWS::Lambda::EventSourceMapping").values()
-            if FUNCTIONS[function] is resources("AWS::Serverless::Function")[_function_of(mapping)]
+            if FUNCTIONS[function] is functions()[_function_of(mapping)]
         }
         assert polled == queues
         for queue in queues:
@@ -188,7 +189,7 @@ class TestAllPolicies:
         assert holders == set(AWS_POLICIES)
 
     def test_all_functions_can_use_the_encryption_key(self):
-        roles = {role["Ref"] for role in load_template()["Resources"]["KeyUse"]["Properties"]["Roles"]}
+        roles = {role["Ref"] for role in plain(load_template()["Resources"]["KeyUse"]["Properties"]["Roles"])}
         assert roles == {f"{name}Role" for name in resources("AWS::Serverless::Function")}
 
 

@@ -10,9 +10,9 @@ import pytest
 from local.template import load_template
 from scripts.artifacts import ARCHITECTURES
 from tests.support.each import each
-from tests.support.template import api_functions, resources
+from tests.support.template import api_functions, functions, resources
 
-FUNCTIONS = resources("AWS::Serverless::Function")
+FUNCTIONS = functions()
 ALARMS = resources("AWS::CloudWatch::Alarm")
 KEY = {"Fn::If": ["HasKmsKey", {"Ref": "KmsKeyArn"}, {"Ref": "AWS::NoValue"}]}
 # Lambda makes snapshots only of functions with at most this much storage in /tmp.
@@ -43,8 +43,9 @@ def parameter(name: str) -> dict[str, Any]:
 
 def rollback_alarm(function: str) -> str:
     """Returns the alarm that rolls a function back."""
-    (alarm,) = FUNCTIONS[function]["Properties"]["DeploymentPreference"]["Alarms"]
-    name: str = alarm["Ref"] if "Ref" in alarm else alarm["Fn::If"][1]["Ref"]
+    condition, [alarm], otherwise = FUNCTIONS[function]["Properties"]["DeploymentPreference"]["Alarms"]["Fn::If"]
+    assert (condition, otherwise) == ("IsGradual", [{"Ref": "AWS::NoValue"}])
+    name: str = alarm["Ref"]
     return name
 
 
@@ -52,16 +53,15 @@ class TestGradualDeployment:
     def test_a_gradual_deployment_is_a_parameter_with_known_values(self):
         styles = load_template()["Mappings"]["DeploymentStyles"]
         assert list(styles) == parameter("DeploymentStyle")["AllowedValues"]
-        assert {name: it["IsGradual"] for name, it in styles.items()} == {
-            name: "false" if name == "AllAtOnce" else "true" for name in styles
-        }
+        assert {name for name, it in styles.items() if it["IsGradual"] == "false"} == {"AllAtOnce", "Unchecked"}
+        assert {name for name, it in styles.items() if it["IsChecked"] == "false"} == {"Unchecked"}
         assert parameter("DeploymentStyle")["Default"] == "AllAtOnce"
 
     def test_a_gradual_deployment_moves_every_functions_alias(self):
         preference = globals_()["DeploymentPreference"]
         assert globals_()["AutoPublishAlias"] == "live"
         assert preference["Type"] == {"Ref": "DeploymentStyle"}
-        assert preference["Enabled"] == {"Fn::FindInMap": ["DeploymentStyles", {"Ref": "DeploymentStyle"}, "IsGradual"]}
+        assert preference["Enabled"] == {"Fn::FindInMap": ["DeploymentStyles", {"Ref": "DeploymentStyle"}, "IsChecked"]}
 
     @each("name", FUNCTIONS)
     def test_a_gradual_deployment_is_rolled_back_by_the_functions_own_error_alarm(self, name: str):
@@ -89,10 +89,10 @@ class TestGradualDeployment:
         quickest = 5 * 60  # Canary10Percent5Minutes
         assert seconds <= quickest
 
-    def test_rollback_alarms_exist_only_for_gradual_deployments(self):
-        for name, function in FUNCTIONS.items():
-            (alarm,) = function["Properties"]["DeploymentPreference"]["Alarms"]
-            assert (ALARMS[rollback_alarm(name)].get("Condition") == "IsGradual") is ("Fn::If" in alarm)
+    def test_rollback_alarms_of_the_apis_functions_exist_only_for_gradual_deployments(self):
+        for name in FUNCTIONS:
+            condition = ALARMS[rollback_alarm(name)].get("Condition")
+            assert condition == ("IsGradual" if name in api_functions() else None)
 
 
 class TestSnapStart:
@@ -288,6 +288,7 @@ class TestSkips:
         assert {skip["id"] for _, skip in self.skips()} == {
             "CKV_AWS_86",
             "CKV_AWS_111",
+            "CKV_AWS_115",
             "CKV_AWS_116",
             "CKV_AWS_117",
             "CKV_AWS_120",

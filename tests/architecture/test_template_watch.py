@@ -17,7 +17,7 @@ from sweeper import service as sweeps
 from tests.support.each import each
 from tests.support.logs import captured_logs
 from tests.support.sqs import FakeSqs
-from tests.support.template import api_functions, resources
+from tests.support.template import api_functions, functions, resources
 
 # The metrics that AWS publishes: namespace, dimensions, metrics.
 AWS_METRICS = [
@@ -39,7 +39,7 @@ PUBLISHED = {
 }
 OWN = "${AWS::StackName}"
 ALARMS = resources("AWS::CloudWatch::Alarm")
-FUNCTIONS = resources("AWS::Serverless::Function")
+FUNCTIONS = functions()
 LIVE = [name for name, alarm in ALARMS.items() if "Condition" not in alarm]
 WORK_QUEUES = [name for name, it in resources("AWS::SQS::Queue").items() if "RedrivePolicy" in it["Properties"]]
 DEAD_LETTERS = [name for name in resources("AWS::SQS::Queue") if name not in WORK_QUEUES]

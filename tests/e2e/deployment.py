@@ -50,7 +50,8 @@ def build() -> str:
 
 
 def deploy(endpoint_url: str, parameters: Mapping[str, str]) -> None:
-    """Deploys the built artifacts with these template parameters."""
+    """Deploys the built artifacts with these template parameters, without CodeDeploy: MiniStack doesn't have it."""
+    given = {"Architecture": ARCHITECTURE, "DeploymentStyle": "Unchecked", **parameters}
     run(
         ROOT / ".tools" / "sam" / "bin" / "sam",
         "deploy",
@@ -61,7 +62,7 @@ def deploy(endpoint_url: str, parameters: Mapping[str, str]) -> None:
         "--stack-name",
         STACK,
         "--parameter-overrides",
-        *(f"{name}={value}" for name, value in {"Architecture": ARCHITECTURE, **parameters}.items()),
+        *(f"{name}={value}" for name, value in given.items()),
         "--no-confirm-changeset",
         "--no-progressbar",
         AWS_ENDPOINT_URL=endpoint_url,

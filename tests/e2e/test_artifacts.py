@@ -15,10 +15,10 @@ from tests.e2e.runtime import running_function
 from tests.support.api import Reply
 from tests.support.operations import is_page
 from tests.support.response_checks import check_response
-from tests.support.template import layers_of, resources
+from tests.support.template import DEPLOYMENT_CHECK, functions, layers_of, resources
 from tests.support.world import World
 
-FUNCTIONS = resources("AWS::Serverless::Function")
+FUNCTIONS = functions()
 LAYERS = resources("AWS::Serverless::LayerVersion")
 EVENTS = ROOT / "events"
 # FastAPI, Mangum, pydantic, boto3, and their dependencies, as pip installs and compiles them: `make bench` measures
@@ -51,7 +51,7 @@ class TestBuild:
         assert artifacts.modules_without_bytecode(BUILD) == []
 
     def test_the_build_made_an_artifact_of_each_function_and_layer(self, sizes: str):
-        assert {path.name for path in BUILD.iterdir() if path.is_dir()} == {*FUNCTIONS, *LAYERS}
+        assert {path.name for path in BUILD.iterdir() if path.is_dir()} == {*FUNCTIONS, *LAYERS, DEPLOYMENT_CHECK}
 
     def test_the_build_meets_the_goal_of_its_size(self, sizes: str):
         # Goal 8 of docs/performance.md.

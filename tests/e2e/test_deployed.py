@@ -9,7 +9,7 @@ from dashboard.pages import asset
 from tests.e2e.deployment import STAGE, Stack
 from tests.e2e.people import Caller
 from tests.support.operations import is_page, operations
-from tests.support.template import Route, resources, routes_by_group
+from tests.support.template import Route, functions, routes_by_group
 from tests.support.world import Company, World
 
 LAYERS = ["SharedLayer", "AnalysisLayer"]
@@ -165,7 +165,7 @@ class TestGatewayErrors:
 class TestStack:
     def test_the_stacks_functions_have_tracing_a_log_group_and_their_layers(self, stack: Stack):
         client = stack.client("lambda")
-        for logical_id in resources("AWS::Serverless::Function"):
+        for logical_id in functions():
             configuration = client.get_function_configuration(FunctionName=stack.physical_ids[logical_id])
             assert configuration["TracingConfig"]["Mode"] == "Active"
             assert configuration["LoggingConfig"]["LogGroup"].startswith("/aws/lambda/")

@@ -8,9 +8,9 @@ from tests.e2e.deployment import Stack
 from tests.e2e.external import ExternalServices
 from tests.e2e.failures import QUEUES
 from tests.e2e.people import Caller, Person
-from tests.support.template import resources
+from tests.support.template import functions
 
-FUNCTIONS = resources("AWS::Serverless::Function")
+FUNCTIONS = functions()
 
 
 @pytest.mark.usefixtures(

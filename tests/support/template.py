@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 from local.template import load_template
 
+# The function that checks new versions of all others.
+DEPLOYMENT_CHECK = "DeploymentCheckFunction"
 # How the names of SES's resources begin.
 _EMAIL = "arn:${AWS::Partition}:ses:${AWS::Region}:${AWS::AccountId}:"
 
@@ -21,6 +23,12 @@ def resources(kind: str) -> dict[str, dict[str, Any]]:
     return {name: entry for name, entry in load_template()["Resources"].items() if entry["Type"] == kind}
 
 
+def functions() -> dict[str, dict[str, Any]]:
+    """Returns the functions of the service, by logical id: all but the check of deployments."""
+    declared = resources("AWS::Serverless::Function")
+    return {name: function for name, function in declared.items() if name != DEPLOYMENT_CHECK}
+
+
 def layers_of(function: dict[str, Any]) -> list[str]:
     """Returns the logical ids of the function's layers. SAM adds its own to those of all functions."""
     shared = load_template()["Globals"]["Function"]["Layers"]
@@ -31,7 +39,7 @@ def api_functions() -> dict[str, dict[str, Any]]:
     """Returns the functions of the API, by logical id. All others are workers."""
     return {
         name: function
-        for name, function in resources("AWS::Serverless::Function").items()
+        for name, function in functions().items()
         if any(event["Type"] == "Api" for event in function["Properties"].get("Events", {}).values())
     }
 
@@ -78,7 +86,7 @@ def policies() -> dict[str, list[Statement]]:
             for policy in function["Properties"]["Policies"]
             for entry in policy["Statement"]
         ]
-        for function in resources("AWS::Serverless::Function").values()
+        for function in functions().values()
     }
 
 
@@ -86,7 +94,7 @@ def signing_functions() -> set[str]:
     """Returns the code folders of the functions that get the signing secret."""
     return {
         Path(function["Properties"]["CodeUri"]).name
-        for function in resources("AWS::Serverless::Function").values()
+        for function in functions().values()
         if "SIGNING_SECRET" in function["Properties"]["Environment"]["Variables"]
     }
 
