@@ -52,8 +52,8 @@ def prepare(root: Path, version: str, day: str) -> None:
 def publish(root: Path, template: Path) -> str:
     """Keeps the build of the release. Returns where its template is. Raises Refused if it was published before."""
     version = current_version(root)
-    if f"v{version}" not in _git(root, "tag", "--points-at", "HEAD").split() or _git(root, "status", "--porcelain"):
-        raise Refused(f"Check out v{version}, and build it, so that what is published is what was tagged.")
+    if _git(root, "rev-parse", "HEAD") != commit_of(root, version) or _git(root, "status", "--porcelain"):
+        raise Refused(f"Check out v{version}, and build it, so that what is published is what was released.")
     packaged = template.with_name("packaged.yaml")
     sam(
         "package", "--template-file", str(template), "--output-template-file", str(packaged),
@@ -80,6 +80,19 @@ def deploy(version: str, template: Path, options: Sequence[str]) -> None:
     template.parent.mkdir(parents=True, exist_ok=True)
     template.write_bytes(content)
     sam("deploy", "--template-file", str(template), *options)
+
+
+def commit_of(root: Path, version: str) -> str | None:
+    """Returns the commit that named the release in CHANGELOG.md, which no tag has to mark. None in a shallow clone.
+
+    Raises Refused if no commit named it.
+    """
+    if _git(root, "rev-parse", "--is-shallow-repository") == "true":
+        return None
+    commit = _git(root, "log", "-1", "--format=%H", f"-S## {version} (", "--", "CHANGELOG.md")
+    if not commit:
+        raise Refused(f"No commit named {version} in CHANGELOG.md.")
+    return commit
 
 
 def current_version(root: Path) -> str:

@@ -1,4 +1,4 @@
-"""Compares the template with the last release's, so that an upgrade loses no data. Part of `make template`.
+"""Compares the template with a release's, so that an upgrade loses no data. Part of `make template`.
 
 What a change of a property does comes from AWS's own resource schemas, which cfn-lint includes. Runs in SAM's
 environment.
@@ -21,7 +21,7 @@ STATEFUL_TYPES = (
     "AWS::SecretsManager::Secret",
     "AWS::SQS::Queue",
 )
-_SOURCES = ("template.yaml", "dashboard.yaml")
+_SOURCES = {"template.yaml", "dashboard.yaml"}
 # The region whose schemas are used. They hardly differ.
 _REGION = "us-east-1"
 
@@ -84,22 +84,19 @@ def _index_problems(name: str, before: Template, after: Template) -> list[str]:
     return found
 
 
-def last_release() -> str | None:
-    """Returns the last release's tag, or None before the first release."""
-    command = ["git", "describe", "--tags", "--abbrev=0", "--match", "v*"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
-    return done.stdout.strip() or None
-
-
-def problems(release: str, resolved: Callable[[Path], list[Template]]) -> list[str]:
-    """Returns what forbids to upgrade a stack of that release.
+def problems(commit: str, resolved: Callable[[Path], list[Template]]) -> list[str]:
+    """Returns what forbids to upgrade a stack of the release that the commit named.
 
     resolved: returns the template in a folder, once for each variant of its parameters.
     """
     with TemporaryDirectory() as directory:
-        for source in _SOURCES:
-            shown = ["git", "show", f"{release}:{source}"]
-            done = subprocess.run(shown, cwd=ROOT, capture_output=True, check=True)  # noqa: S603
-            (Path(directory) / source).write_bytes(done.stdout)
+        listed = _git("ls-tree", "--name-only", commit).decode().split()
+        for source in _SOURCES.intersection(listed):
+            (Path(directory) / source).write_bytes(_git("show", f"{commit}:{source}"))
         pairs = list(zip(resolved(Path(directory)), resolved(ROOT), strict=True))
     return sorted({problem for before, after in pairs for problem in compare(before, after, create_only)})
+
+
+def _git(*arguments: str) -> bytes:
+    command = ["git", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout  # noqa: S603

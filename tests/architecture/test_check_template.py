@@ -7,7 +7,7 @@ import pytest
 
 from local.checkout import ROOT
 from local.template import load_template
-from scripts.accepted_findings import ACCEPTED
+from scripts.accepted_findings import ACCEPTED, ANNOUNCED
 from scripts.check_policies import policies, resolved
 from scripts.conditions import resolve
 from tests.support.each import each
@@ -29,6 +29,11 @@ class TestAcceptedFindings:
         text = " ".join(it.reason for it in ACCEPTED.values())
         named = set(re.findall(r"\b(?:[A-Z][a-z]+){2,}\b", text)) - {"CloudFront", "CloudWatch", "CodeDeploy", "GitHub"}
         assert named <= DEFAULTS["Parameters"].keys() | DEFAULTS["Resources"].keys()
+
+    def test_each_announced_problem_of_an_upgrade_is_about_a_resource_and_has_a_reason(self):
+        for problem, reason in ANNOUNCED.items():
+            assert problem.split(":")[0].split()[0] in DEFAULTS["Resources"]
+            assert len(reason.split()) > 5
 
     def test_no_accepted_finding_allows_every_action_or_resource(self):
         wildcards = {rule for rule in ACCEPTED if rule.startswith("AwsSolutions-IAM5")}

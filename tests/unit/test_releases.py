@@ -86,6 +86,28 @@ class TestPrepare:
             releases.prepare(root, "0.3.0", _DAY)
 
 
+class TestCommit:
+    def test_a_release_is_the_commit_that_named_it_even_without_its_tag(self, root: Path):
+        releases.prepare(root, "0.2.0", _DAY)
+        git(root, "tag", "--delete", "v0.2.0")
+        named = git(root, "rev-parse", "HEAD")
+        (root / "CHANGELOG.md").write_text(_CHANGELOG.replace("- New.", "- Newer.\n\n## 0.2.0 (2026-11-24)\n\n- New."))
+        git(root, "commit", "--quiet", "--all", "--message", "second")
+        assert releases.commit_of(root, "0.2.0") == named != git(root, "rev-parse", "HEAD")
+
+    def test_a_release_that_was_named_with_other_changes_is_found(self, root: Path):
+        assert releases.commit_of(root, "0.1.0") == git(root, "rev-parse", "HEAD")
+
+    def test_refuses_a_release_that_no_commit_named(self, root: Path):
+        with pytest.raises(Refused, match=r"No commit named 0\.2\.0"):
+            releases.commit_of(root, "0.2.0")
+
+    def test_a_clone_without_history_has_none(self, root: Path, tmp_path: Path):
+        releases.prepare(root, "0.2.0", _DAY)
+        git(root, "clone", "--quiet", "--depth=1", f"file://{root}", str(tmp_path / "clone"))
+        assert releases.commit_of(tmp_path / "clone", "0.2.0") is None
+
+
 class Stacks:
     """The stacks of an account: that of the bucket that SAM manages, or none."""
 
@@ -148,7 +170,11 @@ class TestPublish:
         releases.deploy("0.2.0", root / "built" / "found.yaml", [])
         assert (root / "built" / "found.yaml").read_text() == "packaged: 0.2.0"
 
-    def test_refuses_what_was_not_tagged(self, root: Path, built: Path, ran: list[tuple[str, ...]]):
+    def test_needs_no_tag(self, root: Path, built: Path, ran: list[tuple[str, ...]]):
+        git(root, "tag", "--delete", "v0.2.0")
+        assert releases.publish(root, built)
+
+    def test_refuses_what_was_not_released(self, root: Path, built: Path, ran: list[tuple[str, ...]]):
         (root / "new").write_text("")
         with pytest.raises(Refused, match=r"Check out v0\.2\.0"):
             releases.publish(root, built)
