@@ -240,10 +240,12 @@ def render() -> str:
             "",
             *_filled(
                 "An ALB doesn't rename headers, and it limits request bodies and responses to 1 MB. The service has no "
-                "routes for it, nor throttling and access logs without personal data. Cognito is not in the table: "
-                f"{prices['volumes']['signInActiveUser']:.3f} for each person who signs in during a month, after the "
-                f"first {prices['volumes']['signInFreeUsers']:,.0f}."
+                "routes for it, nor throttling and access logs without personal data."
             ),
+            "",
+            "Cognito, per month, by the number of people who sign in during it (`SignInTier`):",
+            "",
+            *volumes.render_people(prices["volumes"]["signInTiers"]),
             "",
             "The maximum monthly cost without any request:",
             "",

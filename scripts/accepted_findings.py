@@ -69,7 +69,8 @@ ACCEPTED: dict[str, Accepted] = {
     ),
     "AwsSolutions-COG2": Accepted("defaults", "Not everyone has an authenticator app. MultiFactorSignIn requires one."),
     "AwsSolutions-COG8": Accepted(
-        _POOL, "The Plus tier costs for each person who signs in. An issuer of your own can detect threats instead."
+        _POOL,
+        "PLUS costs for each person who signs in. SignInTier sets it, and an issuer of your own can detect threats.",
     ),
     f"{_PARTITION_POLICY}service-role/AWSBackupServiceRolePolicyForBackup]": Accepted(
         "everything", "AWS keeps it in step with what AWS Backup calls. Only AWS Backup can assume the role."

@@ -166,6 +166,54 @@ class TestGateway:
         assert self.API["DependsOn"] == "GatewayAccount"
         assert "Condition" not in load_template()["Resources"]["GatewayAccount"]
 
+    def test_every_deployment_reaches_the_stage(self):
+        # SAM deploys only changed routes, so that a changed setting of the API alone would have no effect.
+        assert self.API["Properties"]["AlwaysDeploy"] is True
+
+    def test_the_traced_share_is_a_rule_for_this_stage_only(self):
+        entry = resources("AWS::XRay::SamplingRule")["TracingRule"]
+        rule = entry["Properties"]["SamplingRule"]
+        assert (entry["Condition"], parameter("TracedShare")["Default"]) == ("SetsTracedShare", "")
+        assert rule["FixedRate"] == {"Ref": "TracedShare"}
+        assert rule["ServiceName"] == {"Fn::Sub": "${AWS::StackName}/${StageName}"}
+        assert self.API["Properties"]["Name"] == {"Ref": "AWS::StackName"}
+        # X-Ray's limit for the name is 32 characters, and the stack's name may be longer.
+        assert rule["RuleName"] == {"Fn::Sub": "gateway-${Api}"}
+        for value in ("", "0", "0.005", "1"):
+            assert re.fullmatch(parameter("TracedShare")["AllowedPattern"], value)
+        for value in ("5", "1.5", ".5", "-1"):
+            assert not re.fullmatch(parameter("TracedShare")["AllowedPattern"], value)
+
+
+class TestSignIn:
+    """The stack's own user pool."""
+
+    POOL = resources("AWS::Cognito::UserPool")["UserPool"]["Properties"]
+
+    def test_the_cheapest_tier_is_the_default(self):
+        assert self.POOL["UserPoolTier"] == {"Ref": "SignInTier"}
+        assert parameter("SignInTier")["Default"] == "LITE"
+        # Managed login would need another tier.
+        assert resources("AWS::Cognito::UserPoolDomain")["UserPoolDomain"]["Properties"]["ManagedLoginVersion"] == 1
+
+    def test_emails_are_sent_through_ses_if_it_has_the_senders_identity(self):
+        condition, sending, otherwise = self.POOL["EmailConfiguration"]["Fn::If"]
+        assert (condition, otherwise) == ("SendsSignInEmail", {"Ref": "AWS::NoValue"})
+        identity = {"Ref": "SignInEmailIdentityArn"}
+        assert sending == {"EmailSendingAccount": "DEVELOPER", "From": {"Ref": "EmailSender"}, "SourceArn": identity}
+        (rule,) = load_template()["Rules"]["SignInEmailNeedsItsSender"]["Assertions"]
+        assert rule["Assert"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "EmailSender"}, ""]}]}
+
+    def test_the_pages_have_the_parameters_style(self):
+        style = resources("AWS::Cognito::UserPoolUICustomizationAttachment")["UserPoolStyle"]
+        assert (style["Condition"], style["DependsOn"]) == ("HasSignInCss", "UserPoolDomain")
+        assert style["Properties"] == {
+            "UserPoolId": {"Ref": "UserPool"},
+            "ClientId": "ALL",
+            "CSS": {"Ref": "SignInCss"},
+        }
+        assert {"Condition": "HasUserPool"} in load_template()["Conditions"]["HasSignInCss"]["Fn::And"]
+
 
 class TestLogs:
     @each("name", resources("AWS::Logs::LogGroup"))

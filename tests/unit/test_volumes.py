@@ -37,3 +37,9 @@ class TestMonth:
     def test_half_of_the_cost_can_be_saved_at_a_thousand_requests_per_second(self):
         it = volumes.month(1_000, MEAN, volumes.answer_bytes(OPERATIONS), REGION)
         assert 0.4 < it.saved / it.charges.total < 0.6
+
+    def test_people_beyond_the_free_ones_are_billed_by_the_pools_tier(self):
+        header, _, *rows = volumes.render_people(PRICES["volumes"]["signInTiers"])
+        assert header == "| people | LITE | ESSENTIALS |"
+        # 40,000 people at 0.0055 and at 0.015.
+        assert "| 50,000 | 220 | 600 |" in rows
