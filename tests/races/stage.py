@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from controlplane.core import clock
 from controlplane.store.table import table
-from tests.support import invariants
+from tests.support import invariants, starts
 from tests.support.asgi import DirectApi
 from tests.support.invariants import Items
 from tests.support.operations import operations
@@ -36,13 +36,16 @@ class Stage:
         self._made: list[str] = []
 
     def fresh(self) -> World:
-        """Connects the product to a new table, at the start of every run of a scenario."""
+        """Connects the product to an empty table, at the start of every run of a scenario."""
+        table.name = starts.begin(self._new_table)
+        return World()
+
+    def _new_table(self) -> str:
         self.close()
         name = f"races-{uuid4().hex}"
         create_table(self.client, name)
         self._made.append(name)
-        table.name = name
-        return World()
+        return name
 
     def check_invariants(self) -> Items:
         """Reads the whole table and checks all invariants. Returns the items."""

@@ -21,6 +21,7 @@ from controlplane.aws.errors import NoAnswer, ServiceError
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.executors import in_order
 from tests.support.outcomes import Aborted, Outcome
+from tests.support.starts import Start
 
 _READS = {"GetItem", "BatchGetItem", "Query", "Scan", "TransactGetItems"}
 _SINGLE_WRITES = {"PutItem", "UpdateItem", "DeleteItem"}
@@ -109,13 +110,14 @@ def explore_faults(
     `every_time` repeats the fault in all later calls of the same operation, until the client's retry.
     `breaks` excludes calls that aren't worth a run of their own.
     """
+    start = Start(client, scenario)
     replay = os.environ.get("REPLAY_FAULT")
-    calls = _run(client, scenario(), NO_FAULT, 0, every_time=False)
+    calls = _run(client, start(), NO_FAULT, 0, every_time=False)
     runs = 1
     for position, call in enumerate(calls):
         for fault in faults_of(call) if breaks(call) else ():
             if fault.kind in kinds and replay in (None, _name(position, fault)):
-                _run(client, scenario(), fault, position, every_time=every_time)
+                _run(client, start(), fault, position, every_time=every_time)
                 runs += 1
     return runs
 

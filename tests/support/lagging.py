@@ -159,6 +159,11 @@ def late_by(bound: int) -> Iterator[None]:
         tables.bound = before
 
 
+def is_lagging() -> bool:
+    """Returns whether tables that are created are late."""
+    return any(tables.bound is not None for tables in _open)
+
+
 def settle() -> None:
     """Lets every later read see what has been written so far, as if a second had passed."""
     for tables in _open:

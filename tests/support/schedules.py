@@ -16,6 +16,7 @@ from typing import Any
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.executors import in_order
 from tests.support.outcomes import Aborted, Outcome
+from tests.support.starts import Start
 
 # Only ends a run: on a busy machine, an act may wait that long for the processor.
 _STUCK_SECONDS = 120
@@ -134,9 +135,10 @@ def explore(
     `scenario` starts with fresh data in the table, without traces of earlier runs. `yields_at` excludes calls that
     can't matter, such as counting the use of each act's own token. They run together with the preceding call.
     """
+    start = Start(client, scenario)
     replay = os.environ.get("REPLAY_SCHEDULE")
     if replay is not None:
-        _run(client, scenario(), _replayer([int(index) for index in replay]), yields_at)
+        _run(client, start(), _replayer([int(index) for index in replay]), yields_at)
         return Explored(1, exhaustive=True)
     draw = random.Random(seed)
     root = _Node()
@@ -153,7 +155,7 @@ def explore(
             path.append(node.behind.setdefault(index, _Node()))
             return index
 
-        _run(client, scenario(), choose, yields_at)
+        _run(client, start(), choose, yields_at)
         schedules += 1
         if path[-1].enabled:
             raise NotRepeatable("all acts ended where one went on before")

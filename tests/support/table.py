@@ -24,7 +24,10 @@ _CREATED_WITH = (
 PREPARED = Unrecorded.BACKFILL
 
 _READY_SECONDS = 20
+_WRITTEN_AT_ONCE = 25
 _NUMBERS = count(1)
+
+type Items = dict[tuple[str, str], dict[str, Any]]
 
 
 @lru_cache
@@ -41,6 +44,32 @@ def create_table(client: Any, name: str) -> None:
     while (status := client.describe_table(TableName=name)["Table"]["TableStatus"]) != "ACTIVE":
         assert time.monotonic() < until, f"the table is {status}"
         time.sleep(0.005)
+
+
+def stored_items(client: Any, name: str) -> Items:
+    """Returns all items of the table as they are stored, by their keys."""
+    items: Items = {}
+    position: dict[str, Any] = {}
+    while True:
+        page = client.scan(TableName=name, ConsistentRead=True, **position)
+        items |= {(item["pk"]["S"], item["sk"]["S"]): item for item in page["Items"]}
+        if "LastEvaluatedKey" not in page:
+            return items
+        position = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
+
+def restore_items(client: Any, name: str, items: Items) -> None:
+    """Makes these the table's only items. Writes only those that differ."""
+    present = stored_items(client, name)
+    requests: list[dict[str, Any]] = [
+        {"DeleteRequest": {"Key": {"pk": item["pk"], "sk": item["sk"]}}}
+        for key, item in present.items()
+        if key not in items
+    ]
+    requests += [{"PutRequest": {"Item": item}} for key, item in items.items() if present.get(key) != item]
+    for start in range(0, len(requests), _WRITTEN_AT_ONCE):
+        answer = client.batch_write_item(RequestItems={name: requests[start : start + _WRITTEN_AT_ONCE]})
+        assert not answer.get("UnprocessedItems"), "the engine has no limits"
 
 
 @contextmanager

@@ -1,0 +1,182 @@
+"""Repeats the start of a run without the engine, because thousands of runs prepare the same data.
+
+A scenario prepares a new table and returns the acts that run on it. The first time, its calls are recorded, and then
+the items of the table. After that, the scenario's code runs with the same ids and secrets as the first time, its calls
+get the recorded answers, and the table gets the recorded items. If the code makes other calls than the first time, its
+calls so far are made on an empty table, and every later run has a table of its own.
+"""
+
+import json
+import pickle
+import random
+import secrets
+import uuid
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
+from enum import StrEnum
+from itertools import count
+from threading import Lock
+from typing import Any, NamedTuple
+from unittest import mock
+
+from controlplane.aws.errors import ServiceError
+from controlplane.store import refusals
+from tests.support import lagging, world
+from tests.support.calls import Call, Proceed, intercepted
+from tests.support.outcomes import Outcome
+from tests.support.table import Items, restore_items, stored_items
+
+# World's numbers in a start, which are unused in the rest of a run.
+_FIRST_NUMBER = 1_000_000
+
+_running: list["Start[Any]"] = []
+# Whether a call is being made: what the client draws, for its retries for example, isn't drawn when it is repeated.
+_below_the_product: ContextVar[bool] = ContextVar("below the product", default=False)
+
+
+class Kind(StrEnum):
+    """How a run began."""
+
+    NEW = "on a new table, like each run before"
+    RECORDED = "recorded"
+    REPEATED = "repeated"
+    DIFFERENT = "repeated up to a call that differs from the first time"
+
+
+class _Made(NamedTuple):
+    """A call of the first time, and its error or its answer, pickled so that it stays the same if it is changed."""
+
+    call: Call
+    error: BaseException | None
+    answer: bytes
+
+
+class Start[T]:
+    """Calls a scenario at the start of each run, and repeats its first call.
+
+    client: the client of the scenario's calls, and of the table.
+    """
+
+    def __init__(self, client: Any, scenario: Callable[[], T]) -> None:
+        self.counted: Counter[Kind] = Counter()
+        self._client = client
+        self._scenario = scenario
+        self._seed = secrets.randbits(64)
+        self._name: str | None = None
+        self._made: list[_Made] = []
+        self._items: Items = {}
+        self._repeats = True
+        # Of the current run.
+        self._kind = Kind.NEW
+        self._patches = ExitStack()
+        self._pins = ExitStack()
+        self._left: dict[str, deque[_Made]] = {}
+        self._repeated: list[_Made] = []
+        self._lock = Lock()  # the product makes some calls in parallel
+
+    def __call__(self) -> T:
+        """Returns what the scenario returns. Its data is in the table."""
+        self._kind = Kind.NEW
+        _running.append(self)
+        try:
+            with ExitStack() as self._patches, ExitStack() as self._pins:
+                prepared = self._scenario()
+        finally:
+            _running.remove(self)
+        if self._kind is Kind.RECORDED and self._name is not None:
+            self._items = stored_items(self._client, self._name)
+        elif self._kind is Kind.REPEATED and self._name is not None:
+            if any(self._left.values()):
+                self._differ()
+            else:
+                restore_items(self._client, self._name, self._items)
+        self.counted[self._kind] += 1
+        return prepared
+
+    def begin(self, new_table: Callable[[], str]) -> str:
+        """Returns the name of the table that the scenario prepares. The scenario's calls follow."""
+        if self._kind is not Kind.NEW or lagging.is_lagging():
+            self._repeats = False
+        if not self._repeats:
+            self._kind = Kind.NEW
+            return new_table()
+        if self._name is None:
+            self._name, self._kind, around = new_table(), Kind.RECORDED, self._record
+        else:
+            self._kind, around = Kind.REPEATED, self._repeat
+            self._repeated, self._left = [], {}
+            for made in self._made:
+                self._left.setdefault(_key(made.call), deque()).append(made)
+        refusals.forget_full()  # of the run before, whose callers had the same ids
+        self._patches.enter_context(intercepted(self._client, around))
+        self._pins.enter_context(_determined(self._seed))
+        return self._name
+
+    def _record(self, call: Call, proceed: Proceed) -> Any:
+        token = _below_the_product.set(True)
+        try:
+            outcome = Outcome.of(proceed)
+        finally:
+            _below_the_product.reset(token)
+        self._made.append(_Made(call, outcome.error, pickle.dumps(outcome.value)))
+        return outcome.get()
+
+    def _repeat(self, call: Call, proceed: Proceed) -> Any:
+        if self._kind is Kind.REPEATED:
+            with self._lock:
+                waiting = self._left.get(_key(call))
+                if waiting:
+                    made = waiting.popleft()
+                    self._repeated.append(made)
+                    if made.error is not None:
+                        raise made.error.with_traceback(None)
+                    return pickle.loads(made.answer)
+            self._differ()
+        return proceed()
+
+    def _differ(self) -> None:
+        """Makes the calls so far, on the empty table."""
+        self._kind, self._repeats = Kind.DIFFERENT, False
+        # A transaction with the same token as the first time would be taken for its retry, and not applied.
+        self._pins.close()
+        assert self._name is not None
+        restore_items(self._client, self._name, {})
+        for made in self._repeated:
+            parameters = {name: it for name, it in made.call.parameters.items() if name != "ClientRequestToken"}
+            with suppress(ServiceError):
+                self._client.call(made.call.operation, parameters)
+
+
+def begin(new_table: Callable[[], str]) -> str:
+    """Returns the name of an empty table, or of the one that the current start records or repeats."""
+    return _running[-1].begin(new_table) if _running else new_table()
+
+
+def _key(call: Call) -> str:
+    return f"{call.operation} {json.dumps(call.parameters)}"
+
+
+@contextmanager
+def _determined(seed: int) -> Iterator[None]:
+    """While open, ids, secrets, and World's numbers depend only on the seed."""
+    drawn = random.Random(seed)
+
+    def new_uuid() -> uuid.UUID:
+        return uuid.UUID(bytes=drawn.randbytes(16), version=4)
+
+    def pinned(real: Callable[..., Any], draw: Callable[..., Any]) -> Callable[..., Any]:
+        def drawn_or_real(*given: Any) -> Any:
+            return (real if _below_the_product.get() else draw)(*given)
+
+        return drawn_or_real
+
+    with (
+        mock.patch.object(secrets, "token_bytes", pinned(secrets.token_bytes, drawn.randbytes)),
+        mock.patch.object(secrets, "randbelow", pinned(secrets.randbelow, drawn.randrange)),
+        mock.patch.object(secrets, "choice", pinned(secrets.choice, drawn.choice)),
+        mock.patch.object(uuid, "uuid4", new_uuid),
+        mock.patch.object(world, "_NUMBERS", count(_FIRST_NUMBER)),
+    ):
+        yield
