@@ -17,6 +17,7 @@ from tests.support.calls import intercepted
 from tests.support.each import each
 from tests.support.operations import Operation, operations
 from tests.support.sqs import FakeSqs
+from tests.support.table import restored
 from tests.support.world import World, table_dump
 
 KEY = {"Idempotency-Key": "8f14e45f-ceea-467f-a9b7-0d5b2c3a1e77"}
@@ -83,7 +84,7 @@ def told(reply: Reply) -> Any:
     return reply.error if reply.status >= 400 else reply.text
 
 
-@pytest.mark.parametrize("name", PREPARE)
+@each("name", PREPARE, around=restored)
 class TestEach:
     def test_has_the_answer_of_the_real_request_and_no_effect(self, name: str, api: Api, world: World, sqs: FakeSqs):
         subject = Subject(world, api)

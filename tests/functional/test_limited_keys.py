@@ -14,7 +14,9 @@ from controlplane.store.project_items import Address, ProjectItem
 from scripts.openapi.texts import DOCUMENT
 from tests.functional.test_every_route import valid_body
 from tests.support.api import Api, Reply
+from tests.support.each import each
 from tests.support.operations import Operation, operations
+from tests.support.table import restored
 from tests.support.world import Company, World, table_dump
 
 CANARY = "canary"
@@ -113,9 +115,13 @@ def _items_of_the_other(place: Organization) -> list[dict[str, Any]]:
     return [item for item in table_dump() if any(name in json.dumps(item) for name in names)]
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=_named)
-def test_another_project_is_neither_shown_nor_changed(operation: tuple[str, str], api: Api, world: World):
-    place = Organization(world)
+@pytest.fixture
+def place(world: World) -> Organization:
+    return Organization(world)
+
+
+@each("operation", OPERATIONS, ids=_named, around=restored)
+def test_another_project_is_neither_shown_nor_changed(operation: tuple[str, str], api: Api, place: Organization):
     before = _items_of_the_other(place)
     reply = call(api, place, operation, place.other)
     sent = json.dumps([reply.status, dict(reply.headers), reply.body if isinstance(reply.body, dict) else reply.text])
@@ -127,11 +133,10 @@ def test_another_project_is_neither_shown_nor_changed(operation: tuple[str, str]
         assert reply.code in {"NOT_FOUND", "FORBIDDEN"}
 
 
-@pytest.mark.parametrize("operation", BY_KEY, ids=_named)
+@each("operation", BY_KEY, ids=_named, around=restored)
 def test_an_operation_on_its_own_project_works_or_concerns_all_projects(
-    operation: tuple[str, str], api: Api, world: World
+    operation: tuple[str, str], api: Api, place: Organization
 ):
-    place = Organization(world)
     reply = call(api, place, operation, place.own)
     declared = _requirements(operation).keeps_to_projects
     assert (reply.status < 300) is declared, reply.text

@@ -7,6 +7,7 @@ runs, and each failure names its case.
 import functools
 import inspect
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
@@ -14,8 +15,16 @@ import pytest
 type Ids = Callable[[Any], object] | Iterable[object] | None
 
 
-def each(names: str | tuple[str, ...], cases: Iterable[Any], ids: Ids = None) -> Callable[[Any], Any]:
-    """Returns a decorator of a test, or of a class of tests, with the arguments of `pytest.mark.parametrize`."""
+def each(
+    names: str | tuple[str, ...],
+    cases: Iterable[Any],
+    ids: Ids = None,
+    around: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Callable[[Any], Any]:
+    """Returns a decorator of a test, or of a class of tests, with the arguments of `pytest.mark.parametrize`.
+
+    around: returns a context for each case, such as `restored`.
+    """
     arguments = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
     listed = [case if isinstance(case, type(pytest.param())) else _param(case, arguments) for case in cases]
     assert listed, "no cases"
@@ -31,22 +40,28 @@ def each(names: str | tuple[str, ...], cases: Iterable[Any], ids: Ids = None) ->
 
     def decorate(test: Any) -> Any:
         if not inspect.isclass(test):
-            return _loop(test, arguments, named)
+            return _loop(test, arguments, named, around)
         for name, method in [*vars(test).items()]:
             if name.startswith("test_"):
-                setattr(test, name, _loop(method, arguments, named))
+                setattr(test, name, _loop(method, arguments, named, around))
         return test
 
     return decorate
 
 
-def _loop(test: Callable[..., None], arguments: list[str], cases: list[tuple[str, dict[str, Any]]]) -> Any:
+def _loop(
+    test: Callable[..., None],
+    arguments: list[str],
+    cases: list[tuple[str, dict[str, Any]]],
+    around: Callable[[], AbstractContextManager[None]],
+) -> Any:
     @functools.wraps(test)
     def run(*parts: Any, **fixtures: Any) -> None:
         failures: list[BaseException] = []
         for name, values in cases:
             try:
-                test(*parts, **fixtures, **values)
+                with around():
+                    test(*parts, **fixtures, **values)
             except (Exception, pytest.fail.Exception) as failure:  # noqa: BLE001  # all are raised below
                 failure.add_note(name)
                 failures.append(failure)

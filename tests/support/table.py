@@ -84,3 +84,13 @@ def own_table() -> Iterator[None]:
             table.client.delete_table(TableName=table.name)
     finally:
         table.name = before
+
+
+@contextmanager
+def restored() -> Iterator[None]:
+    """Undoes what the block changes in the table. For one of many cases in a test."""
+    items = stored_items(table.client, table.name)
+    try:
+        yield
+    finally:
+        restore_items(table.client, table.name, items)

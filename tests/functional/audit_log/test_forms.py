@@ -15,10 +15,12 @@ from tests.support.api import Api
 from tests.support.audit_log import Subject, all_entries
 from tests.support.audits import make_issue, make_scan
 from tests.support.browser import Browser
+from tests.support.each import each
 from tests.support.endpoints import URL, delivered, endpoint
 from tests.support.operations import operations
 from tests.support.populated_organization import detection
 from tests.support.sqs import FakeSqs
+from tests.support.table import restored
 from tests.support.world import World
 
 ONCE = {"once": "x" * 32}
@@ -179,7 +181,7 @@ def test_every_form_has_a_case():
     assert FORMS.keys() == CASES.keys() | ANSWERS.keys() | OF_NO_ORGANIZATION
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES, around=restored)
 def test_a_form_writes_one_entry_and_without_its_token_none(name: str, api: Api, world: World, sqs: FakeSqs):
     action, prepare = CASES[name]
     subject, path = Subject(world, api), FORMS[name].path
@@ -198,7 +200,7 @@ def test_a_form_writes_one_entry_and_without_its_token_none(name: str, api: Api,
     assert not any(text in str(entry).lower() for text in ("canary", "@", "assent_", "lovelace"))
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@each("name", ANSWERS, around=restored)
 def test_an_answer_to_an_invitation_is_recorded_without_what_only_the_person_may_know(
     name: str, api: Api, world: World
 ):

@@ -11,9 +11,11 @@ from controlplane.store import inbox, members
 from tests.support.api import Api, Reply
 from tests.support.audit_log import Subject, all_entries
 from tests.support.audits import make_issue, make_scan
+from tests.support.each import each
 from tests.support.endpoints import URL, delivered, endpoint
 from tests.support.operations import Operation, operations
 from tests.support.sqs import FakeSqs
+from tests.support.table import restored
 from tests.support.world import World
 
 type Sent = tuple[dict[str, str], dict[str, Any] | None]
@@ -150,7 +152,7 @@ def send(api: Api, operation: Operation, token: str, sent: Sent, **headers: str)
     return api.call(operation.method, path, token, json_body=body, headers=headers)
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES, around=restored)
 def test_each_success_writes_one_entry_and_no_refusal_writes_any(
     name: str, api: Api, world: World, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch
 ):

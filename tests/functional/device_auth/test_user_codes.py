@@ -18,6 +18,8 @@ from controlplane.store.table import table
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import CODE, Device, code_body, get_request, request_code
 from tests.support.api import Api
+from tests.support.each import each
+from tests.support.table import restored
 from tests.support.world import Person, World
 
 
@@ -45,16 +47,17 @@ class TestFind:
             status="pending",
         )
 
-    @pytest.mark.parametrize("separator", ["", " ", "-", "_", "\u2011", " - ", "."])
-    @pytest.mark.parametrize("case", [str.lower, str.upper, str.swapcase])
+    @each("separator", ["", " ", "-", "_", "\u2011", " - ", "."])
+    @each("case", [str.lower, str.upper, str.swapcase], around=restored)
     def test_find_accepts_the_code_as_people_type_it(self, api: Api, person: Person, separator: str, case):
         requester = request_code(api)
         typed = " " + case(requester.user_code.replace("-", separator)) + "\n"
         assert device_approvals.find_by_user_code(typed, person.user_id).user_code == requester.user_code
 
-    @pytest.mark.parametrize(
+    @each(
         "code",
         ["", "-", "BCDF", "BCDF-GHJ", "BCDF-GHJKL", "AEIO-UYBC", "1234-5678", "\u0412\u0421DF-GHJK", "B" * 9_999],
+        around=restored,
     )
     def test_find_treats_a_malformed_code_as_unknown(self, person: Person, code: str):
         with pytest.raises(UnknownUserCode):

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 
-import pytest
 import typer.main
 
 from controlplane.core.actions import Action
@@ -11,6 +10,8 @@ from ops.cli import app
 from tests.functional.ops.conftest import Ops
 from tests.support.api import Api
 from tests.support.audit_log import Subject, all_entries
+from tests.support.each import each
+from tests.support.table import restored
 from tests.support.world import World
 
 
@@ -120,7 +121,7 @@ def test_every_command_has_a_case():
     assert {*_commands()} == CASES.keys() | OTHERS | SEVERAL
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES, around=restored)
 def test_a_command_writes_one_entry(name: str, ops: Ops, api: Api, world: World):
     action, prepare = CASES[name]
     subject = Subject(world, api)

@@ -4,7 +4,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import httpx
@@ -18,6 +18,7 @@ from scripts.reference import calls
 from scripts.reference.reader import Reader
 from tests.support.api_document import DocumentedService
 from tests.support.documented import document
+from tests.support.each import each
 
 OPERATIONS = {operation.id: operation for tag in Reader(document()).tags() for operation in tag.operations}
 WITH_COMMAND = [name for name, operation in OPERATIONS.items() if not operation.command.startswith("#")]
@@ -76,7 +77,7 @@ class TestCommands:
             "# The command line has no command for this"
         }
 
-    @pytest.mark.parametrize("name", WITH_COMMAND)
+    @each("name", WITH_COMMAND)
     def test_has_the_values_of_the_request(self, name: str):
         values = parsed(OPERATIONS[name].command) - OTHER_VALUES
         assert [value for value in values if value not in OPERATIONS[name].request] == []
@@ -87,7 +88,7 @@ class TestCommands:
         for text in recommended:
             parsed(text)
 
-    @pytest.mark.parametrize(
+    @each(
         "text",
         [
             "assent project create Shop",
@@ -111,16 +112,15 @@ class TestCommands:
 
 
 class TestPrograms:
-    @pytest.mark.parametrize("name", OPERATIONS)
+    @each("name", OPERATIONS)
     def test_each_calls_its_operation(
         self, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ):
         service = DocumentedService()
-        client = assent.Assent
-        monkeypatch.setattr(
-            assent, "Assent", lambda **options: client(**options, transport=httpx.MockTransport(service))
-        )
-        exec(OPERATIONS[name].program, {})
+        client = partial(assent.Assent, transport=httpx.MockTransport(service))
+        with monkeypatch.context() as patch:
+            patch.setattr(assent, "Assent", client)
+            exec(OPERATIONS[name].program, {})
         assert {*service.called} == {calls.SUCCESSORS.get(name, name)}
         assert capsys.readouterr().out
 

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import httpx
-import pytest
 from pydantic import BaseModel
 
 from assent import Assent, AsyncAssent, AsyncPages, DeviceLogin, Pages
@@ -15,6 +14,7 @@ from assent.models import InboxItemChange
 from scripts.sdk.examples import CALLS
 from tests.support.api_document import DocumentedService, examples, operations
 from tests.support.documented import resolve
+from tests.support.each import each
 from tests.support.sdk import run
 
 NAMES = {"UTC": UTC, "datetime": datetime, "InboxItemChange": InboxItemChange}
@@ -56,7 +56,7 @@ class TestEveryOperation:
     def test_has_an_example_of_a_call(self):
         assert {*CALLS} == {*operations()}
 
-    @pytest.mark.parametrize(("operation_id", "number"), EXAMPLES)
+    @each(("operation_id", "number"), EXAMPLES)
     def test_returns_what_the_service_sent(self, operation_id: str, number: int):
         service = DocumentedService(number)
         with Assent(base_url=ADDRESS, api_key="assent_secret", transport=httpx.MockTransport(service)) as client:
