@@ -27,9 +27,10 @@ test: .venv/.ready .tools/ministack/.ready .tools/conformance/.ready node_module
 	@echo "Not run here: tests that deploy to a local AWS (make e2e) or need Chromium (make browser)."
 	@.venv/bin/python -m pytest -n 2 --dist worksteal --engine=$(or $(ENGINE),both) --client=$(or $(CLIENT),own) -p scripts.mutate.coverage -m "not e2e and not browser"
 
-mutate: .venv/.ready node_modules/.ready $(REFERENCE) ## Change the changed lines (BASE=main), or a FILE, and list what no test notices (LIMIT=40 WITHIN=80 TESTS=tests/races)
+mutate: .venv/.ready node_modules/.ready $(REFERENCE) ## Change the changed lines (BASE=main), or a FILE, and list what no test notices (LIMIT=40 SEED=7 WITHIN=80 TESTS=tests/races)
 	@.venv/bin/python -m scripts.mutate --pytest=--engine=fast $(if $(BASE),--base $(BASE)) $(addprefix --file ,$(FILE)) \
-		$(addprefix --tests ,$(TESTS)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(WITHIN),--seconds $(WITHIN))
+		$(addprefix --tests ,$(TESTS)) $(if $(ONLY),--only '$(ONLY)') $(if $(LIMIT),--limit $(LIMIT)) $(if $(SEED),--seed $(SEED)) \
+		$(if $(WITHIN),--seconds $(WITHIN))
 
 lagging: .venv/.ready node_modules/.ready $(REFERENCE) ## Run the functional and race tests on a table whose eventually consistent reads are late (BOUND=1: by one write)
 	@.venv/bin/python -m pytest -n 2 --dist worksteal --engine=fast $(if $(BOUND),--lagging=$(BOUND),--lagging) -- tests/functional tests/races

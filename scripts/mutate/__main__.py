@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import sys
 import time
 from collections import Counter
@@ -125,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"No mutants: {where} without anything to change.")
         return 0
     judged = [mutant for mutant in mutants if mutant.excuse is None]
-    chosen = sorted(judged, key=lambda mutant: mutant.rank)[: options.limit]
+    chosen = sorted(judged, key=lambda mutant: mutant.rank(options.seed))[: options.limit]
     record = Record.read(root)
     if not record.seconds and not options.tests:
         print(f"{FOLDER}/ doesn't say which tests run a line. Run `make test` once, or pass TESTS.")
@@ -149,7 +150,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--base", help="a revision: the lines changed since the branch point from it")
     parser.add_argument("--file", action="append", default=[], help="all lines of this file, or of this folder's")
     parser.add_argument("--tests", action="append", default=[], help="only these tests, instead of the recorded ones")
-    parser.add_argument("--limit", type=int, help="at most this many mutants; always the same ones")
+    parser.add_argument("--only", default="", help="only changes that contain a match of this regular expression")
+    parser.add_argument("--limit", type=int, help="at most this many mutants; always the same ones for a seed")
+    parser.add_argument("--seed", default="", help="chooses other mutants for --limit")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="starts no trial after this time")
     parser.add_argument("--jobs", type=int, help="trials at once; by default as many as processors")
     parser.add_argument("--pytest", action="append", default=[], help="an option of pytest, such as --pytest=--lagging")
@@ -169,7 +172,8 @@ def _mutants(root: Path, options: argparse.Namespace) -> tuple[list[Mutant], lis
         changed = changed_lines(root, base or "HEAD")
         lines.update(changed)
         where = f"{sum(len(found) for found in changed.values())} lines changed since {(base or '')[:10]}"
-    return [mutant for path, wanted in lines.items() for mutant in make_mutants(root, path, wanted)], more, where
+    made = [mutant for path, wanted in lines.items() for mutant in make_mutants(root, path, wanted)]
+    return [mutant for mutant in made if re.search(options.only, mutant.change)], more, where
 
 
 def _modules(path: Path) -> list[Path]:

@@ -58,10 +58,9 @@ class Mutant:
     def name(self) -> str:
         return f"{self.path}:{self.line}: {self.change}"
 
-    @property
-    def rank(self) -> str:
-        """Returns the place in an order that is arbitrary, and always the same."""
-        return sha256(f"{self.path} {self.scope} {self.change}".encode()).hexdigest()
+    def rank(self, seed: str = "") -> str:
+        """Returns the place in an order that is arbitrary, and always the same for a seed."""
+        return sha256(f"{seed}{self.path} {self.scope} {self.change}".encode()).hexdigest()
 
 
 def scopes(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:

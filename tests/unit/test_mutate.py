@@ -147,6 +147,19 @@ def test_without_a_record_it_fails(project: Project):
     assert (status, "Run `make test` once" in output) == (1, True)
 
 
+def test_a_seed_chooses_other_mutants(project: Project):
+    project.write(SHOP, "def test_nothing():\n    pass\n")
+    options = ["--file", "functions/shop.py", "--tests", "tests/test_shop.py", "--limit", "1", "--seed"]
+    first, second = (project.mutate(*options, seed)[1].splitlines()[1] for seed in ("1", "2"))
+    assert first.startswith("survives 1 tests: ")
+    assert first != second
+
+
+def test_only_some_kinds_of_changes_are_tried(project: Project):
+    options = ["--file", "functions/shop.py", "--tests", "tests/test_shop.py", "--only", r"\*|>="]
+    assert "2 of 2 mutants were noticed" in project.mutate(*options)[1]
+
+
 def test_a_test_that_fails_without_a_mutant_shows_nothing(project: Project):
     project.record()
     project.write(SHOP, "def test_nothing():\n    assert False\n")
