@@ -1,10 +1,23 @@
 """Decisions on a table whose reads are late unless they are consistent. `make lagging` runs the other tests on it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from controlplane.core.ids import MemberId
-from controlplane.store import api_keys, billing, deletions, inbox, keys, organizations
+from controlplane.core import ids
+from controlplane.core.ids import KeyId, MemberId
+from controlplane.core.plans import KEYS_IN_GRACE_PER_ORGANIZATION
+from controlplane.store import (
+    api_keys,
+    billing,
+    credential_index,
+    deletions,
+    inbox,
+    keys,
+    organizations,
+    revocations,
+)
+from controlplane.store.api_key_items import ApiKeyItem
 from controlplane.store.table import Delete, Put, Table, table
 from tests.support.api import Api
 from tests.support.lagging import EVERYTHING, deciding, late_by, settle
@@ -82,6 +95,47 @@ def a_deleted_organization_has_no_key_and_no_member() -> None:
     assert organizations.find_membership(person.user_id, company.organization_id) is None
 
 
+def signing_out_everywhere_ends_every_session() -> None:
+    """The newest one included, which is found by a query."""
+    api, world = Api(), World()
+    person = world.person()
+    newest = world.token(person.user_id)
+    with deciding():
+        assert revocations.revoke_others(person.user_id, None, 10) == (2, False)
+    assert api.get("/v1/me", newest).status == 401
+
+
+def the_last_key_in_a_grace_period_counts() -> None:
+    """A roll counts the others by a query."""
+    world = World()
+    company = world.company()
+
+    def roll() -> ApiKeyItem:
+        made = api_keys.create_key(company.organization_id, "deploys", company.owner.user_id, "test").item
+        with deciding():
+            return api_keys.roll_key(made.key_id, company.owner.user_id, "test", grace_seconds=60).item
+
+    rolled = roll()
+    others = [KeyId.of(company.organization_id, ids.new_local()) for _ in range(KEYS_IN_GRACE_PER_ORGANIZATION - 2)]
+    table.put_all([replace(rolled, key_id=key_id).to_item() for key_id in others], PREPARED)
+    roll()
+    try:
+        roll()
+    except api_keys.TooManyInGrace:
+        return
+    raise AssertionError("one more key is in a grace period")
+
+
+def a_deleted_organization_has_no_member_of_many() -> None:
+    """The newest included, when there are more than one transaction removes."""
+    world = World()
+    company = world.company()
+    people = [world.member(company) for _ in range(27)]
+    with deciding():
+        deletions.delete_organization(company.organization_id)
+    assert not any(organizations.find_membership(person.user_id, company.organization_id) for person in people)
+
+
 def fails(story: Callable[[], None], bound: int) -> bool:
     """Returns whether the story, which passes on the product as it is, fails."""
     try:
@@ -97,6 +151,9 @@ STORIES = (
     the_only_organization_is_the_active_one,
     a_downgrade_disables_every_key,
     a_deleted_organization_has_no_key_and_no_member,
+    a_deleted_organization_has_no_member_of_many,
+    signing_out_everywhere_ends_every_session,
+    the_last_key_in_a_grace_period_counts,
 )
 MUTANTS: tuple[tuple[Any, tuple[str, str], Callable[[], None]], ...] = (
     (Table.get, CONSISTENT, a_membership_applies_at_once),
@@ -105,6 +162,9 @@ MUTANTS: tuple[tuple[Any, tuple[str, str], Callable[[], None]], ...] = (
     (api_keys.key_secrets, CONSISTENT_QUERY, a_downgrade_disables_every_key),
     (api_keys.key_secrets, CONSISTENT_QUERY, a_deleted_organization_has_no_key_and_no_member),
     (deletions.delete_organization, CONSISTENT_QUERY, a_deleted_organization_has_no_key_and_no_member),
+    (deletions._delete_memberships, CONSISTENT_QUERY, a_deleted_organization_has_no_member_of_many),
+    (credential_index.list_credentials, CONSISTENT_QUERY, signing_out_everywhere_ends_every_session),
+    (api_keys._require_grace_left, CONSISTENT_QUERY, the_last_key_in_a_grace_period_counts),
 )
 
 
