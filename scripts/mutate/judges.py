@@ -169,6 +169,7 @@ class _Functions:
     def find(cls, root: Path) -> "_Functions":
         found = cls()
         roots = tuple(str(root / folder) for folder in PRODUCT)
+        gc.unfreeze()  # the product hides its objects from the collector, and from the next line
         for thing in gc.get_objects():
             if isinstance(thing, FunctionType) and _is_of(thing, roots):
                 found.by_place.setdefault(_place(thing.__code__), []).append(thing)

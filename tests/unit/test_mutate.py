@@ -1,5 +1,6 @@
 """`make mutate` lists the changes that no test notices, in a small project of its own."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -7,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from controlplane.core import tokens
 from scripts.mutate.changes import changed_lines, find_base
+from scripts.mutate.judges import _Functions
 from scripts.mutate.mutants import Unexplained, make_mutants
 
 # On a busy machine, each process takes long to start.
@@ -165,6 +168,13 @@ def test_a_test_that_fails_without_a_mutant_shows_nothing(project: Project):
     project.write(SHOP, "def test_nothing():\n    assert False\n")
     status, output = project.mutate("--file", "functions/shop.py", "--tests", "tests/test_shop.py")
     assert (status, "has to pass before mutants can be tried" in output) == (1, True)
+
+
+def test_functions_that_the_product_hides_from_the_collector_are_found():
+    gc.freeze()
+    found = _Functions.find(ROOT)
+    code = tokens.digest.__code__
+    assert (code.co_filename, code.co_qualname, code.co_firstlineno) in found.by_place
 
 
 class TestMutants:
