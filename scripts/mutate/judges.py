@@ -175,6 +175,7 @@ class _Functions:
                 found.by_place.setdefault(_place(thing.__code__), []).append(thing)
             elif isinstance(thing, _lru_cache_wrapper) and _is_of(thing.__wrapped__, roots):
                 found.caches.append(thing)
+        gc.freeze()  # else pytest's last collection finds what the product has left open
         return found
 
     def replace(self, root: Path, mutant: Mutant) -> None:

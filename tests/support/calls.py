@@ -4,7 +4,7 @@ Schedules and faults are built on it. It changes only the client, so the product
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,17 +49,30 @@ def intercepted(client: Any, around: Around) -> Iterator[None]:
             client.call = replaced
 
 
-@contextmanager
-def before_the_transaction(client: Any, act: Callable[[], Any]) -> Iterator[None]:
+def before_the_transaction(client: Any, act: Callable[[], Any]) -> AbstractContextManager[None]:
     """While open, runs `act` once, before the first transaction: between a request's reads and its write."""
+    return _before(client, lambda call: call.operation == "TransactWriteItems", act)
+
+
+def before_the_update_of(client: Any, attribute: str, act: Callable[[], Any]) -> AbstractContextManager[None]:
+    """While open, runs `act` once, before the first update of one item that sets this attribute."""
+
+    def is_wanted(call: Call) -> bool:
+        return call.operation == "UpdateItem" and f"#{attribute} =" in call.parameters["UpdateExpression"]
+
+    return _before(client, is_wanted, act)
+
+
+@contextmanager
+def _before(client: Any, is_wanted: Callable[[Call], bool], act: Callable[[], Any]) -> Iterator[None]:
     done = []
 
     def around(call: Call, proceed: Proceed) -> Any:
-        if call.operation == "TransactWriteItems" and not done:
+        if not done and is_wanted(call):
             done.append(call)
             act()
         return proceed()
 
     with intercepted(client, around):
         yield
-    assert done, "no transaction"
+    assert done, "no such call"

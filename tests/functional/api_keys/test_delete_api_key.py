@@ -1,11 +1,11 @@
 """DELETE /v1/api-keys/{keyId}: the secret is invalid as soon as the transaction commits."""
 
-from controlplane.core import ids
+from controlplane.core import acting, ids
 from controlplane.core.ids import KeyId
-from controlplane.store import billing, keys
+from controlplane.store import billing, key_changes, keys
 from controlplane.store.table import table
 from tests.support.api import Api
-from tests.support.calls import before_the_transaction
+from tests.support.calls import before_the_transaction, before_the_update_of
 from tests.support.each import each
 from tests.support.world import World, table_dump
 
@@ -30,6 +30,20 @@ class Test200:
         organization = table.get(keys.organization(company.organization_id))
         assert organization is not None
         assert organization["keys"] == 0
+
+    def test_a_request_during_the_deletion_doesnt_bring_the_listed_key_back(self, api: Api, world: World):
+        company = world.company()
+        made = make(api, company)
+        key_id = KeyId.parse(made["keyId"])
+        assert key_id is not None
+
+        def delete() -> None:
+            with acting.command():
+                key_changes.delete_key(key_id)
+
+        with before_the_update_of(table.client, "lastUsedAt", delete):
+            assert api.get("/v1/me", made["key"]).status == 200
+        assert api.get("/v1/api-keys", company.owner.token).data == []
 
     def test_deleting_a_key_leaves_others_working(self, api: Api, world: World):
         company = world.company()

@@ -4,10 +4,12 @@ import pytest
 
 from controlplane.core import tokens
 from controlplane.core.settings import settings
-from controlplane.store import sessions
+from controlplane.store import keys, sessions, token_families
+from controlplane.store.table import table
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import REVOKE, refresh, request_code, works
 from tests.support.api import Api
+from tests.support.calls import before_the_transaction
 from tests.support.each import each
 from tests.support.world import Person, World, table_dump
 
@@ -50,6 +52,15 @@ class Test200:
         for _ in range(2):
             assert api.form(REVOKE, {"token": pair["refreshToken"]}).status == 200
             assert api.form(REVOKE, {"token": pair["accessToken"]}).status == 200
+
+    def test_of_two_concurrent_revocations_the_first_is_recorded(self, api: Api, person: Person):
+        token = request_code(api).approved(person.user_id).redeem().data["refreshToken"]
+        family_id = str(tokens.family_of(token))
+        with before_the_transaction(table.client, lambda: token_families.revoke(family_id, "first")):
+            token_families.revoke(family_id, "second")
+        item = table.get(keys.token_family(family_id))
+        assert item is not None
+        assert item["reason"] == "first"
 
     @each(
         "token",

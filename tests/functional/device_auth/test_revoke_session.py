@@ -2,12 +2,14 @@
 
 import pytest
 
-from controlplane.core import ids
-from controlplane.store import keys, sessions
+from controlplane.core import ids, tokens
+from controlplane.store import device_approvals, keys, sessions
 from controlplane.store.table import table
-from tests.functional.device_auth.devices import refresh, request_code, works
+from tests.functional.conftest import FakeClock
+from tests.functional.device_auth.devices import get_request, refresh, request_code, works
 from tests.functional.device_auth.test_list_sessions import SESSIONS, of_kind
 from tests.support.api import Api
+from tests.support.calls import before_the_update_of
 from tests.support.legacy_table import delete_index
 from tests.support.world import Person, World, table_dump
 
@@ -46,6 +48,20 @@ class Test200:
         assert revoke(api, person.token, of_kind(api, person.token, "device")["id"]).status == 200
         reply = device.redeem()
         assert (reply.status, reply.error["details"]) == (403, {"status": "access_denied"})
+
+    def test_a_request_during_the_revocation_doesnt_bring_the_entry_back(
+        self, api: Api, person: Person, now: FakeClock
+    ):
+        session = sessions.create(person.user_id)
+        now.advance(3600)
+        with before_the_update_of(table.client, "lastUsedAt", lambda: sessions.revoke(session)):
+            assert api.get("/v1/me", session).status == 200
+        assert [entry["kind"] for entry in entries(person.user_id)] == ["token"]
+
+    def test_another_user_cant_withdraw_an_approval(self, api: Api, person: Person, world: World):
+        device = request_code(api).approved(person.user_id)
+        device_approvals.withdraw(tokens.digest(device.device_code), world.person().user_id)
+        assert device.redeem().status == 200
 
     def test_revoking_needs_no_scope(self, api: Api, person: Person, world: World):
         token = world.token(person.user_id, [])
@@ -137,6 +153,11 @@ class TestOtherWaysOut:
 
 
 def test_a_decided_device_request_keeps_no_name_and_address(api: Api, person: Person):
-    request_code(api, deviceName="Ada's redeemed").approved(person.user_id).redeem()
+    redeemed, denied, withdrawn = (request_code(api, deviceName=f"Ada's {number}") for number in "123")
+    redeemed.approved(person.user_id).redeem()
     revoke(api, person.token, of_kind(api, person.token, "device")["id"])
-    assert "Ada's redeemed" not in str(table_dump())
+    device_approvals.deny(denied.user_code, person.user_id)
+    withdrawn.approved(person.user_id)
+    revoke(api, person.token, of_kind(api, person.token, "device")["id"])
+    assert "Ada's" not in str(table_dump())
+    assert [get_request(device.device_code).address for device in (redeemed, denied, withdrawn)] == [None] * 3

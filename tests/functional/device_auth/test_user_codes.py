@@ -182,6 +182,7 @@ class TestDeny:
         requester = request_code(api)
         device_approvals.deny(requester.user_code, person.user_id)
         assert requester.redeem().status == 403
+        assert get_request(requester.device_code).user_id == person.user_id
 
     def test_an_approval_can_be_withdrawn_by_its_user_until_redeemed(self, api: Api, person: Person, world: World):
         requester = request_code(api).approved(person.user_id)

@@ -7,7 +7,7 @@ from controlplane.core.plans import PLANS
 from controlplane.core.settings import settings
 from controlplane.core.tokens import digest
 from controlplane.http.owner_limits import limit_of_plan
-from controlplane.store import billing, keys, sessions
+from controlplane.store import billing, credentials, keys, sessions, user_tokens
 from controlplane.store.table import Update, table
 from tests.support.api import Api
 from tests.support.calls import intercepted
@@ -149,6 +149,18 @@ class TestPerson:
 
         with intercepted(table.client, around):
             assert [api.get("/v1/me", person.token).status for _ in range(2)] == [429, 429]
+
+    def test_a_mark_for_a_past_minute_or_a_revoked_token_isnt_stored(self, api: Api, world: World, now):
+        person, minute = world.person(), MINUTE // 60
+        now.advance(60)
+        api.get("/v1/me", person.token)
+        token = user_tokens.find_token(person.token)
+        assert token is not None
+        credentials.mark_exact(token, minute, 1)
+        assert user_tokens.find_token(person.token) == token
+        user_tokens.revoke_token(token)
+        credentials.mark_exact(token, minute + 1, 1)
+        assert user_tokens.find_token(person.token) is None
 
 
 class TestOrganization:

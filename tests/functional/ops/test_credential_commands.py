@@ -5,8 +5,17 @@ from typing import Any
 import pytest
 
 from controlplane.core import clock
-from controlplane.store import credential_index, device, identities, keys, sessions, sign_in, token_families
-from controlplane.store.table import table
+from controlplane.store import (
+    credential_index,
+    device,
+    device_approvals,
+    identities,
+    keys,
+    sessions,
+    sign_in,
+    token_families,
+)
+from controlplane.store.table import LegFailed, table
 from tests.functional.ops.conftest import Ops
 from tests.functional.ops.test_user_commands import Guest
 from tests.support.calls import Call, Proceed, intercepted
@@ -113,4 +122,8 @@ def test_an_approval_that_is_redeemed_concurrently_is_listed_by_its_redemption(g
     older = device.find(guest.waiting)
     assert older is not None
     device.redeem(older)
+    written = table_dump()
+    with pytest.raises(LegFailed):
+        device_approvals.list_older_approval(older)
+    assert table_dump() == written
     assert listed(guest.user_id) == {"device": 1}
