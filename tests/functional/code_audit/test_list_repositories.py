@@ -88,6 +88,7 @@ class Test200:
     ):
         monkeypatch.setattr("code_audit.routes._PROJECTS_AHEAD", 1)
         company = world.company()
-        linked = [world.connected_repository(company).links[0].project_id for _ in range(3)]
+        made = [world.connected_repository(company) for _ in range(3)]
         shown = api.get(PATH, company.owner.token).data
-        assert [entry["projects"][0]["projectId"] for entry in shown] == [*reversed(linked)]
+        found = {entry["id"]: [project["projectId"] for project in entry["projects"]] for entry in shown}
+        assert found == {it.repository_id: [it.links[0].project_id] for it in made}
