@@ -112,12 +112,14 @@ def explore_faults(
     """
     start = Start(client, scenario)
     replay = os.environ.get("REPLAY_FAULT")
-    calls = _run(client, start(), NO_FAULT, 0, every_time=False)
+    with start.own_run():
+        calls = _run(client, start(), NO_FAULT, 0, every_time=False)
     runs = 1
     for position, call in enumerate(calls):
         for fault in faults_of(call) if breaks(call) else ():
             if fault.kind in kinds and replay in (None, _name(position, fault)):
-                _run(client, start(), fault, position, every_time=every_time)
+                with start.own_run():
+                    _run(client, start(), fault, position, every_time=every_time)
                 runs += 1
     return runs
 

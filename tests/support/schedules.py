@@ -138,7 +138,8 @@ def explore(
     start = Start(client, scenario)
     replay = os.environ.get("REPLAY_SCHEDULE")
     if replay is not None:
-        _run(client, start(), _replayer([int(index) for index in replay]), yields_at)
+        with start.own_run():
+            _run(client, start(), _replayer([int(index) for index in replay]), yields_at)
         return Explored(1, exhaustive=True)
     draw = random.Random(seed)
     root = _Node()
@@ -155,7 +156,8 @@ def explore(
             path.append(node.behind.setdefault(index, _Node()))
             return index
 
-        _run(client, start(), choose, yields_at)
+        with start.own_run():
+            _run(client, start(), choose, yields_at)
         schedules += 1
         if path[-1].enabled:
             raise NotRepeatable("all acts ended where one went on before")

@@ -6,6 +6,7 @@ get the recorded answers, and the table gets the recorded items. If the code mak
 calls so far are made on an empty table, and every later run has a table of its own.
 """
 
+import hashlib
 import json
 import pickle
 import random
@@ -22,7 +23,7 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 from controlplane.aws.errors import ServiceError
-from controlplane.store import refusals
+from controlplane.store import feedback, refusals
 from tests.support import lagging, world
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.outcomes import Outcome
@@ -30,6 +31,7 @@ from tests.support.table import Items, restore_items, stored_items
 
 # World's numbers in a start, which are unused in the rest of a run.
 _FIRST_NUMBER = 1_000_000
+_TOKEN_LENGTH = 36
 
 _running: list["Start[Any]"] = []
 # Whether a call is being made: what the client draws, for its retries for example, isn't drawn when it is repeated.
@@ -95,6 +97,20 @@ class Start[T]:
         self.counted[self._kind] += 1
         return prepared
 
+    @contextmanager
+    def own_run(self) -> Iterator[None]:
+        """While open, the engine doesn't take a run's transaction for a retry of one with the same token in another."""
+        run, inner = secrets.token_hex(16), self._client.call
+
+        def outer(operation: str, parameters: dict[str, Any]) -> Any:
+            if token := parameters.get("ClientRequestToken"):
+                own = hashlib.sha256(f"{run}{token}".encode()).hexdigest()[:_TOKEN_LENGTH]
+                parameters = {**parameters, "ClientRequestToken": own}
+            return inner(operation, parameters)
+
+        with mock.patch.object(self._client, "call", outer):
+            yield
+
     def begin(self, new_table: Callable[[], str]) -> str:
         """Returns the name of the table that the scenario prepares. The scenario's calls follow."""
         if self._kind is not Kind.NEW or lagging.is_lagging():
@@ -109,7 +125,9 @@ class Start[T]:
             self._repeated, self._left = [], {}
             for made in self._made:
                 self._left.setdefault(_key(made.call), deque()).append(made)
-        refusals.forget_full()  # of the run before, whose callers had the same ids
+        # What the product remembers of the run before, whose table and callers had the same names.
+        refusals.forget_full()
+        feedback._was_paused.cache_clear()
         self._patches.enter_context(intercepted(self._client, around))
         self._pins.enter_context(_determined(self._seed))
         return self._name
@@ -139,14 +157,12 @@ class Start[T]:
     def _differ(self) -> None:
         """Makes the calls so far, on the empty table."""
         self._kind, self._repeats = Kind.DIFFERENT, False
-        # A transaction with the same token as the first time would be taken for its retry, and not applied.
         self._pins.close()
         assert self._name is not None
         restore_items(self._client, self._name, {})
         for made in self._repeated:
-            parameters = {name: it for name, it in made.call.parameters.items() if name != "ClientRequestToken"}
             with suppress(ServiceError):
-                self._client.call(made.call.operation, parameters)
+                self._client.call(made.call.operation, made.call.parameters)
 
 
 def begin(new_table: Callable[[], str]) -> str:

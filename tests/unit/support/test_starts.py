@@ -16,6 +16,8 @@ from tests.support.table import create_table, stored_items
 
 pytestmark = pytest.mark.races
 
+UNLESS_IT_EXISTS = {"ConditionExpression": "attribute_not_exists(pk)"}
+
 type Act = Callable[[], Any]
 
 
@@ -37,7 +39,7 @@ class Trial:
             sent.append(call.operation)
             return proceed()
 
-        with intercepted(self.client, around):
+        with self.start.own_run(), intercepted(self.client, around):
             returned = self.start()
         return returned, sent
 
@@ -57,9 +59,7 @@ class Trial:
     def put_once(self) -> str:
         """Puts an item unless it exists. Returns the error's code if it does."""
         try:
-            self.client.put_item(
-                TableName=self.table, Item=item("once"), ConditionExpression="attribute_not_exists(pk)"
-            )
+            self.client.put_item(TableName=self.table, Item=item("once"), **UNLESS_IT_EXISTS)
         except ServiceError as error:
             return error.code
         return "put"
@@ -126,6 +126,17 @@ def test_a_start_with_other_calls_has_the_table_that_they_make(client: Any, othe
     assert later != made
     assert trial.start.counted[Kind.NEW] == 1
     assert trial.tables == 2
+
+
+def test_a_transaction_with_the_token_of_another_run_is_made(client: Any) -> None:
+    trial = Trial(client, lambda: None)
+    for _ in range(3):
+        trial.run()
+        with trial.start.own_run():
+            for _ in range(2):  # the second is a retry
+                legs = [{"Put": {"TableName": trial.table, "Item": item("once"), **UNLESS_IT_EXISTS}}]
+                client.transact_write_items(TransactItems=legs, ClientRequestToken="the same token")
+        assert len(trial.items()) == 1
 
 
 def test_the_acts_of_each_run_draw_other_ids(client: Any) -> None:
