@@ -252,6 +252,19 @@ class TestDecisions:
 
         assert explore_faults(stage.client, scenario) > 10
 
+    def test_an_interrupted_denial_is_not_reported_as_another_decision(self, stage: Stage) -> None:
+        def scenario() -> Trial:
+            pending = PendingRequest(stage)
+
+            def check(case: Case) -> None:
+                assert not isinstance(case.first.error, AlreadyDecided)
+                assert outcome_of(case.second) in {"done", "denied"}
+                assert status_of(pending.device.redeem()) == "access_denied"
+
+            return Trial(pending.deny(pending.ada), check)
+
+        assert explore_faults(stage.client, scenario) > 10
+
 
 class TestTries:
     """The code is looked up while the try is counted. The count decides whether the result is used."""
