@@ -18,7 +18,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from enum import StrEnum
 from itertools import count
-from threading import Lock
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -26,6 +25,7 @@ from controlplane.aws.errors import ServiceError
 from controlplane.store import feedback, refusals
 from tests.support import lagging, world
 from tests.support.calls import Call, Proceed, intercepted
+from tests.support.executors import in_order
 from tests.support.outcomes import Outcome
 from tests.support.table import Items, restore_items, stored_items
 
@@ -76,14 +76,13 @@ class Start[T]:
         self._pins = ExitStack()
         self._left: dict[str, deque[_Made]] = {}
         self._repeated: list[_Made] = []
-        self._lock = Lock()  # the product makes some calls in parallel
 
     def __call__(self) -> T:
         """Returns what the scenario returns. Its data is in the table."""
         self._kind = Kind.NEW
         _running.append(self)
         try:
-            with ExitStack() as self._patches, ExitStack() as self._pins:
+            with in_order(), ExitStack() as self._patches, ExitStack() as self._pins:
                 prepared = self._scenario()
         finally:
             _running.remove(self)
@@ -143,14 +142,13 @@ class Start[T]:
 
     def _repeat(self, call: Call, proceed: Proceed) -> Any:
         if self._kind is Kind.REPEATED:
-            with self._lock:
-                waiting = self._left.get(_key(call))
-                if waiting:
-                    made = waiting.popleft()
-                    self._repeated.append(made)
-                    if made.error is not None:
-                        raise made.error.with_traceback(None)
-                    return pickle.loads(made.answer)
+            waiting = self._left.get(_key(call))
+            if waiting:
+                made = waiting.popleft()
+                self._repeated.append(made)
+                if made.error is not None:
+                    raise made.error.with_traceback(None)
+                return pickle.loads(made.answer)
             self._differ()
         return proceed()
 
