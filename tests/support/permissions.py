@@ -131,14 +131,15 @@ def caller(frame: FrameType | None) -> str | None:
         if name.startswith(_TESTS):
             return None
         frame = frame.f_back
-    return None
+    by: str | None = getattr(_started, "by", None)
+    return by
 
 
 class _Pool(ThreadPoolExecutor):
     """Threads whose calls are those of the function that started them."""
 
     def submit[T](self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        function = caller(sys._getframe(1)) or getattr(_started, "by", None)
+        function = caller(sys._getframe(1))
 
         def run() -> T:
             _started.by = function
@@ -161,7 +162,7 @@ def _outside(frame: FrameType | None) -> FrameType | None:
 
 def record_call(service: str, operation: str, parameters: dict[str, Any]) -> None:
     """Records a call for the function that made it, if any."""
-    function = caller(sys._getframe(1)) or getattr(_started, "by", None)
+    function = caller(sys._getframe(1))
     if function is not None:
         uses = [Permission(function, f"{service}:{action}", *on) for action, *on in _uses(operation, parameters)]
         used.update(uses)
