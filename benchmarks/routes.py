@@ -15,7 +15,7 @@ from benchmarks import entities
 from benchmarks.world import World
 from controlplane.core.ids import MemberId, RepositoryId
 from controlplane.core.scopes import SCOPES
-from controlplane.store import credential_index, organizations, repositories, sessions, user_tokens, users
+from controlplane.store import credential_index, organizations, repositories, sessions, user_tokens, users, webhooks
 from controlplane.store.table import table
 from tests.support.table import PREPARED
 
@@ -416,6 +416,13 @@ def _submitted_key(world: World) -> Request:
     return {**_submitted(world, once=_once()), **_of_key(world)}
 
 
+def _submitted_new_webhook(world: World) -> Request:
+    # An organization can have ten, which other requests have created.
+    for webhook in webhooks.list_webhooks(world.organization_id)[9:]:
+        webhooks.delete_webhook(webhook, world.user_id)
+    return _submitted_in(world, once=_once(), **_ENDPOINT)
+
+
 def _webhook_page(world: World) -> Request:
     return {**_shown(world), "path": {"organizationSlug": "benchmark", **_delivery(world)["path"]}}
 
@@ -620,9 +627,7 @@ REQUESTS: dict[tuple[str, str], Callable[[World], Request]] = {
     ("POST", "/organizations/{organizationSlug}/keys/{keyId}/roll"): _submitted_key,
     ("POST", "/organizations/{organizationSlug}/keys/{keyId}/revoke"): _submitted_key,
     ("GET", "/organizations/{organizationSlug}/webhooks"): _organization_page,
-    ("POST", "/organizations/{organizationSlug}/webhooks"): lambda world: _submitted_in(
-        world, once=_once(), **_ENDPOINT
-    ),
+    ("POST", "/organizations/{organizationSlug}/webhooks"): _submitted_new_webhook,
     ("GET", "/organizations/{organizationSlug}/webhooks/{webhookId}"): _webhook_page,
     ("POST", "/organizations/{organizationSlug}/webhooks/{webhookId}"): lambda world: _submitted_webhook(
         world, **_ENDPOINT
