@@ -3,12 +3,29 @@
 The functions are JavaScript in template.yaml. A test runs that JavaScript and compares it with this.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from controlplane.http.front_door import ADDRESS_HEADER, SECRET_HEADER, STATUS_HEADER
-from local.gateway import REMAPPED_PREFIX
+from local.gateway import REMAPPED_PREFIX, Request, Response
 
 _CHALLENGE = "www-authenticate"
+# What the gateway sees as the caller's address: one of CloudFront's.
+CLOUDFRONT_ADDRESS = "130.176.0.10"
+
+
+class FrontDoor:
+    """The front door of a gateway, to which it proves itself with the secret. respond: the gateway's."""
+
+    def __init__(self, respond: Callable[[Request], Response], secret: str) -> None:
+        self._respond = respond
+        self._secret = secret
+
+    def respond(self, request: Request) -> Response:
+        """Returns the response to a client's request."""
+        headers = request_headers(request.headers, request.source_ip, self._secret)
+        response = self._respond(request._replace(headers=headers, source_ip=CLOUDFRONT_ADDRESS))
+        status, restored = restore_challenge(response.status, response.headers)
+        return response._replace(status=status, headers=restored)
 
 
 def request_headers(headers: Iterable[tuple[str, str]], address: str, secret: str) -> list[tuple[str, str]]:

@@ -1,10 +1,10 @@
 """A double of API Gateway's REST API: between an HTTP request and a function, it behaves as AWS documents.
 
-The functional tests' client sends every request through it. The server of `make run` uses its routes, its header names,
-and its response to an unknown route, and the tests of deployed functions its header names. Routes, binary media types,
-and the gateway's own responses come from template.yaml. The sources are pages of the API Gateway developer guide
-(important notes, quotas, gateway response types, content type conversions, proxy integrations) and, for errors of
-functions, "Handling Lambda errors with an API Gateway API" in the Lambda developer guide.
+The functional tests' client sends every request through it, and so do the tests of deployed functions. The server of
+`make run` uses its routes, its header names, and its response to an unknown route. Routes, binary media types, and the
+gateway's own responses come from template.yaml, or from what was deployed. The sources are pages of the API Gateway
+developer guide (important notes, quotas, gateway response types, content type conversions, proxy integrations) and, for
+errors of functions, "Handling Lambda errors with an API Gateway API" in the Lambda developer guide.
 
 It doesn't throttle or compress. No route uses authorizers, request validators, or usage plans, so it has none.
 """
@@ -79,7 +79,7 @@ class Response(NamedTuple):
 
 
 class Route(NamedTuple):
-    """A route. function: the name of its code folder."""
+    """A route. function: the name of its code folder, or the ARN that a deployed gateway invokes."""
 
     method: str
     path: str
@@ -101,7 +101,8 @@ type Invoke = Callable[[str, Event], Any]
 class Gateway:
     """Routes requests to functions, whose answers become responses.
 
-    decodes_paths: whether events have the path decoded, which AWS doesn't document.
+    own_responses: the gateway's own, by type, as a template declares them. By default, routes and own responses are
+    template.yaml's. decodes_paths: whether events have the path decoded, which AWS doesn't document.
     """
 
     def __init__(
@@ -109,10 +110,12 @@ class Gateway:
         invoke: Invoke,
         routes: Iterable[Route] | None = None,
         *,
+        own_responses: dict[str, Any] | None = None,
         stage_variables: dict[str, str] | None = None,
         decodes_paths: bool = False,
     ) -> None:
         self._invoke = invoke
+        self._own_responses = own_responses
         self._routes = template_table() if routes is None else RouteTable(routes)
         self._stage_variables = stage_variables
         self._decodes_paths = decodes_paths
@@ -124,28 +127,31 @@ class Gateway:
         if route is None:
             # With a token, the gateway tries to read a signature from it.
             is_signed = any(name.lower() == "authorization" for name, _ in request.headers)
-            return own_response("DEFAULT_4XX" if is_signed else "MISSING_AUTHENTICATION_TOKEN", request_id)
+            return self._own("DEFAULT_4XX" if is_signed else "MISSING_AUTHENTICATION_TOKEN", request_id)
         if len(request.body) > REQUEST_LIMIT_BYTES:
-            return own_response("REQUEST_TOO_LARGE", request_id)
+            return self._own("REQUEST_TOO_LARGE", request_id)
         event = proxy_event(request, route.path, request_id, stage_variables=self._stage_variables)
         if self._decodes_paths:
             event["path"] = unquote(event["path"])
         if _size_bytes(event) > INVOCATION_LIMIT_BYTES:
-            return own_response("REQUEST_TOO_LARGE", request_id)
+            return self._own("REQUEST_TOO_LARGE", request_id)
         try:
             answer = self._invoke(route.function, event)
             status, headers, body = _read(answer, _accepted(request.headers))
         except InvocationRejected:
-            return own_response("INTEGRATION_FAILURE", request_id)
+            return self._own("INTEGRATION_FAILURE", request_id)
         except FunctionFailed:
-            return own_response("DEFAULT_5XX", request_id)
+            return self._own("DEFAULT_5XX", request_id)
         except TimeoutError:
-            return own_response("INTEGRATION_TIMEOUT", request_id)
+            return self._own("INTEGRATION_TIMEOUT", request_id)
         return Response(status, [*rename_headers(headers), ("x-amzn-requestid", request_id)], body)
 
     def find(self, method: str, path: str) -> Route | None:
         """Returns the route of a path as it was sent."""
         return self._routes.find(method, path)
+
+    def _own(self, kind: str, request_id: str) -> Response:
+        return own_response(kind, request_id, self._own_responses)
 
 
 class RouteTable:
@@ -335,10 +341,12 @@ def body_of(response: dict[str, Any]) -> tuple[str, str]:
     return media_type, text.replace("${Address}", settings.public_base_url or "")
 
 
-def own_response(kind: str, request_id: str) -> Response:
-    """Returns the template's response of that type: the gateway's own, without a function's answer."""
-    (api,) = _resources("AWS::Serverless::Api")
-    declared = api["Properties"]["GatewayResponses"][kind]
+def own_response(kind: str, request_id: str, responses: dict[str, Any] | None = None) -> Response:
+    """Returns the gateway's own response of that type, without a function's answer: by default the template's."""
+    if responses is None:
+        (api,) = _resources("AWS::Serverless::Api")
+        responses = api["Properties"]["GatewayResponses"]
+    declared = responses[kind]
     media_type, body = body_of(declared)
     values = {"context.requestId": request_id}
     headers = [

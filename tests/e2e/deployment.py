@@ -5,20 +5,22 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 import boto3
 
-from local.gateway import rename_headers
+from controlplane.http.front_door import SECRET_HEADER
+from local.front_door import FrontDoor
+from local.gateway import TIMEOUT_SECONDS, Gateway, Request, Response, body_of
 from tests.e2e.external import ExternalServices
+from tests.e2e.gateway import Invocations, deployed_responses, deployed_routes
 from tests.support.api import Reply
-from tests.support.response_checks import check_response
+from tests.support.response_checks import check_envelope, check_response
 
 ROOT = Path(__file__).parents[2]
 # A separate folder: these artifacts are for this machine's processor and must not be deployed to AWS by mistake.
@@ -34,10 +36,10 @@ class CommandFailed(Exception):
     """A tool exited with an error. The message is its output."""
 
 
-def run(*command: str | Path, **environment: str) -> str:
+def run(*command: str | Path, folder: Path = ROOT, **environment: str) -> str:
     """Runs a command and returns its output. Raises CommandFailed."""
     result = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+        command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
     )
     if result.returncode:
         raise CommandFailed(f"{' '.join(map(str, command))}\n{result.stdout}{result.stderr}")
@@ -49,14 +51,14 @@ def build() -> str:
     return run(ROOT / "scripts" / "build", "--architecture", ARCHITECTURE, "--build-dir", BUILD)
 
 
-def deploy(endpoint_url: str, parameters: Mapping[str, str]) -> None:
-    """Deploys the built artifacts with these template parameters, without CodeDeploy: MiniStack doesn't have it."""
+def deploy(endpoint_url: str, parameters: Mapping[str, str], template: Path = BUILD / "template.yaml") -> None:
+    """Deploys the built artifacts of a template with these parameters, without CodeDeploy: MiniStack doesn't have it."""
     given = {"Architecture": ARCHITECTURE, "DeploymentStyle": "Unchecked", **parameters}
     run(
         ROOT / ".tools" / "sam" / "bin" / "sam",
         "deploy",
         "--template-file",
-        BUILD / "template.yaml",
+        template,
         "--config-file",
         ROOT / "samconfig.toml",
         "--stack-name",
@@ -68,6 +70,7 @@ def deploy(endpoint_url: str, parameters: Mapping[str, str]) -> None:
         AWS_ENDPOINT_URL=endpoint_url,
         AWS_DEFAULT_REGION=REGION,
         SAM_CLI_TELEMETRY="0",
+        SAM_CLI_POLL_DELAY="0.5",  # the local AWS has no limit of requests
     )
 
 
@@ -80,10 +83,11 @@ class Invoked(NamedTuple):
 
 @dataclass
 class Stack:
-    """The deployed stack, as the AWS API describes it and as its gateway responds."""
+    """The deployed stack, as the AWS API describes it and as the double of its gateway responds."""
 
     endpoint_url: str
-    request_timeout_seconds: float = 60
+    timeout_seconds: float = TIMEOUT_SECONDS
+    checks_responses: bool = True
     secrets: set[str] = field(default_factory=set, repr=False)
     """Credentials that answers carried, and those that tests added."""
 
@@ -117,9 +121,33 @@ class Stack:
         )
         return Invoked(answer.get("FunctionError"), answer["Payload"].read().decode())
 
-    def url(self, target: str) -> str:
-        """Returns where the local AWS serves a path of the API."""
-        return f"{self.endpoint_url}/restapis/{self.outputs['ApiId']}/{STAGE}/_user_request_{target}"
+    def gateway(self) -> Gateway:
+        """Returns the double of the deployed REST API."""
+        api, client = self.outputs["ApiId"], self.client("apigateway")
+        return Gateway(
+            Invocations(self.endpoint_url, REGION, self.timeout_seconds),
+            deployed_routes(client, api),
+            own_responses=self.own_responses(),
+            stage_variables=client.get_stage(restApiId=api, stageName=STAGE)["variables"],
+        )
+
+    def own_responses(self) -> dict[str, Any]:
+        """Returns the gateway's own responses, from the processed template of the stack, by type."""
+        formation = self.client("cloudformation")
+        processed = formation.get_template(StackName=STACK, TemplateStage="Processed")["TemplateBody"]
+        return deployed_responses(processed, self.outputs["BaseUrl"])
+
+    @cached_property
+    def respond(self) -> Callable[[Request], Response]:
+        """Returns what responds to requests of clients: the gateway, or the front door if the stack has one."""
+        gateway = self.gateway()
+        distribution = self.physical_ids.get("FrontDoorDistribution")
+        if distribution is None:
+            return gateway.respond
+        found = self.client("cloudfront").get_distribution_config(Id=distribution)["DistributionConfig"]
+        (origin,) = found["Origins"]["Items"]
+        headers = {it["HeaderName"].lower(): it["HeaderValue"] for it in origin["CustomHeaders"]["Items"]}
+        return FrontDoor(gateway.respond, headers[SECRET_HEADER]).respond
 
     def call(
         self,
@@ -131,7 +159,7 @@ class Stack:
         raw_body: bytes | None = None,
         headers: dict[str, str] | None = None,
     ) -> Reply:
-        """Sends a request to the gateway and checks the envelope of the response.
+        """Sends a request as a client does, and checks the envelope of the response, unless that is switched off.
 
         `target`: a path with its query, with or without the stage, or a full URL of the API.
         """
@@ -141,20 +169,21 @@ class Stack:
         if token is not None:
             sent["Authorization"] = f"Bearer {token}"
         sent.update(headers or {})
-        url = urlsplit(self.url(target))
-        connection = HTTPConnection(url.netloc, timeout=self.request_timeout_seconds)
-        try:
-            connection.request(method, url._replace(scheme="", netloc="").geturl(), body, sent)
-            response = connection.getresponse()
-            text = response.read().decode()
-        finally:
-            connection.close()
-        answered = dict(rename_headers(response.getheaders()))  # MiniStack doesn't
-        cookies = response.headers.get_all("set-cookie", [])
-        reply = Reply.read(response.status, answered, text, cookies)
+        response = self.respond(Request(method, target, [*sent.items()], body or b""))
+        reply = Reply.of_response(response)
         self.secrets |= _credentials_in(reply)
-        check_response(target.partition("?")[0], sent, reply)
+        path = target.partition("?")[0]
+        if not self.checks_responses:
+            return reply
+        if response.is_own:
+            check_envelope(path, reply, response.request_id)
+        else:
+            check_response(path, sent, reply, response.request_id)
         return reply
+
+    def url(self, target: str) -> str:
+        """Returns where MiniStack's gateway serves a path of the API over HTTP."""
+        return f"{self.endpoint_url}/restapis/{self.outputs['ApiId']}/{STAGE}/_user_request_{target}"
 
     def logs(self) -> dict[str, list[str]]:
         """Returns everything logged so far, by log group."""
@@ -182,24 +211,17 @@ class Stack:
 
 
 def import_gateway_responses(stack: Stack) -> None:
-    """Imports the gateway's own responses, as AWS does during the API import and MiniStack doesn't.
-
-    They come from the deployed stack's processed template, so the tests cover the template's content. The address in
-    them is the stack's: CloudFormation resolves it, and the gateway its variables.
-    """
+    """Imports the gateway's own responses, as AWS does during the API import and MiniStack doesn't."""
     gateway, api_id = stack.client("apigateway"), stack.outputs["ApiId"]
-    processed = stack.client("cloudformation").get_template(StackName=STACK, TemplateStage="Processed")["TemplateBody"]
-    (api,) = [r for r in processed["Resources"].values() if r["Type"] == "AWS::ApiGateway::RestApi"]
-    for kind, answer in api["Properties"]["Body"]["x-amazon-apigateway-gateway-responses"].items():
+    for kind, declared in stack.own_responses().items():
+        headers = declared["ResponseParameters"]["Headers"]
+        media_type, text = body_of(declared)
         gateway.put_gateway_response(
             restApiId=api_id,
             responseType=kind,
-            statusCode=str(answer["statusCode"]),
-            responseParameters=answer["responseParameters"],
-            responseTemplates={
-                media_type: declared["Fn::Sub"][0].replace("${Address}", stack.outputs["BaseUrl"])
-                for media_type, declared in answer["responseTemplates"].items()
-            },
+            statusCode=str(declared["StatusCode"]),
+            responseParameters={f"gatewayresponse.header.{name}": value for name, value in headers.items()},
+            responseTemplates={media_type: text},
         )
     deployment = gateway.create_deployment(restApiId=api_id)["id"]
     gateway.update_stage(

@@ -3,9 +3,11 @@
 import json
 import re
 
+import httpx
 import pytest
 
 from dashboard.pages import asset
+from local.gateway import REQUEST_LIMIT_BYTES
 from tests.e2e.deployment import STAGE, Stack
 from tests.e2e.people import Caller
 from tests.support.operations import is_page, operations
@@ -137,28 +139,42 @@ class TestGatewayErrors:
         reply = stack.call("POST", "/v1/projects", world.key(company), raw_body=too_long)
         assert (reply.status, reply.code) == (413, "PAYLOAD_TOO_LARGE"), stack.errors()
 
+    def test_a_request_over_the_gateways_limit_is_413(self, stack: Stack, world: World, company: Company):
+        reply = stack.call("POST", "/v1/projects", world.key(company), raw_body=b" " * (REQUEST_LIMIT_BYTES + 1))
+        assert (reply.status, reply.code) == (413, "PAYLOAD_TOO_LARGE")
+
+    def test_a_challenge_arrives_under_the_name_that_the_gateway_gives_it(self, stack: Stack):
+        reply = stack.call("GET", "/v1/me")
+        assert (reply.status, reply.headers["x-amzn-remapped-www-authenticate"]) == (401, "Bearer")
+        assert "www-authenticate" not in reply.headers
+
+
+class TestDeployedRestApi:
+    """Requests over HTTP to the REST API that MiniStack deployed, which throttles, as the double doesn't."""
+
+    def test_a_request_reaches_its_function(self, stack: Stack, company: Company):
+        found = httpx.get(
+            stack.url("/v1/me"), headers={"Authorization": f"Bearer {company.owner.token}"}, trust_env=False, timeout=60
+        )
+        assert found.json()["data"]["principal"]["userId"] == company.owner.user_id
+
     def test_requests_over_the_stages_rate_return_429_with_retry_after(self, stack: Stack):
         gateway, api = stack.client("apigateway"), stack.outputs["ApiId"]
-        operations = {"rateLimit": "1", "burstLimit": "1"}
 
-        def throttle(limits: dict[str, str]) -> None:
+        def throttle(rate: float, burst: int) -> None:
+            limits = {"rateLimit": str(rate), "burstLimit": str(burst)}
             patches = [{"op": "replace", "path": f"/*/*/throttling/{k}", "value": v} for k, v in limits.items()]
             gateway.update_stage(restApiId=api, stageName=STAGE, patchOperations=patches)
 
         before = gateway.get_stage(restApiId=api, stageName=STAGE)["methodSettings"]["*/*"]
-        throttle(operations)
+        throttle(1, 1)
         try:
-            replies = [stack.call("GET", "/v1/regions") for _ in range(4)]
+            replies = [httpx.get(stack.url("/v1/regions"), trust_env=False, timeout=60) for _ in range(4)]
         finally:
-            throttle(
-                {
-                    "rateLimit": str(before["throttlingRateLimit"]),
-                    "burstLimit": str(before["throttlingBurstLimit"]),
-                }
-            )
-        refused = [reply for reply in replies if reply.status == 429]
+            throttle(before["throttlingRateLimit"], before["throttlingBurstLimit"])
+        refused = [reply for reply in replies if reply.status_code == 429]
         assert refused
-        assert {reply.code for reply in refused} == {"RATE_LIMITED"}
+        assert {reply.json()["error"]["code"] for reply in refused} == {"RATE_LIMITED"}
         assert {reply.headers["retry-after"] for reply in refused} == {"1"}
 
 

@@ -15,7 +15,6 @@ from tests.support.response_checks import check_envelope
 from tests.support.world import World
 
 SECRET, OTHER = "s" * 64, "t" * 64
-CLOUDFRONT = "130.176.0.10"
 VIEWER = "203.0.113.9"
 DEVICE = {"clientId": "assent-cli", "codeChallenge": "E" * 43, "codeChallengeMethod": "S256"}
 
@@ -24,18 +23,18 @@ DEVICE = {"clientId": "assent-cli", "codeChallenge": "E" * 43, "codeChallengeMet
 class FrontDoor(Api):
     """Sends requests through the front door. The gateway sees CloudFront's address."""
 
-    source_ip: str = CLOUDFRONT
-    viewer: str = VIEWER
+    source_ip: str = VIEWER
     secret: str = SECRET
     # The gateway's responses, before the front door changes them.
     gateway_replies: list[Reply] = field(default_factory=list)
 
     def _respond(self, gateway: Gateway, request: Request) -> Response:
-        headers = front_door.request_headers(request.headers, self.viewer, self.secret)
-        response = super()._respond(gateway, request._replace(headers=headers))
-        self.gateway_replies.append(Reply.of_response(response))
-        status, restored = front_door.restore_challenge(response.status, response.headers)
-        return response._replace(status=status, headers=restored)
+        def respond(request: Request) -> Response:
+            response = gateway.respond(request)
+            self.gateway_replies.append(Reply.of_response(response))
+            return response
+
+        return front_door.FrontDoor(respond, self.secret).respond(request)
 
 
 @pytest.fixture(autouse=True)
@@ -103,8 +102,8 @@ class TestChallenge:
 class TestAddress:
     @pytest.mark.parametrize("viewer", [VIEWER, "2001:db8::7"])
     def test_limits_count_the_viewers_address(self, viewer: str):
-        assert [poll(FrontDoor(viewer=viewer)) for _ in range(11)] == [201] * 10 + [429]
-        assert poll(FrontDoor(viewer="203.0.113.10")) == 201
+        assert [poll(FrontDoor(source_ip=viewer)) for _ in range(11)] == [201] * 10 + [429]
+        assert poll(FrontDoor(source_ip="203.0.113.10")) == 201
 
     def test_headers_of_the_client_dont_change_the_address(self):
         names = ("True-Client-IP", "X-Forwarded-For", "Forwarded", "X-Real-IP", "CloudFront-Viewer-Address")
@@ -124,7 +123,7 @@ class TestAddress:
         assert FrontDoor().get("/v1/me").status == 401
 
     def test_an_invalid_address_counts_as_the_gateways(self):
-        sent = [poll(FrontDoor(viewer=f"nonsense {number}")) for number in range(11)]
+        sent = [poll(FrontDoor(source_ip=f"nonsense {number}")) for number in range(11)]
         assert sent == [201] * 10 + [429]
 
 
