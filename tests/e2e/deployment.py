@@ -48,12 +48,21 @@ def run(*command: str | Path, folder: Path = ROOT, **environment: str) -> str:
 
 def build() -> str:
     """Builds every artifact for this machine's processor. Returns the report of sizes."""
-    return run(ROOT / "scripts" / "build", "--architecture", ARCHITECTURE, "--build-dir", BUILD)
+    report = run(ROOT / "scripts" / "build", "--architecture", ARCHITECTURE, "--build-dir", BUILD)
+    deploy_unchecked(BUILD / "template.yaml")
+    return report
+
+
+def deploy_unchecked(template: Path) -> None:
+    """Makes the template deploy without CodeDeploy by default: MiniStack has none, and transforms with the defaults."""
+    checked, unchecked = "Default: AllAtOnce", "Default: Unchecked"
+    text = template.read_text()
+    assert text.count(checked) == 1
+    template.write_text(text.replace(checked, unchecked))
 
 
 def deploy(endpoint_url: str, parameters: Mapping[str, str], template: Path = BUILD / "template.yaml") -> None:
-    """Deploys the built artifacts of a template with these parameters, without CodeDeploy: MiniStack doesn't have it."""
-    given = {"Architecture": ARCHITECTURE, "DeploymentStyle": "Unchecked", **parameters}
+    """Deploys the built artifacts of a template with these parameters."""
     run(
         ROOT / ".tools" / "sam" / "bin" / "sam",
         "deploy",
@@ -64,7 +73,7 @@ def deploy(endpoint_url: str, parameters: Mapping[str, str], template: Path = BU
         "--stack-name",
         STACK,
         "--parameter-overrides",
-        *(f"{name}={value}" for name, value in given.items()),
+        *(f"{name}={value}" for name, value in {"Architecture": ARCHITECTURE, **parameters}.items()),
         "--no-confirm-changeset",
         "--no-progressbar",
         AWS_ENDPOINT_URL=endpoint_url,
