@@ -5,8 +5,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from controlplane.core.errors import CATALOG
 from controlplane.core.settings import Settings
 from controlplane.core.urls import error_page
@@ -158,7 +156,7 @@ WORKERS = {name: function for name, function in FUNCTIONS.items() if name not in
 QUEUES = {name: queue for name, queue in resources("AWS::SQS::Queue").items() if "RedrivePolicy" in queue["Properties"]}
 
 
-@pytest.mark.parametrize("name", QUEUES)
+@each("name", QUEUES)
 class TestEachQueue:
     def _mapping(self, name: str) -> dict[str, Any]:
         (mapping,) = [
@@ -269,7 +267,7 @@ class TestTable:
 
 
 class TestParameters:
-    @pytest.mark.parametrize(
+    @each(
         ("parameter", "variable", "functions"),
         [
             ("OrganizationsPerPerson", "ORGANIZATIONS_PER_PERSON", {"Organizations", "Members", "Dashboard"}),
@@ -327,16 +325,16 @@ class TestGatewayResponses:
     def test_gateway_responses_contain_the_request_id(self, name: str):
         assert GATEWAY_RESPONSES[name]["ResponseParameters"]["Headers"]["X-Request-Id"] == "context.requestId"
 
-    @pytest.mark.parametrize("name", [n for n, a in GATEWAY_RESPONSES.items() if a["StatusCode"] in {429, 503}])
+    @each("name", [n for n, a in GATEWAY_RESPONSES.items() if a["StatusCode"] in {429, 503}])
     def test_gateway_responses_say_when_to_retry(self, name: str):
         assert re.fullmatch(r"'\d+'", GATEWAY_RESPONSES[name]["ResponseParameters"]["Headers"]["Retry-After"])
 
-    @pytest.mark.parametrize("name", ["DEFAULT_5XX", "INTEGRATION_FAILURE", "INTEGRATION_TIMEOUT"])
+    @each("name", ["DEFAULT_5XX", "INTEGRATION_FAILURE", "INTEGRATION_TIMEOUT"])
     def test_an_overloaded_or_dead_function_is_503(self, name: str):
         answer = GATEWAY_RESPONSES[name]
         assert answer["StatusCode"] == 503
         assert json.loads(body_of(answer)[1])["error"]["code"] == "SERVICE_UNAVAILABLE"
 
-    @pytest.mark.parametrize("name", ["MISSING_AUTHENTICATION_TOKEN", "DEFAULT_4XX"])
+    @each("name", ["MISSING_AUTHENTICATION_TOKEN", "DEFAULT_4XX"])
     def test_an_unknown_route_is_404_with_and_without_a_token(self, name: str):
         assert GATEWAY_RESPONSES[name]["StatusCode"] == 404

@@ -5,8 +5,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from local.template import load_template
 from scripts.artifacts import ARCHITECTURES
 from tests.support.each import each
@@ -226,7 +224,7 @@ class TestLogs:
 class TestKey:
     """A customer managed key, if configured, encrypts all data at rest."""
 
-    @pytest.mark.parametrize(
+    @each(
         ("kind", "attribute"),
         [
             ("AWS::SQS::Queue", "KmsMasterKeyId"),
@@ -289,7 +287,7 @@ class TestConcurrency:
         assert globals_()["ReservedConcurrentExecutions"] == reserved
         assert parameter("ReservedConcurrency")["Default"] == "0"
 
-    @pytest.mark.parametrize("name", resources("AWS::Lambda::EventSourceMapping"))
+    @each("name", resources("AWS::Lambda::EventSourceMapping"))
     def test_a_queues_concurrency_is_at_most_the_smallest_reservation(self, name: str):
         """Otherwise, Lambda would pass a worker more messages than it can process, which would dead-letter them."""
         least = 10

@@ -152,12 +152,12 @@ class TestDashboard:
             else:
                 assert {"Messages", "FailedMessages", "DeadLetters"} <= shown or "Invocations" in shown, logical_id
 
-    @pytest.mark.parametrize("name", WORK_QUEUES)
+    @each("name", WORK_QUEUES)
     def test_the_dashboard_shows_every_queues_size_and_age(self, name: str):
         for metric in ("ApproximateNumberOfMessagesVisible", "ApproximateAgeOfOldestMessage"):
             assert ("AWS/SQS", metric, frozenset({("QueueName", f"${{{name}.QueueName}}")})) in drawn()
 
-    @pytest.mark.parametrize("name", DEAD_LETTERS)
+    @each("name", DEAD_LETTERS)
     def test_the_dashboard_shows_every_dead_letter_queue(self, name: str):
         here = frozenset({("QueueName", f"${{{name}.QueueName}}")})
         assert ("AWS/SQS", "ApproximateNumberOfMessagesVisible", here) in drawn()

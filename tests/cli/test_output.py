@@ -6,6 +6,7 @@ import typer
 from assent_cli.durations import Duration
 from assent_cli.output import ago, cell
 from assent_cli.printable import printable
+from tests.support.each import each
 
 
 class TestText:
@@ -16,15 +17,13 @@ class TestText:
     def test_a_cell_is_one_line(self):
         assert cell("two\n\tlines\x1b[2J") == "two lines\ufffd[2J"
 
-    @pytest.mark.parametrize(
-        ("value", "shown"), [(None, ""), (True, "yes"), (False, "no"), (["a", "b"], "a, b"), (3, "3")]
-    )
+    @each(("value", "shown"), [(None, ""), (True, "yes"), (False, "no"), (["a", "b"], "a, b"), (3, "3")])
     def test_values_are_shown_as_words(self, value: object, shown: str):
         assert cell(value) == shown
 
 
 class TestTimes:
-    @pytest.mark.parametrize(
+    @each(
         ("seconds", "shown"),
         [(5, "just now"), (60, "1 minute ago"), (7_300, "2 hours ago"), (90_000, "1 day ago"), (-7_300, "in 2 hours")],
     )
@@ -39,13 +38,11 @@ class TestTimes:
 
 
 class TestDurations:
-    @pytest.mark.parametrize(
-        ("text", "seconds"), [("30s", 30), ("5m", 300), ("12h", 43_200), ("90d", 7_776_000), ("1W", 604_800)]
-    )
+    @each(("text", "seconds"), [("30s", 30), ("5m", 300), ("12h", 43_200), ("90d", 7_776_000), ("1W", 604_800)])
     def test_a_duration_is_a_number_and_a_unit(self, text: str, seconds: int):
         assert Duration(text).seconds == seconds
 
-    @pytest.mark.parametrize("text", ["", "5", "d", "-1d", "1.5h", "1d2h", "9999999d", "٣d"])
+    @each("text", ["", "5", "d", "-1d", "1.5h", "1d2h", "9999999d", "٣d"])
     def test_anything_else_is_refused(self, text: str):
         with pytest.raises(typer.BadParameter):
             Duration(text)

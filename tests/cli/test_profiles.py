@@ -7,6 +7,7 @@ import pytest
 from assent_cli import profiles
 from assent_cli.problems import Problem
 from assent_cli.profiles import Profile
+from tests.support.each import each
 
 HERE = Profile("http://127.0.0.1:3000")
 
@@ -50,7 +51,7 @@ class TestProfiles:
         profiles.save("work", HERE)
         assert stat.S_IMODE((profiles.folder() / "profiles.json").stat().st_mode) == 0o600
 
-    @pytest.mark.parametrize("content", ["", "[]", '{"profiles": {"a": {}}}', '{"profiles": []}'])
+    @each("content", ["", "[]", '{"profiles": {"a": {}}}', '{"profiles": []}'])
     def test_a_damaged_file_is_named(self, content: str):
         path = profiles.folder() / "profiles.json"
         path.write_text(content)
@@ -58,7 +59,7 @@ class TestProfiles:
             profiles.current()
         assert path.read_text() == content
 
-    @pytest.mark.parametrize("name", ["", "../x", "a/b", "-x", "a\n", "x" * 65])
+    @each("name", ["", "../x", "a/b", "-x", "a\n", "x" * 65])
     def test_a_name_cant_be_a_path(self, name: str):
         with pytest.raises(Problem, match="isn't the name of a profile"):
             profiles.checked_name(name)

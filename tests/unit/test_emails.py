@@ -1,7 +1,5 @@
 """Validation of email addresses, and when two addresses are the same."""
 
-import pytest
-
 from controlplane.core.emails import MAX_LENGTH, is_email, normalize_email
 from tests.support.each import each
 
@@ -72,9 +70,7 @@ def test_only_ascii_letters_are_lowercased():
     assert normalize_email(KELVIN) == KELVIN
 
 
-@pytest.mark.parametrize(
-    "stored", ["ada@example.com", "\u00fcnal@example.com", "stra\u00dfe@example.com", "i\u0307@example.com"]
-)
+@each("stored", ["ada@example.com", "\u00fcnal@example.com", "stra\u00dfe@example.com", "i\u0307@example.com"])
 def test_addresses_stored_by_earlier_versions_are_unchanged(stored: str):
     assert stored == stored.lower()
     assert normalize_email(stored) == stored

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import pytest
-
 from assent_analysis.catalogue import catalogue
 from assent_analysis.findings import Finding, Location
 from assent_analysis.fixes import FIXES, Project, fix_for
 from assent_analysis.reading import load_yaml
+from tests.support.each import each
 
 
 def finding(path: str, *vendor_ids: str, category: str = "trackers") -> Finding:
@@ -34,9 +33,7 @@ class TestChoice:
         assert fix.packages == ("@c15t/react@^2.2", "@c15t/scripts@^2.2")
         assert "'use client'" not in fix.code
 
-    @pytest.mark.parametrize(
-        "path", ["src/main.ts", "src/App.vue", "src/routes/+layout.svelte", "src/pages/index.astro"]
-    )
+    @each("path", ["src/main.ts", "src/App.vue", "src/routes/+layout.svelte", "src/pages/index.astro"])
     def test_another_project_with_a_build_gets_c15t_without_a_framework(self, path):
         fix = fix_for(finding(path, "hotjar"), project("vite", "pnpm"))
         assert fix is not None
@@ -49,7 +46,7 @@ class TestChoice:
         assert fix.packages == ("c15t@^2.2",)
         assert "{ id: 'yandex-metrica', src: 'https://mc.yandex.ru/…', category: 'measurement' }" in fix.code
 
-    @pytest.mark.parametrize(("vendor", "call"), [
+    @each(("vendor", "call"), [
         ("google-tag-manager", "gtag('consent', 'default'"), ("meta-pixel", "fbq('consent', 'revoke')"),
         ("tiktok-pixel", "ttq.holdConsent()"), ("matomo-cloud", "['requireConsent']"),
     ])  # fmt: skip

@@ -4,6 +4,7 @@ import pytest
 
 from controlplane.core import urls
 from controlplane.core.settings import load, settings
+from tests.support.each import each
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def test_without_settings_the_stage_determines_the_urls():
 
 
 @pytest.mark.usefixtures("unset")
-@pytest.mark.parametrize("event", [None, {}, {"stageVariables": None}, {"stageVariables": {}}])
+@each("event", [None, {}, {"stageVariables": None}, {"stageVariables": {}}])
 def test_a_client_cant_influence_the_urls(event: dict[str, object] | None):
     urls.read_stage(event)
     with pytest.raises(LookupError):

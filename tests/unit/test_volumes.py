@@ -4,6 +4,7 @@ import pytest
 
 from benchmarks import volumes
 from benchmarks.cost import Cost, load, mix
+from tests.support.each import each
 
 PRICES, _, OPERATIONS = load()
 REGION = {**PRICES["regions"]["us-east-1"], **PRICES["volumes"]}
@@ -11,7 +12,7 @@ MEAN = mix(OPERATIONS, REGION)
 
 
 class TestTiers:
-    @pytest.mark.parametrize(("amount", "price"), [(0, 0), (5, 10), (10, 20), (15, 25), (100, 65), (300, 165)])
+    @each(("amount", "price"), [(0, 0), (5, 10), (10, 20), (15, 25), (100, 65), (300, 165)])
     def test_each_part_has_the_price_of_its_tier(self, amount: float, price: float):
         assert volumes.tiered(amount, [(10, 2.0), (50, 1.0), (None, 0.1)]) == pytest.approx(
             price if amount <= 15 else 20 + 40 + (amount - 50) * 0.1

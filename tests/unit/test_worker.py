@@ -72,7 +72,7 @@ class TestPoisonAmongTen:
 
 
 class TestMalformed:
-    @pytest.mark.parametrize(
+    @each(
         "text",
         [
             "",
@@ -88,7 +88,7 @@ class TestMalformed:
     def test_is_dead_lettered_at_the_last_receive_with_the_error_but_not_its_content(self, text: str, sqs: FakeSqs):
         taken: list[Any] = []
         letter = SqsMessage(QUEUE.url, text, 0)
-        sqs.letters.append(letter)
+        sqs.letters[:] = [letter]
         pauses = []
         for _ in range(MAX_RECEIVES - 1):
             assert handle(taken.append, [letter]) == {letter.record["messageId"]}
@@ -186,7 +186,7 @@ class TestPause:
 
 
 class TestUnreachableDeadLetters:
-    @pytest.mark.parametrize("text", [body(1), body(2)])
+    @each("text", [body(1), body(2)])
     def test_an_unreachable_dead_letter_queue_keeps_the_message_in_its_queue(self, text: str, sqs: FakeSqs):
         sqs.broken = True
 

@@ -14,6 +14,7 @@ from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import CODE, TOKEN, VERIFIER, challenge_of, code_body, code_form, get_request
 from tests.support.api import FORM, Api, Reply
 from tests.support.each import each
+from tests.support.table import restored
 from tests.support.world import table_dump
 
 USER_CODE = re.compile(r"[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}")
@@ -156,7 +157,7 @@ _SNAKE = {
 }
 
 
-@pytest.mark.parametrize(("changed", "path", "code", "oauth_error"), WRONG)
+@each(("changed", "path", "code", "oauth_error"), WRONG, around=restored)
 class Test400:
     def test_a_400_names_the_field_and_nothing_is_stored(
         self, api: Api, changed: dict[str, Any], path: list[str], code: str, oauth_error: str
@@ -189,7 +190,7 @@ class TestSeveralProblems:
 
 @pytest.mark.usefixtures("switched_off")
 class Test404:
-    @pytest.mark.parametrize("body", [b"{", b"x" * 2_000_000])
+    @each("body", [b"{", b"x" * 2_000_000])
     def test_the_disabled_feature_looks_exactly_like_an_unknown_path(self, api: Api, body: bytes):
         unknown = api.post("/v1/auth/device/nowhere").text
         assert api.post(CODE, raw_body=body).text == unknown
@@ -216,9 +217,10 @@ class Test429:
         assert (refused.status, refused.body["error"]) == (429, "slow_down")
         assert int(refused.headers["retry-after"]) >= 1
 
-    @pytest.mark.parametrize(
+    @each(
         "header",
         ["X-Forwarded-For", "Forwarded", "X-Real-IP", "True-Client-IP", "CF-Connecting-IP", "X-Client-IP", "Via"],
+        around=restored,
     )
     def test_no_client_header_avoids_the_limit(self, api: Api, header: str):
         for number in range(10):

@@ -26,6 +26,7 @@ from controlplane.aws.client import OwnClient
 from controlplane.aws.connection import Connection
 from controlplane.aws.errors import AwsError, CredentialsUnavailable, NoAnswer, ServiceError, is_outcome_unknown
 from controlplane.core import deadline
+from tests.support.each import each
 from tests.support.scripted_server import (
     Conversation,
     ScriptedServer,
@@ -197,7 +198,7 @@ class TestResponses:
 
 
 class TestFaults:
-    @pytest.mark.parametrize(
+    @each(
         "fault",
         [
             pytest.param(reset, id="reset"),
@@ -220,6 +221,7 @@ class TestFaults:
         ],
     )
     def test_an_attempt_that_fails_for_now_is_repeated_twice(self, fault, paused):
+        paused.clear()
         with scripted_server(fault, fault, answer(ITEM)) as server:
             client = client_of(server.url)
             assert client.get_item(**KEY) == ITEM

@@ -6,9 +6,10 @@ import pytest
 from pydantic import ValidationError
 
 from controlplane.core.settings import load
+from tests.support.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("variable", "address"),
     [
         ({}, None),
@@ -20,7 +21,7 @@ def test_the_url_is_optional_and_empty_means_absent(variable: dict[str, str], ad
     assert load({**os.environ, **variable}).consent_runtime_base_url == address
 
 
-@pytest.mark.parametrize("address", ["consent.example.com", "ftp://consent.example.com", "https://a b", "https://a?b"])
+@each("address", ["consent.example.com", "ftp://consent.example.com", "https://a b", "https://a?b"])
 def test_an_invalid_url_fails_at_startup(address: str):
     with pytest.raises(ValidationError):
         load({**os.environ, "CONSENT_RUNTIME_BASE_URL": address})

@@ -12,6 +12,7 @@ import pytest
 from assent import ApiError, AsyncAssent, ConnectionFailed, MalformedResponse, NotFound, errors
 from assent.models import CreatedKey, Token, WorkingRequest
 from tests.support.documented import document
+from tests.support.each import each
 from tests.support.sdk import ADDRESS, ORGANIZATION, SECRET, Pauses, Script, failure, page, run, success
 
 STATUSES = {
@@ -42,20 +43,20 @@ class TestACode:
         documented = document()["components"]["schemas"]["ErrorCode"]["x-extensible-enum"]
         assert {*STATUSES} == {*documented}
 
-    @pytest.mark.parametrize(("code", "status"), STATUSES.items())
+    @each(("code", "status"), STATUSES.items())
     def test_has_a_class_of_its_status(self, code: str, status: int):
         error = raised(failure(status, code))
         assert isinstance(error, BASES[status])
         assert (error.status, error.code, error.request_id) == (status, code, "req-1")
         assert f"{status}: " in (type(error).__doc__ or "") or type(error) in BASES.values()
 
-    @pytest.mark.parametrize(("status", "base"), BASES.items())
+    @each(("status", "base"), BASES.items())
     def test_of_a_later_version_has_the_class_of_its_status(self, status: int, base: type[ApiError]):
         error = raised(failure(status, "SOMETHING_NEW"))
         assert isinstance(error, base)
         assert error.code == "SOMETHING_NEW"
 
-    @pytest.mark.parametrize(
+    @each(
         ("code", "status", "state", "expected"),
         [
             ("CONFLICT", 409, "authorization_pending", errors.AuthorizationPending),
@@ -86,9 +87,7 @@ class TestAnError:
         for details in (None, [], "text", 5, [1], {"fix": {"path": 5}}, {"fix": "text"}):
             assert raised(failure(404, "NOT_FOUND", details)).fix is None
 
-    @pytest.mark.parametrize(
-        "body", [b"", b"<html>", b"[]", b"null", b'{"error": "x"}', b'{"error": {"code": 5}}', b"\xff"]
-    )
+    @each("body", [b"", b"<html>", b"[]", b"null", b'{"error": "x"}', b'{"error": {"code": 5}}', b"\xff"])
     def test_of_a_gateway_has_no_code(self, body: bytes):
         error = raised(httpx.Response(404, content=body))
         assert isinstance(error, NotFound)
@@ -101,7 +100,7 @@ class TestAnError:
 
 
 class TestAMalformedResponse:
-    @pytest.mark.parametrize(
+    @each(
         "answer",
         [
             httpx.Response(200, text="<html>Welcome</html>"),
@@ -133,9 +132,7 @@ class TestAMalformedResponse:
 
 
 class TestASecret:
-    @pytest.mark.parametrize(
-        "answer", [failure(401, "UNAUTHORIZED"), httpx.ConnectError("refused"), httpx.Response(200)]
-    )
+    @each("answer", [failure(401, "UNAUTHORIZED"), httpx.ConnectError("refused"), httpx.Response(200)])
     def test_isn_t_in_errors_and_logs(self, pauses: Pauses, caplog: pytest.LogCaptureFixture, answer):
         caplog.set_level(logging.DEBUG)
         client = Script(answer).client()
@@ -165,7 +162,7 @@ class TestASecret:
 
 
 class TestAClient:
-    @pytest.mark.parametrize(
+    @each(
         "address",
         ["", "api.assent.test", "ftp://api.assent.test", "https://", "https://me:pw@api.test", "https://a.test/?x=1"],
     )
@@ -177,7 +174,7 @@ class TestAClient:
         with pytest.raises(ValueError, match="not both"):
             Script(page([])).client(auth=httpx.BasicAuth("a", "b"))
 
-    @pytest.mark.parametrize("wrong", ["", ".", ".."])
+    @each("wrong", ["", ".", ".."])
     def test_rejects_an_id_that_names_another_path(self, wrong: str):
         script = Script(success({}))
         with pytest.raises(ValueError, match="isn't an id"):

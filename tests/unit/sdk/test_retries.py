@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from assent import AsyncAssent, Conflict, ConnectionFailed, RateLimited, ServerError, TimedOut
+from tests.support.each import each
 from tests.support.sdk import ADDRESS, ORGANIZATION, REGION, SECRET, Pauses, Script, failure, page, run, success
 
 # The request may have taken effect.
@@ -42,13 +43,14 @@ TOKEN = {"accessToken": "a", "tokenType": "Bearer", "expiresIn": 3600, "refreshT
 
 
 class TestARead:
-    @pytest.mark.parametrize("answer", [*LOST, *NOT_DONE], ids=repr)
+    @each("answer", [*LOST, *NOT_DONE], ids=repr)
     def test_is_repeated(self, pauses: Pauses, answer):
+        pauses.seconds.clear()
         script = Script(answer, answer, page([REGION]))
         assert [it.id for it in script.client().regions.list()] == ["eu-central"]
         assert (len(script.requests), len(pauses.seconds)) == (3, 2)
 
-    @pytest.mark.parametrize("answer", FINAL, ids=range(len(FINAL)))
+    @each("answer", FINAL, ids=range(len(FINAL)))
     def test_isn_t_repeated_after_an_answer_that_wouldn_t_change(self, pauses: Pauses, answer):
         script = Script(answer)
         with pytest.raises(Exception, match=r".") as caught:
@@ -71,7 +73,7 @@ class TestARead:
 
 
 class TestACreation:
-    @pytest.mark.parametrize("answer", [*LOST, *NOT_DONE], ids=repr)
+    @each("answer", [*LOST, *NOT_DONE], ids=repr)
     def test_is_repeated_with_the_same_key(self, pauses: Pauses, answer):
         script = Script(answer, answer, success(ORGANIZATION, 201))
         assert script.client().organizations.create(name="Acme").id == "org_1"
@@ -97,14 +99,14 @@ class TestACreation:
 
 
 class TestAnotherChange:
-    @pytest.mark.parametrize("answer", LOST, ids=repr)
+    @each("answer", LOST, ids=repr)
     def test_isn_t_repeated_when_it_may_have_taken_effect(self, pauses: Pauses, answer):
         script = Script(answer, UPDATED)
         with pytest.raises((ConnectionFailed, ServerError)):
             script.client().members.update("mem_1", role="admin")
         assert (len(script.requests), pauses.seconds) == (1, [])
 
-    @pytest.mark.parametrize("answer", NOT_DONE, ids=repr)
+    @each("answer", NOT_DONE, ids=repr)
     def test_is_repeated_when_it_had_no_effect(self, pauses: Pauses, answer):
         script = Script(answer, UPDATED)
         assert script.client().members.update("mem_1", role="admin").updated
@@ -134,7 +136,7 @@ class TestThePauses:
         for seconds, limit in zip(longest, [0.5, 1, 2, 4, 8, 8, 8], strict=True):
             assert limit * 0.8 < seconds <= limit
 
-    @pytest.mark.parametrize("value", ["7", "Wed, 04 Mar 2026 05:06:14 GMT"])
+    @each("value", ["7", "Wed, 04 Mar 2026 05:06:14 GMT"])
     def test_begin_after_what_the_service_asks_for(self, pauses: Pauses, monkeypatch: pytest.MonkeyPatch, value: str):
         monkeypatch.setattr(time, "time", lambda: 1_772_600_767.0)  # 05:06:07 on that day
         Script(failure(429, "RATE_LIMITED", retry_after=value), page([REGION])).client().regions.list().page()
@@ -146,8 +148,9 @@ class TestThePauses:
             script.client().feedback.create(category="bug", message="Broken")
         assert (caught.value.retry_after, len(script.requests), pauses.seconds) == (3600.0, 1, [])
 
-    @pytest.mark.parametrize("value", ["soon", "-5", "1e9", "²", ""])
+    @each("value", ["soon", "-5", "1e9", "²", ""])
     def test_ignore_an_invalid_wish(self, pauses: Pauses, value: str):
+        pauses.seconds.clear()
         answer = httpx.Response(429, headers={"Retry-After": value.encode()})
         Script(answer, page([REGION])).client().regions.list().page()
         assert pauses.seconds[0] <= 0.5

@@ -17,6 +17,7 @@ from assent.errors import (
 )
 from assent.models import AuthorizationServerMetadata
 from tests.support.api_document import examples, operations
+from tests.support.each import each
 from tests.support.sdk import Pauses, Script, failure, success
 
 CODE = {
@@ -75,7 +76,7 @@ class TestAScan:
             *["/v1/code-audit/scans/scn_1"] * 2,
         ]
 
-    @pytest.mark.parametrize("status", ["completed", "failed", "canceled"])
+    @each("status", ["completed", "failed", "canceled"])
     def test_has_ended(self, pauses: Pauses, status: str):
         assert Script(success(scan(status))).client().scans.wait("scn_1").status == status
 
@@ -112,7 +113,7 @@ class TestALogin:
         client.device.poll(client.device.start())
         assert pauses.seconds == [5, 10, 20]
 
-    @pytest.mark.parametrize(
+    @each(
         ("answer", "expected"),
         [
             (failure(403, "FORBIDDEN", {"status": "access_denied"}), AccessDenied),

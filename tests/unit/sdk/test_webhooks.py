@@ -8,6 +8,7 @@ import time
 import pytest
 
 from assent import AssentError, webhooks
+from tests.support.each import each
 
 SECRET = "whsec_" + base64.b64encode(b"k" * 27).decode()
 OTHER = "whsec_" + base64.b64encode(b"o" * 27).decode()
@@ -46,7 +47,7 @@ class TestAnAuthenticRequest:
         assert webhooks.verify(BODY, headers(signature(OTHER)), [SECRET, OTHER], now=NOW)
         assert webhooks.verify(BODY, headers(f"v2,abc {signature(SECRET)}"), SECRET, now=NOW)
 
-    @pytest.mark.parametrize("seconds", [-300, 300])
+    @each("seconds", [-300, 300])
     def test_can_be_five_minutes_off(self, seconds: int):
         assert webhooks.verify(BODY, headers(), SECRET, now=NOW + seconds).id == "evt_1"
 
@@ -58,12 +59,12 @@ class TestAnAuthenticRequest:
 
 
 class TestAnotherRequest:
-    @pytest.mark.parametrize("seconds", [-301, 301])
+    @each("seconds", [-301, 301])
     def test_is_rejected_when_it_is_old(self, seconds: int):
         with pytest.raises(webhooks.InvalidSignature, match="old"):
             webhooks.verify(BODY, headers(), SECRET, now=NOW + seconds)
 
-    @pytest.mark.parametrize(
+    @each(
         "signatures",
         ["", "v1", "v1,", "v1,é", f"v2,{signature(SECRET)[3:]}", signature(OTHER), signature(SECRET)[:-2]],
         ids=range(7),

@@ -3,14 +3,13 @@
 from collections import Counter
 from typing import Any
 
-import pytest
-
 from controlplane.core import ids
 from controlplane.core.ids import InboxItemId, ScanId, ScanRequestId
 from controlplane.queues import messages
 from controlplane.queues.messages import CreateIssue, ExecuteScan, PrepareScan, PublishScan, Queue
 from controlplane.store import keys, shards
 from controlplane.store.scans.items import watch_key
+from tests.support.each import each
 
 # DynamoDB's quotas for one partition key, in units per second.
 WRITE_UNITS, READ_UNITS = 1_000, 3_000
@@ -29,12 +28,12 @@ WRITES = {
 READS = {"FEEDBACK_INTAKE": 1}
 
 
-@pytest.mark.parametrize("name", WRITES)
+@each("name", WRITES)
 def test_there_are_enough_shards_for_the_writes(name: str):
     assert OPERATIONS * WRITES[name] / getattr(shards, name) <= WRITE_UNITS * FULL
 
 
-@pytest.mark.parametrize("name", READS)
+@each("name", READS)
 def test_there_are_enough_copies_for_the_reads(name: str):
     assert OPERATIONS * READS[name] / getattr(shards, name) <= READ_UNITS * FULL
 
