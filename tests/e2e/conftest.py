@@ -75,8 +75,9 @@ __all__ = [
     "vendor_decision",
 ]
 
-# The first test of a session waits for the build and the deployment.
-_SETUP_SECONDS = 600
+# The first test of a session waits for the build and the deployment, and the first one of an upgrade also for two more
+# deployments, under traffic.
+_SETUP_SECONDS = 900
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
