@@ -24,8 +24,9 @@ def allowed(role: str) -> dict[str, Any]:
 class TestFunction:
     def test_every_deployment_but_an_unchecked_one_runs_it(self):
         preference = load_template()["Globals"]["Function"]["DeploymentPreference"]
-        assert preference["Hooks"] == {"PreTraffic": {"Ref": DEPLOYMENT_CHECK}}
-        assert preference["Role"] == {"Fn::GetAtt": ["DeploymentRole", "Arn"]}
+        none = {"Ref": "AWS::NoValue"}
+        assert preference["Hooks"] == {"PreTraffic": {"Fn::If": ["IsChecked", {"Ref": DEPLOYMENT_CHECK}, none]}}
+        assert preference["Role"] == {"Fn::If": ["IsChecked", {"Fn::GetAtt": ["DeploymentRole", "Arn"]}, none]}
         own = {name for name, it in RESOURCES.items() if it.get("Condition") == "IsChecked"}
         assert own == {
             DEPLOYMENT_CHECK,
