@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,13 @@ import pytest
 from controlplane.core import tokens
 from controlplane.core.settings import settings
 from controlplane.http import secret_scanning
-from controlplane.store import api_keys, codec, keys
+from controlplane.store import api_keys, codec, key_changes, keys, leaked_keys
 from controlplane.store.table import table
 from local.github.faults import Fault
 from local.github.secret_scanning import TOKEN_TYPE, SecretScanning
 from tests.support.api import Api, Reply
 from tests.support.audit_log import all_entries
+from tests.support.calls import before_the_transaction
 from tests.support.each import each
 from tests.support.github import GitHub, github
 from tests.support.world import Company, World, table_dump
@@ -93,6 +95,19 @@ class Test200:
         assert labels(report(api, code_host.scanning, [found(old.secret)])) == ["true_positive"]
         assert [api.get("/v1/me", it.secret).status for it in (old, new)] == [401, 200]
         assert api.get(f"/v1/api-keys/{new.item.key_id}", new.secret).data["previous"] is None
+
+    def test_a_change_of_the_key_during_the_report_counts_as_one(self, world: World):
+        company = world.company()
+        old = api_keys.create_key(company.organization_id, "deploy", company.owner.user_id, "test")
+        new = api_keys.roll_key(old.item.key_id, company.owner.user_id, "test", grace_seconds=3600).item
+
+        def rename() -> None:
+            key_changes.update_key(new.key_id, lambda key: replace(key, name="deploys"), admin_id=company.owner.user_id)
+
+        with before_the_transaction(table.client, rename):
+            assert leaked_keys.revoke(tokens.digest(old.secret), leaked_keys.Leak("commit", None))
+        _, key = api_keys.get_key(new.key_id)
+        assert (key.name, key.previous, key.revision) == ("deploys", None, 2)
 
     def test_a_leaked_successor_ends_both_secrets(self, api: Api, world: World, code_host):
         company = world.company()

@@ -12,7 +12,7 @@ from controlplane.http.envelope import Wire
 from controlplane.store import billing, keys
 from controlplane.store import idempotency as store
 from controlplane.store.credentials import Counted
-from controlplane.store.table import Put, Update, table
+from controlplane.store.table import ConditionFailed, Put, Update, table
 from tests.support.api import Api
 from tests.support.calls import intercepted
 from tests.support.cold_start import loaded_by
@@ -286,6 +286,15 @@ class Test409:
         assert (reply.status, reply.error["details"]) == (409, {"reason": "in_flight"})
         assert listed(api, company) == []
         assert records()[0]["attempt"]["S"] == "another"
+
+    def test_an_attempt_that_lost_the_key_stores_no_response(self, api: Api, world: World):
+        create(api, world.company())
+        written = table_dump()
+        (record,) = records()
+        key = keys.Key(record["pk"]["S"], record["sk"]["S"])
+        with pytest.raises(ConditionFailed):
+            store.complete_attempt(key, "another", "{}")
+        assert table_dump() == written
 
     def test_a_response_that_cant_be_stored_is_still_returned(self, api: Api, world: World, now):
         company = world.company()

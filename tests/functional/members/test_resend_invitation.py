@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from controlplane.core.ids import InvitationId
 from controlplane.core.settings import settings
-from controlplane.store import keys
+from controlplane.store import invitations, keys, resends
 from controlplane.store.table import table
 from tests.functional.conftest import FakeClock
 from tests.support import invariants
@@ -87,6 +88,18 @@ class Test200:
             for number in (0, 1)
         ]
         assert "example.com" not in json.dumps(sent)
+
+    def test_the_outcome_of_an_earlier_email_isnt_recorded(self, api: Api, company: Company):
+        invitation_id = InvitationId.parse(invite(api, company.owner))
+        assert invitation_id is not None
+        found = []
+        for _ in range(2):
+            resend(api, company.owner, invitation_id)
+            found.append(invitations.find_invitation(invitation_id))
+        earlier, latest = found
+        assert earlier is not None
+        resends.record_mail(earlier, "returned")
+        assert invitations.find_invitation(invitation_id) == latest
 
     def test_nothing_is_queued_if_no_emails_are_sent(self, api: Api, company: Company):
         assert resend(api, company.owner, invite(api, company.owner)).status == 200

@@ -30,7 +30,7 @@ from controlplane.store.table import Put, table
 from tests.functional.projects.builders import make_project, stored
 from tests.support.api import Api
 from tests.support.audits import history_of, lease_of, make_issue, make_scan
-from tests.support.calls import intercepted
+from tests.support.calls import before_the_transaction, intercepted
 from tests.support.cleanup import clean_up, clean_up_failing, clean_up_for, finish_deletions
 from tests.support.populated_organization import (
     PopulatedOrganization,
@@ -200,9 +200,13 @@ class TestRepository:
         assert (again.links, again.preview_used) == ((), False)
 
     def test_a_repository_is_disconnected_once(self, populated: PopulatedOrganization):
-        repositories.disconnect_repository(populated.repository.repository_id)
-        with pytest.raises(repositories.UnknownRepository):
+        def disconnect() -> None:
             repositories.disconnect_repository(populated.repository.repository_id)
+
+        with before_the_transaction(table.client, disconnect), pytest.raises(repositories.UnknownRepository):
+            disconnect()
+        with pytest.raises(repositories.UnknownRepository):
+            disconnect()
 
 
 class TestOrganization:

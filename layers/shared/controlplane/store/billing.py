@@ -91,7 +91,7 @@ def add_credits(organization_id: str, amount: int) -> int:
             "billing": Update(
                 keys.billing(organization_id),
                 "SET #credits = #credits + :amount",
-                "attribute_exists(pk) AND #credits >= :least",
+                "#credits >= :least",
                 {"amount": amount, "least": max(0, -amount)},
             ),
             "ledger": entry.leg,

@@ -11,7 +11,7 @@ from controlplane.core.ids import KeyId
 from controlplane.core.retention import expiry
 from controlplane.store import events, keys
 from controlplane.store.api_key_items import ApiKeyItem, KeySecretItem
-from controlplane.store.api_keys import recorded
+from controlplane.store.api_keys import recorded, unchanged
 from controlplane.store.codec import present
 from controlplane.store.key_changes import deletion_legs
 from controlplane.store.retry import WriteConflict, retry_on_conflict
@@ -104,10 +104,11 @@ def _record(key: ApiKeyItem, secret: KeySecretItem, leak: Leak) -> Recorded:
 def _end_of_grace(key: ApiKeyItem, digest: str) -> dict[str, Leg]:
     """Returns the legs that revoke the previous secret of the key."""
     ended = "SET #revision = :revision REMOVE #previous, #previousUsedAt"
-    values = {"revision": key.revision + 1, "digest": digest}
+    when, values = unchanged(key)
+    values["revision"] = key.revision + 1
     changed = "SET #keyVersion = #keyVersion + :one"
     return {
-        "key": Update(keys.api_key(*key.key_id.location), ended, "#previous.#digest = :digest", values),
+        "key": Update(keys.api_key(*key.key_id.location), ended, when, values),
         "secret": Delete(keys.key_secret(digest), "attribute_exists(pk)"),
         "organization": Update(
             keys.organization(key.key_id.organization_id), changed, "attribute_exists(pk)", {"one": 1}
