@@ -1,4 +1,4 @@
-"""What clients get if an invocation is rejected, fails, or takes too long, where functions really run."""
+"""Checks what clients get if an invocation is rejected, fails, or takes too long, where functions really run."""
 
 import io
 import json
