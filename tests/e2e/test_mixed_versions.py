@@ -49,7 +49,7 @@ class Deployments:
     """The hash of each function's code, by step."""
 
     lost: dict[str, list[str]] = field(default_factory=dict)
-    """What a version doesn't read as it was written, by step."""
+    """Each thing that a version doesn't read as it was written, by step."""
 
     def deploy(self, template: Path, step: str) -> Stack:
         deployment.deploy(self.endpoint_url, {**self.external.parameters, **_FRONT_DOOR}, patient(template))
@@ -68,7 +68,7 @@ class Deployments:
 
 @dataclass
 class Ran:
-    """What happened while the stack was upgraded and rolled back."""
+    """Contains what happened while the stack was upgraded and rolled back."""
 
     stack: Stack
     deployments: Deployments
