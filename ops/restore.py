@@ -38,10 +38,12 @@ def restore(
         raise Conflict(f"The table {target} exists, and isn't a restore of {source}. Choose another name.")
     restored = _wait(client, target, pause)
     _complete(client, target, restored, pause)
+    # A local AWS doesn't tell.
+    restored_to = restored.get("RestoreSummary", {}).get("RestoreDateTime")
     return {
         "table": target,
         "source": source,
-        "restoredTo": restored["RestoreSummary"]["RestoreDateTime"].isoformat(),
+        "restoredTo": restored_to.isoformat() if restored_to else None,
         "approximateItems": restored.get("ItemCount", 0),
     }
 

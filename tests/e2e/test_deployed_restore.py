@@ -1,0 +1,53 @@
+"""The restore of docs/operations.md as a drill: the deployed stack's table is restored, completed, and checked."""
+
+import json
+import sys
+from typing import Any
+
+import pytest
+
+from tests.e2e.deployment import REGION, CommandFailed, Stack, run
+from tests.e2e.people import Operator
+
+RESTORED = "assent-restored"
+
+
+@pytest.fixture(scope="module")
+def restored(operator: Operator, project: dict[str, Any]) -> dict[str, Any]:
+    """Restores the table as it is once the project exists."""
+    found: dict[str, Any] = operator("table", "restore", RESTORED)
+    return found
+
+
+def test_the_restored_table_is_another_table(stack: Stack, restored: dict[str, Any]):
+    assert restored["table"] == RESTORED
+    assert restored["source"] == stack.outputs["TableName"] != RESTORED
+    found = stack.client("dynamodb").describe_table(TableName=restored["source"])["Table"]
+    assert found["TableStatus"] == "ACTIVE"
+
+
+def test_the_restored_table_has_the_settings_that_a_restore_leaves_out(stack: Stack, restored: dict[str, Any]):
+    client = stack.client("dynamodb")
+    expiry = client.describe_time_to_live(TableName=restored["table"])["TimeToLiveDescription"]
+    assert (expiry["TimeToLiveStatus"], expiry["AttributeName"]) == ("ENABLED", "expiresAt")
+    backups = client.describe_continuous_backups(TableName=restored["table"])["ContinuousBackupsDescription"]
+    assert backups["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] == "ENABLED"
+    assert client.describe_table(TableName=restored["table"])["Table"]["DeletionProtectionEnabled"] is True
+
+
+def test_the_restored_table_passes_the_check(stack: Stack, restored: dict[str, Any], project: dict[str, Any]):
+    where = ("--table", restored["table"], "--region", REGION, "--endpoint-url", stack.endpoint_url, "--json")
+    told = run(
+        *(sys.executable, "-m", "ops", *where, "table", "check"),
+        SERVICE_BRAND="assent",
+        PYTHONPATH="functions:layers/shared:.",
+    )
+    checked = json.loads(told)
+    assert checked["contradictions"] == 0
+    assert checked["organizations"] > 0
+
+
+def test_a_table_that_exists_is_never_restored_into(operator: Operator, restored: dict[str, Any]):
+    # MiniStack doesn't tell that it is a restore, so it is an unrelated table.
+    with pytest.raises(CommandFailed, match="isn't a restore of"):
+        operator("table", "restore", restored["table"])
