@@ -101,64 +101,76 @@ def wait_until_gone(port: int) -> None:
     raise AssertionError(f"something still listens on {port}")
 
 
+def check_commands(run: Run) -> None:
+    """Checks that the commands on the screen work."""
+    answers = [request(line) for line in run.curl_lines()]
+    statuses = [status for status, _ in answers]
+    assert statuses[:-1] == [200, 200, 200, 200, 201, 404, 200, 201, 200, 200]
+    # The demo repository's first scan starts with the stack, and may still be running.
+    assert statuses[-1] in {202, 409}
+    assert answers[0][1] == {"success": True, "data": {"ok": True, "database": {"ok": True}}}
+    assert answers[5][1]["error"]["code"] == "NOT_FOUND"
+
+
+def check_credentials(path: Path) -> None:
+    """Checks that only their owner can read them, and that they are those of the demo."""
+    assert path.stat().st_mode & 0o077 == 0
+    credentials = json.loads(path.read_text())
+    assert {it["plan"] for it in credentials["organizations"]} == {"free", "pro"}
+    pro = next(it["organizationId"] for it in credentials["organizations"] if it["plan"] == "pro")
+    roles = [user["role"] for user in credentials["users"] if user["organizationId"] == pro]
+    assert sorted(roles) == ["admin", "member", "owner"]
+    assert any(user["organizationId"] != pro for user in credentials["users"])
+
+
+def check_log(run: Run, earlier: int) -> None:
+    """Sends requests, stops the stack, and checks that there is one line with the ID for each of them.
+
+    earlier: the number of requests before.
+    """
+    sent = [("GET", "/v1/regions", 200), ("GET", "/v1/me", 401), ("PUT", "/v1/me", 404), ("GET", "/v1%2fme", 404)]
+    connection = HTTPConnection("127.0.0.1", run.port, timeout=10)
+    ids, challenges = [], []
+    for method, path, status in sent:
+        connection.request(method, f"{path}?organizationId=secret", headers={"Authorization": "Bearer secret"})
+        response = connection.getresponse()
+        assert response.status == status
+        assert json.loads(response.read())["success"] is (status == 200)
+        ids.append(response.headers["x-request-id"])
+        challenges.append(response.headers["www-authenticate"])
+    connection.close()
+    assert run.stop() == 0
+    # As with the template's front door.
+    assert challenges == [None, "Bearer", None, None]
+    logged = [found.groups() for found in map(REQUEST_LINE.fullmatch, run.log.splitlines()) if found]
+    assert len(logged) == earlier + len(sent)
+    assert logged[earlier:] == [
+        (method, path, str(status), known) for (method, path, status), known in zip(sent, ids, strict=True)
+    ]
+    assert "secret" not in run.log
+    # The request that waited for the server isn't shown.
+    assert not any(REQUEST_LINE.fullmatch(line) for line in run.screen.splitlines())
+    assert run.screen.startswith("\nassent is ready")
+
+
 class TestRun:
-    def test_make_run_prints_working_commands_and_keeps_its_data(self, tmp_path):
+    def test_make_run_prints_working_commands_keeps_its_data_and_logs_requests(self, tmp_path):
+        # One test, because a stack takes many times as long to start as all of these checks.
+        path = tmp_path / "credentials.json"
         with Run(tmp_path) as first:
-            answers = [request(line) for line in first.curl_lines()]
-            statuses = [status for status, _ in answers]
-            assert statuses[:-1] == [200, 200, 200, 200, 201, 404, 200, 201, 200, 200]
-            # The demo repository's first scan starts with the stack, and may still be running.
-            assert statuses[-1] in {202, 409}
-            assert answers[0][1] == {"success": True, "data": {"ok": True, "database": {"ok": True}}}
-            assert answers[5][1]["error"]["code"] == "NOT_FOUND"
-            credentials = json.loads((tmp_path / "credentials.json").read_text())
+            check_commands(first)
+            check_credentials(path)
+            credentials = json.loads(path.read_text())
             assert first.stop() == 0
             wait_until_gone(first.port)
             wait_until_gone(json.loads((tmp_path / "stack.json").read_text())["ministack_port"])
 
         with Run(tmp_path) as second:
-            again = json.loads((tmp_path / "credentials.json").read_text())
-            assert again == credentials | {"baseUrl": f"http://127.0.0.1:{second.port}"}
+            assert json.loads(path.read_text()) == credentials | {"baseUrl": f"http://127.0.0.1:{second.port}"}
             status, projects = request(second.curl_lines()[3])
             assert status == 200
             assert "My shop" in [project["projectName"] for project in projects["data"]]
-            assert second.stop() == 0
-
-    def test_make_run_logs_one_line_with_the_id_for_each_request(self, tmp_path):
-        sent = [("GET", "/v1/regions", 200), ("GET", "/v1/me", 401), ("PUT", "/v1/me", 404), ("GET", "/v1%2fme", 404)]
-        with Run(tmp_path) as run:
-            connection = HTTPConnection("127.0.0.1", run.port, timeout=10)
-            ids, challenges = [], []
-            for method, path, status in sent:
-                connection.request(method, f"{path}?organizationId=secret", headers={"Authorization": "Bearer secret"})
-                response = connection.getresponse()
-                assert response.status == status
-                assert json.loads(response.read())["success"] is (status == 200)
-                ids.append(response.headers["x-request-id"])
-                challenges.append(response.headers["www-authenticate"])
-            connection.close()
-            assert run.stop() == 0
-        # As with the template's front door.
-        assert challenges == [None, "Bearer", None, None]
-        logged = [found.groups() for found in map(REQUEST_LINE.fullmatch, run.log.splitlines()) if found]
-        assert logged == [
-            (method, path, str(status), known) for (method, path, status), known in zip(sent, ids, strict=True)
-        ]
-        assert "secret" not in run.log
-        # The request that waited for the server isn't shown.
-        assert not any(REQUEST_LINE.fullmatch(line) for line in run.screen.splitlines())
-        assert run.screen.startswith("\nassent is ready")
-
-    def test_make_run_writes_credentials_that_only_their_owner_can_read(self, tmp_path):
-        with Run(tmp_path):
-            path = tmp_path / "credentials.json"
-            assert path.stat().st_mode & 0o077 == 0
-            credentials = json.loads(path.read_text())
-        assert {it["plan"] for it in credentials["organizations"]} == {"free", "pro"}
-        pro = next(it["organizationId"] for it in credentials["organizations"] if it["plan"] == "pro")
-        roles = [user["role"] for user in credentials["users"] if user["organizationId"] == pro]
-        assert sorted(roles) == ["admin", "member", "owner"]
-        assert any(user["organizationId"] != pro for user in credentials["users"])
+            check_log(second, earlier=1)
 
     def test_make_run_stops_its_processes_when_killed(self, tmp_path):
         with Run(tmp_path) as run:
