@@ -1,5 +1,7 @@
 """A loop over cases fails like separate tests: for each failing case, with its name."""
 
+from contextlib import contextmanager
+
 import pytest
 
 from tests.support.each import each
@@ -31,6 +33,27 @@ def test_all_failing_cases_are_reported_by_the_given_names():
         ["with number, text = two"],
         ["with number, text = 3, 'c'"],
     ]
+
+
+def test_each_case_runs_in_a_context_of_its_own_which_a_failure_closes():
+    seen = []
+
+    @contextmanager
+    def around():
+        seen.append("begin")
+        try:
+            yield
+        finally:
+            seen.append("end")
+
+    @each("number", [1, 2], around=around)
+    def check(number: int):
+        seen.append(number)
+        assert number == 2
+
+    with pytest.raises(AssertionError):
+        check()
+    assert seen == ["begin", 1, "end", "begin", 2, "end"]
 
 
 @each("number", [1, 2])
