@@ -18,6 +18,15 @@ def test_a_secrets_prefix_is_returned():
     assert tokens.prefix_of(tokens.mint("assent_at")) == "assent_at"
 
 
+def test_only_a_secret_with_a_wrong_end_is_incomplete():
+    secret = tokens.mint("assent")
+    assert [tokens.is_incomplete(text) for text in (secret[:-1], secret, secret[1:])] == [True, False, False]
+
+
+def test_a_placeholder_is_as_long_as_a_secret():
+    assert len(tokens.placeholder("assent")) == len(tokens.mint("assent"))
+
+
 def test_every_changed_character_is_detected():
     secret = tokens.mint("assent")
     for position in range(len("assent_"), len(secret)):

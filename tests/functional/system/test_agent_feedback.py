@@ -27,6 +27,7 @@ class Test200:
             "guidance",
         ]
         assert (reply.body["schema_version"], reply.body["name"]) == ("1.0", "assent")
+        assert reply.body["auth"]["required"] is True
         assert reply.body["endpoints"] == {"feedback": "https://api.assent.test/v1/feedback"}
 
     def test_agent_feedback_describes_the_operations_input(self, api: Api, world: World):

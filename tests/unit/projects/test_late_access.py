@@ -5,7 +5,7 @@ import pytest
 from controlplane.core.errors import Forbidden, InvalidPayload
 from controlplane.core.ids import KeyId
 from controlplane.http.access import Access, Requires
-from controlplane.http.authentication import Principal
+from controlplane.http.authentication import Principal, key_organization
 from controlplane.store.api_key_items import KeySecretItem
 from controlplane.store.credentials import Counted
 
@@ -59,3 +59,8 @@ def test_different_organizations_in_query_and_body_are_rejected_before_either_is
 def test_an_endpoint_that_isnt_late_cant_enter():
     with pytest.raises(LookupError):
         admitted(None, late=False).enter()
+
+
+def test_a_persons_token_belongs_to_no_organization():
+    with pytest.raises(LookupError):
+        key_organization(Principal("oauth", (), user_id="usr_8k"))
