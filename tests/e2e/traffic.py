@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import secrets
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,18 +18,29 @@ from tests.support.api import Reply
 KINDS = ("project", "scan", "advisory", "decision")
 # Between two operations of a client, so that the local AWS also has time to deploy.
 _PAUSE_SECONDS = 2
+_UNAVAILABLE = "The database is unavailable."
 # Fewer than the plan allows.
 _MAX_PROJECTS = 150
 
 
 @dataclass
 class Client(Caller):
-    """Counts the statuses of its responses, and reads no logs if one is unexpected."""
+    """Repeats what the table was unavailable for, and counts the statuses of all other responses.
+
+    MiniStack doesn't respond for seconds while it deploys. On AWS, a deployment doesn't affect the table.
+    """
 
     statuses: Counter[int] = field(default_factory=Counter)
 
     def ask(self, expected: int, method: str, target: str, body: Any = None, **headers: str) -> Reply:
-        reply = self.stack.call(method, target, self.token, json_body=body, headers=headers)
+        if method == "POST":
+            headers = {"Idempotency-Key": secrets.token_hex(8)} | headers
+
+        def send() -> Reply | None:
+            reply = self.stack.call(method, target, self.token, json_body=body, headers=headers)
+            return None if _UNAVAILABLE in reply.text else reply
+
+        reply = eventually(send, "a response of the table", self.stack)
         self.statuses[reply.status] += 1
         assert reply.status == expected, f"{method} {target}: {reply.status} {reply.text}"
         return reply
