@@ -68,7 +68,8 @@ ACCEPTED: dict[str, Accepted] = {
         _POOL, "NIST SP 800-63B advises against composition rules. The minimum length is 12 characters."
     ),
     "AwsSolutions-COG2": Accepted("defaults", "Not everyone has an authenticator app. MultiFactorSignIn requires one."),
-    "AwsSolutions-COG8": Accepted(
+    'AwsSolutions-COG8[not evaluated: The parameter resolved to to a non-primitive value "{"Ref":"SignInTier"}", '
+    "therefore the rule could not be validated.]": Accepted(
         _POOL,
         "PLUS costs for each person who signs in. SignInTier sets it, and an issuer of your own can detect threats.",
     ),
