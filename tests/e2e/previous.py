@@ -50,8 +50,7 @@ def build(commit: str) -> Path:
     """Builds the commit's artifacts, after this version's. Returns the template to deploy."""
     shutil.rmtree(_FOLDER, ignore_errors=True)
     _check_out(commit)
-    if "Unchecked" in (_FOLDER / "template.yaml").read_text():  # else it has no style with a check
-        deploy_unchecked(_FOLDER / "template.yaml")
+    deploy_unchecked(_FOLDER / "template.yaml")
     # Where the scripts of the version expect the tools and the application's environment.
     for name in (".tools", ".venv"):
         (_FOLDER / name).symlink_to(ROOT / name)
