@@ -30,7 +30,6 @@ EXCEPTIONS: dict[tuple[str, str], tuple[int, str]] = {
     ("unlockScan", "user token"): (5, _MESSAGE),
     ("replayWebhookDelivery", "user token"): (5, _MESSAGE),
     ("createGithubIssue", "user token"): (5, "a message is sent, and that there is no issue yet is kept as a refusal"),
-    ("createInvitation", "user token"): (5, "the first of an organization counts those of releases without a counter"),
 }
 READS = {it.route.operation_id or "": it for it in operations() if it.requires is not None and it.method == "GET"}
 WRITES = {it.route.operation_id or "": it for it in operations() if it.requires is not None and it.method != "GET"}

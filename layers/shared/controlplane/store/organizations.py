@@ -334,7 +334,7 @@ def create_organization(
 ) -> Membership:
     """Creates an organization on the free plan, owned by the user. Returns the owner's membership.
 
-    One transaction writes the slug, organization, billing, membership, and `extra_legs`. `limit` is how many
+    One transaction writes the slug, organization, billing, membership, a counter, and `extra_legs`. `limit` is how many
     organizations the user can own. Raises SlugTaken, OwnsTooMany, AccountGone; LegFailed for a leg in `extra_legs`.
     """
     created = Membership(organization_id=ids.new_root(ids.ORGANIZATION), slug=slug, name=name, role="owner")
@@ -382,6 +382,8 @@ def _creation(created: Membership) -> dict[str, Leg]:
         "slug": Put({**keys.organization_slug(created.slug)._asdict(), "organizationId": organization_id}, absent),
         "organization": Put(organization.to_item(), absent),
         "billing": Put(BillingItem(organization_id=organization_id).to_item(), absent),
+        # So that the first invitation counts none.
+        "invitations": Put({**keys.invitations_made(organization_id)._asdict(), "made": 0}, absent),
     }
 
 
