@@ -15,7 +15,9 @@ from scripts.artifacts import TEMPLATE_CODE
 from tests.e2e.deployment import ARCHITECTURE, BUILD, ROOT, CommandFailed, deploy_unchecked, run
 
 _FOLDER = BUILD.parents[1] / "previous"
-_DEPLOYED = ("template.yaml", "dashboard.yaml", "functions", "layers")
+_CODE = ("functions", "layers")
+_DEPLOYED = ("template.yaml", "dashboard.yaml", *_CODE)
+_DAY_SECONDS = 86_400
 _LOCKS = ("layers/*/requirements.txt", "functions/*/requirements.txt")
 _SOURCE = {"AWS::Serverless::Function": "CodeUri", "AWS::Serverless::LayerVersion": "ContentUri"}
 _PREPARE = "import sys, pathlib; from scripts import artifacts; artifacts.prepare(pathlib.Path(sys.argv[1]))"
@@ -34,16 +36,18 @@ def find_previous(root: Path = ROOT) -> str:
     """Returns the commit of N-1. Raises NoPreviousVersion if the history doesn't reach back to it.
 
     It is the last release whose deployed files differ from the working tree's. Before the first release, it is the
-    last commit of the main line with another template.yaml, so that a deployment changes both resources and code.
+    last commit of the main line that is a day older than HEAD and has another template.yaml and other code: what an
+    operator who follows the main line would have deployed, so that both resources and code change.
     """
     for tag in run("git", "tag", "--list", "v*", "--merged", "HEAD", "--sort=-version:refname", folder=root).split():
         if _differs(root, tag, *_DEPLOYED):
             return _commit(root, tag)
-    changes = run("git", "log", "--first-parent", "--format=%H", "--", "template.yaml", folder=root).split()
-    for revision in ("HEAD", *(f"{change}^" for change in changes)):
-        if _succeeds(root, "rev-parse", "--quiet", "--verify", revision) and _differs(root, revision, "template.yaml"):
-            return _commit(root, revision)
-    raise NoPreviousVersion("no commit with another template.yaml, and no tag: fetch the whole history, with tags")
+    until = int(run("git", "show", "--no-patch", "--format=%ct", "HEAD", folder=root)) - _DAY_SECONDS
+    older = run("git", "log", "--first-parent", f"--before={until}", "--format=%H", folder=root).split()
+    for commit in older:
+        if _differs(root, commit, "template.yaml") and _differs(root, commit, *_CODE):
+            return commit
+    raise NoPreviousVersion("no older commit with another template and other code: fetch the whole history, with tags")
 
 
 def build(commit: str) -> Path:

@@ -1,5 +1,6 @@
 """The version that `make e2e` upgrades from, in a history made for the test."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -9,18 +10,22 @@ from tests.e2e.previous import NoPreviousVersion, find_previous, has_history
 
 
 class History:
-    """A repository whose commits change one file each."""
+    """A repository whose commits change one file each, one on each day."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.seconds = 1_790_000_000
         self.git("init", "--quiet", "--initial-branch=main")
         self.commit("template.yaml", "1")
 
     def git(self, *arguments: str) -> str:
         command = ["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.com", *arguments]
-        return subprocess.run(command, cwd=self.root, check=True, capture_output=True, text=True).stdout.strip()
+        environment = {**os.environ, "GIT_COMMITTER_DATE": f"{self.seconds} +0000"}
+        done = subprocess.run(command, cwd=self.root, check=True, capture_output=True, text=True, env=environment)
+        return done.stdout.strip()
 
-    def commit(self, name: str, text: str) -> str:
+    def commit(self, name: str, text: str, *, days: float = 1) -> str:
+        self.seconds += int(days * 86_400)
         path = self.root / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
@@ -35,22 +40,35 @@ def history(tmp_path: Path) -> History:
 
 
 class TestBeforeTheFirstRelease:
-    def test_it_is_the_last_commit_with_another_template(self, history: History):
+    def test_it_is_the_last_commit_with_another_template_and_other_code(self, history: History):
         history.commit("template.yaml", "2")
         expected = history.commit("functions/app.py", "1")
         history.commit("template.yaml", "3")
         history.commit("functions/app.py", "2")
+        history.commit("template.yaml", "4")
+        history.commit("template.yaml", "3")
+        assert find_previous(history.root) == expected
+
+    def test_commits_of_the_same_day_do_not_count(self, history: History):
+        expected = history.commit("layers/app.py", "1")
+        history.commit("template.yaml", "2")
+        history.commit("layers/app.py", "2", days=0.3)
+        history.commit("template.yaml", "3", days=0.3)
+        history.commit("layers/app.py", "3", days=0.3)
         assert find_previous(history.root) == expected
 
     def test_a_change_that_was_reverted_counts_as_another_version(self, history: History):
         history.commit("template.yaml", "2")
         expected = history.commit("functions/app.py", "1")
+        history.commit("functions/app.py", "2")
         history.commit("template.yaml", "1")
         assert find_previous(history.root) == expected
 
-    def test_it_is_the_last_commit_if_the_template_is_being_edited(self, history: History):
+    def test_what_is_being_edited_counts(self, history: History):
         expected = history.commit("functions/app.py", "1")
+        history.commit("README.md", "1")
         (history.root / "template.yaml").write_text("2")
+        (history.root / "functions" / "app.py").write_text("2")
         assert find_previous(history.root) == expected
 
     def test_commits_of_a_merged_branch_do_not_count(self, history: History):
@@ -58,6 +76,7 @@ class TestBeforeTheFirstRelease:
         history.git("checkout", "--quiet", "-b", "branch")
         history.commit("template.yaml", "2")
         history.commit("template.yaml", "3")
+        history.commit("functions/app.py", "2")
         history.git("checkout", "--quiet", "main")
         history.git("merge", "--quiet", "--no-ff", "--message", "merge", "branch")
         assert find_previous(history.root) == expected
@@ -92,6 +111,7 @@ class TestRelease:
     def test_a_release_of_another_branch_does_not_count(self, history: History):
         expected = history.commit("functions/app.py", "1")
         history.commit("template.yaml", "2")
+        history.commit("functions/app.py", "2")
         history.git("checkout", "--quiet", "-b", "branch")
         history.commit("template.yaml", "3")
         history.git("tag", "v0.3.0")
