@@ -11,6 +11,7 @@ from controlplane.store.mails import MailId
 from controlplane.store.table import table
 from tests.support.api import FORM, Api
 from tests.support.browser import Browser, text_of
+from tests.support.cleanup import finish_deletions
 from tests.support.rings import ADDED_AGAIN, BEFORE, SWITCHED, use_ring
 from tests.support.world import Company, Person, World, table_dump
 
@@ -161,6 +162,7 @@ class TestUnsubscribing:
         )
         for reply in (browser.post(link, {}), browser.post(link + "/all", {})):
             assert reply.status == 200
+        finish_deletions()
         kept = [item for item in table_dump() if person.email in str(item) or "'MAIL" in str(item)]
         assert kept == []
         assert table.get(mails.MailId(person.user_id, "1").key) is None
