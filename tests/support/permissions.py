@@ -69,6 +69,8 @@ batches: set[tuple[str, str, frozenset[str]]] = set()
 # Of the previous release, whose code runs with the new policies during a gradual deployment.
 EARLIER = {
     Permission("scan_execution", "dynamodb:BatchWriteItem", "Table", "REPO#*"),
+    # It read an invited address's counter and lock together with the inviter.
+    *(Permission(function, "dynamodb:BatchGetItem", "Table", "INVITEE#*") for function in ("dashboard", "members")),
     # It found codes by one read, and deleted accounts without the sweeper.
     Permission("dashboard", "dynamodb:GetItem", "Table", "UC#*"),
     *(Permission("dashboard", "dynamodb:DeleteItem", "Table", kind) for kind in ("FEEDBACK#*", "FEEDBACKTEXT#*")),
