@@ -30,7 +30,7 @@ _PAGE = 25
 
 
 class FormerAccount(NamedTuple):
-    """A deleted account. `address` is None once everything was removed once."""
+    """A deleted account. `address`: None while everything is removed again, for late writers."""
 
     user_id: str
     address: str | None

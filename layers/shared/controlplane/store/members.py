@@ -106,16 +106,8 @@ def delete_member(member: MemberItem, caller_id: str, least: Role) -> None:
 
     Raises LastOwner; WriteConflict if the member's or the caller's role has changed.
     """
-    unchanged, values = "#role = :held", {"held": member.role}
-    _transact(
-        {
-            **_check_caller(member, caller_id, least),
-            "member": Delete(member.key, unchanged, values),
-            "membership": Delete(member.membership_key, unchanged, values),
-            **_count_owners(member.organization_id, -(member.role == "owner")),
-        },
-        _recorded(Action.MEMBER_REMOVE, member, {}),
-    )
+    legs = _ending(member.organization_id, member.user_id, member.role)
+    _transact({**_check_caller(member, caller_id, least), **legs}, _recorded(Action.MEMBER_REMOVE, member, {}))
     default_organizations.forget(member.user_id, member.organization_id)
 
 
@@ -142,15 +134,20 @@ def leaving(membership: Membership, user_id: str) -> tuple[dict[str, Leg], Recor
     membership has changed.
     """
     organization_id, role = membership.organization_id, membership.role
+    legs = _ending(organization_id, user_id, role)
+    member_id = MemberId.of_user(organization_id, user_id)
+    record = Recorded(Action.MEMBER_REMOVE, organization_id, member_id, before={"role": role})
+    return {f"{name} {organization_id}": leg for name, leg in legs.items()}, record
+
+
+def _ending(organization_id: str, user_id: str, role: Role) -> dict[str, Leg]:
+    """Returns the legs that end a membership if it still has the role. The last one counts an owner less."""
     unchanged, values = "#role = :held", {"held": role}
-    legs: dict[str, Leg] = {
+    return {
         "member": Delete(keys.member(organization_id, user_id), unchanged, values),
         "membership": Delete(keys.membership(user_id, organization_id), unchanged, values),
         **_count_owners(organization_id, -(role == "owner")),
     }
-    member_id = MemberId.of_user(organization_id, user_id)
-    record = Recorded(Action.MEMBER_REMOVE, organization_id, member_id, before={"role": role})
-    return {f"{name} {organization_id}": leg for name, leg in legs.items()}, record
 
 
 def _check_caller(member: MemberItem, caller_id: str, least: Role) -> dict[str, Leg]:
