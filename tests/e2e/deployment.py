@@ -99,6 +99,9 @@ class Stack:
     secrets: set[str] = field(default_factory=set, repr=False)
     """Credentials that answers carried, and those that tests added."""
 
+    failures: list[str] = field(default_factory=list)
+    """Why invocations through the gateway failed."""
+
     def client(self, service: str) -> Any:
         return boto3.client(service, endpoint_url=self.endpoint_url, region_name=REGION)
 
@@ -133,7 +136,7 @@ class Stack:
         """Returns the double of the deployed REST API."""
         api, client = self.outputs["ApiId"], self.client("apigateway")
         return Gateway(
-            Invocations(self.endpoint_url, REGION, self.timeout_seconds),
+            Invocations(self.endpoint_url, REGION, self.failures, self.timeout_seconds),
             deployed_routes(client, api),
             own_responses=self.own_responses(),
             stage_variables=client.get_stage(restApiId=api, stageName=STAGE)["variables"],
@@ -208,14 +211,10 @@ class Stack:
         }
 
     def errors(self) -> str:
-        """Returns the functions' warnings and errors so far: the reason behind a 500."""
+        """Returns failed invocations and the functions' warnings and errors so far: the reasons behind a 5xx."""
         signs = ('"level":"ERROR"', '"level":"WARNING"', "[ERROR]", "Traceback")
-        return "\n".join(
-            message
-            for messages in self.logs().values()
-            for message in messages
-            if any(sign in message for sign in signs)
-        )
+        logged = [message for messages in self.logs().values() for message in messages]
+        return "\n".join([*self.failures, *(it for it in logged if any(sign in it for sign in signs))])
 
 
 def import_gateway_responses(stack: Stack) -> None:

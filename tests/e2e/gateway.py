@@ -23,9 +23,15 @@ _CONNECTIONS = 32
 
 
 class Invocations:
-    """Invokes functions by ARN as the gateway does: once, and for `timeout_seconds` at most."""
+    """Invokes functions by ARN as the gateway does: once, and for `timeout_seconds` at most.
 
-    def __init__(self, endpoint_url: str, region: str, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+    failures: collects why invocations failed, which the gateway's responses don't say.
+    """
+
+    def __init__(
+        self, endpoint_url: str, region: str, failures: list[str], timeout_seconds: float = TIMEOUT_SECONDS
+    ) -> None:
+        self._failures = failures
         limits = Config(
             read_timeout=timeout_seconds, retries={"total_max_attempts": 1}, max_pool_connections=_CONNECTIONS
         )
@@ -37,10 +43,13 @@ class Invocations:
             answer = self._client.invoke(FunctionName=function, Payload=json.dumps(event))
             text = answer["Payload"].read().decode()
         except ReadTimeoutError as error:
+            self._failures.append(f"{function}: {error}")
             raise TimeoutError(function) from error
         except ClientError as error:
+            self._failures.append(f"{function}: {error}")
             raise InvocationRejected(function) from error
         if "FunctionError" in answer:
+            self._failures.append(f"{function}: {text}")
             raise FunctionFailed(text)
         return json.loads(text)
 

@@ -70,13 +70,13 @@ def probe(stack: Stack) -> Iterator[Probe]:
         Timeout=_LIMIT_SECONDS,
         Code={"ZipFile": code.getvalue()},
     )
-    yield Probe(client, made["FunctionArn"], Invocations(stack.endpoint_url, REGION), stack.own_responses())
+    yield Probe(client, made["FunctionArn"], Invocations(stack.endpoint_url, REGION, []), stack.own_responses())
     client.delete_function(FunctionName="probe")
 
 
 class TestInvocations:
     def test_an_answer_after_the_limit_is_a_timeout(self, stack: Stack, probe: Probe):
-        response = probe.get("/wait", Invocations(stack.endpoint_url, REGION, timeout_seconds=_LIMIT_SECONDS / 4))
+        response = probe.get("/wait", Invocations(stack.endpoint_url, REGION, [], _LIMIT_SECONDS / 4))
         assert probe.is_own(response, "INTEGRATION_TIMEOUT")
         assert b"took too long" in response.body
 

@@ -5,6 +5,7 @@ seconds, or with a gradual deployment up to 100 minutes.
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -37,6 +38,7 @@ _FRONT_DOOR = {
 _SLOW = {"Postponed", "TableUnavailable", "Throttled", "Unreachable"}
 # In the part of the template for all functions.
 _VARIABLES = "    Environment:\n      Variables:\n"
+_TIMEOUT = re.compile(r"^( +Timeout: )(\d+)$", re.MULTILINE)
 # After a deployment, this machine starts all functions at the same time, which on AWS isn't one machine.
 _TIMEOUT_SECONDS = 120
 
@@ -109,10 +111,15 @@ def ran(old_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def patient(template: Path) -> Path:
-    """Returns a copy of the template whose functions wait longer for the table: MiniStack is slow while it deploys."""
+    """Returns a copy of the template whose functions have more time: MiniStack is slow while it deploys.
+
+    They wait longer for the table, and end later. No queue redelivers a message before its function ends.
+    """
     text = template.read_text(encoding="utf-8")
     changed = text.replace(_VARIABLES, f'{_VARIABLES}        DEPENDENCY_SECONDS: "15"\n', 1)
     assert changed != text
+    changed, count = _TIMEOUT.subn(lambda found: f"{found[1]}{max(int(found[2]), _TIMEOUT_SECONDS)}", changed)
+    assert count > 1
     copy = template.with_name("patient.yaml")
     copy.write_text(changed, encoding="utf-8")
     return copy

@@ -5,10 +5,10 @@ by the service itself.
 """
 
 import os
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Literal, NamedTuple
+
+from controlplane.core.context import Setting
 
 ActorKind = Literal["person", "api_key", "operator", "service"]
 Source = Literal["page", "api", "operator", "worker"]
@@ -41,33 +41,24 @@ def _service() -> Actor:
     return Actor("service", os.environ.get("POWERTOOLS_SERVICE_NAME", "assent"), "worker")
 
 
-@contextmanager
-def _as(acting: _Acting) -> Iterator[None]:
-    token = _acting.set(acting)
-    try:
-        yield
-    finally:
-        _acting.reset(token)
-
-
-def request(request_id: str) -> AbstractContextManager[None]:
+def request(request_id: str) -> Setting[_Acting | None]:
     """Begins a request, whose actor isn't known until `identify`."""
-    return _as(_Acting(None, request_id))
+    return Setting(_acting, _Acting(None, request_id))
 
 
-def message(message_id: str) -> AbstractContextManager[None]:
+def message(message_id: str) -> Setting[_Acting | None]:
     """Begins the processing of a message by the service."""
-    return _as(_Acting(_service(), message_id))
+    return Setting(_acting, _Acting(_service(), message_id))
 
 
-def command() -> AbstractContextManager[None]:
+def command() -> Setting[_Acting | None]:
     """Begins an operator's command."""
-    return _as(_Acting(Actor("operator", _OPERATOR, "operator"), None))
+    return Setting(_acting, _Acting(Actor("operator", _OPERATOR, "operator"), None))
 
 
-def on_behalf(actor: Actor) -> AbstractContextManager[None]:
+def on_behalf(actor: Actor) -> Setting[_Acting | None]:
     """Begins the background part of what the actor has done."""
-    return _as(_Acting(actor, None))
+    return Setting(_acting, _Acting(actor, None))
 
 
 def identify(actor: Actor | None) -> None:

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from controlplane.core.context import Setting
+
 # Tests replace it. It must be monotonic, unlike the time of day.
 source: Callable[[], float] = time.monotonic
 # A socket timeout of 0 means "don't block", so this is the timeout if the budget is used up.
@@ -36,30 +38,27 @@ _budget: ContextVar[_Budget | None] = ContextVar("budget", default=None)
 _end: ContextVar[float | None] = ContextVar("end", default=None)
 
 
-@contextmanager
-def invocation(context: Any) -> Iterator[None]:
+def invocation(context: Any) -> Setting[float | None]:
     """Ends the calls in this context before Lambda ends the invocation. context: Lambda's, or None elsewhere."""
     left_ms = getattr(context, "get_remaining_time_in_millis", None)
-    token = _end.set(source() + left_ms() / 1000 - _LAST_SECONDS if left_ms else None)
-    try:
-        yield
-    finally:
-        _end.reset(token)
+    return Setting(_end, source() + left_ms() / 1000 - _LAST_SECONDS if left_ms else None)
 
 
-@contextmanager
-def budget(seconds: float) -> Iterator[None]:
+class budget(Setting[_Budget | None]):  # noqa: N801 (it is used like a function)
     """Limits the total time of the calls in this context. An enclosing budget still applies."""
-    outer = _budget.get()
-    inner = _Budget(seconds if outer is None else min(seconds, _left(outer)))
-    granted = inner.left
-    token = _budget.set(inner)
-    try:
-        yield
-    finally:
-        _budget.reset(token)
-        if outer is not None and outer.until is None:
-            outer.left -= granted - inner.left
+
+    __slots__ = ("_granted", "_inner", "_outer")
+
+    def __init__(self, seconds: float) -> None:
+        self._outer = outer = _budget.get()
+        self._granted = seconds if outer is None else min(seconds, _left(outer))
+        self._inner = _Budget(self._granted)
+        super().__init__(_budget, self._inner)
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
+        if self._outer is not None and self._outer.until is None:
+            self._outer.left -= self._granted - self._inner.left
 
 
 @contextmanager

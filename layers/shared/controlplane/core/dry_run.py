@@ -3,9 +3,9 @@
 `store.table` then checks the conditions of writes instead of writing. Only requests are still counted.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
+
+from controlplane.core.context import Setting
 
 _is_dry: ContextVar[bool] = ContextVar("dry run", default=False)
 
@@ -15,11 +15,6 @@ def is_active() -> bool:
     return _is_dry.get()
 
 
-@contextmanager
-def begin(*, active: bool = True) -> Iterator[None]:
+def begin(*, active: bool = True) -> Setting[bool]:
     """Runs the block as a dry run, if it is to be one."""
-    token = _is_dry.set(active)
-    try:
-        yield
-    finally:
-        _is_dry.reset(token)
+    return Setting(_is_dry, active)
