@@ -3,7 +3,6 @@
 from ipaddress import ip_network
 
 import pytest
-from fastapi import Request
 
 from controlplane.core.settings import settings
 from controlplane.http.client_address import network_of
@@ -35,7 +34,7 @@ def test_the_network_of_an_ipv4_address_or_of_64_ipv6_bits(address: str, network
 def seen(*headers: str, source: str = PROXY) -> str:
     """Returns the client's address for a request from `source` with these proxy headers."""
     lines = [(b"x-forwarded-for", header.encode("latin-1")) for header in headers]
-    return RequestReader(Request({"type": "http", "headers": lines, "client": (source, 1)})).address
+    return RequestReader({"type": "http", "headers": lines, "client": (source, 1)}).address
 
 
 class TestBehindAProxy:

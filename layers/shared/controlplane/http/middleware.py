@@ -38,7 +38,7 @@ class RequestMiddleware:
         started_at = time.perf_counter()
         state = RequestState(scope, _request_id(scope))
         urls.read_stage(scope.get("aws.event"))
-        uses_front_door = front_door.was_used(Headers(scope=scope).getlist)
+        uses_front_door = front_door.was_used(lambda name: Headers(scope=scope).getlist(name))
         app = _reject if settings.front_door_required and not uses_front_door else self.app
         status = 500
         response_started = False

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from starlette.datastructures import Headers
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect, Request, empty_receive
+from starlette.types import Receive, Scope
 
 from controlplane.core.errors import InvalidPayload, PayloadTooLarge, UnsupportedMediaType
 from controlplane.http import strict_json
@@ -24,8 +25,8 @@ DRY_RUN = "dryRun"
 class RequestReader(Request):
     """A request whose body is read and parsed here. FastAPI gets the results from `body`, `json`, and `headers`."""
 
-    def __init__(self, request: Request) -> None:
-        super().__init__(request.scope, request.receive)
+    def __init__(self, scope: Scope, receive: Receive = empty_receive) -> None:
+        super().__init__(scope, receive)
         # Empty until `read_body`.
         self.raw_body = b""
         # None until `parse_body`, and without a body.

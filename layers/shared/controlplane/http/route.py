@@ -89,9 +89,9 @@ class ControlRoute(APIRoute):
         if self._has_parameters:
             async with AsyncExitStack() as stack:
                 scope.update(dict.fromkeys(_SCOPES, stack))
-                response = await self._handle(Request(scope, receive))
+                response = await self._handle(RequestReader(scope, receive))
         else:
-            response = await self._handle(Request(scope, receive))
+            response = await self._handle(RequestReader(scope, receive))
         await response(scope, receive, send)
 
     @cached_property
@@ -115,7 +115,7 @@ class ControlRoute(APIRoute):
         """Returns the requirements if they are of that kind, for tools that describe or test routes."""
         return self.requirements if isinstance(self.requirements, kind) else None
 
-    def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
+    def get_route_handler(self) -> Callable[[RequestReader], Awaitable[Response]]:  # type: ignore[override]
         validate_and_call = super().get_route_handler() if self._has_parameters else self._call
         requirements, has_body = self.requirements, self.body_field is not None
         has_dry_runs = DRY_RUN in self.accepted_query and self.include_in_schema
@@ -137,10 +137,10 @@ class ControlRoute(APIRoute):
             request.check_query(accepted_query, ignores_unknown=ignores_unknown)
             return await validate_and_call(request)
 
-        async def handle(request: Request) -> Response:
+        async def handle(request: RequestReader) -> Response:
             state = RequestState.of(request.scope)
             try:
-                return await run_checks(RequestReader(request), state)
+                return await run_checks(request, state)
             except ApiError as error:
                 return state.refuse(error)
             except RequestValidationError as error:
