@@ -184,8 +184,8 @@ def _is_paid_secret(resource: Mapping[str, Any]) -> bool:
 
 
 def _paid_metrics(resource: Mapping[str, Any]) -> int:
-    """Returns the number of metrics that an alarm is billed for."""
-    if resource["Type"] != "AWS::CloudWatch::Alarm":
+    """Returns the number of metrics that an alarm is billed for. Those of a load balancer are part of its cost."""
+    if resource["Type"] != "AWS::CloudWatch::Alarm" or resource.get("Condition") == "HasBalancer":
         return 0
     return sum("MetricStat" in metric for metric in resource["Properties"].get("Metrics", [])) or 1
 
