@@ -43,7 +43,8 @@ WHOLE_PROCESSOR_MB = 1769
 TABLE_TRIP_MS = 4.0
 COLD_SHARE = 0.005
 # The log lines that Lambda writes for each call (START, END, and REPORT), and the gateway's line.
-PLATFORM_LOG_BYTES = 400 + 300
+LAMBDA_LOG_BYTES, GATEWAY_LOG_BYTES = 400, 300
+PLATFORM_LOG_BYTES = LAMBDA_LOG_BYTES + GATEWAY_LOG_BYTES
 # X-Ray's default rule: the first request of each second, and 5% of the others.
 TRACED_SHARE = 0.05
 # The approximate size of a response's headers.
@@ -184,8 +185,8 @@ def _is_paid_secret(resource: Mapping[str, Any]) -> bool:
 
 
 def _paid_metrics(resource: Mapping[str, Any]) -> int:
-    """Returns the number of metrics that an alarm is billed for."""
-    if resource["Type"] != "AWS::CloudWatch::Alarm":
+    """Returns the number of metrics that an alarm is billed for. Those of a load balancer are part of its cost."""
+    if resource["Type"] != "AWS::CloudWatch::Alarm" or resource.get("Condition") == "HasBalancer":
         return 0
     return sum("MetricStat" in metric for metric in resource["Properties"].get("Metrics", [])) or 1
 
@@ -227,7 +228,7 @@ def render() -> str:
     fixed = [[name, *(_money(standing[region][name]) for region in regions)] for name in names]
     fixed.append(["**a month**", *(f"**{_money(sum(standing[region].values()))}**" for region in regions)])
     shares = ", ".join(f"{share:.0%} `{method} {path}`" for (method, path), share in MIX.items())
-    sources = ", ".join(f"[{name}]({address})" for name, address in prices["sources"].items())
+    sources = [[name, ", ".join(it["prices"]), it["page"]] for name, it in prices["sources"].items()]
     return "\n".join(
         [
             f"US dollars per million requests: by what they are paid for in {first}, then the total in {others[0]}.",
@@ -236,12 +237,7 @@ def render() -> str:
             "",
             *_filled(f"The mix is {shares}."),
             "",
-            *volumes.render(mean, operations, {**regions[first], **prices["volumes"]}, first),
-            "",
-            *_filled(
-                "An ALB doesn't rename headers, and it limits request bodies and responses to 1 MB. The service has no "
-                "routes for it, nor throttling and access logs without personal data."
-            ),
+            *volumes.render(mean, operations, {**regions[first], **prices["volumes"]}, first, template),
             "",
             "Cognito, per month, by the number of people who sign in during it (`SignInTier`):",
             "",
@@ -258,10 +254,12 @@ def render() -> str:
             ),
             "",
             *_filled(
-                f"Prices are AWS's list prices as known in {prices['asOf']} ({sources}), in `benchmarks/prices.json`. "
-                "They were not fetched when this was written: check them. The free tier, taxes and discounts are left "
-                "out, and the gateway's prices by route count only while a route is called."
+                f"Prices are AWS's list prices as known in {prices['asOf']}, in `benchmarks/prices.json`. They were "
+                "not fetched when this was written: check them on the page of each group. The free tier, taxes and "
+                "discounts are left out, and the gateway's prices by route count only while a route is called."
             ),
+            "",
+            *_table(["group", "prices", "page"], sources, "--"),
             "",
             *_filled(
                 f"Measured on {measured['measuredOn']}: units were counted on the wire, and processor time is that of "
@@ -379,9 +377,9 @@ def _filled(text: str) -> list[str]:
     return textwrap.wrap(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
-def _table(header: list[str], rows: list[list[str]]) -> Iterator[str]:
+def _table(header: list[str], rows: list[list[str]], alignment: str = "--:") -> Iterator[str]:
     yield "| " + " | ".join(header) + " |"
-    yield "|:--|" + "--:|" * (len(header) - 1)
+    yield "|:--|" + f"{alignment}|" * (len(header) - 1)
     for row in rows:
         yield "| " + " | ".join(row) + " |"
 

@@ -1,23 +1,39 @@
-"""Computes what a month costs at constant rates of the mix, with AWS's volume prices and with cheaper alternatives.
+"""Computes what a month costs at constant rates of the mix, with AWS's volume prices: with the default parameters, as
+configured for low cost, and what a key of your own adds.
 
-`make cost` writes the table into docs/operations.md. The prices are in prices.json.
+`make cost` writes the tables into docs/operations.md. The prices are in prices.json.
 """
 
+import textwrap
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from benchmarks.cost import HEADER_BYTES, MIX, TRACED_SHARE, Cost, Operation
+from benchmarks.cost import (
+    COLD_SHARE,
+    HEADER_BYTES,
+    MIX,
+    PLATFORM_LOG_BYTES,
+    Cost,
+    Operation,
+)
 
 RATES = (10, 1_000, 10_000)
 PEOPLE = (10_000, 50_000, 200_000)
 HOURS_A_MONTH = 730
 SECONDS_A_MONTH = HOURS_A_MONTH * 3600
 _MILLION, _GB = 1_000_000, 1024**3
-# The share of requests that the alternative traces, and the log lines of Lambda that it doesn't write.
-ALTERNATIVE_TRACED_SHARE = 0.005
-LAMBDA_LOG_BYTES = 400
+# What the second table has in place of the defaults.
+LOW_COST = "`BalancerVpc`, `PlatformLogs=failures`, and `TracedShare=0`"
+# An availability zone of the load balancer has a public address. AWS requires two zones.
+BALANCER_ZONES = 2
+BALANCER_ALARM_METRICS = 4
+# One of the units that a load balancer is billed for: new connections per second, and evaluated rules per second, of
+# which the first ten of a request are free. Bytes are in the prices, because targets differ in them.
+CONNECTIONS_PER_UNIT, RULES_PER_UNIT, FREE_RULES = 25, 1_000, 10
+# SQS and DynamoDB keep a data key for so long, for each principal.
+KEY_REUSE_SECONDS = 300
 
 # A volume price: up to this amount (None: without end), for this price each.
 type Tiers = list[tuple[float | None, float]]
@@ -25,22 +41,18 @@ type Tiers = list[tuple[float | None, float]]
 
 @dataclass(frozen=True)
 class Month:
-    """US dollars of a month at one rate."""
+    """US dollars of a month at one rate, with the default parameters and with LOW_COST.
+
+    In the second, the load balancer is in the gateway's place.
+    """
 
     rate: int
     charges: Cost
-    # What is saved by an ALB instead of the gateway, by fewer traces, and by fewer log lines.
-    balancer: float
-    fewer_traces: float
-    fewer_logs: float
+    low: Cost
 
-    @property
-    def saved(self) -> float:
-        return self.balancer + self.fewer_traces + self.fewer_logs
-
-    def per_million(self, dollars: float) -> float:
+    def per_million(self, of: Cost) -> float:
         """Returns that part of the month's dollars that a million requests cost."""
-        return dollars / _millions(self.rate)
+        return of.total / _millions(self.rate)
 
 
 def _millions(rate: int) -> float:
@@ -59,6 +71,31 @@ def answer_bytes(operations: list[Operation]) -> float:
     return sum(MIX[one.method, one.path] * (one.answer_bytes + HEADER_BYTES) for one in operations)
 
 
+def billed_rules(path: str) -> int:
+    """Returns how many of the load balancer's rules are billed for a request: those that it passes beyond the tenth."""
+    from local.balancer import template_rules  # noqa: PLC0415 (the arithmetic needs no settings)
+
+    passed = next(number for number, rule in enumerate(template_rules(), 1) if rule.matches(path))
+    return max(passed - FREE_RULES, 0)
+
+
+def balancer(rate: int, size: float, prices: Mapping[str, Any]) -> float:
+    """Returns the cost of a month of the load balancer, with its alarms.
+
+    size: of a response with its headers. Every request has a connection of its own, which is the most that is billed.
+    """
+    gb_an_hour = rate * (size + HEADER_BYTES) * 3600 / _GB
+    rules = rate * sum(share * billed_rules(path) for (_, path), share in MIX.items())
+    units = max(1, gb_an_hour / prices["balancerGbPerUnit"], rate / CONNECTIONS_PER_UNIT, rules / RULES_PER_UNIT)
+    return float(standing(prices) + HOURS_A_MONTH * units * prices["balancerUnitHour"])
+
+
+def standing(prices: Mapping[str, Any]) -> float:
+    """Returns the cost of a month of the load balancer without any request."""
+    an_hour = prices["balancerHour"] + BALANCER_ZONES * prices["publicAddressHour"]
+    return float(HOURS_A_MONTH * an_hour + BALANCER_ALARM_METRICS * prices["alarmMonth"])
+
+
 def month(rate: int, mean: Cost, size: float, prices: Mapping[str, Any]) -> Month:
     """Returns the cost of a month with that many requests per second. mean: of a million requests of the mix."""
     millions = _millions(rate)
@@ -70,39 +107,84 @@ def month(rate: int, mean: Cost, size: float, prices: Mapping[str, Any]) -> Mont
         traces=mean.traces * millions,
         transfer=tiered(rate * SECONDS_A_MONTH * size / _GB, prices["transferTiers"]),
     )
-    gb_an_hour = rate * size * 3600 / _GB
-    units = max(gb_an_hour / prices["balancerGbPerUnit"], 1)
-    balancer = HOURS_A_MONTH * (prices["balancerHour"] + units * prices["balancerUnitHour"])
-    return Month(
-        rate,
-        charges,
-        balancer=charges.gateway - balancer,
-        fewer_traces=charges.traces * (1 - ALTERNATIVE_TRACED_SHARE / TRACED_SHARE),
-        fewer_logs=LAMBDA_LOG_BYTES * rate * SECONDS_A_MONTH / _GB * prices["logsGb"],
-    )
+    platform_logs = PLATFORM_LOG_BYTES * rate * SECONDS_A_MONTH / _GB * prices["logsGb"]
+    low = replace(charges, gateway=balancer(rate, size, prices), logs=charges.logs - platform_logs, traces=0)
+    return Month(rate, charges, low)
 
 
-def render(mean: Cost, operations: list[Operation], prices: Mapping[str, Any], region: str) -> Iterator[str]:
-    """Yields the lines of the table and its explanation."""
+def key_requests(template: Mapping[str, Any], rate: int) -> dict[str, float]:
+    """Returns the most requests to KMS in a month, with a key of your own: by what is encrypted.
+
+    The formula for queues is SQS's ("Estimating AWS KMS costs"): in each period, two requests of each function that
+    sends to a queue, and one of each that receives from it. For the table, DynamoDB keeps the key for each caller, and
+    Lambda decrypts the variables of each environment that starts.
+    """
+    functions = [it for it in template["Resources"].values() if it["Type"] == "AWS::Serverless::Function"]
+    statements = [
+        statement
+        for function in functions
+        for policy in function["Properties"].get("Policies", ())
+        for statement in policy["Statement"]
+        if "sqs:SendMessage" in statement["Action"]
+    ]
+    senders = sum(len(it["Resource"]) if isinstance(it["Resource"], list) else 1 for it in statements)
+    receivers = sum(it["Type"] == "AWS::Lambda::EventSourceMapping" for it in template["Resources"].values())
+    periods = SECONDS_A_MONTH / KEY_REUSE_SECONDS
+    return {
+        "table": periods * len(functions),
+        "queues": periods * (2 * senders + receivers),
+        "variables": rate * SECONDS_A_MONTH * COLD_SHARE,
+    }
+
+
+def render(
+    mean: Cost, operations: list[Operation], prices: Mapping[str, Any], region: str, template: Mapping[str, Any]
+) -> Iterator[str]:
+    """Yields the lines of the tables and their explanations."""
     months = [month(rate, mean, answer_bytes(operations), prices) for rate in RATES]
     yield f"US dollars per month in {region} at a constant rate of the mix, with AWS's volume prices:"
     yield ""
-    yield "| requests per second | gateway | functions | table | logs | traces | transfer | **total** | per million |"
+    yield from _of_month("gateway", [(it, it.charges) for it in months])
+    yield ""
+    yield f"The same as configured for low cost, with {LOW_COST}:"
+    yield ""
+    yield from _of_month("load balancer", [(it, it.low) for it in months])
+    yield ""
+    shares = ", ".join(f"{it.low.total / it.charges.total:.0%} at {it.rate:,}" for it in months)
+    yield from textwrap.wrap(
+        f"That is {shares} requests per second. The load balancer is billed for the largest of bytes, connections, "
+        "and rules: here bytes, even if every request has a connection of its own, and the mix passes no more than "
+        f"{FREE_RULES} rules. {standing(prices):.2f} of it is due without any request: its hours, {BALANCER_ZONES} "
+        "public addresses, and its alarms. Compression isn't taken into account, neither the gateway's nor that of the "
+        "functions.",
+        120,
+    )
+    yield ""
+    yield "With `KmsKeyArn`, the key and requests to it add, in US dollars per month:"
+    yield ""
+    yield "| requests per second | key | table | queues | variables | **total** | per million |"
+    yield "|:--|" + "--:|" * 6
+    for it in months:
+        requests = key_requests(template, it.rate)
+        parts = [prices["keyMonth"], *(count / _MILLION * prices["keyMillionRequests"] for count in requests.values())]
+        cells = " | ".join(f"{part:,.2f}" for part in parts)
+        yield f"| {it.rate:,} | {cells} | **{sum(parts):,.2f}** | {sum(parts) / _millions(it.rate):.2f} |"
+    yield ""
+    yield from textwrap.wrap(
+        f"SQS and DynamoDB use a data key for {KEY_REUSE_SECONDS // 60} minutes for each function, so these are the "
+        "most that all functions together cause. Lambda decrypts a function's variables at each of the "
+        f"{COLD_SHARE:.1%} cold starts. Without `KmsKeyArn`, the table's requests are to AWS's key, and queues and "
+        "variables cause none.",
+        120,
+    )
+
+
+def _of_month(front: str, rows: list[tuple[Month, Cost]]) -> Iterator[str]:
+    yield f"| requests per second | {front} | functions | table | logs | traces | transfer | **total** | per million |"
     yield "|:--|" + "--:|" * 8
-    for it in months:
-        total = it.charges.total
-        cells = " | ".join(f"{part:,.0f}" for part in asdict(it.charges).values())
-        yield f"| {it.rate:,} | {cells} | **{total:,.0f}** | {it.per_million(total):.2f} |"
-    yield ""
-    yield "What alternatives would save of it. `TracedShare=0.005` is the second; the others aren't built:"
-    yield ""
-    header = "ALB instead of the gateway | 0.5% traced | no START, END, REPORT | **rest** | per million"
-    yield f"| requests per second | {header} |"
-    yield "|:--|" + "--:|" * 5
-    for it in months:
-        rest = it.charges.total - it.saved
-        cells = " | ".join(f"{part:,.0f}" for part in (it.balancer, it.fewer_traces, it.fewer_logs))
-        yield f"| {it.rate:,} | {cells} | **{rest:,.0f}** | {it.per_million(rest):.2f} |"
+    for it, cost in rows:
+        cells = " | ".join(f"{part:,.0f}" for part in asdict(cost).values())
+        yield f"| {it.rate:,} | {cells} | **{cost.total:,.0f}** | {it.per_million(cost):.2f} |"
 
 
 def render_people(tiers: Mapping[str, Tiers]) -> Iterator[str]:

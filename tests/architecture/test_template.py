@@ -204,7 +204,11 @@ def test_queues_are_encrypted(name: str):
 
 class TestAllFunctions:
     def test_all_functions_are_traced_without_a_library(self):
-        assert load_template()["Globals"]["Function"]["Tracing"] == "Active"
+        tracing = load_template()["Globals"]["Function"]["Tracing"]
+        assert tracing == {"Fn::If": ["TracesNothing", "PassThrough", "Active"]}
+        assert {"Fn::Equals": [{"Ref": "TracedShare"}, "0"]} in load_template()["Conditions"]["TracesNothing"][
+            "Fn::And"
+        ]
         assert not any("Tracing" in function["Properties"] for function in FUNCTIONS.values())
 
     def test_all_functions_get_the_variables_that_their_settings_read(self):

@@ -66,8 +66,10 @@ class TestInputs:
     def test_prices_have_a_date_and_a_source_and_are_complete_for_every_region(self):
         prices, _, _ = cost.load()
         assert prices["asOf"]
-        assert all(address.startswith("https://aws.amazon.com/") for address in prices["sources"].values())
+        assert all(it["page"].startswith("https://aws.amazon.com/") for it in prices["sources"].values())
         (names,) = {frozenset(region) for region in prices["regions"].values()}
+        sourced = [name for it in prices["sources"].values() for name in it["prices"]]
+        assert sorted(sourced) == sorted([*names, *prices["volumes"]])
         assert names >= set(PRICES)
         assert all(price > 0 for region in prices["regions"].values() for price in region.values())
 
@@ -89,6 +91,7 @@ class TestInputs:
                     "Type": "AWS::CloudWatch::Alarm",
                     "Properties": {"Metrics": [{"Expression": "a/b"}, {"MetricStat": {}}, {"MetricStat": {}}]},
                 },
+                "A3": {"Type": "AWS::CloudWatch::Alarm", "Condition": "HasBalancer", "Properties": {}},
                 "S": {"Type": "AWS::SecretsManager::Secret"},
             }
         }

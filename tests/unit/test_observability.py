@@ -3,6 +3,10 @@
 import io
 import json
 import logging
+import os
+import re
+import subprocess
+import sys
 from datetime import datetime, timedelta
 
 import pytest
@@ -96,7 +100,10 @@ class TestTheRequestLine:
         if trace:
             monkeypatch.setenv("_X_AMZN_TRACE_ID", trace)
         ours, usual = self.written(REQUEST), self.written(REQUEST, as_usual=True)
-        times = [datetime.strptime(str(line.pop("timestamp")), "%Y-%m-%d %H:%M:%S,%f%z") for line in (ours, usual)]
+        texts = [str(line.pop("timestamp")) for line in (ours, usual)]
+        # RFC 3339: Lambda takes a line with another time for one of level INFO.
+        assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", text) for text in texts)
+        times = [datetime.fromisoformat(text) for text in texts]
         assert abs(times[0] - times[1]) < timedelta(seconds=5)
         assert ours == usual
         assert {"level", "message", "service", *REQUEST} == set(ours) - {"xray_trace_id"}
@@ -115,6 +122,26 @@ class TestTheRequestLine:
             assert not lines.getvalue()
         finally:
             logger.setLevel(observability.settings.log_level)
+
+
+@each(("lambdas", "ours"), [("INFO", "WARNING"), ("INFO", "INFO"), ("DEBUG", "DEBUG"), (None, "INFO")])
+def test_lambdas_level_replaces_neither_ours_nor_that_of_libraries(lambdas: str | None, ours: str):
+    """Lambda's runtime sets the root's level before it imports the function, if it writes JSON."""
+    program = (
+        f"import logging; logging.getLogger().setLevel({lambdas or 'WARNING'!r})\n"
+        "from controlplane.core.observability import logger\n"
+        "levels = logger.log_level, logging.getLogger('library').getEffectiveLevel()\n"
+        "print(*map(logging.getLevelName, levels))"
+    )
+    given = {"LOG_LEVEL": ours, **({"AWS_LAMBDA_LOG_LEVEL": lambdas} if lambdas else {})}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        env={**os.environ, **given},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == [ours, "WARNING"]
 
 
 @pytest.mark.parametrize("failed", [False, True])

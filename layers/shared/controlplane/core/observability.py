@@ -50,13 +50,17 @@ def scrub(text: str) -> str:
 
 class _ScrubbingFormatter(LambdaPowertoolsFormatter):
     def __init__(self) -> None:
-        super().__init__(utc=True, location=None)
+        # Lambda reads the level only of lines with such a time, if it writes JSON (PlatformLogs).
+        super().__init__(utc=True, location=None, use_rfc3339=True)
 
     def serialize(self, log: Any) -> str:
         return scrub(super().serialize(log))
 
 
 logger = Logger(level=settings.log_level, logger_formatter=_ScrubbingFormatter(), log_uncaught_exceptions=False)
+# If Lambda writes JSON, it sets the level of libraries too, and Powertools prefers Lambda's level to ours.
+logging.getLogger(logger.service).setLevel(settings.log_level)
+logging.getLogger().setLevel(logging.WARNING)
 metrics = Metrics()
 
 
@@ -69,11 +73,11 @@ def log_request(fields: dict[str, Any]) -> None:
     if logger.log_level > logging.INFO:
         return
     now = time.time()
-    seconds = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now))
+    seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now))
     line = {
         "level": "INFO",
         "message": "request",
-        "timestamp": f"{seconds},{int(now * 1000) % 1000:03d}+0000",
+        "timestamp": f"{seconds}.{int(now * 1000) % 1000:03d}+00:00",
         "service": logger.service,
         **fields,
     }

@@ -1,7 +1,7 @@
 """The address of the client that sent a request, and the network that rate limits count as one caller.
 
-The gateway's source address is the only one that a client can't choose. A header is used only if the request came
-through the front door, or if that address belongs to the trusted proxy of the settings.
+The source address, which the gateway or the load balancer saw, is the only one that a client can't choose. A header is
+used only if the request came through the front door, or if that address belongs to the trusted proxy of the settings.
 """
 
 import ipaddress
@@ -21,7 +21,7 @@ def client_address(source_address: str, read_header: Callable[[str], list[str]])
 
     The front door overwrites its header, which contains one address. A proxy appends to its own, and the client
     controls everything to the left of the proxy's entries. So that one is read from the right, up to the first entry
-    that isn't an address of the proxy. If there is no address at that place, returns `source_address`, the gateway's.
+    that isn't an address of the proxy. If there is no address at that place, returns `source_address`.
     """
     if front_door.was_used(read_header):
         address = _parse(",".join(read_header(front_door.ADDRESS_HEADER)))

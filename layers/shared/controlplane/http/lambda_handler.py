@@ -1,4 +1,4 @@
-"""Turns an app into a Lambda handler for API Gateway's REST proxy events."""
+"""Turns an app into a Lambda handler for API Gateway's REST proxy events, and for those of a load balancer."""
 
 import asyncio
 import os
@@ -13,6 +13,7 @@ from mangum.handlers import APIGateway
 
 from controlplane.core import deadline, lazy_imports
 from controlplane.core.observability import count_request
+from controlplane.http import balancer
 from controlplane.http.route_groups import routes_of
 
 # Other types would be sent as Base64, which the gateway passes on as it is.
@@ -43,10 +44,13 @@ def create_handler(app: FastAPI) -> Callable[[dict[str, Any], Any], dict[str, An
     adapter = Mangum(app, lifespan="off", custom_handlers=[APIGateway], text_mime_types=_TEXT_TYPES)
 
     def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+        # Only the gateway names the route.
+        if is_balanced := "resource" not in event:
+            event = balancer.gateway_event(event)
         with deadline.invocation(context):
             response = adapter(_normalized(event), context)
         count_request(failed=response["statusCode"] >= 500)
-        return response
+        return balancer.response_of(response, event) if is_balanced else response
 
     if os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "snap-start":
         # Includes all routes, and everything that a first request initializes, in the snapshot. Restored copies have
