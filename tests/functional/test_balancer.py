@@ -1,6 +1,9 @@
 """Requests through the load balancer: functions treat them like those of the gateway, and trust only what it adds."""
 
 import json
+import os
+import subprocess
+import sys
 import zlib
 from dataclasses import dataclass
 from typing import Any
@@ -362,6 +365,19 @@ class TestSizes:
         for path in ("/openapi.json", "/docs/redoc.json", "/docs/reference.md"):
             answer = invoke(event_of(path, [("Accept-Encoding", "gzip")]))
             assert answer["multiValueHeaders"]["content-encoding"] == ["gzip"]
+
+
+@each("kind", ["on-demand", "snap-start"])
+def test_only_a_snapshot_includes_what_the_gateways_requests_dont_need(kind: str):
+    program = "import projects.app, sys; print('controlplane.http.balancer' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "AWS_LAMBDA_INITIALIZATION_TYPE": kind, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == str(kind == "snap-start")
 
 
 class TestOwnResponses:

@@ -133,7 +133,11 @@ def test_lambdas_level_replaces_neither_ours_nor_that_of_libraries(lambdas: str 
         "levels = logger.log_level, logging.getLogger('library').getEffectiveLevel()\n"
         "print(*map(logging.getLevelName, levels))"
     )
-    given = {"LOG_LEVEL": ours, **({"AWS_LAMBDA_LOG_LEVEL": lambdas} if lambdas else {})}
+    given = {
+        "LOG_LEVEL": ours,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        **({"AWS_LAMBDA_LOG_LEVEL": lambdas} if lambdas else {}),
+    }
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program],
         env={**os.environ, **given},

@@ -3,6 +3,8 @@
 A request becomes the gateway's event of the same request, so that everything else knows only that one. The client's
 address and the request's id come from what the balancer itself adds to headers, never from what the client sent there.
 docs/decisions/0100-a-balancer-can-take-the-gateways-place.md has the reasons.
+
+Imported with the first such request, because most deployments have no load balancer.
 """
 
 import base64
@@ -23,7 +25,7 @@ RESPONSE_LIMIT_BYTES = 1_000_000
 # The gateway compresses responses from this size: MinimumCompressionSize in template.yaml, which has the reason.
 COMPRESSED_FROM_BYTES = 8192
 # A body of fewer characters is below the limit: each takes at most six bytes in JSON.
-_SMALL_LENGTH = RESPONSE_LIMIT_BYTES // 10
+_SMALL_LENGTH = RESPONSE_LIMIT_BYTES // 10  # mutant: it only decides whether the size is computed
 
 _TRACE_ID = re.compile(r"1-[0-9a-f]{8}-[0-9a-f]{1,24}")
 _GZIP = re.compile(r"(?:^|,)\s*gzip\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))", re.IGNORECASE)

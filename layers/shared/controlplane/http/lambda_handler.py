@@ -13,8 +13,9 @@ from mangum.handlers import APIGateway
 
 from controlplane.core import deadline, lazy_imports
 from controlplane.core.observability import count_request
-from controlplane.http import balancer
 from controlplane.http.route_groups import routes_of
+
+type Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 # Other types would be sent as Base64, which the gateway passes on as it is.
 _TEXT_TYPES = [*DEFAULT_TEXT_MIME_TYPES, "image/svg+xml"]
@@ -37,7 +38,7 @@ _FIRST_REQUEST: dict[str, Any] = {
 }
 
 
-def create_handler(app: FastAPI) -> Callable[[dict[str, Any], Any], dict[str, Any]]:
+def create_handler(app: FastAPI) -> Handler:
     """Returns the handler of one function, which also counts requests and server errors by service."""
     # Mangum uses the thread's event loop, which Python 3.13 no longer creates implicitly.
     asyncio.set_event_loop(asyncio.new_event_loop())
@@ -45,20 +46,30 @@ def create_handler(app: FastAPI) -> Callable[[dict[str, Any], Any], dict[str, An
 
     def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         # Only the gateway names the route.
-        if is_balanced := "resource" not in event:
-            event = balancer.gateway_event(event)
+        if "resource" not in event:
+            return _through_balancer(handler, event, context)
         with deadline.invocation(context):
             response = adapter(_normalized(event), context)
         count_request(failed=response["statusCode"] >= 500)
-        return balancer.response_of(response, event) if is_balanced else response
+        return response
 
     if os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "snap-start":
         # Includes all routes, and everything that a first request initializes, in the snapshot. Restored copies have
         # nothing to reset: no connection, credential, or time is held yet.
         list(routes_of(app.routes))
+        import controlplane.http.balancer  # noqa: F401, PLC0415 (as below)
+
         adapter(_FIRST_REQUEST, None)  # type: ignore[arg-type]
     lazy_imports.finish()
     return handler
+
+
+def _through_balancer(handler: Handler, event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Returns the handler's response to a load balancer's event."""
+    from controlplane.http import balancer  # noqa: PLC0415 (most deployments have none)
+
+    request = balancer.gateway_event(event)
+    return balancer.response_of(handler(request, context), request)
 
 
 def _normalized(event: dict[str, Any]) -> dict[str, Any]:
