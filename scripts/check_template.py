@@ -23,7 +23,7 @@ from samtranslator.yaml_helper import yaml_parse
 from local.template import with_includes
 from scripts.accepted_findings import ACCEPTED, ANNOUNCED
 from scripts.conditions import resolve
-from scripts.releases import commit_of, current_version
+from scripts.releases import last_release
 from scripts.upgrade_gate import problems
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -132,10 +132,10 @@ def referring(template: dict[str, Any]) -> dict[str, Any]:
 
 def check_upgrade() -> str:
     """Compares the template with the last release's. Returns what was compared. Raises Findings."""
-    version = current_version(ROOT)
-    commit = commit_of(ROOT, version)
-    if commit is None:
-        return "not compared, because this clone has no history"
+    release = last_release(ROOT)
+    if release is None:
+        return "not compared, because there is no release before this one, or this clone has no history"
+    version, commit = release
     found = problems(commit, lambda folder: [decided(parameters, folder) for parameters in VARIANTS.values()])
     wrong = [f"upgrade from {version}: {problem}" for problem in found if problem not in ANNOUNCED]
     wrong += [f"{problem} is announced and doesn't occur" for problem in ANNOUNCED if problem not in found]
