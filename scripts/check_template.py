@@ -43,6 +43,7 @@ VARIANTS: dict[str, dict[str, str]] = {
         "DashboardBaseUrl": "https://app.example.com",
         "DeploymentStyle": "Canary10Percent5Minutes",
         "EmailSender": "no-reply@example.com",
+        "FindingIntakeSenderArn": "arn:aws:iam::210987654321:role/consent-runtime",
         "FrontDoorCertificateArn": "arn:aws:acm:us-east-1:123456789012:certificate/0123",
         "FrontDoorOnly": "true",
         "FrontDoorWebAclArn": "arn:aws:wafv2:us-east-1:123456789012:global/webacl/assent/0123",
