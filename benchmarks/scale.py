@@ -108,6 +108,7 @@ def partitions() -> list[Partition]:
         ),
         Partition("FEEDBACKINTAKE", "copy", "a report, which reads it", 0, 1, shards.FEEDBACK_INTAKE, (("report", 1),)),
         Partition("INBOXINDEX", "backfill", "a page of the backfill", 1, 1),
+        Partition("SCHEMA", "schema version", "a page of the migration", 1, 1),
         Partition("ISSUEINDEX", "backfill", "a page of the backfill", 1, 1),
         Partition("ISSUEATTEMPTS", "partition", "an issue", 6, 1, 1, (("issue", 1),)),
         Partition("DELETIONS", "shard", "a deletion", 3, 1, shards.DELETIONS, (("deletion", 1),)),

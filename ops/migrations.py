@@ -5,7 +5,7 @@ Every function reads the old form, too, so a migration can run while the service
 
 from typing import Any
 
-from ops import credential_backfill, identities, inbox_backfill, issue_backfill
+from ops import credential_backfill, identities, inbox_backfill, issue_backfill, schema_migration
 
 # In the order of the releases that introduced them. A migration stays here until no supported release precedes it.
 _MIGRATIONS = {
@@ -13,6 +13,8 @@ _MIGRATIONS = {
     "credentials": credential_backfill.run,
     "inbox": inbox_backfill.run,
     "issues": issue_backfill.run,
+    # Last: an item with the current version needs none of the others.
+    "versions": schema_migration.run,
 }
 
 

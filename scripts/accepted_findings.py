@@ -116,9 +116,6 @@ ACCEPTED: dict[str, Accepted] = {
     "AwsSolutions-SMG4": Accepted(
         _ALL, "A rotation takes steps at GitHub or several deployments. The operations guide describes them."
     ),
-    "AwsSolutions-SQS4": Accepted(
-        _ALL, "Senders to the intake may use addresses without TLS today. IAM decides who may call the queues."
-    ),
     "AwsSolutions-SNS3": Accepted(
         "defaults balancer",
         "Only this account can publish to the topic, and only CloudWatch does. AWS's services use TLS.",

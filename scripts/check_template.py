@@ -23,7 +23,7 @@ from samtranslator.yaml_helper import yaml_parse
 from local.template import with_includes
 from scripts.accepted_findings import ACCEPTED, ANNOUNCED
 from scripts.conditions import resolve
-from scripts.releases import commit_of, current_version
+from scripts.releases import last_release
 from scripts.upgrade_gate import problems
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -43,6 +43,7 @@ VARIANTS: dict[str, dict[str, str]] = {
         "DashboardBaseUrl": "https://app.example.com",
         "DeploymentStyle": "Canary10Percent5Minutes",
         "EmailSender": "no-reply@example.com",
+        "FindingIntakeSenderArn": "arn:aws:iam::210987654321:role/consent-runtime",
         "FrontDoorCertificateArn": "arn:aws:acm:us-east-1:123456789012:certificate/0123",
         "FrontDoorOnly": "true",
         "FrontDoorWebAclArn": "arn:aws:wafv2:us-east-1:123456789012:global/webacl/assent/0123",
@@ -141,10 +142,10 @@ def referring(template: dict[str, Any]) -> dict[str, Any]:
 
 def check_upgrade() -> str:
     """Compares the template with the last release's. Returns what was compared. Raises Findings."""
-    version = current_version(ROOT)
-    commit = commit_of(ROOT, version)
-    if commit is None:
-        return "not compared, because this clone has no history"
+    release = last_release(ROOT)
+    if release is None:
+        return "not compared, because there is no release before this one, or this clone has no history"
+    version, commit = release
     found = problems(commit, lambda folder: [decided(parameters, folder) for parameters in VARIANTS.values()])
     wrong = [f"upgrade from {version}: {problem}" for problem in found if problem not in ANNOUNCED]
     wrong += [f"{problem} is announced and doesn't occur" for problem in ANNOUNCED if problem not in found]

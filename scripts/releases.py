@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 _NUMBER = re.compile(r"\d+\.\d+\.\d+")
 _PROJECT_VERSION = re.compile(r'^(version = )"([^"]+)"$', re.MULTILINE)
 _UNRELEASED = "## Unreleased\n"
+_NAMED = re.compile(r"^## (\d+\.\d+\.\d+) \(", re.MULTILINE)
 # The stack of the bucket that `resolve_s3` makes SAM create, and where artifacts are in it.
 _BUCKET_STACK = "aws-sam-cli-managed-default"
 _PREFIX = "assent"
@@ -93,6 +94,21 @@ def commit_of(root: Path, version: str) -> str | None:
     if not commit:
         raise Refused(f"No commit named {version} in CHANGELOG.md.")
     return commit
+
+
+def last_release(root: Path) -> tuple[str, str] | None:
+    """Returns number and commit of the release that an upgrade to the working tree starts from.
+
+    For an unchanged checkout of a release, it is the release before. None in a shallow clone, or for the first release.
+    """
+    checked_out = None if _git(root, "status", "--porcelain") else _git(root, "rev-parse", "HEAD")
+    for version in _NAMED.findall((root / "CHANGELOG.md").read_text()):
+        commit = commit_of(root, version)
+        if commit is None:
+            return None
+        if commit != checked_out:
+            return version, commit
+    return None
 
 
 def current_version(root: Path) -> str:

@@ -49,7 +49,8 @@ def restore_table(
 def check_table() -> Result:
     """Compare counters with what they count, and find items whose counterpart is missing. Changes nothing.
 
-    Reads the whole table. Concurrent changes of the table can look like contradictions: check again.
+    Also counts the items of each schema version, with 0 for those that have none. Reads the whole table. Concurrent
+    changes of the table can look like contradictions: check again.
     """
     from ops.table_check import check
 
@@ -58,7 +59,7 @@ def check_table() -> Result:
         raise Refused(
             f"{found['contradictions']} contradictions in {found['items']} items. " + "; ".join(found["first"])
         )
-    return Result({name: found[name] for name in ("items", "organizations", "contradictions")})
+    return Result({name: found[name] for name in ("items", "versions", "organizations", "contradictions")})
 
 
 @command(app, "migrate")

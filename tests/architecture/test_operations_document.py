@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -104,8 +105,25 @@ class TestAws:
         assert {xform_name(member, "-") for member in shape.required_members} <= given
 
     def test_no_command_waits_with_a_time_limit(self):
-        # The longest waiter of a table gives up after 500 s, and a restore takes hours.
-        assert not re.findall(r"^ *aws [a-z0-9-]+ wait ", TEXT, re.MULTILINE)
+        waiting = re.compile(r"\baws [a-z0-9-]+ wait [a-z]")
+        texts = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "Makefile"]
+        assert not [path.name for path in texts if waiting.search(path.read_text(encoding="utf-8"))]
+
+    def test_the_limit_of_a_waiter_that_the_guide_warns_of_is_the_clis(self):
+        """The CLI's waiters are botocore's. A restore takes hours."""
+        ((service, seconds),) = re.findall(r"`aws ([a-z]+) wait`, which gives up after (\d+) seconds", TEXT)
+        configurations = [client(service).get_waiter(name).config for name in ("table_exists", "table_not_exists")]
+        assert {it.delay * it.max_attempts for it in configurations} == {int(seconds)}
+
+    def test_a_deployment_waits_for_the_slowest_style_after_the_longest_check(self):
+        """Linear styles shift ten times. CodeDeploy waits an hour for a check that doesn't report."""
+        styles = " ".join(PARAMETERS["DeploymentStyle"]["AllowedValues"])
+        slowest = 10 * max(map(int, re.findall(r"Linear10PercentEvery(\d+)Minute", styles)))
+        assert slowest == 100
+        settings = tomllib.loads((ROOT / "samconfig.toml").read_text())["default"]["deploy"]["parameters"]
+        assert settings["max_wait_duration"] >= slowest + 60
+        (session,) = re.findall(r"--max-session-duration (\d+)", TEXT)
+        assert int(session) == settings["max_wait_duration"] * 60
 
     @each(("service", "operation", "values"), aws_values())
     def test_aws_commands_have_values_that_aws_accepts(

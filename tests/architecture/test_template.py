@@ -202,6 +202,31 @@ def test_queues_are_encrypted(name: str):
     assert properties["SqsManagedSseEnabled"] == {"Fn::If": ["HasKmsKey", {"Ref": "AWS::NoValue"}, True]}
 
 
+@each("name", resources("AWS::SQS::Queue"))
+def test_each_queue_has_one_policy_which_denies_calls_without_tls(name: str):
+    """A second policy would replace the first."""
+    (policy,) = [
+        policy["Properties"]["PolicyDocument"]["Statement"]
+        for policy in resources("AWS::SQS::QueuePolicy").values()
+        if {"Ref": name} in policy["Properties"]["Queues"]
+    ]
+    condition = {"Bool": {"aws:SecureTransport": "false"}}
+    deny = {"Effect": "Deny", "Principal": "*", "Action": "sqs:*", "Resource": "*", "Condition": condition}
+    assert policy[0] == deny
+
+
+def test_only_the_intake_has_a_sender_elsewhere_which_may_do_nothing_else():
+    statements = resources("AWS::SQS::QueuePolicy")["FindingIntakePolicy"]["Properties"]["PolicyDocument"]["Statement"]
+    sender = {
+        "Effect": "Allow",
+        "Principal": {"AWS": {"Ref": "FindingIntakeSenderArn"}},
+        "Action": "sqs:SendMessage",
+        "Resource": {"Fn::GetAtt": ["FindingIntakeQueue", "Arn"]},
+    }
+    assert statements[1:] == [{"Fn::If": ["HasFindingIntakeSender", sender, {"Ref": "AWS::NoValue"}]}]
+    assert str(load_template()["Resources"]).count("FindingIntakeSenderArn") == 1
+
+
 class TestAllFunctions:
     def test_all_functions_are_traced_without_a_library(self):
         tracing = load_template()["Globals"]["Function"]["Tracing"]

@@ -30,6 +30,7 @@ AWS_METRICS = [
     ("AWS/Lambda", "FunctionName Resource", "Invocations Errors Duration"),
     ("AWS/DynamoDB", "TableName", "ConsumedReadCapacityUnits ConsumedWriteCapacityUnits"),
     ("AWS/DynamoDB", "TableName", "ReadThrottleEvents WriteThrottleEvents"),
+    ("AWS/DynamoDB", "TableName GlobalSecondaryIndexName", "ReadThrottleEvents WriteThrottleEvents"),
     ("AWS/DynamoDB", "TableName Operation", "SuccessfulRequestLatency SystemErrors"),
     ("AWS/SQS", "QueueName", "ApproximateNumberOfMessagesVisible ApproximateAgeOfOldestMessage"),
     ("AWS/Events", "RuleName", "FailedInvocations"),
@@ -44,6 +45,7 @@ ALARMS = resources("AWS::CloudWatch::Alarm")
 FUNCTIONS = functions()
 LIVE = [name for name, alarm in ALARMS.items() if "Condition" not in alarm]
 WORK_QUEUES = [name for name, it in resources("AWS::SQS::Queue").items() if "RedrivePolicy" in it["Properties"]]
+INDEXES = [it["IndexName"] for it in resources("AWS::DynamoDB::Table")["Table"]["Properties"]["GlobalSecondaryIndexes"]]
 DEAD_LETTERS = [name for name in resources("AWS::SQS::Queue") if name not in WORK_QUEUES]
 
 type Series = tuple[str, str, frozenset[tuple[str, str]]]
@@ -168,6 +170,11 @@ class TestDashboard:
         shown = {metric for _, metric, dimensions in drawn() if ("TableName", "${TableInUse}") in dimensions}
         assert shown == {metric for namespace, metric, _ in PUBLISHED if namespace == "AWS/DynamoDB"}
 
+    @each("index", INDEXES)
+    def test_the_dashboard_shows_every_indexs_throttling(self, index: str):
+        here = frozenset({("TableName", "${TableInUse}"), ("GlobalSecondaryIndexName", index)})
+        assert {metric for _, metric, at in drawn() if at == here} == {"ReadThrottleEvents", "WriteThrottleEvents"}
+
     def test_the_dashboard_lists_every_permanent_alarm(self):
         (listed,) = [widget["properties"]["alarms"] for widget in dashboard() if widget["type"] == "alarm"]
         assert sorted(listed) == sorted(f"${{{name}.Arn}}" for name in LIVE)
@@ -262,6 +269,7 @@ class TestQuestions:
             ("is it slow", ("AWS/ApiGateway", "Latency")),
             ("is it slow", ("AWS/Lambda", "Duration")),
             ("is it slow", ("AWS/DynamoDB", "SuccessfulRequestLatency")),
+            ("is it slow", ("AWS/DynamoDB", "ReadThrottleEvents")),
             ("is it slow", ("AWS/DynamoDB", "WriteThrottleEvents")),
             ("is it losing work", ("AWS/SQS", "ApproximateNumberOfMessagesVisible")),
             ("is it losing work", ("AWS/SQS", "ApproximateAgeOfOldestMessage")),
@@ -272,6 +280,19 @@ class TestQuestions:
     )
     def test_the_questions_of_the_guide_have_an_alarm(self, question: str, metric: tuple[str, str]):
         assert metric in self.series()
+
+    def test_throttled_writes_of_every_index_have_an_alarm_on_the_table_in_use(self):
+        """The metric of the table doesn't count them, and they fail the table's writes."""
+        table = {"Fn::If": ["AdoptsTable", {"Ref": "TableName"}, {"Ref": "Table"}]}
+        alarms = [it["Properties"] for it in ALARMS.values() if it["Properties"].get("Namespace") == "AWS/DynamoDB"]
+        found = {
+            (it["MetricName"], at.pop("GlobalSecondaryIndexName", None)): at
+            for it in alarms
+            if "Throttle" in it["MetricName"]
+            for at in [{entry["Name"]: entry["Value"] for entry in it["Dimensions"]}]
+        }
+        everywhere = [("WriteThrottleEvents", index) for index in (None, *INDEXES)]
+        assert found == {key: {"TableName": table} for key in [*everywhere, ("ReadThrottleEvents", None)]}
 
     def test_alarm_mail_goes_to_the_alarms_topic(self):
         subscription = resources("AWS::SNS::Subscription")["AlarmEmailSubscription"]

@@ -104,7 +104,7 @@ def stack(sizes: str, external: ExternalServices) -> Iterator[Stack]:
     with pytest.MonkeyPatch.context() as environment:
         # MiniStack then enforces the functions' own roles: a call that a policy doesn't allow is denied here too.
         environment.setenv("AUTH", "true")
-        with running_engine("MiniStack", ROOT / ".tools" / "ministack" / "bin" / "ministack") as engine:
+        with running_engine("MiniStack", *deployment.MINISTACK) as engine:
             deployment.deploy(engine.endpoint_url, external.parameters)
             deployed = Stack(engine.endpoint_url)
             deployment.import_gateway_responses(deployed)

@@ -25,6 +25,7 @@ from tests.support.response_checks import check_envelope, check_response
 ROOT = Path(__file__).parents[2]
 # A separate folder: these artifacts are for this machine's processor and must not be deployed to AWS by mistake.
 BUILD = ROOT / ".aws-sam" / "e2e" / "build"
+MINISTACK = (ROOT / ".tools" / "ministack" / "bin" / "python", Path(__file__).with_name("ministack_process.py"))
 ARCHITECTURE = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}[platform.machine().lower()]
 STACK = "assent-e2e"
 STAGE = "live"

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from controlplane.core.ids import Located
 from controlplane.store import keys
@@ -11,6 +12,8 @@ from controlplane.store.table import table
 from tests.e2e.deployment import Invoked, Stack
 from tests.e2e.failures import QUEUES, DeadLetter, UnfinishedDeletion, paused, take_dead_letter
 from tests.e2e.people import Caller
+
+PROTOCOL = "x-forwarded-proto"
 
 
 class TestSweeper:
@@ -48,6 +51,15 @@ class TestCodeHost:
     def test_a_missing_branch_fails_the_request_with_the_reason(self, refused_scan: dict[str, Any]):
         assert refused_scan["status"] == "failed"
         assert refused_scan["error"]["code"] in {"BRANCH_GONE", "REPOSITORY_GONE"}
+
+
+@pytest.mark.parametrize("name", [f"{queue}{kind}" for queue in QUEUES for kind in ("Queue", "DeadLetters")])
+def test_a_queue_denies_calls_without_tls(stack: Stack, name: str):
+    sqs = stack.client("sqs")
+    sqs.get_queue_attributes(QueueUrl=stack.physical_ids[name])
+    sqs.meta.events.register("before-sign.sqs", lambda request, **_: request.headers.add_header(PROTOCOL, "http"))
+    with pytest.raises(ClientError, match="AccessDenied"):
+        sqs.get_queue_attributes(QueueUrl=stack.physical_ids[name])
 
 
 @pytest.mark.usefixtures("refused_scan", "late_issue", "detection", "advisory")

@@ -2,19 +2,31 @@
 
 import json
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from controlplane.core import tokens
+from controlplane.store import codec, keys
+from tests.e2e import deployment
 from tests.e2e.deployment import REGION, CommandFailed, Stack, run
-from tests.e2e.people import Operator
+from tests.e2e.external import ExternalServices
+from tests.e2e.people import Caller, Operator
+from tests.support.world import Company, World
 
 RESTORED = "assent-restored"
 
 
 @pytest.fixture(scope="module")
-def restored(operator: Operator, project: dict[str, Any]) -> dict[str, Any]:
-    """Restores the table as it is once the project exists."""
+def older_key(world: World, company: Company) -> str:
+    """Returns an API key from before the restore, which was never used."""
+    return world.key(company)
+
+
+@pytest.fixture(scope="module")
+def restored(operator: Operator, project: dict[str, Any], older_key: str) -> dict[str, Any]:
+    """Restores the table as it is once the project and the key exist."""
     found: dict[str, Any] = operator("table", "restore", RESTORED)
     return found
 
@@ -51,3 +63,32 @@ def test_a_table_that_exists_is_never_restored_into(operator: Operator, restored
     # MiniStack doesn't tell that it is a restore, so it is an unrelated table.
     with pytest.raises(CommandFailed, match="isn't a restore of"):
         operator("table", "restore", restored["table"])
+
+
+@pytest.fixture(scope="module")
+def adopting(stack: Stack, external: ExternalServices, restored: dict[str, Any]) -> Iterator[None]:
+    """Has the stack use the restored table. Afterward, it uses its own table again, as the other tests expect."""
+
+    def deploy(table: str, release: str) -> None:
+        deployment.deploy(stack.endpoint_url, {**external.parameters, "TableName": table, "Release": release})
+        deployment.convert_concurrency(stack)
+
+    deploy(restored["table"], "adopting")
+    yield
+    deploy('""', "own")
+
+
+@pytest.mark.usefixtures("adopting")
+def test_the_stack_adopts_the_restored_table(stack: Stack, older_key: str, restored: dict[str, Any]):
+    """An older key authenticates, which counts the request in the restored table only."""
+    secret = codec.encode_item(keys.key_secret(tokens.digest(older_key))._asdict())
+
+    def stored(table: str) -> dict[str, Any]:
+        item: dict[str, Any] = stack.client("dynamodb").get_item(TableName=table, Key=secret)["Item"]
+        return item
+
+    before = stored(restored["source"])
+    assert stored(restored["table"]) == before
+    Caller(stack, older_key)(200, "GET", "/v1/projects")
+    assert stored(restored["table"])["hits"] != before["hits"]
+    assert stored(restored["source"]) == before

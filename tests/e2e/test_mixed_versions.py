@@ -17,7 +17,7 @@ import pytest
 from local.gateway import Request
 from local.github import setup
 from tests.e2e import deployment, previous
-from tests.e2e.deployment import ALIAS, BUILD, ROOT, Stack
+from tests.e2e.deployment import ALIAS, BUILD, Stack
 from tests.e2e.external import ExternalServices, running_services
 from tests.e2e.failures import QUEUES
 from tests.e2e.people import Caller, Operator, Person
@@ -93,7 +93,7 @@ def ran(old_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         running_services(tmp_path_factory.mktemp("github")) as external,
     ):
         environment.setenv("AUTH", "true")
-        with running_engine("MiniStack", ROOT / ".tools" / "ministack" / "bin" / "ministack") as engine:
+        with running_engine("MiniStack", *deployment.MINISTACK) as engine:
             deployments = Deployments(engine.endpoint_url, external)
             stack = deployments.deploy(old_template, OLD)
             traffic = started_traffic(stack)

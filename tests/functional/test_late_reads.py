@@ -16,6 +16,7 @@ from controlplane.store import (
     keys,
     organizations,
     revocations,
+    schema,
 )
 from controlplane.store.api_key_items import ApiKeyItem
 from controlplane.store.table import Delete, Put, Table, table
@@ -185,7 +186,7 @@ class TestTheTable:
     """Checks what the lagging table does, without which the tests above prove nothing."""
 
     def _stored(self, key: keys.Key, value: str) -> dict[str, Any]:
-        return {**key._asdict(), "value": value}
+        return {**key._asdict(), "value": value, schema.ATTRIBUTE: schema.VERSION}
 
     def _read(self, key: keys.Key) -> str | None:
         with mutant(Table.get, *CONSISTENT):

@@ -64,12 +64,12 @@ def find_engine(root: Path = ROOT) -> tuple[str, Path] | None:
 
 
 @contextmanager
-def running_engine(name: str, program: Path) -> Iterator[Engine]:
+def running_engine(name: str, *program: Path) -> Iterator[Engine]:
     """Runs an empty engine on a free local port, and stops it when the block ends."""
     port = free_port()
     with TemporaryDirectory() as folder:
         process = subprocess.Popen(
-            [program, "serve", "--port", str(port)] if name == "dynoxide" else [program],
+            [*program, "serve", "--port", str(port)] if name == "dynoxide" else program,
             cwd=folder,
             env={**os.environ, **_MINISTACK, "GATEWAY_PORT": str(port), "TMPDIR": folder},
             stdout=subprocess.DEVNULL,

@@ -1,7 +1,8 @@
-"""Puts the table into the state that a release without the credential index would have left."""
+"""Puts the table into the state that a release without the credential index, or versions of items, would have left."""
 
 from collections.abc import Iterable
 
+from controlplane.store import schema
 from controlplane.store.table import table
 
 
@@ -22,3 +23,10 @@ def delete_index() -> None:
         elif "listedAs" in item or "identitiesRecorded" in item:
             older = {name: value for name, value in item.items() if name not in {"listedAs", "identitiesRecorded"}}
             table.client.put_item(TableName=table.name, Item=older)
+
+
+def delete_versions() -> None:
+    """Removes the schema version of every item."""
+    for item in table.client.scan(TableName=table.name, ConsistentRead=True)["Items"]:
+        older = {name: value for name, value in item.items() if name != schema.ATTRIBUTE}
+        table.client.put_item(TableName=table.name, Item=older)

@@ -108,6 +108,34 @@ class TestCommit:
         assert releases.commit_of(tmp_path / "clone", "0.2.0") is None
 
 
+class TestLastRelease:
+    """Finds the release that the template is compared with."""
+
+    def test_work_is_compared_with_the_newest_release(self, root: Path):
+        releases.prepare(root, "0.2.0", _DAY)
+        released = git(root, "rev-parse", "HEAD")
+        git(root, "commit", "--quiet", "--allow-empty", "--message", "second")
+        assert releases.last_release(root) == ("0.2.0", released)
+
+    def test_a_release_is_compared_with_the_release_before(self, root: Path):
+        first = git(root, "rev-parse", "HEAD")
+        releases.prepare(root, "0.2.0", _DAY)
+        assert releases.last_release(root) == ("0.1.0", first)
+
+    def test_changes_of_a_release_that_arent_committed_are_compared_with_it(self, root: Path):
+        releases.prepare(root, "0.2.0", _DAY)
+        (root / "template.yaml").write_text("Resources: {}\n")
+        assert releases.last_release(root) == ("0.2.0", git(root, "rev-parse", "HEAD"))
+
+    def test_the_first_release_is_compared_with_nothing(self, root: Path):
+        assert releases.last_release(root) is None
+
+    def test_a_clone_without_history_is_compared_with_nothing(self, root: Path, tmp_path: Path):
+        releases.prepare(root, "0.2.0", _DAY)
+        git(root, "clone", "--quiet", "--depth=1", f"file://{root}", str(tmp_path / "clone"))
+        assert releases.last_release(tmp_path / "clone") is None
+
+
 class Stacks:
     """The stacks of an account: that of the bucket that SAM manages, or none."""
 

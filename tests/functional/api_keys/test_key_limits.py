@@ -6,7 +6,7 @@ import pytest
 
 from controlplane.core import clock, tokens
 from controlplane.core.scopes import API_KEY_SCOPES
-from controlplane.store import keys
+from controlplane.store import keys, schema
 from controlplane.store.table import table
 from tests.support.api import Api, Reply
 from tests.support.each import each
@@ -48,7 +48,7 @@ class TestCreation:
         names = {"pk", "sk", "keyId", "organizationId", "slug", "name", "plan", "createdBy", "rateLimit"}
         secret = table.get(keys.key_secret(tokens.digest(made["key"])))
         assert secret is not None
-        assert set(secret) == names | {"win", "hits", "usedHour"}
+        assert set(secret) == names | {"win", "hits", "usedHour", schema.ATTRIBUTE}
 
     @each(
         ("body", "path", "code"),

@@ -6,7 +6,7 @@ import pytest
 
 from assent_analysis import rules_version
 from controlplane.queues.messages import ExecuteScan, PublishScan
-from controlplane.store import billing, keys, projects, repositories
+from controlplane.store import billing, keys, projects, repositories, schema
 from controlplane.store.repositories import Link, RepositoryItem
 from controlplane.store.scans import reads
 from controlplane.store.scans.items import ScanItem
@@ -215,7 +215,7 @@ class TestDeletion:
         projects.delete_project(projects.get_project(repository.links[0].project_id))
         finish_deletions()
         (left,) = reports(repository)
-        assert set(left) == {"pk", "sk", "at"}
+        assert set(left) == {"pk", "sk", "at", schema.ATTRIBUTE}
 
     def test_of_the_repository_removes_its_reports(
         self, company: Company, repository: RepositoryItem, api: Api, sqs: FakeSqs

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import inbox, keys, projects, vendors
+from controlplane.store import inbox, keys, projects, schema, vendors
 from controlplane.store.inbox_items import InboxItem
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.table import Delete, table
@@ -42,6 +42,7 @@ class TestFirst:
                 for url in ("https://shop.example.com/a", "http://localhost:5173/b")
             ],
             "revision": 1,
+            "v": schema.VERSION,
         }
         assert (item["source"], item["status"], item["priority"]) == ("runtime", "open", "P2")
         assert item["title"] == "New vendor: Segment"

@@ -65,8 +65,10 @@ def test_each_rule_sees_only_this_stacks_emails_and_may_send_to_the_queue():
         assert pattern["source"] == ["aws.ses"]
         assert pattern["detail"]["mail"]["tags"] == {"ses:configuration-set": [{"Ref": "AWS::StackName"}]}
         assert rule["Properties"]["Targets"][0]["Arn"] == {"Fn::GetAtt": ["NotificationsQueue", "Arn"]}
-    (policy,) = resources("AWS::SQS::QueuePolicy").values()
-    (statement,) = policy["Properties"]["PolicyDocument"]["Statement"]
+    policy = resources("AWS::SQS::QueuePolicy")["EmailReports"]["Properties"]
+    assert policy["Queues"] == [{"Ref": "NotificationsQueue"}]
+    condition, statement, none = policy["PolicyDocument"]["Statement"][1]["Fn::If"]
+    assert (condition, none) == ("SendsEmail", {"Ref": "AWS::NoValue"})
     named = {it["Fn::GetAtt"][0] for it in statement["Condition"]["ArnEquals"]["aws:SourceArn"]}
     assert named == set(resources("AWS::Events::Rule"))
     destination = load_template()["Resources"]["EmailEvents"]["Properties"]["EventDestination"]

@@ -18,6 +18,7 @@ from controlplane.store import (
     invitees,
     keys,
     organizations,
+    schema,
     sessions,
     sign_in,
     token_families,
@@ -135,6 +136,11 @@ class TestExport:
             assert secret not in text
             assert tokens.digest(secret) not in text
         assert CHALLENGE not in text
+
+    def test_user_export_leaves_out_the_version_of_items(self, ops: Ops, full_account: FullAccount):
+        items = ops("user", "export", EMAIL).document["items"]
+        assert items
+        assert not [it for it in items if schema.ATTRIBUTE in it["attributes"]]
 
     def test_user_export_contains_nothing_about_others(self, ops: Ops, world: World, full_account: FullAccount):
         world.finding(full_account.company, summary="A secret of the organization")

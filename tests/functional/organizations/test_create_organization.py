@@ -7,7 +7,7 @@ import pytest
 
 from controlplane.core.ids import MemberId
 from controlplane.core.settings import settings
-from controlplane.store import keys, organizations
+from controlplane.store import keys, organizations, schema
 from controlplane.store.organizations import Membership
 from controlplane.store.table import Update, table
 from tests.functional.conftest import FakeClock
@@ -55,6 +55,7 @@ class Test201:
             "keyVersion": 0,
             "projects": 0,
             "createdAt": "2026-03-04T05:06:07.000Z",
+            "v": schema.VERSION,
         }
         slug = table.get(keys.organization_slug("acme"))
         assert slug is not None

@@ -100,6 +100,12 @@ def sweep_position(step: str) -> Key:
     return Key(f"SWEEP#{step}", "POSITION")
 
 
+# Progress of the migration that gives older items this schema version.
+# {pk: SCHEMA#1, sk: SCHEMA, position: {pk: ORG#org_2f…, sk: META}, completedAt: 2026-…}
+def schema_migration(version: int) -> Key:
+    return Key(f"SCHEMA#{version}", "SCHEMA")
+
+
 # A feedback report. The sort key is derived from the caller and the content.
 # {pk: FEEDBACK#2026-03-04#17, sk: 7k3m9q…, reference: FDB-20260304-7K3M9Q-…, callerId: usr_8k…, category: bug,
 #  surface: api, message: …, createdAt: 2026-…, expiresAt: 1807160767}
