@@ -122,7 +122,7 @@ def change_address(profile: UserItem, email: str) -> UserItem:
             {"email": address, "pending": True, "before": profile.email},
         ),
         "email": Put(_pointer(address, user_id), "attribute_not_exists(pk)"),
-        "previous": Delete(keys.user_email(normalize_email(profile.email)), "#userId = :user", {"user": user_id}),
+        "previous": Delete(keys.user_email(normalize_email(profile.email))),
     }
     try:
         table.transact(legs, Unrecorded.ACCOUNT)
