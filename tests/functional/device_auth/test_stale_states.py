@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from controlplane.core import tokens
-from controlplane.store import device, device_approvals, token_families
+from controlplane.store import device, device_approvals, keys, token_families
 from controlplane.store.device import LIFE_SECONDS
-from controlplane.store.device_approvals import PEOPLE_PER_CODE, UnknownUserCode
+from controlplane.store.device_approvals import PEOPLE_PER_CODE, AlreadyDecided, UnknownUserCode
 from controlplane.store.keys import Key
 from controlplane.store.retry import WriteConflict
 from controlplane.store.table import LegFailed, Update, table
@@ -106,6 +106,18 @@ class TestRequest:
         approved.redeem()
         assert device_approvals.withdraw(request.digest, person.user_id) is not None
         assert get_request_of(request).status == "redeemed"
+
+    def test_another_person_neither_approves_nor_denies_what_was_approved(self, approved: Device, world: World):
+        for decide in (lambda it: device_approvals.approve(approved.user_code, it, []),
+                       lambda it: device_approvals.deny(approved.user_code, it)):  # fmt: skip
+            with pytest.raises(AlreadyDecided):
+                decide(world.person().user_id)
+
+    def test_a_denial_ends_the_listing_of_the_approval(self, approved: Device, person: Person):
+        listed = keys.credential(person.user_id, get_request(approved.device_code).entry_local)
+        assert table.get(listed) is not None
+        device_approvals.deny(approved.user_code, person.user_id)
+        assert table.get(listed) is None
 
     def test_an_approval_that_was_withdrawn_is_not_listed(self, approved: Device, person: Person):
         request = get_request(approved.device_code)

@@ -337,7 +337,7 @@ def _issue_successors(family: TokenFamilyItem, refresh_token: str, scopes: list[
         family.key,
         "SET #previous = #current, #current = :next, #rotatedAt = :now, #access = :access, #accessScopes = :scopes,"
         " #expiresAt = :until, #listedAs = :local",
-        "#state = :live AND #current = :current AND #expiresAt > :now",
+        "#state = :live AND #current = :current",
         {
             "next": tokens.digest(successor),
             "now": now,
