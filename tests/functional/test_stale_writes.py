@@ -59,13 +59,13 @@ def project_of_a_deleted_organization(world: World) -> Case:
     )
 
 
-def _delivery(world: World, meanwhile: Callable[[webhook_deliveries.Begun], Any]) -> Case:
+def _delivery(world: World, earlier: Callable[[webhook_deliveries.Begun], Any]) -> Case:
     delivery = delivered(world.company())
 
     def attempt() -> None:
         begun = webhook_deliveries.begin_attempt(delivery.webhook_id, delivery.event_id, 1)
         assert begun is not None
-        meanwhile(begun)
+        earlier(begun)
 
     return lambda: webhook_deliveries._give_up(delivery, "disabled"), attempt, WriteConflict
 
@@ -110,14 +110,14 @@ class Vendor:
         vendors.decide_vendor(self.project, "segment", "ignored", self.decided_by)
 
 
-def _vendor(world: World, first: Callable[[Vendor], Any], meanwhile: Callable[[Vendor], Any]) -> Case:
+def _vendor(world: World, first: Callable[[Vendor], Any], earlier: Callable[[Vendor], Any]) -> Case:
     """Decides on a vendor. first: what was done before it was read."""
     company = world.company()
     vendor = Vendor(make_project(company), company.owner.user_id)
     first(vendor)
     read = vendors.find_vendor(vendor.project.project_id, "segment")
     write = vendors._decision(vendor.project, "segment", "ignored", vendor.decided_by, read)
-    return lambda: table.update(write, PREPARED), lambda: meanwhile(vendor), ConditionFailed
+    return lambda: table.update(write, PREPARED), lambda: earlier(vendor), ConditionFailed
 
 
 def vendor_that_was_decided_on(world: World) -> Case:
@@ -153,8 +153,8 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 def test_an_outdated_write_is_refused_and_changes_nothing(case: Callable[[World], Case], world: World):
-    write, meanwhile, error = case(world)
-    meanwhile()
+    write, earlier, error = case(world)
+    earlier()
     before = table_dump()
     with pytest.raises(error):
         write()

@@ -1,4 +1,4 @@
-"""What a route's requirements say of API keys."""
+"""Requirements of routes on API keys."""
 
 from controlplane.core.ids import ProjectId
 from controlplane.http.access import Requires, Resource

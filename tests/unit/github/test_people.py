@@ -1,4 +1,4 @@
-"""What is read from the code host's lists of repositories."""
+"""Reads of the code host's lists of repositories."""
 
 from typing import Any
 
