@@ -7,6 +7,8 @@ PYTHON_FILES := functions layers cli local ops scripts tests benchmarks
 RISKY_TOOLS := cli/src/assent_cli local ops scripts benchmarks
 export PYTHONPATH := functions:layers/shared:layers/analysis:cli/src:.
 export SAM_CLI_TELEMETRY := 0
+# Without compiled modules, every process of the tests would compile the product again.
+unexport PYTHONDONTWRITEBYTECODE
 # What /docs serves, represented by one of its files.
 REFERENCE := functions/system/reference/index.html
 # What the wheel of the command line is made of.

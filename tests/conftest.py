@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Iterator
+from functools import cache
 
+import botocore.session
 import pytest
 from hypothesis import HealthCheck
 from hypothesis import settings as property_settings
@@ -63,6 +65,8 @@ def pytest_configure(config: pytest.Config) -> None:
     from tests.support import permissions  # only after the environment is set
 
     config.pluginmanager.register(permissions.Run())
+    # Each session would read the services' models again, which takes a tenth of a second for each client.
+    botocore.session.create_loader = cache(botocore.session.create_loader)
 
 
 @pytest.fixture(scope="session", autouse=True)

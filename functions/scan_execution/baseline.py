@@ -6,13 +6,11 @@ from typing import NamedTuple
 from assent_analysis.identities import dependency
 from controlplane.store.scans import findings, reads
 from controlplane.store.scans.causes import Comparison
-from controlplane.store.scans.findings import FindingItem
+from controlplane.store.scans.findings import MOST_ISSUES, FindingItem
 from controlplane.store.scans.history import HistoryItem
 from controlplane.store.scans.items import ScanItem
 from scan_execution.identities import Sight
 
-# Only the most urgent issues are kept: projects with more should fix these first.
-MOST_ISSUES = 500
 _MOST_FIXED = 50
 
 

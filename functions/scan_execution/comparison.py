@@ -11,11 +11,11 @@ from assent_analysis.fixes import Project
 from assent_analysis.identities import identify
 from controlplane.store.leases import Lease
 from controlplane.store.scans import findings
-from controlplane.store.scans.findings import FindingItem
+from controlplane.store.scans.findings import MOST_ISSUES, FindingItem
 from controlplane.store.scans.history import list_history
 from controlplane.store.scans.items import ScanItem
 from scan_execution import identities, publication
-from scan_execution.baseline import MOST_ISSUES, read_baseline
+from scan_execution.baseline import read_baseline
 
 
 def compare(scan: ScanItem, lease: Lease, result: Analysis, unread: frozenset[str], project: Project) -> ScanItem:

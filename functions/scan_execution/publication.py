@@ -17,12 +17,12 @@ from controlplane.store import inbox, publications, repositories, vendors
 from controlplane.store.inbox_items import Discovery, Fix, LockedFindings, Resolution
 from controlplane.store.leases import Lease
 from controlplane.store.scans import findings, resolutions
-from controlplane.store.scans.findings import FindingItem, Location
+from controlplane.store.scans.findings import MOST_ISSUES, FindingItem, Location
 from controlplane.store.scans.history import Absence, HistoryItem, list_history, put_history
 from controlplane.store.scans.items import ScanItem
 from controlplane.store.scans.resolutions import publish_late
 from scan_execution import decisions, identities
-from scan_execution.baseline import MOST_ISSUES, read_baseline
+from scan_execution.baseline import read_baseline
 from scan_execution.decisions import Decisions
 from scan_execution.identities import Sight
 

@@ -11,7 +11,7 @@ import ast
 import json
 import os
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Generator
 from heapq import heappush, heappushpop
 from pathlib import Path
@@ -26,7 +26,7 @@ from scripts.mutate.mutants import scopes
 FOLDER = ".mutants"
 _TOOL = sys.monitoring.COVERAGE_ID
 _EVENTS = sys.monitoring.events
-_KEPT_OF_A_FILE = 3
+_KEPT_OF_A_FILE = 12
 
 type Line = tuple[str, int]
 
@@ -38,8 +38,8 @@ class Recorder:
         self._roots = tuple(f"{root / folder}{os.sep}" for folder in PRODUCT)
         self._root = root
         self._current: set[Line] = set()
-        # For each line and test file: the fastest tests, slowest first, as (negative seconds, id).
-        self._tests: dict[Line, dict[str, list[tuple[float, str]]]] = defaultdict(lambda: defaultdict(list))
+        # For each test file and line: the fastest tests, slowest first, as (negative seconds, id).
+        self._tests: dict[str, dict[Line, list[tuple[float, str]]]] = defaultdict(dict)
         self._passed = False
         self._seconds = 0.0
 
@@ -75,11 +75,13 @@ class Recorder:
         return report
 
     def _keep(self, test: str) -> None:
-        file = test.partition("::")[0]
+        lines = self._tests[test.partition("::")[0]]
         entry = (-self._seconds, test)
         for line in self._current:
-            kept = self._tests[line][file]
-            if len(kept) < _KEPT_OF_A_FILE:
+            kept = lines.get(line)
+            if kept is None:
+                lines[line] = [entry]
+            elif len(kept) < _KEPT_OF_A_FILE:
                 heappush(kept, entry)
             elif entry > kept[0]:
                 heappushpop(kept, entry)
@@ -92,14 +94,13 @@ class Recorder:
         lines: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         seconds: dict[str, float] = {}
         places: dict[str, Callable[[int], str]] = {}
-        for (path, line), files in self._tests.items():
+        for (path, line), kept in (found for file in self._tests.values() for found in file.items()):
             if path not in places:
                 places[path] = places_of(Path(path).read_text())
             place = places[path](line)
-            for kept in files.values():
-                for negative, test in kept:
-                    seconds[test] = round(-negative, 3)
-                    lines[os.path.relpath(path, self._root)][place].append(test)
+            for negative, test in kept:
+                seconds[test] = round(-negative, 3)
+                lines[os.path.relpath(path, self._root)][place].append(test)
         folder = self._root / FOLDER
         folder.mkdir(exist_ok=True)
         name = os.environ.get("PYTEST_XDIST_WORKER", "main")
@@ -157,7 +158,9 @@ class Record:
         return cls(seconds, lines)
 
     def tests_of(self, path: str, scope: str | None, offset: int) -> list[str]:
-        """Returns the tests that run a line, fastest first. Those that run others of its function come after them.
+        """Returns the tests that run a line: the fastest one of each file, then the second ones, and so on.
+
+        Those that run others of its function come after them.
 
         What is outside of functions runs once, when it is imported: it has the tests of all functions of the module.
         """
@@ -168,4 +171,10 @@ class Record:
         return self._ordered(here) + self._ordered(near - here)
 
     def _ordered(self, tests: set[str]) -> list[str]:
-        return sorted(tests, key=lambda test: (self.seconds[test], test))
+        taken: Counter[str] = Counter()
+        ranked = []
+        for seconds, test in sorted((self.seconds[test], test) for test in tests):
+            file = test.partition("::")[0]
+            ranked.append((taken[file], seconds, test))
+            taken[file] += 1
+        return [test for *_, test in sorted(ranked)]

@@ -10,6 +10,7 @@ from assent_analysis.findings import CATEGORIES, SEVERITIES
 from controlplane.core.errors import CATALOG
 from controlplane.core.scopes import API_KEY_SCOPES
 from controlplane.http.responses import refusals_of
+from controlplane.store.scans.findings import MOST_ISSUES
 from tests.support.api import FORM
 from tests.support.documented import PATH, DocumentedOperation, document, documented_operations, parts, resolve
 from tests.support.operations import operations
@@ -54,6 +55,10 @@ class TestDocument:
         assert {"title", "version", "summary", "description", "contact", "license"} <= described["info"].keys()
         assert [server["url"] for server in described["servers"]] == ["https://api.assent.example"]
         assert described["externalDocs"]["url"].startswith(described["servers"][0]["url"])
+
+    def test_the_document_says_how_many_findings_a_scan_keeps(self):
+        listed = document()["paths"]["/v1/code-audit/scans/{scanId}/issues"]["get"]
+        assert f"A scan keeps up to {MOST_ISSUES} findings." in listed["description"]
 
     def test_the_document_declares_the_tags_in_order_with_descriptions(self):
         tags = document()["tags"]

@@ -12,7 +12,7 @@ from controlplane.core import clock
 from controlplane.http import rejections
 from controlplane.store import refusals
 from controlplane.store.table import table
-from tests.support import permissions
+from tests.support import attributes, permissions
 from tests.support.api import Api
 from tests.support.engines import SequentialEngine, sequential_engine
 from tests.support.few_shards import few_shards
@@ -100,6 +100,14 @@ def _permitted() -> Iterator[None]:
     before = permissions.missing()
     yield
     assert permissions.missing() == before
+
+
+@pytest.fixture(autouse=True)
+def _named() -> Iterator[None]:
+    """Fails the first test in which an expression names an attribute that nothing else uses."""
+    before = {*attributes.unknown}
+    yield
+    assert attributes.unknown == before
 
 
 @pytest.fixture(autouse=True)

@@ -1,10 +1,9 @@
 """Hung dependencies: every request ends in time with an error envelope, and no write happens twice.
 
-These tests measure real time, because they test socket timeouts. The bounds are the guaranteed ones; most tests shorten
-the request's budget, and one uses the defaults.
+The time is that of the hung server's clock. The bounds are the guaranteed ones. Most tests shorten the request's
+budget, and one uses the defaults.
 """
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -24,10 +23,9 @@ from tests.functional.test_every_route import ANONYMOUS, PAGES, PROTECTED, WITH_
 from tests.support.api import Api, Reply
 from tests.support.asgi import DirectApi
 from tests.support.calls import Call, Proceed, intercepted
-from tests.support.hung_server import FailureMode, hung_server
+from tests.support.hung_server import FailureMode, HungServer, hung_server
 from tests.support.operations import operations
 from tests.support.table import PREPARED
-from tests.support.threads import run_repeatedly
 from tests.support.world import Company, World, table_dump
 
 HEALTH_SECONDS, REQUEST_SECONDS = 2, 6
@@ -56,17 +54,19 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def broken_table(monkeypatch: pytest.MonkeyPatch, failure_mode: FailureMode = FailureMode.SILENT) -> Iterator[None]:
+def broken_table(
+    monkeypatch: pytest.MonkeyPatch, failure_mode: FailureMode = FailureMode.SILENT
+) -> Iterator[HungServer]:
     """Points the table's client to a server that doesn't respond, while open."""
     with hung_server(failure_mode) as server, monkeypatch.context() as patch:
         patch.setattr(table, "_client", create_client("dynamodb", server.url))
-        yield
+        yield server
 
 
-def timed[T](act: Callable[[], T]) -> tuple[T, float]:
-    started = time.monotonic()
+def timed[T](server: HungServer, act: Callable[[], T]) -> tuple[T, float]:
+    started = server.time()
     result = act()
-    return result, time.monotonic() - started
+    return result, server.time() - started
 
 
 def check_unavailable(reply: Reply) -> None:
@@ -81,15 +81,15 @@ class TestShippedDefaults:
         monkeypatch.setitem(settings.__dict__, "dependency_seconds", load({"TABLE_NAME": "assent"}).dependency_seconds)
         api = DirectApi()
         session = f"{web_session.cookie_name('session')}={tokens.mint('assent_st')}"
-        acts: list[Callable[[], tuple[Reply, float]]] = [
-            lambda: timed(lambda: api.get("/health")),
-            lambda: timed(lambda: api.get("/v1/projects", tokens.mint("assent"))),
-            lambda: timed(lambda: api.get("/v1/me", tokens.mint("assent_at"))),
-            lambda: timed(lambda: api.get("/organizations", headers={"cookie": session})),
+        acts: list[Callable[[], Reply]] = [
+            lambda: api.get("/health"),
+            lambda: api.get("/v1/projects", tokens.mint("assent")),
+            lambda: api.get("/v1/me", tokens.mint("assent_at")),
+            lambda: api.get("/organizations", headers={"cookie": session}),
         ]
         for failure_mode in (FailureMode.SILENT, FailureMode.TRICKLING):
-            with broken_table(monkeypatch, failure_mode):
-                (health, health_seconds), *others = [outcome.get() for outcome in run_repeatedly(acts)]
+            with broken_table(monkeypatch, failure_mode) as server:
+                (health, health_seconds), *others = [timed(server, act) for act in acts]
             assert (health.status, health.code) == (503, "SERVICE_UNAVAILABLE")
             assert health_seconds < HEALTH_SECONDS
             for reply, seconds in others:
@@ -103,8 +103,8 @@ class TestTable:
     def test_health_reports_any_failure_of_the_table(
         self, api: Api, monkeypatch: pytest.MonkeyPatch, failure_mode: FailureMode
     ):
-        with broken_table(monkeypatch, failure_mode):
-            reply, seconds = timed(lambda: api.get("/health"))
+        with broken_table(monkeypatch, failure_mode) as server:
+            reply, seconds = timed(server, lambda: api.get("/health"))
         assert (reply.status, reply.code) == (503, "SERVICE_UNAVAILABLE")
         assert seconds < HEALTH_SECONDS
 
@@ -120,7 +120,7 @@ class TestTable:
         api = DirectApi()
         cookie = f"{web_session.cookie_name('session')}={tokens.mint('assent_st')}"
 
-        def send(operation: Any) -> tuple[str, Reply, float]:
+        def send(server: HungServer, operation: Any) -> tuple[str, Reply, float]:
             token = headers = body = None
             path = address(operation, ORGANIZATION) if operation in PROTECTED else operation.path
             if operation in PROTECTED:
@@ -130,12 +130,13 @@ class TestTable:
                 headers = {"cookie": cookie}
             elif operation in ANONYMOUS:
                 body = code_body()
-            reply, seconds = timed(lambda: api.call(operation.method, path, token, json_body=body, headers=headers))
+            reply, seconds = timed(
+                server, lambda: api.call(operation.method, path, token, json_body=body, headers=headers)
+            )
             return operation.name, reply, seconds
 
-        with broken_table(monkeypatch, failure_mode):
-            outcomes = run_repeatedly([lambda operation=operation: send(operation) for operation in operations()])
-            answered = [outcome.get() for outcome in outcomes]
+        with broken_table(monkeypatch, failure_mode) as server:
+            answered = [send(server, operation) for operation in operations()]
         for name, reply, seconds in answered:
             assert seconds < REQUEST_SECONDS, name
             if name in WITHOUT_TABLE:
@@ -145,12 +146,10 @@ class TestTable:
             else:
                 check_unavailable(reply)
 
-    def test_the_budget_covers_all_calls_together(self, api: Api, world: World, monkeypatch: pytest.MonkeyPatch):
+    def test_the_budget_covers_all_calls_together(self, api: Api, world: World):
         """The first call seems to take most of the budget, so the second call times out soon."""
         company = world.company()
-        passed: list[float] = []
         left: list[float | None] = []
-        monkeypatch.setattr(deadline, "source", lambda: time.monotonic() + sum(passed))
         with hung_server() as server:
             hung = create_client("dynamodb", server.url)
             calls: list[Call] = []
@@ -158,14 +157,14 @@ class TestTable:
             def around(call: Call, proceed: Proceed) -> Any:
                 calls.append(call)
                 if len(calls) == 1:
-                    passed.append(0.4)
+                    server.time.wait(0.4)
                     return proceed()
                 left.append(deadline.remaining())
                 return hung.call(call.operation, call.parameters)
 
             with intercepted(table.client, around):
                 path = f"/v1/organizations/{company.organization_id}"
-                reply, seconds = timed(lambda: api.get(path, company.owner.token))
+                reply, seconds = timed(server, lambda: api.get(path, company.owner.token))
         check_unavailable(reply)
         assert len(left) == 1
         assert left[0] is not None
@@ -189,11 +188,6 @@ def create_key(api: Api, company: Company) -> Reply:
 
 
 class TestCreationOfUnknownOutcome:
-    @pytest.fixture(autouse=True)
-    def enough_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Gives requests enough time to reach the write, also on a busy machine."""
-        monkeypatch.setitem(settings.__dict__, "dependency_seconds", 1.5)
-
     @pytest.mark.parametrize("applied", [True, False])
     def test_a_creation_of_unknown_outcome_returns_503_and_never_takes_effect_twice(
         self, api: Api, world: World, now, applied: bool
@@ -238,11 +232,12 @@ class TestQueue:
             monkeypatch.setitem(settings.__dict__, "scan_preparation_queue_url", f"{server.url}/1/scan-preparation")
             assert Queue.SCAN_PREPARATION.url.startswith(server.url)
             reply, seconds = timed(
+                server,
                 lambda: api.post(
                     "/v1/code-audit/scans",
                     company.owner.token,
                     json_body={"repositoryId": repository.repository_id},
-                )
+                ),
             )
             assert server.connections > 0 or failure_mode is FailureMode.REFUSING
         assert reply.status == 202
@@ -260,7 +255,7 @@ class TestIssuer:
             monkeypatch.setattr("dashboard.sign_in._providers", {})
             monkeypatch.setitem(settings.__dict__, "sign_in_issuer", server.url)
             monkeypatch.setitem(settings.__dict__, "sign_in_client_id", "pages")
-            reply, seconds = timed(lambda: api.get("/sign-in"))
+            reply, seconds = timed(server, lambda: api.get("/sign-in"))
         assert reply.status == 503
         assert "sign-in service" in reply.text
         assert seconds < REQUEST_SECONDS

@@ -12,9 +12,12 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from urllib.parse import parse_qsl, urlsplit
 
 import uvicorn
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 from jsonschema import Draft202012Validator, FormatChecker
 from starlette.applications import Starlette
 from starlette.routing import Mount
@@ -89,6 +92,20 @@ class Exchange:
     answer: bytes
 
 
+_make_key, _read_key = cache(rsa.generate_private_key), cache(serialization.load_pem_private_key)
+
+
+@contextmanager
+def _keys_made_once() -> Iterator[None]:
+    """While open, each key is made and read once per process, which takes longer than a test's requests."""
+    with (
+        patch.object(rsa, "generate_private_key", _make_key),
+        patch.object(serialization, "load_pem_private_key", _read_key),
+        patch("local.github.stand_in.load_pem_private_key", _read_key),
+    ):
+        yield
+
+
 @contextmanager
 def github(root: Path, prefix: str = "", webhooks_url: str = "") -> Iterator["GitHub"]:
     """Runs a stand-in with the demo repository, stored in a folder. Only one at a time per process.
@@ -96,6 +113,11 @@ def github(root: Path, prefix: str = "", webhooks_url: str = "") -> Iterator["Gi
     If a prefix is given, the app is mounted there, as in the local server. With a URL for webhooks, its pages can
     change what it has.
     """
+    with _keys_made_once():
+        yield from _served(root, prefix, webhooks_url)
+
+
+def _served(root: Path, prefix: str, webhooks_url: str) -> Iterator["GitHub"]:
     setup.prepare(root)
     stand_in = StandIn(root)
     exchanges: list[Exchange] = []

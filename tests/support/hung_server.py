@@ -1,12 +1,20 @@
-"""A server that accepts connections and then fails like a broken dependency."""
+"""A server that accepts connections and then fails like a broken dependency, in virtual time.
 
-import contextlib
+It has no connections, and nothing waits: a wait for it ends at once, and moves the clock by the time that the socket
+would have waited. The clock replaces the one of deadlines and of pauses between attempts.
+"""
+
+import itertools
 import socket
-import struct
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from typing import Any
+from unittest.mock import patch
+
+from controlplane.core import deadline
 
 
 class FailureMode(StrEnum):
@@ -21,57 +29,102 @@ class FailureMode(StrEnum):
 
 _TRICKLE_SECONDS = 0.05
 _HEADERS = b"HTTP/1.1 200 OK\r\ncontent-type: application/x-amz-json-1.0\r\ncontent-length: 1000\r\n\r\n{"
+_PORTS = itertools.count(1)
+
+
+class VirtualTime:
+    """A clock that waits move. Two waits that begin at the same time also end at the same time."""
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+        self._lock = threading.Lock()
+
+    def __call__(self) -> float:
+        return self._seconds
+
+    def wait(self, seconds: float, since: float | None = None) -> None:
+        until = (self._seconds if since is None else since) + seconds
+        with self._lock:
+            self._seconds = max(self._seconds, until)
 
 
 class HungServer:
-    """`url` is its address; `connections` counts the accepted connections."""
+    """`url` is its address; `connections` counts the accepted connections; `time` is the clock."""
 
     def __init__(self, failure_mode: FailureMode) -> None:
         self.failure_mode = failure_mode
         self.connections = 0
-        self._closed = threading.Event()
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
-        if failure_mode is FailureMode.REFUSING:
-            self._listener.close()
-        else:
-            threading.Thread(target=self._accept, daemon=True).start()
+        self.time = VirtualTime()
+        self.port = next(_PORTS)
+        self.url = f"http://127.0.0.1:{self.port}"
 
-    def close(self) -> None:
-        self._closed.set()
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
+    def accept(self) -> None:
+        if self.failure_mode is FailureMode.REFUSING:
+            raise ConnectionRefusedError
+        self.connections += 1
 
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                connection, _ = self._listener.accept()
-                self.connections += 1
-                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+    def send(self, sent: int, timeout: float | None, since: float | None) -> bytes:
+        """Returns the bytes that follow those already sent. Raises what a socket raises.
 
-    def _serve(self, connection: socket.socket) -> None:
-        with connection, contextlib.suppress(OSError):
-            if self.failure_mode is FailureMode.RESETTING:
-                # Closing with a linger time of 0 sends an RST.
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                return
-            if self.failure_mode is FailureMode.STALLING:
-                connection.recv(65_536)
-                connection.sendall(_HEADERS)
-            elif self.failure_mode is FailureMode.TRICKLING:
-                connection.recv(65_536)
-                for byte in _HEADERS + b" " * 10_000:
-                    if self._closed.wait(_TRICKLE_SECONDS):
-                        return
-                    connection.sendall(bytes([byte]))
-            self._closed.wait()
+        timeout: the client's, which began at `since`, or begins now.
+        """
+        if self.failure_mode is FailureMode.RESETTING:
+            raise ConnectionResetError
+        if self.failure_mode is FailureMode.STALLING and not sent:
+            return _HEADERS
+        assert timeout is not None, "the client would wait forever"
+        if self.failure_mode is FailureMode.TRICKLING and timeout > _TRICKLE_SECONDS:
+            self.time.wait(_TRICKLE_SECONDS, since)
+            return (_HEADERS[sent:] or b" ")[:1]
+        self.time.wait(timeout, since)
+        raise TimeoutError("timed out")
 
 
 @contextmanager
 def hung_server(failure_mode: FailureMode = FailureMode.SILENT) -> Iterator[HungServer]:
     server = HungServer(failure_mode)
-    try:
+
+    class Socket(socket.socket):
+        """A socket that may be connected to the server. Otherwise, it is an ordinary one."""
+
+        is_hung = False
+        received = 0
+        since: float | None = None
+
+        def connect(self, address: Any) -> None:
+            self.is_hung = address[1] == server.port
+            if self.is_hung:
+                server.accept()
+            else:
+                super().connect(address)
+
+        def settimeout(self, value: float | None) -> None:
+            super().settimeout(value)
+            self.since = server.time()
+
+        def sendall(self, data: Any, flags: int = 0) -> None:
+            if not self.is_hung:
+                super().sendall(data, flags)
+
+        def recv(self, bufsize: int, flags: int = 0) -> bytes:
+            return self._receive() if self.is_hung else super().recv(bufsize, flags)
+
+        def recv_into(self, buffer: Any, nbytes: int = 0, flags: int = 0) -> int:
+            if not self.is_hung:
+                return super().recv_into(buffer, nbytes, flags)
+            arrived = self._receive()
+            buffer[: len(arrived)] = arrived
+            return len(arrived)
+
+        def _receive(self) -> bytes:
+            since, self.since = self.since, None
+            arrived = server.send(self.received, self.gettimeout(), since)
+            self.received += len(arrived)
+            return arrived
+
+    with (
+        patch.object(socket, "socket", Socket),
+        patch.object(deadline, "source", server.time),
+        patch.object(time, "sleep", server.time.wait),
+    ):
         yield server
-    finally:
-        server.close()

@@ -26,6 +26,7 @@ from controlplane.aws.botocore_client import BotocoreClient
 from controlplane.aws.client import Client, OwnClient
 from controlplane.core import keyring
 from controlplane.store import parallel
+from tests.support.attributes import record_names
 from tests.support.template import policies, signing_functions
 
 ROOT = Path(__file__).parents[2]
@@ -218,7 +219,7 @@ def _queue(url: str) -> str:
 
 @contextmanager
 def watched() -> Iterator[None]:
-    """While open, records every call to the table and every use of the signing secret.
+    """While open, records every call to the table, the attributes that it names, and every use of the signing secret.
 
     The tests' in-memory queues record their own calls.
     """
@@ -230,6 +231,7 @@ def watched() -> Iterator[None]:
         def outer(client: Client, operation: str, parameters: dict[str, Any]) -> Any:
             if client.service == "dynamodb":
                 record_call(client.service, operation, parameters)
+                record_names(parameters)
             return inner(client, operation, parameters)
 
         return mock.patch.object(kind, "call", outer)

@@ -10,6 +10,7 @@ import pytest
 
 from controlplane.core import tokens
 from scripts.mutate.changes import changed_lines, find_base
+from scripts.mutate.coverage import Record
 from scripts.mutate.judges import _Functions
 from scripts.mutate.mutants import Unexplained, make_mutants
 
@@ -175,6 +176,11 @@ def test_functions_that_the_product_hides_from_the_collector_are_found():
     found = _Functions.find(ROOT)
     code = tokens.digest.__code__
     assert (code.co_filename, code.co_qualname, code.co_firstlineno) in found.by_place
+
+
+def test_the_tests_of_a_line_are_the_fastest_of_each_file_first():
+    record = Record({"a::1": 0.1, "a::2": 0.2, "b::1": 0.3}, {"m.py": {"f+1": {"a::1", "a::2", "b::1"}}})
+    assert record.tests_of("m.py", "f", 1) == ["a::1", "b::1", "a::2"]
 
 
 class TestMutants:

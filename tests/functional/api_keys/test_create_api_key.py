@@ -6,7 +6,7 @@ import re
 import pytest
 
 from controlplane.core.plans import API_KEYS_PER_ORGANIZATION
-from controlplane.store import billing, keys
+from controlplane.store import api_keys, billing, keys, organizations
 from controlplane.store.table import table
 from tests.support.api import Api
 from tests.support.calls import before_the_transaction
@@ -167,6 +167,10 @@ class Test402:
             reply = api.post(PATH, company.owner.token, json_body={"name": "deploy"})
         assert reply.code == "PLAN_REQUIRED"
         assert stored_count(company) == (0, 0)
+
+    def test_an_unknown_organization_gets_no_key(self, world: World):
+        with pytest.raises(organizations.UnknownOrganization):
+            api_keys.create_key("org_0000000000000000", "deploy", world.person().user_id, "test")
 
     def test_an_upgrade_between_read_and_commit_grants_the_new_rate(self, api: Api, world: World):
         company = world.company("starter")

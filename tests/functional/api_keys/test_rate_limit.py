@@ -10,9 +10,10 @@ from controlplane.aws.errors import ServiceError
 from controlplane.core.settings import settings
 from controlplane.core.tokens import digest
 from controlplane.store import api_keys, billing, keys
+from controlplane.store.credentials import authenticate_api_key
 from controlplane.store.table import Update, table
 from tests.support.api import Api
-from tests.support.calls import intercepted
+from tests.support.calls import before_the_update_of, intercepted
 from tests.support.each import each
 from tests.support.logs import captured_logs
 from tests.support.recorded import recorded_calls
@@ -112,6 +113,14 @@ class Test429:
         api.get("/v1/me", secret)
         now.advance(int(api.get("/v1/me", secret).headers["retry-after"]))
         assert api.get("/v1/me", secret).status == 200
+
+    def test_two_requests_that_open_a_window_at_once_are_both_counted(self, api: Api, world: World, now):
+        secret = world.key(world.company())
+        for _ in range(2):
+            with before_the_update_of(table.client, "usedHour", lambda: authenticate_api_key(digest(secret))):
+                api.get("/v1/me", secret)
+            assert hits(secret) == 2
+            now.advance(60)
 
     def test_retries_within_the_window_are_counted(self, api: Api, world: World):
         secret = limited(world, world.company(), 1)

@@ -4,7 +4,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -132,31 +132,27 @@ class TestReads:
         code_host.exchanges.clear()  # these responses don't have the stand-in's shapes
 
     def test_reads_end_at_their_deadline_while_the_host_keeps_sending(self):
+        """The host sends until the client gives up."""
         listener = socket.create_server(("127.0.0.1", 0))
 
         def serve() -> None:
             connection, _ = listener.accept()
-            with connection:
+            with connection, suppress(OSError):
                 connection.recv(65536)
-                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
-                try:
-                    for _ in range(100):
-                        connection.sendall(b" ")
-                        time.sleep(0.05)
-                except OSError:
-                    return
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+                while True:
+                    connection.sendall(b" ")
+                    time.sleep(0.05)
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        began = time.monotonic()
         with pytest.raises(HostUnavailable):
             host_at(
                 url, RetryPolicy(read_timeout_seconds=0.3, total_timeout_seconds=0.5, max_attempts=1)
             ).get_repository(*DEMO)
-        assert time.monotonic() - began < 2
         listener.close()
-        thread.join(1)
+        thread.join()
 
     def test_reads_survive_a_closed_idle_connection(self):
         body = b'{"commit": {"sha": "' + b"a" * 40 + b'"}}'

@@ -57,6 +57,9 @@ class Test200:
         lock = table.get(keys.invitee("grace@example.com", company.organization_id))
         assert lock is not None
         assert lock["expiresAt"] == int(now.seconds) + WEEK
+        found = invitations.find_invitation(InvitationId.stored(invitation_id))
+        assert found is not None
+        assert found.resends == (1, "2026-03-11", 1)
         # It is listed, and the address stays taken, after the time at which it would have expired.
         now.advance(WEEK - 1)
         assert [it["id"] for it in api.get(PATH, company.owner.token).data] == [invitation_id]

@@ -4,11 +4,13 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from unittest import mock
 
 import pytest
 from moto import mock_aws
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from controlplane.store.table import table
@@ -42,6 +44,13 @@ class Outcome:
 
 
 Ops = Callable[..., Outcome]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_command() -> Iterator[None]:
+    """Makes the command of the app once, which otherwise each run does, and takes longer than most runs."""
+    with mock.patch("typer.testing._get_command", cache(get_command)):
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from controlplane.store import keys, repositories
 from controlplane.store.repositories import Link, RepositoryItem
 from controlplane.store.scans.items import STAGES, ScanItem, Stage
 from controlplane.store.table import table
+from scan_execution import service
 from scan_execution.messages import ACCEPTED
 from scan_execution.service import execute_scan
 from scan_execution.stages import SECONDS_BETWEEN_REPORTS
@@ -93,16 +93,15 @@ class Line:
             yield
 
 
-class _Hooked(Sandbox):
-    """Runs a callback whenever the first file is examined: once in each stage that examines files."""
+def _hooked(on_examine: Callable[[], object]) -> type[Sandbox]:
+    """Returns a sandbox that runs a callback before the first file: once in each stage that examines files."""
 
-    def __init__(self, on_examine: Callable[[], object], *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._on_examine = on_examine
+    class Hooked(service.Sandbox):  # type: ignore[misc, name-defined]  # the one of the tests, whose start is shared
+        def examine(self, requests: Any, deadline: float) -> Any:
+            on_examine()
+            yield from super().examine(requests, deadline)
 
-    def examine(self, requests: Any, deadline: float) -> Any:
-        self._on_examine()
-        yield from super().examine(requests, deadline)
+    return Hooked
 
 
 class _HookedHost(FakeHost):
@@ -128,8 +127,7 @@ def line(world: World, api: Api, sqs: FakeSqs) -> Line:
 
 class TestProgress:
     def test_each_stage_is_shown_while_it_does_its_work(self, line: Line, monkeypatch: pytest.MonkeyPatch):
-        hooked = partial(_Hooked, line.poll)
-        monkeypatch.setattr("scan_execution.service.Sandbox", hooked)
+        monkeypatch.setattr(service, "Sandbox", _hooked(line.poll))
         storing: list[Any] = []
 
         def around(call: Call, proceed: Proceed) -> Any:
@@ -170,7 +168,7 @@ class TestProgress:
                 deaths.clear()
                 raise Killed
 
-        monkeypatch.setattr("scan_execution.service.Sandbox", partial(_Hooked, die))
+        monkeypatch.setattr(service, "Sandbox", _hooked(die))
 
         def around(call: Call, proceed: Proceed) -> Any:
             if call.operation == "BatchWriteItem":
@@ -201,7 +199,7 @@ class TestProgress:
     def test_a_long_analysis_counts_its_files(self, line: Line, monkeypatch: pytest.MonkeyPatch, now):
         counts: list[Any] = []
 
-        class Slow(Sandbox):
+        class Slow(service.Sandbox):  # type: ignore[misc, name-defined]
             def examine(self, requests: Any, deadline: float) -> Any:
                 for answer in super().examine(requests, float("inf")):
                     now.advance(SECONDS_BETWEEN_REPORTS / 2)
@@ -209,7 +207,7 @@ class TestProgress:
                     progress = line.poll()["progress"]
                     counts.append((progress["stage"], progress["analyzedFiles"], progress["filesToAnalyze"]))
 
-        monkeypatch.setattr("scan_execution.service.Sandbox", Slow)
+        monkeypatch.setattr(service, "Sandbox", Slow)
         monkeypatch.setattr(clock, "monotonic_source", now)
         source = {f"src/{number}.js": f"a({number})\n" for number in range(5)}
         line.deliver(FakeHost(archives={SHA: archive({**source, "logo.png": "x"})}))
@@ -337,7 +335,7 @@ class TestInventory:
             if line.poll()["progress"]["stage"] == "analyze":
                 raise LookupError
 
-        monkeypatch.setattr("scan_execution.service.Sandbox", partial(_Hooked, die_in_analysis))
+        monkeypatch.setattr(service, "Sandbox", _hooked(die_in_analysis))
         for _ in range(4):
             line.deliver()
             now.advance(2_520)

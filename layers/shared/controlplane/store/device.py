@@ -196,7 +196,7 @@ def _creation(request: DeviceRequestItem, user_code: str) -> dict[str, Leg]:
     free, values = "attribute_not_exists(pk) OR #validUntil <= :now", {"now": request.created_at}
     legs: dict[str, Leg] = {
         "code": Put(pointer, free, values),
-        "request": Put(request.to_item(), "attribute_not_exists(pk)"),
+        "request": Put(request.to_item()),
     }
     if other:
         legs["code under the other key"] = Check(other[0], free, values)

@@ -291,11 +291,11 @@ def connect_repository(
     try:
         table.transact(legs, repository.recorded(Action.REPOSITORY_CONNECT, after=hosted.to_item()))
     except LegFailed as failure:
-        connected = failure.items.get("name")
-        if failure.leg != "name" or connected is None:
+        if failure.leg != "name":
             raise
-        if connected["repositoryId"] != repository.repository_id:  # otherwise our own write, whose response was lost
-            return _update_description(RepositoryId.stored(connected["repositoryId"]), hosted, extra_legs or {})
+        connected = RepositoryId.stored((failure.item or {})["repositoryId"])
+        if connected != repository.repository_id:  # otherwise our own write, whose response was lost
+            return _update_description(connected, hosted, extra_legs or {})
     return repository
 
 

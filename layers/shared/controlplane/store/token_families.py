@@ -28,7 +28,6 @@ FAMILY_SECONDS = 180 * 24 * 3600
 REPEAT_SECONDS = 60
 # A client that refreshes more often than every twelve minutes loses its oldest access token a little early.
 LIVE_ACCESS_TOKENS = 5
-_ABSENT = "attribute_not_exists(pk)"
 
 
 class RefreshRefused(Unauthorized):
@@ -205,7 +204,7 @@ def begin(user_id: str, client_id: str, scopes: list[str], listed_as: str) -> tu
     )
     access = family.issue_access(access_token, scopes, ACCESS_SECONDS)
     family = replace(family, access=[AccessToken.of(access)])
-    legs: dict[str, Leg] = {"family": Put(family.to_item(), _ABSENT), "access": Put(access.to_item(), _ABSENT)}
+    legs: dict[str, Leg] = {"family": Put(family.to_item()), "access": Put(access.to_item())}
     return family_id, Pair(access_token, ACCESS_SECONDS, refresh_token, access.scopes), legs
 
 
@@ -338,7 +337,7 @@ def _issue_successors(family: TokenFamilyItem, refresh_token: str, scopes: list[
         family.key,
         "SET #previous = #current, #current = :next, #rotatedAt = :now, #access = :access, #accessScopes = :scopes,"
         " #expiresAt = :until, #listedAs = :local",
-        "#state = :live AND #current = :current AND #expiresAt > :now",
+        "#state = :live AND #current = :current",
         {
             "next": tokens.digest(successor),
             "now": now,
@@ -353,7 +352,7 @@ def _issue_successors(family: TokenFamilyItem, refresh_token: str, scopes: list[
     listed = family.entry(until, clock.timestamp()).upsert()
     try:
         table.transact(
-            {"family": rotation, "access": Put(access.to_item(), _ABSENT), "listed": listed, **_deletions(dropped)},
+            {"family": rotation, "access": Put(access.to_item()), "listed": listed, **_deletions(dropped)},
             Unrecorded.CREDENTIAL,
         )
     except LegFailed:

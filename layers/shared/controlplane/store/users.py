@@ -122,6 +122,7 @@ def change_address(profile: UserItem, email: str) -> UserItem:
             {"email": address, "pending": True, "before": profile.email},
         ),
         "email": Put(_pointer(address, user_id), "attribute_not_exists(pk)"),
+        # The profile's condition implies this one, unless the table is inconsistent: never free another's address.
         "previous": Delete(keys.user_email(normalize_email(profile.email)), "#userId = :user", {"user": user_id}),
     }
     try:

@@ -16,8 +16,8 @@ from controlplane.store.table import Unrecorded, table
 _PAGE = 100
 # A scan whose first attempt failed stores its findings under another number.
 _FIRST_ATTEMPT = 1
-# A scan keeps at most 500.
-_MOST = 500
+# Only the most urgent findings of a scan are kept: projects with more should fix these first.
+MOST_ISSUES = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,7 +194,7 @@ def list_findings(scan_id: ScanId, attempt: int, count: int, skip: int = 0) -> l
     return [FindingItem.from_item(item) for item in page.items]
 
 
-def read_ahead(scan_id: ScanId, skip: int = 0, at_most: int = _MOST) -> list[FindingItem]:
+def read_ahead(scan_id: ScanId, skip: int = 0, at_most: int = MOST_ISSUES) -> list[FindingItem]:
     """Returns findings to pass to `confirm`, at the same time as the scan is read."""
     return list_findings(scan_id, _FIRST_ATTEMPT, at_most, skip)
 

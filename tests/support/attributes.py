@@ -1,0 +1,36 @@
+"""Finds expressions that name an attribute that the product doesn't otherwise use.
+
+A misspelled name isn't an error in DynamoDB: the write stores an attribute that nothing reads, or removes none.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_PRODUCT = [Path(__file__).parents[2] / folder for folder in ("functions", "layers/shared")]
+_NUMBERED = re.compile(r"[a-z]+\d+")
+# Only earlier releases read it.
+_WRITTEN_ONLY = {"activeUntil"}
+
+unknown: set[str] = set()
+
+
+@cache
+def _known() -> set[str]:
+    sources = [path.read_text() for folder in _PRODUCT for path in folder.rglob("*.py")]
+    return {name for source in sources for name in re.findall(r'"(\w+)"', source)} | _WRITTEN_ONLY
+
+
+def record_names(parameters: dict[str, Any]) -> None:
+    """Records the unknown names of a call's expressions."""
+    for part in _parts(parameters):
+        names = {*part.get("ExpressionAttributeNames", {}).values()} - _known()
+        unknown.update(name for name in names if not _NUMBERED.fullmatch(name))
+
+
+def _parts(parameters: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield parameters
+    for leg in parameters.get("TransactItems", ()):
+        yield from leg.values()
