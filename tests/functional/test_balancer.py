@@ -276,6 +276,11 @@ class TestHeaders:
         reply = balanced.send(Request("POST", "/v1/projects", sent, json.dumps(PROJECT).encode()))
         assert (reply.status, reply.error["details"][0]["code"]) == (400, "repeated")
 
+    @each("host", ["a:b:c", "[::1", "acme.example.com:x", ""])
+    def test_a_host_that_is_none_changes_nothing(self, balanced: Balanced, host: str):
+        assert balanced.get("/v1/regions", headers={"Host": host}).status == 200
+        assert balanced.get("/signed-out", headers={"Host": host, "Accept": "text/html"}).status == 200
+
     def test_cookies_that_were_split_are_joined(self):
         event = event_of("/x", [("Cookie", "a=1"), ("Cookie", "b=2")])
         assert balancer.gateway_event(event)["multiValueHeaders"]["cookie"] == ["a=1; b=2"]

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlencode
 
 from fastapi import FastAPI
 from mangum import Mangum
@@ -38,18 +38,60 @@ _FIRST_REQUEST: dict[str, Any] = {
 }
 
 
+class _Event(APIGateway):
+    """An event whose request is read once and without losing anything, and whatever its Host header is.
+
+    Mangum takes the last of several headers whose names differ only in case. It decodes the path, and the app could
+    then find another route than the gateway did. So a path that has more segments than the gateway's route, because of
+    an encoded slash, becomes an unknown one. A route such as `/account/{path+}` has any number of segments.
+    """
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        event = self.event
+        several = event.get("multiValueHeaders") or {name: [value] for name, value in event["headers"].items()}
+        headers: dict[str, str] = {}
+        for name, values in several.items():
+            lowered, value = name.lower(), ", ".join(values)
+            headers[lowered] = f"{headers[lowered]}, {value}" if lowered in headers else value
+        query = event.get("multiValueQueryStringParameters")
+        return {
+            "type": "http",
+            "http_version": "1.1",
+            "method": event["httpMethod"],
+            "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+            "path": _path(event["path"], event["resource"]),
+            "raw_path": None,
+            "root_path": "",
+            "scheme": "https",
+            "query_string": urlencode(query, doseq=True).encode() if query else b"",
+            "server": None,
+            "client": (event["requestContext"]["identity"].get("sourceIp"), 0),
+            "asgi": {"version": "3.0", "spec_version": "2.0"},
+            "aws.event": event,
+            "aws.context": self.context,
+        }
+
+
+def _path(path: str, resource: str) -> str:
+    """Returns the decoded path, or an unknown one if it has another number of segments than the gateway's route."""
+    segments = path.count("/") if resource.endswith("+}") else resource.count("/")
+    decoded = unquote(path) if "%" in path else path
+    return decoded if decoded.count("/") == segments else _UNKNOWN_PATH
+
+
 def create_handler(app: FastAPI) -> Handler:
     """Returns the handler of one function, which also counts requests and server errors by service."""
     # Mangum uses the thread's event loop, which Python 3.13 no longer creates implicitly.
     asyncio.set_event_loop(asyncio.new_event_loop())
-    adapter = Mangum(app, lifespan="off", custom_handlers=[APIGateway], text_mime_types=_TEXT_TYPES)
+    adapter = Mangum(app, lifespan="off", custom_handlers=[_Event], text_mime_types=_TEXT_TYPES)
 
     def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         # Only the gateway names the route.
         if "resource" not in event:
             return _through_balancer(handler, event, context)
         with deadline.invocation(context):
-            response = adapter(_normalized(event), context)
+            response = adapter(event, context)
         count_request(failed=response["statusCode"] >= 500)
         return response
 
@@ -70,22 +112,3 @@ def _through_balancer(handler: Handler, event: dict[str, Any], context: Any) -> 
 
     request = balancer.gateway_event(event)
     return balancer.response_of(handler(request, context), request)
-
-
-def _normalized(event: dict[str, Any]) -> dict[str, Any]:
-    """Returns the event as the adapter reads it without losing anything.
-
-    It takes the last of several headers whose names differ only in case, so their values are put into one list. It
-    decodes the path, and the app could then find another route than the gateway did. So a path that has more segments
-    than the gateway's route, because of an encoded slash, becomes an unknown one. A route such as `/account/{path+}`
-    has any number of segments.
-    """
-    headers: dict[str, list[str]] = {}
-    for name, values in (event.get("multiValueHeaders") or {}).items():
-        headers.setdefault(name.lower(), []).extend(values)
-    path, resource = event["path"], event["resource"]
-    segments = path.count("/") if resource.endswith("+}") else resource.count("/")
-    decoded = unquote(path) if "%" in path else path
-    path = path if decoded.count("/") == segments else _UNKNOWN_PATH
-    # The other list has the same headers, with one value each.
-    return {**event, "headers": {} if headers else event.get("headers"), "multiValueHeaders": headers, "path": path}

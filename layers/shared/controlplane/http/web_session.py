@@ -159,7 +159,7 @@ class RequiresSession(CallerRequirements[WebSession]):
             request.address,
             _read_cookies(request.headers.get("cookie", "")),
             request.scope["path"],
-            request.url.query,
+            request.scope["query_string"].decode("latin-1"),
             request.media_type,
             request.raw_body if self.form else b"",
         )
