@@ -265,7 +265,7 @@ def _connect(scene: Scene) -> Callable[[], Reply]:
     return lambda: browser.post(path, {"form_token": browser.form_token, **fields})
 
 
-def _connect_again(scene: Scene) -> Callable[[], Reply]:
+def connect_again(scene: Scene) -> Callable[[], Reply]:
     scene.world.connected_repository(scene.company, name="shop")
     return _connect(scene)
 
@@ -319,7 +319,7 @@ CHECKED: tuple[tuple[str, Role, Prepare], ...] = (
     ("POST /organizations/{organizationSlug}/repositories/{repositoryId}/links", "admin", _unlink),
     ("POST /organizations/{organizationSlug}/repositories/{repositoryId}/disconnect", "admin", _confirm_disconnection),
     ("POST /organizations/{organizationSlug}/repositories", "admin", _connect),
-    ("POST /organizations/{organizationSlug}/repositories", "admin", _connect_again),
+    ("POST /organizations/{organizationSlug}/repositories", "admin", connect_again),
     (
         "POST /organizations/{organizationSlug}/projects/{projectSlug}/delete",
         "admin",
