@@ -197,6 +197,20 @@ class TestPaths:
             both("GET", f"/v1/projects?{query}", [token])
 
 
+def test_an_event_with_single_values_is_read(company: Company):
+    """The console's test of a method sends such events, with null for what is missing."""
+    event = rest_event("GET", "/v1/projects", token=company.owner.token)
+    single = {
+        **event,
+        "multiValueHeaders": None,
+        "queryStringParameters": {"limit": "none"},
+        "multiValueQueryStringParameters": None,
+    }
+    assert projects.app.handler(single, None)["statusCode"] == 400
+    assert projects.app.handler({**single, "queryStringParameters": None}, None)["statusCode"] == 200
+    assert projects.app.handler({**single, "headers": None}, None)["statusCode"] == 401
+
+
 class TestTheGatewaysResponses:
     def test_the_gateway_and_the_functions_describe_an_unknown_route_alike(self):
         for kind in ("MISSING_AUTHENTICATION_TOKEN", "DEFAULT_4XX", "RESOURCE_NOT_FOUND"):

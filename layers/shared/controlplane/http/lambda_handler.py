@@ -49,12 +49,14 @@ class _Event(APIGateway):
     @property
     def scope(self) -> dict[str, Any]:
         event = self.event
-        several = event.get("multiValueHeaders") or {name: [value] for name, value in event["headers"].items()}
+        several = event.get("multiValueHeaders")
+        # The console's test of a method sends only single values, and null for no headers.
+        several = several or {name: [value] for name, value in (event.get("headers") or {}).items()}
         headers: dict[str, str] = {}
         for name, values in several.items():
             lowered, value = name.lower(), ", ".join(values)
             headers[lowered] = f"{headers[lowered]}, {value}" if lowered in headers else value
-        query = event.get("multiValueQueryStringParameters")
+        query = event.get("multiValueQueryStringParameters") or event.get("queryStringParameters")
         return {
             "type": "http",
             "http_version": "1.1",
