@@ -40,16 +40,20 @@ class Invocations:
     def __call__(self, function: str, event: Event) -> Any:
         """Returns the function's answer. Raises InvocationRejected, FunctionFailed, or TimeoutError."""
         try:
+            return self._invoke(function, event)
+        except (FunctionFailed, InvocationRejected, TimeoutError) as error:
+            self._failures.append(f"{function}: {error}")
+            raise
+
+    def _invoke(self, function: str, event: Event) -> Any:
+        try:
             answer = self._client.invoke(FunctionName=function, Payload=json.dumps(event))
             text = answer["Payload"].read().decode()
         except ReadTimeoutError as error:
-            self._failures.append(f"{function}: {error}")
-            raise TimeoutError(function) from error
+            raise TimeoutError(error) from error
         except ClientError as error:
-            self._failures.append(f"{function}: {error}")
-            raise InvocationRejected(function) from error
+            raise InvocationRejected(error) from error
         if "FunctionError" in answer:
-            self._failures.append(f"{function}: {text}")
             raise FunctionFailed(text)
         return json.loads(text)
 

@@ -122,7 +122,7 @@ class TestForm:
         assert visitor.post(operation.path, {"form_token": visitor.form_token}).status == 429
 
 
-# Every form is read by the same code. So one stands for all of them here.
+# Every form is read by the same code, so one stands for all of them here.
 @each("operation", FORMS[:1], ids=_named)
 class TestReading:
     @each("token", ["", "0" * 64, "é", "\u2028"])
