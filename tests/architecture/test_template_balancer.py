@@ -7,7 +7,7 @@ from controlplane.http.balancer import COMPRESSED_FROM_BYTES
 from local.balancer import template_rules
 from local.template import load_template
 from tests.support.each import each
-from tests.support.template import api_functions, functions, resources, routes_by_group
+from tests.support.template import api_functions, functions, resources, routes_by_group, without
 
 RESOURCES = load_template()["Resources"]
 CONDITIONS = load_template()["Conditions"]
@@ -21,18 +21,6 @@ def _is_set(parameter: str) -> dict[str, Any]:
     return {"Fn::Not": [{"Fn::Equals": [{"Ref": parameter}, ""]}]}
 
 
-def _without_balancer(node: Any) -> Any:
-    """Returns the node as it is without the load balancer."""
-    match node:
-        case {"Fn::If": ["HasBalancer" | "HasBalancerSignIn", _, other]}:
-            return _without_balancer(other)
-        case dict():
-            return {name: _without_balancer(value) for name, value in node.items()}
-        case list():
-            return [_without_balancer(value) for value in node]
-    return node
-
-
 class TestConditions:
     def test_it_exists_if_it_has_a_vpc_and_subnets_and_by_default_it_does_not(self):
         assert CONDITIONS["HasBalancer"] == {"Fn::And": [_is_set("BalancerVpc"), _is_set("BalancerSubnets")]}
@@ -43,7 +31,7 @@ class TestConditions:
     def test_nothing_that_always_exists_refers_to_it(self):
         for name, resource in {**RESOURCES, "outputs": load_template()["Outputs"]}.items():
             if name not in OWN:
-                text = json.dumps(_without_balancer(resource))
+                text = json.dumps(without(resource, "HasBalancer", "HasBalancerSignIn"))
                 assert not any(f'"{own}"' in text or f"${{{own}" in text for own in OWN), name
 
     def test_it_needs_the_domain_its_certificate_and_subnets_and_no_front_door(self):

@@ -12,7 +12,7 @@ from controlplane.core.settings import read_signing_secret
 from controlplane.http.front_door import ADDRESS_HEADER, SECRET_HEADER
 from local.front_door import request_headers, restore_challenge
 from local.template import load_template
-from tests.support.template import api_functions, functions, resources
+from tests.support.template import api_functions, functions, resources, without
 
 RESOURCES = load_template()["Resources"]
 (DISTRIBUTION,) = [it["Properties"]["DistributionConfig"] for it in resources("AWS::CloudFront::Distribution").values()]
@@ -40,18 +40,6 @@ def run(event_type: str, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return returned
 
 
-def _without_front_door(node: Any) -> Any:
-    """Returns the node as it is without the front door."""
-    match node:
-        case {"Fn::If": ["HasFrontDoor", _, other]}:
-            return _without_front_door(other)
-        case dict():
-            return {name: _without_front_door(value) for name, value in node.items()}
-        case list():
-            return [_without_front_door(value) for value in node]
-    return node
-
-
 def _as_event(headers: dict[str, str]) -> dict[str, dict[str, str]]:
     return {name: {"value": value} for name, value in headers.items()}
 
@@ -67,7 +55,7 @@ class TestConditions:
     def test_nothing_that_always_exists_refers_to_it(self):
         for name, resource in RESOURCES.items():
             if name not in NAMES:
-                assert not any(front in json.dumps(_without_front_door(resource)) for front in NAMES), name
+                assert not any(front in json.dumps(without(resource, "HasFrontDoor")) for front in NAMES), name
 
     def test_a_front_door_needs_the_domain_and_no_other_proxy(self):
         rule = load_template()["Rules"]["FrontDoorNeedsTheCustomDomain"]

@@ -136,3 +136,15 @@ def gateway_responses() -> dict[str, dict[str, Any]]:
     (api,) = resources("AWS::Serverless::Api").values()
     answers: dict[str, dict[str, Any]] = api["Properties"]["GatewayResponses"]
     return answers
+
+
+def without(node: Any, *conditions: str) -> Any:
+    """Returns the node as it is if these conditions are false."""
+    match node:
+        case {"Fn::If": [name, _, other]} if name in conditions:
+            return without(other, *conditions)
+        case dict():
+            return {key: without(value, *conditions) for key, value in node.items()}
+        case list():
+            return [without(value, *conditions) for value in node]
+    return node
