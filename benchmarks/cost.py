@@ -233,9 +233,9 @@ def render() -> str:
         [
             f"US dollars per million requests: by what they are paid for in {first}, then the total in {others[0]}.",
             "",
-            *_table(header, rows),
+            *markdown_table(header, rows),
             "",
-            *_filled(f"The mix is {shares}."),
+            *filled(f"The mix is {shares}."),
             "",
             *volumes.render(mean, operations, {**regions[first], **prices["volumes"]}, first, template),
             "",
@@ -245,23 +245,23 @@ def render() -> str:
             "",
             "The maximum monthly cost without any request:",
             "",
-            *_table(["", *regions], fixed),
+            *markdown_table(["", *regions], fixed),
             "",
-            *_filled(
+            *filled(
                 f"A minute of scanning costs {scan_minute(template, regions[first]):.4f}, and a GB in the table "
                 f"{_money(regions[first]['tableGbMonth'] + regions[first]['tableRecoveryGbMonth'])} a month with its "
                 f"point-in-time recovery ({first})."
             ),
             "",
-            *_filled(
+            *filled(
                 f"Prices are AWS's list prices as known in {prices['asOf']}, in `benchmarks/prices.json`. They were "
                 "not fetched when this was written: check them on the page of each group. The free tier, taxes and "
                 "discounts are left out, and the gateway's prices by route count only while a route is called."
             ),
             "",
-            *_table(["group", "prices", "page"], sources, "--"),
+            *markdown_table(["group", "prices", "page"], sources, "--"),
             "",
-            *_filled(
+            *filled(
                 f"Measured on {measured['measuredOn']}: units were counted on the wire, and processor time is that of "
                 "a warm request on the machine that measured. Lambda's time is an estimate: processor time at a share "
                 f"of {MEMORY_MB}/{WHOLE_PROCESSOR_MB} of a core, a core there taken for one of Lambda's, "
@@ -373,11 +373,13 @@ def _units(value: float) -> str:
     return f"{value:g}"
 
 
-def _filled(text: str) -> list[str]:
+def filled(text: str) -> list[str]:
+    """Returns the lines of a paragraph."""
     return textwrap.wrap(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
-def _table(header: list[str], rows: list[list[str]], alignment: str = "--:") -> Iterator[str]:
+def markdown_table(header: list[str], rows: list[list[str]], alignment: str = "--:") -> Iterator[str]:
+    """Yields the lines of a table. alignment: of all columns but the first."""
     yield "| " + " | ".join(header) + " |"
     yield "|:--|" + f"{alignment}|" * (len(header) - 1)
     for row in rows:

@@ -277,7 +277,7 @@ def render(profile: Profile = Profile()) -> str:
         f"{SCAN_WRITE_UNITS:g} write and {SCAN_READ_UNITS:g} read units (a test measures it). That a scan runs for "
         f"{SCAN_SECONDS} s is an assumption."
     )
-    return "\n".join([*cost._filled(profiled), "", *cost._table(header, rows), "", *cost._filled(origin)])
+    return "\n".join([*cost.filled(profiled), "", *cost.markdown_table(header, rows), "", *cost.filled(origin)])
 
 
 def render_partitions() -> str:
@@ -294,7 +294,9 @@ def render_partitions() -> str:
         ]
         for one in partitions()
     ]
-    return "\n".join(cost._table(["partition", "one for each", "operation", "WCU", "operations/s", "reads/s"], rows))
+    return "\n".join(
+        cost.markdown_table(["partition", "one for each", "operation", "WCU", "operations/s", "reads/s"], rows)
+    )
 
 
 def _number(value: float) -> str:

@@ -4,7 +4,6 @@ configured for low cost, and what a key of your own adds.
 `make cost` writes the tables into docs/operations.md. The prices are in prices.json.
 """
 
-import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
@@ -17,6 +16,8 @@ from benchmarks.cost import (
     PLATFORM_LOG_BYTES,
     Cost,
     Operation,
+    filled,
+    markdown_table,
 )
 
 RATES = (10, 1_000, 10_000)
@@ -151,45 +152,48 @@ def render(
     yield from _of_month("load balancer", [(it, it.low) for it in months])
     yield ""
     shares = ", ".join(f"{it.low.total / it.charges.total:.0%} at {it.rate:,}" for it in months)
-    yield from textwrap.wrap(
+    yield from filled(
         f"That is {shares} requests per second. The load balancer is billed for the largest of bytes, connections, "
         "and rules: here bytes, even if every request has a connection of its own, and the mix passes no more than "
         f"{FREE_RULES} rules. {standing(prices):.2f} of it is due without any request: its hours, {BALANCER_ZONES} "
         "public addresses, and its alarms. Compression isn't taken into account, neither the gateway's nor that of the "
-        "functions.",
-        120,
+        "functions."
     )
     yield ""
     yield "With `KmsKeyArn`, the key and requests to it add, in US dollars per month:"
     yield ""
-    yield "| requests per second | key | table | queues | variables | **total** | per million |"
-    yield "|:--|" + "--:|" * 6
+    rows = []
     for it in months:
         requests = key_requests(template, it.rate)
         parts = [prices["keyMonth"], *(count / _MILLION * prices["keyMillionRequests"] for count in requests.values())]
-        cells = " | ".join(f"{part:,.2f}" for part in parts)
-        yield f"| {it.rate:,} | {cells} | **{sum(parts):,.2f}** | {sum(parts) / _millions(it.rate):.2f} |"
+        cells = [f"{part:,.2f}" for part in parts]
+        rows.append([f"{it.rate:,}", *cells, f"**{sum(parts):,.2f}**", f"{sum(parts) / _millions(it.rate):.2f}"])
+    header = ["requests per second", "key", "table", "queues", "variables", "**total**", "per million"]
+    yield from markdown_table(header, rows)
     yield ""
-    yield from textwrap.wrap(
+    yield from filled(
         f"SQS and DynamoDB use a data key for {KEY_REUSE_SECONDS // 60} minutes for each function, so these are the "
         "most that all functions together cause. Lambda decrypts a function's variables at each of the "
         f"{COLD_SHARE:.1%} cold starts. Without `KmsKeyArn`, the table's requests are to AWS's key, and queues and "
-        "variables cause none.",
-        120,
+        "variables cause none."
     )
 
 
 def _of_month(front: str, rows: list[tuple[Month, Cost]]) -> Iterator[str]:
-    yield f"| requests per second | {front} | functions | table | logs | traces | transfer | **total** | per million |"
-    yield "|:--|" + "--:|" * 8
-    for it, cost in rows:
-        cells = " | ".join(f"{part:,.0f}" for part in asdict(cost).values())
-        yield f"| {it.rate:,} | {cells} | **{cost.total:,.0f}** | {it.per_million(cost):.2f} |"
+    parts = ["functions", "table", "logs", "traces", "transfer"]
+    cells = [
+        [
+            f"{it.rate:,}",
+            *(f"{part:,.0f}" for part in asdict(cost).values()),
+            f"**{cost.total:,.0f}**",
+            f"{it.per_million(cost):.2f}",
+        ]
+        for it, cost in rows
+    ]
+    yield from markdown_table(["requests per second", front, *parts, "**total**", "per million"], cells)
 
 
 def render_people(tiers: Mapping[str, Tiers]) -> Iterator[str]:
     """Yields the lines of the table of what the user pool costs, by its feature plan."""
-    yield f"| people | {' | '.join(tiers)} |"
-    yield f"|:--|{'--:|' * len(tiers)}"
-    for people in PEOPLE:
-        yield f"| {people:,} | {' | '.join(f'{tiered(people, prices):,.0f}' for prices in tiers.values())} |"
+    rows = [[f"{people:,}", *(f"{tiered(people, prices):,.0f}" for prices in tiers.values())] for people in PEOPLE]
+    yield from markdown_table(["people", *tiers], rows)
