@@ -116,7 +116,8 @@ def decide_vendor(found: FoundItem, decision: str, user_id: str) -> VendorState:
             lambda: projects.get_project(project_id), lambda: vendors.find_vendor(project_id, vendor.vendor_id)
         )
         known = cast("vendor_decisions.Decision", decision)
-        return vendor_decisions.decide(project, vendor.vendor_id, known, user_id, stored).state
+        seen = vendors.Seen(stored, found.item)
+        return vendor_decisions.decide(project, vendor.vendor_id, known, user_id, seen).state
     except projects.UnknownProject:
         raise NotAcceptable("The project of this vendor was deleted.") from None
 

@@ -213,6 +213,24 @@ class TestEveryOrder:
 
         assert explore(stage.client, scenario).exhaustive
 
+    def test_a_decision_and_a_change_of_status_are_both_in_the_history(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            shop = Shop(stage.fresh())
+            shop.detects()()
+
+            def check(outcomes: list[Outcome]) -> None:
+                outcomes[0].get()
+                dismissed = outcomes[1].get()
+                (finding,) = shop.findings()
+                assert shop.vendor()["state"] == "approved"
+                statuses = [*(change["status"] for change in finding["history"]), finding["status"]]
+                both = ["open", "dismissed", "resolved"], ["open", "resolved", "dismissed"]
+                assert statuses in (both if dismissed else [["open", "resolved"]])
+
+            return Race([shop.decides, shop.dismisses], check)
+
+        assert explore(stage.client, scenario).exhaustive
+
     def test_a_deleted_project_gets_no_vendor(self, stage: Stage) -> None:
         def scenario() -> Race:
             shop = Shop(stage.fresh())

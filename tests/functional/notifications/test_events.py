@@ -1,16 +1,12 @@
 """Each event is written with what happened, as a message that contains nothing but ids."""
 
-from typing import Any
-
 import pytest
 
 from controlplane.core.ids import InvitationId, KeyId, MemberId
 from controlplane.queues import messages
-from controlplane.queues.messages import OrganizationEvent, Queue
+from controlplane.queues.messages import Queue
 from controlplane.store import (
     api_keys,
-    codec,
-    events,
     inbox,
     invitees,
     key_changes,
@@ -26,20 +22,13 @@ from tests.functional.conftest import FakeClock
 from tests.support.api import Api
 from tests.support.audits import make_issue, make_scan
 from tests.support.sqs import FakeSqs
-from tests.support.world import Company, World, table_dump
+from tests.support.told import told
+from tests.support.world import Company, World
 
 
 @pytest.fixture
 def company(world: World) -> Company:
     return world.company()
-
-
-def told(company: Company) -> list[tuple[str, list[str]]]:
-    """Returns the events in the outbox that are the company's, oldest first, and what they are about."""
-    items: list[dict[str, Any]] = [codec.decode_item(it) for it in table_dump()]
-    found = [it["message"] for it in items if it["pk"].startswith("OUTBOX#") and it["queue"] == events.QUEUE]
-    read = sorted(map(OrganizationEvent.model_validate, found), key=lambda event: event.event_id)
-    return [(it.event, [*it.subjects]) for it in read if it.event_id[4:20] == company.organization_id[4:]]
 
 
 def test_findings_that_are_opened_together_share_a_message_for_each_25(

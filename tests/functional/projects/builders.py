@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from controlplane.store import audits, keys, projects
+from controlplane.store.inbox_items import finding_item_id
 from controlplane.store.project_items import Address, ProjectItem
 from controlplane.store.table import Put, table
 from tests.support.api import Api, Reply
@@ -38,17 +39,17 @@ def without_consent(project: ProjectItem) -> ProjectItem:
     return changed
 
 
-def add_finding(project: ProjectItem, vendor_id: str, local: str = "0" * 18) -> str:
-    """Stores an open runtime finding for the vendor, as a scan does. Returns the finding's ID."""
+def add_finding(project: ProjectItem, vendor_id: str) -> str:
+    """Stores an open runtime finding for the vendor, as an older release did. Returns the finding's ID."""
     organization_id, project_local = project.project_id.location
-    finding = f"inb_{organization_id[4:]}{local}"
+    finding = finding_item_id(organization_id, "runtime", project.project_id, vendor_id)
     of_vendor = {"projectId": project.project_id, "vendorId": vendor_id}
     table.put(
         Put({**keys.vendor(organization_id, project_local, vendor_id)._asdict(), **of_vendor, "inboxItemId": finding}),
         PREPARED,
     )
     item = {
-        **keys.inbox_item(organization_id, local)._asdict(),
+        **keys.inbox_item(*finding.location)._asdict(),
         "itemId": finding,
         "title": "Segment loads before consent",
         "status": "open",

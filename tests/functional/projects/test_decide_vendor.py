@@ -4,13 +4,15 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import projects
+from controlplane.core.ids import InboxItemId
+from controlplane.store import inbox, projects
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.table import table
 from tests.functional.projects.builders import add_finding, make_project, stored, uncounted
 from tests.support.api import Api, Reply
 from tests.support.calls import before_the_transaction, intercepted
 from tests.support.each import each
+from tests.support.told import told
 from tests.support.world import World
 
 
@@ -73,13 +75,33 @@ class Test200:
         decide(api, company.owner.token, project, vendor_id="hotjar")
         assert [item["status"]["S"] for item in stored("INBOX#")] == ["open"]
 
-    def test_a_decision_can_be_changed_and_repeated(self, api: Api, world: World):
+    def test_a_decision_can_be_changed_and_repeated_but_resolves_the_finding_once(self, api: Api, world: World, now):
         company = world.company()
         project = make_project(company)
-        add_finding(project, "segment")
+        finding = add_finding(project, "segment")
+        resolved: list[Any] = []
         for decision, state in (("approve", "approved"), ("approve", "approved"), ("ignore", "ignored")):
-            assert decide(api, company.owner.token, project, decision).data["state"] == state
+            now.advance(1)
+            decided = decide(api, company.owner.token, project, decision).data
+            assert (decided["state"], decided["inboxItemId"]) == (state, finding)
+            resolved += stored("INBOX#")
         assert [item["state"]["S"] for item in stored("VENDOR#")] == ["ignored"]
+        assert resolved == [resolved[0]] * 3
+        assert told(company) == [("finding.resolved", [finding])]
+
+    def test_what_a_person_decided_before_stays_in_the_history(self, api: Api, world: World, now):
+        company = world.company()
+        project = make_project(company)
+        finding, token = add_finding(project, "segment"), company.owner.token
+        body = {"status": "dismissed", "version": "first", "reason": "Known."}
+        assert api.patch(f"/v1/inbox/{finding}", token, json_body=body).status == 200
+        now.advance(1)
+        decide(api, token, project)
+        item = inbox.get_item(InboxItemId.stored(finding))
+        assert [(it.status, it.by, it.reason) for it in item.history[-2:]] == [
+            ("dismissed", company.owner.user_id, "Known."),
+            ("resolved", company.owner.user_id, None),
+        ]
 
     def test_a_finding_added_during_the_decision_is_resolved_too(self, api: Api, world: World):
         company = world.company()
@@ -106,12 +128,12 @@ class Test200:
         reply = decide(api, company.owner.token, make_project(company), vendor_id=vendor_id)
         assert reply.data["vendorId"] == vendor_id
 
-    def test_a_decision_makes_three_calls_and_one_more_for_a_finding(self, api: Api, world: World):
+    def test_a_decision_makes_four_calls_with_and_without_a_finding(self, api: Api, world: World):
         company = world.company()
         project = make_project(company)
         decide(api, company.owner.token, project)
         add_finding(project, "hotjar")
-        for vendor_id, expected in (("segment", 3), ("hotjar", 4)):
+        for vendor_id in ("segment", "hotjar"):
             calls: list[str] = []
 
             def noting(call, proceed, calls=calls):
@@ -120,7 +142,7 @@ class Test200:
 
             with intercepted(table.client, noting):
                 decide(api, company.owner.token, project, vendor_id=vendor_id)
-            assert len(calls) == expected
+            assert len(calls) == 4
 
 
 class Test400:

@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 
 from controlplane.store import vendors
 from controlplane.store.project_items import ProjectItem
-from controlplane.store.vendors import ReviewState, VendorItem, VendorState
+from controlplane.store.vendors import ReviewState, Seen, VendorState
 
 Decision = Literal["approve", "ignore"]
 
@@ -12,20 +12,18 @@ _STATES: dict[Decision, VendorState] = {"approve": "approved", "ignore": "ignore
 
 
 class Decided(NamedTuple):
-    """The result of a decision. `finding_id` is the finding that it resolved, or None if the vendor has none."""
+    """The result of a decision. `finding_id` is the vendor's finding, or None if it has none."""
 
     state: VendorState
     review_state: ReviewState
     finding_id: str | None
 
 
-def decide(
-    project: ProjectItem, vendor_id: str, decision: Decision, user_id: str, vendor: VendorItem | None = None
-) -> Decided:
+def decide(project: ProjectItem, vendor_id: str, decision: Decision, user_id: str, seen: Seen | None = None) -> Decided:
     """Applies an admin's decision, and resolves the vendor's finding. Raises UnknownProject, Forbidden.
 
-    The user must be an admin or an owner, which the write checks again. `vendor` is the vendor if it was read.
+    The user must be an admin or an owner, which the write checks again. seen: vendor and finding if they were read.
     """
     state = _STATES[decision]
-    finding_id = vendors.decide_vendor(project, vendor_id, state, user_id, caller_id=user_id, vendor=vendor)
+    finding_id = vendors.decide_vendor(project, vendor_id, state, user_id, caller_id=user_id, seen=seen)
     return Decided(state, vendors.REVIEWS[state], finding_id)

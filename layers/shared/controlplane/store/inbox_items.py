@@ -208,6 +208,11 @@ class LockedFindings(NamedTuple):
         return cls(item["scanId"], item["newCount"], item["unlockCredits"])
 
 
+def finding_item_id(organization_id: str, source: Source, *identity: str) -> InboxItemId:
+    """Returns the id of the item of a finding with this identity."""
+    return InboxItemId.of(organization_id, ids.derived_local(source, *identity))
+
+
 class Discovery(NamedTuple):
     """A source's finding and the time of observation, to be published as an item.
 
@@ -252,7 +257,7 @@ class Discovery(NamedTuple):
 
     @property
     def item_id(self) -> InboxItemId:
-        return InboxItemId.of(self.organization_id, ids.derived_local(self.source, *self.identity))
+        return finding_item_id(self.organization_id, self.source, *self.identity)
 
     @property
     def path(self) -> str | None:

@@ -10,12 +10,21 @@ from typing import Any, Literal, NamedTuple, Self
 from controlplane.core import clock
 from controlplane.core.actions import Action
 from controlplane.core.errors import Forbidden
-from controlplane.core.ids import InboxItemId, ProjectId
+from controlplane.core.ids import ProjectId
 from controlplane.store import events, inbox, keys, organizations, publications
 from controlplane.store.codec import present
 from controlplane.store.events import Announce
 from controlplane.store.inbox import Change
-from controlplane.store.inbox_items import Discovery, Evidence, Priority, RuntimeVendor, VendorDecision, merge_evidence
+from controlplane.store.inbox_items import (
+    Discovery,
+    Evidence,
+    InboxItem,
+    Priority,
+    RuntimeVendor,
+    VendorDecision,
+    finding_item_id,
+    merge_evidence,
+)
 from controlplane.store.legs import set_expression
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.project_items import ProjectItem
@@ -129,6 +138,13 @@ def list_decisions(project_id: ProjectId) -> list[DecidedVendor]:
     ]
 
 
+class Seen(NamedTuple):
+    """A vendor and its finding as they were read, or None for each that doesn't exist."""
+
+    vendor: VendorItem | None
+    finding: InboxItem | None
+
+
 def decide_vendor(
     project: ProjectItem,
     vendor_id: str,
@@ -136,61 +152,70 @@ def decide_vendor(
     decided_by: str,
     caller_id: str | None = None,
     *,
-    vendor: VendorItem | None = None,
+    seen: Seen | None = None,
 ) -> str | None:
     """Stores the decision and resolves the vendor's finding. Returns the finding's id, or None if there isn't one.
 
+    A finding that is resolved stays as it is.
+
     caller_id: the user who must be an admin at commit; None for the operator.
-    vendor: the vendor as it was read. Without it, one that has a finding takes another round trip.
+    seen: the vendor and its finding if they were read. Without it, this takes another round trip.
     Raises Forbidden, and UnknownProject if the project was deleted, so that a deleted project never gets a vendor.
     """
-    finding_expired = False
+    organization_id = project.project_id.organization_id
 
     def decide() -> str | None:
-        nonlocal vendor, finding_expired
-        finding_id = vendor.finding_id if vendor and not finding_expired else None
+        nonlocal seen
+        vendor, finding = seen or _read(project.project_id, vendor_id)
+        seen = None  # if one of them has changed, both are read again
         legs: dict[str, Leg] = {
-            **organizations.admin_check(caller_id, project.project_id.organization_id),
+            **organizations.admin_check(caller_id, organization_id),
             "project": Check(project.key, "attribute_exists(pk)"),
             "vendor": _decision(project, vendor_id, state, decided_by, vendor),
         }
-        if vendor and finding_id is not None:
-            legs["finding"] = inbox.update_leg(
-                InboxItemId.stored(finding_id),
-                inbox.new_version(),
-                "resolved",
-                vendor=vendor.runtime_vendor,
-                fields={"statusBy": decided_by},
-            )
-            organization_id = project.project_id.organization_id
-            resolved = events.entry(organization_id, "finding.resolved", InboxItemId.stored(finding_id))
-            legs["event"] = resolved.leg
         record = Recorded(
             Action.VENDOR_DECIDE,
-            project.project_id.organization_id,
+            organization_id,
             project.project_id,
             project.name,
-            # A vendor that wasn't detected is decided on without reading it.
             before={vendor_id: vendor.state} if vendor else {},
             after={vendor_id: state},
         )
+        changes = [_resolution(finding, decided_by)] if finding and finding.status != "resolved" else []
         try:
-            table.transact(legs, record)
+            inbox.transact_and_tell(changes, legs, record, events.leave_to_sweep)
         except LegFailed as failure:
             if failure.leg == "caller":
                 raise Forbidden from None
             if failure.leg == "project":
                 raise UnknownProject from None
-            if failure.leg == "finding":
-                finding_expired = True  # it was resolved before
-            else:
-                # The vendor was detected, detected again, or decided on. The existing item has its finding.
-                vendor = VendorItem.from_item(failure.item) if failure.item else None
-                finding_expired = False
-            raise WriteConflict from None
-        return finding_id
+            raise WriteConflict from None  # the vendor was detected or decided on, or its finding changed
+        return finding.item_id if finding else None
 
     return retry_on_conflict(decide, "the vendor")
+
+
+def _read(project_id: ProjectId, vendor_id: str) -> Seen:
+    finding_id = finding_item_id(project_id.organization_id, "runtime", project_id, vendor_id)
+    vendor, finding = table.batch_get(
+        [keys.vendor(*project_id.location, vendor_id), keys.inbox_item(*finding_id.location)]
+    )
+    return Seen(VendorItem.from_item(vendor) if vendor else None, InboxItem.from_item(finding) if finding else None)
+
+
+def _resolution(finding: InboxItem, decided_by: str) -> Change:
+    """Returns the change that resolves the finding if it is as it was read."""
+    leg = inbox.update_leg(
+        finding.item_id,
+        inbox.new_version(),
+        "resolved",
+        vendor=finding.runtime_vendor,
+        history=finding.history,
+        fields={"statusBy": decided_by},
+        when="#version = :expected",
+        values={"expected": finding.version},
+    )
+    return Change(finding.item_id, leg, finding.status)
 
 
 def _decision(

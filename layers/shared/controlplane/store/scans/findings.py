@@ -4,11 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self, cast
 
-from controlplane.core import ids
 from controlplane.core.ids import InboxItemId, RepositoryId, ScanId
 from controlplane.store import inbox, keys
 from controlplane.store.codec import present
-from controlplane.store.inbox_items import Confidence, Discovery, Evidence, Fix, InboxItem, Priority
+from controlplane.store.inbox_items import (
+    Confidence,
+    Discovery,
+    Evidence,
+    Fix,
+    InboxItem,
+    Priority,
+    finding_item_id,
+)
 from controlplane.store.keys import Key
 from controlplane.store.scans.items import ScanItem
 from controlplane.store.table import Unrecorded, table
@@ -134,8 +141,7 @@ class FindingItem:
 
 def item_id_of(repository_id: RepositoryId, fingerprint: str) -> InboxItemId:
     """Returns the id of the finding's inbox item."""
-    local = ids.derived_local("code-audit", repository_id, fingerprint)
-    return InboxItemId.of(repository_id.organization_id, local)
+    return finding_item_id(repository_id.organization_id, "code-audit", repository_id, fingerprint)
 
 
 def as_discovery(scan: ScanItem, finding: FindingItem) -> Discovery:
