@@ -101,7 +101,10 @@ class Scan(Wire):
     pull_request_number: int | None = Field(
         description="The scanned pull request, or null if the scan isn't of one.", ge=1, examples=[None]
     )
-    scope: str = Field(description="The scope of the scan: `repository`.", examples=["repository"])
+    scope: str = Field(
+        description="What was scanned: `repository`, or `pull_request`, whose findings are only those it adds.",
+        examples=["repository"],
+    )
     trigger: str = Field(
         description="What triggered the scan: `manual`, `pull_request`, or `scheduled`, which is also a push to the "
         "production branch.",
@@ -113,11 +116,14 @@ class Scan(Wire):
     )
     unlock_credits: int | None = Field(
         ge=0,
-        description="The price of unlocking all findings, in credits. Null if nothing is left to unlock.",
+        description="The price of unlocking all findings, in credits: 0 if a completed scan hides none. Null if all "
+        "are unlocked or have expired, and for a scan that failed or was canceled.",
         examples=[50],
     )
     finding_count: int | None = Field(
-        ge=0, description="The number of places found in the code. Null until the scan is completed.", examples=[21]
+        ge=0,
+        description="The number of places in the code with findings. Null until the scan is completed.",
+        examples=[21],
     )
     issue_count: int | None = Field(
         ge=0,
@@ -129,7 +135,7 @@ class Scan(Wire):
     created_at: str = Field(description="The time the scan was created.", **TIME)
     started_at: str | None = Field(description="The time the first stage started.", **TIME)
     completed_at: str | None = Field(description="The time the scan ended, successfully or not.", **TIME)
-    failure: Reason | None = Field(description="The reason the scan failed, or null if it didn't.", examples=[None])
+    failure: Reason | None = Field(description="The reason the scan failed or was canceled, or null.", examples=[None])
     coverage: Coverage | None = Field(description="The files that the scan covered. Null until the scan is completed.")
     findings_expire_at: FindingsExpireAt
 
@@ -144,11 +150,11 @@ class Scan(Wire):
             branch=scan.branch,
             head_commit_sha=scan.head_commit_sha,
             pull_request_number=scan.cause.pull_request_number,
-            scope="repository",
+            scope="repository" if scan.cause.pull_request_number is None else "pull_request",
             trigger=_TRIGGERS[scan.cause.trigger],
             status=scan.status,
             access=scan.access,
-            unlock_credits=None if scan.findings_expired else scan.unlock_credits,
+            unlock_credits=None if scan.findings_expired or scan.failure else scan.unlock_credits,
             finding_count=scan.finding_count,
             issue_count=scan.issue_count,
             progress=Progress(

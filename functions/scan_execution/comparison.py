@@ -19,7 +19,7 @@ from scan_execution.baseline import read_baseline
 
 
 def compare(scan: ScanItem, lease: Lease, result: Analysis, unread: frozenset[str], project: Project) -> ScanItem:
-    """Stores the new findings. Returns the scan with how many there are, and with how the others compare.
+    """Stores the new findings. Returns the scan with their number, their places, and how the others compare.
 
     Without a scan of the production branch, all findings are kept. Those that decisions on vendors settle never are.
     """
@@ -34,6 +34,7 @@ def compare(scan: ScanItem, lease: Lease, result: Analysis, unread: frozenset[st
         known |= {it.fingerprint for it in history.values() if it.gone is None and scan.project_id in it.project_ids}
     decided = publication.decisions_of(scan)
     new: list[FindingItem] = []
+    added: set[str] = set()
     for finding in found:
         fingerprint = fingerprints[finding.fingerprint]
         if fingerprint in known:
@@ -42,7 +43,13 @@ def compare(scan: ScanItem, lease: Lease, result: Analysis, unread: frozenset[st
         issue = publication.to_issue(scan, finding, seen, project)
         if not publication.discovery_of(scan, issue, decided).settled:
             new.append(issue)
+            added.add(finding.fingerprint)
     kept = new[:MOST_ISSUES]
     findings.put_findings(scan.scan_id, lease.attempt, kept)
     findings.delete_attempts_before(scan.scan_id, lease.attempt)
-    return replace(scan, issue_count=len(kept), comparison=baseline.compare(set(fingerprints.values()), sight))
+    return replace(
+        scan,
+        finding_count=sum(finding.fingerprint in added for finding in result.findings),
+        issue_count=len(kept),
+        comparison=baseline.compare(set(fingerprints.values()), sight),
+    )

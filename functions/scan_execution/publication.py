@@ -33,7 +33,8 @@ def publish_findings(
     """Stores and publishes the findings, and resolves earlier ones. Raises LeaseLost.
 
     unread: the files that weren't given to the analysis. project: decides which fixes fit.
-    Returns the scan with its number of issues, also by priority, and with its comparison if there is an earlier scan.
+    Returns the scan with its numbers of places and of issues, those also by priority, and with its comparison if there
+    is an earlier scan.
     """
     sight = sight_of(scan, result, unread)
     history = list_history(scan.repository_id)
@@ -56,7 +57,12 @@ def publish_findings(
         lease, [it for it in current.values() if it.fingerprint in recorded and it != history.get(it.fingerprint)]
     )
     findings.put_findings(scan.scan_id, lease.attempt, kept)
-    scan = replace(scan, issue_count=len(kept), priority_counts=Counter(issue.priority for issue in kept))
+    scan = replace(
+        scan,
+        finding_count=len(result.findings),
+        issue_count=len(kept),
+        priority_counts=Counter(issue.priority for issue in kept),
+    )
     visible = scan.visible_count
     decided = decisions_of(scan)
     publications.publish_findings(

@@ -79,7 +79,7 @@ def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int
         store = publish_findings if scan.cause.pull_request_number is None else compare
         scan = store(scan, lease, result, unpacked.unread, project)
     coverage = Coverage(unpacked.files, result.files_analyzed, dict(skipped), _kinds(result, listing))
-    _complete(scan, lease, len(result.findings), coverage)
+    _complete(scan, lease, coverage)
 
 
 def _kinds(result: assent_analysis.Analysis, listing: Listing) -> tuple[CoveredKind, ...]:
@@ -89,9 +89,10 @@ def _kinds(result: assent_analysis.Analysis, listing: Listing) -> tuple[CoveredK
     return tuple(sorted(covered, key=lambda it: (-it.analyzed_files - it.unassessed_files, it.name)))
 
 
-def _complete(scan: ScanItem, lease: Lease, finding_count: int, coverage: Coverage) -> None:
+def _complete(scan: ScanItem, lease: Lease, coverage: Coverage) -> None:
     """Completes the scan. Publishes its other findings first if its report was paid for in the meantime."""
-    issue_count, number = scan.issue_count or 0, scan.cause.pull_request_number
+    finding_count, issue_count = scan.finding_count or 0, scan.issue_count or 0
+    number = scan.cause.pull_request_number
     if number is not None:
         report = report_entry(scan.repository_id, scan.project_id, number)
         execution.complete_scan(

@@ -100,6 +100,7 @@ class Test200:
         assert shown["failure"] == {"code": "REPOSITORY_TOO_LARGE", "message": "Too large."}
         assert shown["progress"]["stageStatus"] == "failed"
         assert shown["completedAt"] is not None
+        assert shown["unlockCredits"] is None
 
     def test_unlocking_is_free_if_nothing_is_locked(self, api: Api, world: World):
         company = world.company()

@@ -10,6 +10,7 @@ from tests.functional.command_line.conftest import Shell
 from tests.functional.command_line.office import Office
 from tests.functional.sdk.conftest import Gateway
 from tests.support.api import Api
+from tests.support.audits import make_scan
 from tests.support.sdk import ADDRESS
 from tests.support.world import World
 
@@ -67,6 +68,16 @@ def test_what_is_lost_needs_a_confirmation(line: str, shell: Shell, office: Offi
     ended = shell.run(line.format(**office.names))
     assert (ended.code, ended.stderr) == (Exit.USAGE, "Error: This needs a confirmation.\nGive --yes.\n")
     assert {request.method for request in gateway.requests} <= {"GET"}
+
+
+def test_a_scan_that_failed_cant_be_unlocked_and_isnt_shown_as_locked(shell: Shell, office: Office, world: World):
+    failed = make_scan(world.connected_repository(office.company), status="failed").scan_id
+    assert "locked" not in shell.run(f"scan show {failed}").stderr
+    ended = shell.run(f"scan unlock {failed} --yes")
+    assert (ended.code, ended.stderr) == (
+        Exit.CONFLICT,
+        "Error: The scan's status is failed. Only a completed scan can be unlocked.\n",
+    )
 
 
 def test_an_ambiguous_name_needs_the_id(shell: Shell, office: Office, world: World):

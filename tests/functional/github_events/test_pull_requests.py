@@ -78,6 +78,7 @@ class TestScan:
         assert (scan.head_commit_sha, scan.status, scan.access) == (opened.head, "completed", "full")
         shown = api.get(f"/v1/code-audit/scans/{scan.scan_id}", company.owner.token).data
         assert (shown["trigger"], shown["pullRequestNumber"]) == ("pull_request", number)
+        assert (shown["scope"], shown["findingCount"], shown["issueCount"]) == ("pull_request", 1, 1)
         listed = api.get(f"/v1/code-audit/scans/{scan.scan_id}/issues", company.owner.token).data["issues"]
         assert {it["location"]["path"] for it in listed} == {"new.html"}
         (check,) = checks(code_host)

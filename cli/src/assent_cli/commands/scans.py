@@ -83,7 +83,7 @@ def show_scan(scan: Scan, issues: Annotated[bool, typer.Option(help="Also list i
     if readable and readable.issues:
         note("")
         _list_issues(readable.issues)
-    if found.unlock_credits is not None:
+    if found.status == "completed" and found.unlock_credits:
         note(f"Some findings are locked. Unlock them with `assent scan unlock {scan}`.")
 
 
@@ -121,7 +121,10 @@ def unlock(scan: Scan, yes: Yes = False, dry_run: DryRun = False) -> None:
     """Pay for all findings of a scan, in credits."""
     with invocation().client() as client:
         found = client.scans.get(scan)
-        if found.unlock_credits is None:
+        if found.status != "completed":
+            message = f"The scan's status is {found.status}. Only a completed scan can be unlocked."
+            raise Problem(message, code=Exit.CONFLICT)
+        if not found.unlock_credits:
             raise Problem("All findings of this scan are readable already.", code=Exit.CONFLICT)
         if not dry_run:
             confirm(f"Unlock all findings for {found.unlock_credits} credits?", yes=yes)
