@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from billing.schemas import Billing, BillingPlan, Credits, OverLimit, PlanFeatures, PlanLimits, PlanUsage, TopUp
-from controlplane.core.plans import API_KEYS_PER_ORGANIZATION, PLANS
+from controlplane.core.plans import PLANS
 from controlplane.http.access import Access, Requires
 from controlplane.http.app import ControlRouter
 from controlplane.http.responses import refuses
@@ -30,9 +30,7 @@ async def get_billing(access: ReadsBilling) -> Billing:
         plan=BillingPlan(id=plan.id, name=plan.name),
         credits=Credits(balance=account.credits),
         top_up=TopUp.of(account.top_up),
-        limits=PlanLimits(
-            requests_per_minute=plan.requests_per_minute, api_keys=API_KEYS_PER_ORGANIZATION, projects=plan.projects
-        ),
+        limits=PlanLimits(requests_per_minute=plan.requests_per_minute, api_keys=plan.api_keys, projects=plan.projects),
         features=PlanFeatures(api_access=plan.api_access, remove_branding=plan.remove_branding),
         usage=PlanUsage(api_keys=organization.keys, projects=organization.projects),
         over_limit=[OverLimit(**it._asdict()) for it in rules.list_exceeded(organization)],

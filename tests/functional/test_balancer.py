@@ -356,10 +356,18 @@ class TestSizes:
             assert response.status == status
 
     def test_the_refusal_is_the_envelope_and_says_what_to_do(self):
-        sent = _sent("x" * balancer.RESPONSE_LIMIT_BYTES)
-        assert sent["multiValueHeaders"]["x-request-id"] == ["the-id"]
-        assert sent["multiValueHeaders"]["content-type"] == ["application/json"]
-        assert sent["multiValueHeaders"]["cache-control"] == ["no-store"]
+        kept = {
+            "x-ratelimit-limit": "600",
+            "x-ratelimit-remaining": "7",
+            "x-key-expires-at": "2026-03-05T00:00:00.000Z",
+        }
+        sent = _sent("x" * balancer.RESPONSE_LIMIT_BYTES, etag="W/0", **kept)
+        assert sent["multiValueHeaders"] == {
+            "x-request-id": ["the-id"],
+            "content-type": ["application/json"],
+            "cache-control": ["no-store"],
+            **{name: [value] for name, value in kept.items()},
+        }
         error = json.loads(sent["body"])["error"]
         assert error["code"] == "INVALID_PAYLOAD"
         assert error["details"][0]["code"] == "response_too_large"

@@ -8,7 +8,7 @@ from urllib.parse import quote, unquote
 
 from controlplane.core import ids, tokens
 from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
-from controlplane.http.access import Requires
+from controlplane.http.access import Requires, UserTokenRequired
 from controlplane.http.route import ControlRoute
 from dashboard.lost_routes import show_form, show_nothing
 from tests.support.api import FORM, Api
@@ -90,6 +90,7 @@ def required(operation: Operation) -> Requires:
 PAGES = [operation for operation in operations() if operation.requires_session is not None]
 PROTECTED = [operation for operation in operations() if operation.name not in PUBLIC and operation not in PAGES]
 SCOPED = [operation for operation in PROTECTED if required(operation).scope]
+PERSONAL = [it for it in PROTECTED if required(it).user_token and required(it).scope in {None, *API_KEY_SCOPES}]
 BY_QUERY = [operation for operation in PROTECTED if required(operation).organization == "query"]
 BY_PATH = [operation for operation in PROTECTED if required(operation).organization == "path"]
 BY_ID = [operation for operation in PROTECTED if required(operation).resource]
@@ -278,6 +279,15 @@ class TestScope:
         )
 
 
+@each("operation", PERSONAL, ids=_named)
+class TestPerson:
+    def test_an_api_key_with_the_scope_is_told_to_use_a_user_token(self, operation: Operation, api: Api, world: World):
+        company = world.company()
+        reply = send(api, operation, world.key(company), company.organization_id)
+        assert (reply.status, reply.code) == (403, "FORBIDDEN")
+        assert reply.error["message"] == UserTokenRequired.message
+
+
 @each("operation", PROTECTED, ids=_named)
 class TestRate:
     def test_responses_to_known_callers_contain_the_rate_limit(self, operation: Operation, api: Api, world: World, now):
@@ -307,7 +317,7 @@ class TestAnotherOrganizationByQuery:
             reply = api.call(operation.method, f"{path}?organizationId={named}", person, json_body=body)
             assert reply.code == "FORBIDDEN", named
             texts.add(reply.text)
-            if required(operation).scope in API_KEY_SCOPES:
+            if required(operation).accepts_keys:
                 reply = api.call(operation.method, f"{path}?organizationId={named}", key, json_body=body)
                 assert reply.code == "FORBIDDEN", named
                 texts.add(reply.text)

@@ -33,7 +33,7 @@ class Test200:
                 "monthlyLimit": None,
                 "usedThisMonth": 0,
             },
-            "limits": {"requestsPerMinute": rate, "apiKeys": 50, "projects": projects},
+            "limits": {"requestsPerMinute": rate, "apiKeys": 50 if api_access else 0, "projects": projects},
             "features": {"apiAccess": api_access, "removeBranding": remove_branding},
             "usage": {"apiKeys": 0, "projects": 0},
             "overLimit": [],

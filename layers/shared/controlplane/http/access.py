@@ -48,6 +48,12 @@ class AddressNotAllowed(Forbidden):
     )
 
 
+class UserTokenRequired(Forbidden):
+    """The operation is one that a person is responsible for, and the credential is an API key."""
+
+    message = "This operation needs a user token: an API key doesn't act for a person."
+
+
 class NotForLimitedKeys(Forbidden):
     """The operation concerns all projects of the organization, and the API key is limited to some."""
 
@@ -245,7 +251,7 @@ class Requires(CallerRequirements[Access[Any]]):
     def check(self, caller: Access[Any]) -> None:
         """Raises the errors of the class that come before the request's validation, in its order.
 
-        Raises Forbidden for an API key on a route with `user_token`.
+        Raises UserTokenRequired for an API key on a route with `user_token`.
         """
         principal = caller.principal
         networks = principal.key.restrictions.networks if principal.key else None
@@ -258,7 +264,7 @@ class Requires(CallerRequirements[Access[Any]]):
         if self.scope is not None and not {self.scope, self.or_scope} & {*principal.scopes}:
             raise InsufficientScope(self.scope)
         if self.user_token and principal.user_id is None:
-            raise Forbidden
+            raise UserTokenRequired
         if caller.project_ids is not None and not self.keeps_to_projects:
             raise NotForLimitedKeys
 

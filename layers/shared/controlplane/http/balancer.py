@@ -27,6 +27,9 @@ COMPRESSED_FROM_BYTES = 8192
 # A body of fewer characters is below the limit: each takes at most six bytes in JSON.
 _SMALL_LENGTH = RESPONSE_LIMIT_BYTES // 10  # mutant: it only decides whether the size is computed
 
+# What a response that is too large says of the request and its credential.
+_KEPT_HEADERS = ("x-request-id", "x-ratelimit-", "x-key-")
+
 _TRACE_ID = re.compile(r"1-[0-9a-f]{8}-[0-9a-f]{1,24}")
 _GZIP = re.compile(r"(?:^|,)\s*gzip\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))", re.IGNORECASE)
 
@@ -115,13 +118,14 @@ def _refusal(headers: dict[str, list[str]]) -> dict[str, Any]:
     from controlplane.http import envelope, fixes  # noqa: PLC0415 (imported with the first error)
 
     error = _ResponseTooLarge()
+    kept = {name: values for name, values in headers.items() if name.startswith(_KEPT_HEADERS)}
     logger.info("refused", extra={"requestId": headers["x-request-id"][0], "code": error.code})
     return {
         "statusCode": error.status,
         "multiValueHeaders": {
             "content-type": ["application/json"],
             "cache-control": ["no-store"],
-            "x-request-id": headers["x-request-id"],
+            **kept,
         },
         "body": envelope.failure(error, fixes.public_details(error, None)).decode(),
         "isBase64Encoded": False,
