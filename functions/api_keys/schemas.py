@@ -101,7 +101,7 @@ class KeyMeta(Wire):
 
     created_by: str = Field(description="The user who created the key.", examples=["usr_5w1n8q2k7m3r9t4v"])
     created_from: str = Field(
-        description="How the key was created: `api`, or `ops` if by the operator.", examples=["api"]
+        description="Where the key was created: `api`, `dashboard`, or `operator`.", examples=["api"]
     )
     created_at: CreatedAt
 

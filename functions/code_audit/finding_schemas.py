@@ -62,7 +62,7 @@ class Issue(Wire):
     )
     description: str = Field(
         description="The meaning of the finding and why it matters.",
-        examples=["Google Analytics starts with the page and recognises the visitor from then on."],
+        examples=["Google Analytics starts with the page and recognizes the visitor from then on."],
     )
     category: str = Field(
         description="The kind of finding.", examples=["trackers"], json_schema_extra={"enum": CATEGORIES}

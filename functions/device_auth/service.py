@@ -190,7 +190,7 @@ def _parse_scope(scope: str) -> list[str]:
     scopes = sorted(set(scope.split(" ")) - {""})
     unknown = [name for name in scopes if name not in SCOPES]
     if unknown or not scopes:
-        raise InvalidScope(f"There is no scope of the name {unknown[0][:50]}." if unknown else "This names no scope.")
+        raise InvalidScope(f"There is no scope named {unknown[0][:50]}." if unknown else "Name at least one scope.")
     return scopes
 
 

@@ -23,7 +23,7 @@ from controlplane.store.websites import MAX_WEBSITES
 
 def _known(branding: str) -> str:
     if branding not in BRANDINGS:
-        raise PydanticCustomError("enum", "Branding is one of {expected}.", {"expected": ", ".join(BRANDINGS)})
+        raise PydanticCustomError("enum", "Must be one of {expected}.", {"expected": ", ".join(BRANDINGS)})
     return branding
 
 

@@ -29,12 +29,10 @@ def read_draft(body: ProjectCreate) -> Draft:
         path, listed = ["consent", "trustedOrigins"], consent.trusted_origins
     if body.is_older_shape:
         if "organization_id" not in given:
-            raise InvalidPayload.at(
-                ["organizationId"], "A body with trustedOrigins names its organizationId as well.", "missing"
-            )
+            raise InvalidPayload.at(["organizationId"], "Required in a body with trustedOrigins.", "missing")
         if "websites" in given or "trusted_origins" in consent.model_fields_set:
             raise _contradiction(
-                path, "A body with organizationId or trustedOrigins has its origins in trustedOrigins."
+                path, "A body with organizationId or trustedOrigins must list its addresses in trustedOrigins only."
             )
         path, listed = ["trustedOrigins"], body.trusted_origins
     rules.require_region(body.region)

@@ -83,8 +83,8 @@ def describe_feedback() -> dict[str, Any]:
         },
         "deduplication": {
             "window": "UTC day",
-            "scope": "caller and all fields, after trimming; no surface is the same as other",
-            "repeated": "200 with the reference it got first; counts against no limit",
+            "scope": "caller and all fields, after trimming; leaving out surface is the same as sending other",
+            "repeated": "200 with the first report's reference; doesn't count as a new report",
         },
         "guidance": {
             "report": [
@@ -96,8 +96,8 @@ def describe_feedback() -> dict[str, Any]:
             "rules": [
                 "Send one report for each distinct issue.",
                 "Say what you expected, what happened, and the smallest way to see it again.",
-                "Quote the X-Request-Id of the answer it is about in requestId.",
-                "Keep the reference of the answer: people quote it when they ask about the report.",
+                "If the report is about a response, send its X-Request-Id in requestId.",
+                "Keep the reference that the response returns. Quote it to ask about the report.",
             ],
             "never_include": [
                 "credentials",

@@ -25,7 +25,8 @@ from controlplane.core.errors import (
     Unauthorized,
     UnsupportedMediaType,
 )
-from controlplane.http.access import AddressNotAllowed, NotForLimitedKeys, Requires
+from controlplane.core.scopes import API_KEY_SCOPES
+from controlplane.http.access import AddressNotAllowed, NotForLimitedKeys, Requires, UserTokenRequired
 from controlplane.http.anonymous import Anonymous
 from controlplane.http.callers import Caller
 from controlplane.http.fixes import public_details
@@ -44,7 +45,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "scans.ScanWithoutResult": (SimpleNamespace(scan_id=_SCAN, status="failed"),),
     "scans.UnlockRequired": (SimpleNamespace(scan_id=_SCAN, unlock_credits=50, locked_count=14),),
     "controlplane.RateLimited": (12,),
-    "device_auth.InvalidScope": ("There is no scope of the name projects.",),
+    "device_auth.InvalidScope": ("There is no scope named projects.",),
     "feedback.HourlyQuotaReached": (2_340,),
     "inbox.StaleVersion": (SimpleNamespace(version="7b1e0c94a2d84f6f9d35c1e8b2a6f013", status="accepted"),),
     "invitations.AlreadyInvited": ("inv_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v", 1_773_205_567),
@@ -176,8 +177,9 @@ def _of_access(route: ControlRoute) -> list[ErrorResponse]:
             found.append(_describe(NotForLimitedKeys()))
     if requires.scope is not None:
         found.append(_describe(InsufficientScope(requires.scope), f"InsufficientScope.{requires.scope}"))
-    personal = requires.user_token and requires.scope is None
-    if requires.organization == "query" or requires.role != "member" or personal:
+    if requires.user_token and (requires.scope is None or requires.scope in API_KEY_SCOPES):
+        found.append(_describe(UserTokenRequired()))
+    if requires.organization == "query" or requires.role != "member":
         found.append(_describe(Forbidden()))
     if requires.organization == "path" or requires.resource is not None:
         found.append(_describe(NotFound()))

@@ -501,7 +501,7 @@ class KeyMeta(Model):
     created_by: Annotated[str, Field(alias="createdBy")]
     """The user who created the key."""
     created_from: Annotated[str, Field(alias="createdFrom")]
-    """How the key was created: `api`, or `ops` if by the operator."""
+    """Where the key was created: `api`, `dashboard`, or `operator`."""
     created_at: Annotated[datetime, Field(alias="createdAt")]
     """The time the key was created."""
 
@@ -1649,7 +1649,7 @@ class Scan(Model):
     pull_request_number: Annotated[int | None, Field(alias="pullRequestNumber")]
     """The scanned pull request, or null if the scan isn't of one."""
     scope: str
-    """The scope of the scan: `repository`."""
+    """What was scanned: `repository`, or `pull_request`, whose findings are only those it adds."""
     trigger: str
     """What triggered the scan: `manual`, `pull_request`, or `scheduled`, which is also a push to the production
     branch.
@@ -1659,9 +1659,11 @@ class Scan(Model):
     access: Literal["full", "free-preview", "locked"] | str
     """Which findings are readable: all, the three most urgent, or none."""
     unlock_credits: Annotated[int | None, Field(alias="unlockCredits")]
-    """The price of unlocking all findings, in credits. Null if nothing is left to unlock."""
+    """The price of unlocking all findings, in credits: 0 if a completed scan hides none. Null if all are unlocked or
+    have expired, and for a scan that failed or was canceled.
+    """
     finding_count: Annotated[int | None, Field(alias="findingCount")]
-    """The number of places found in the code. Null until the scan is completed."""
+    """The number of places in the code with findings. Null until the scan is completed."""
     issue_count: Annotated[int | None, Field(alias="issueCount")]
     """The number of distinct findings: the same code in several places of a file counts once. Null until the scan is
     completed.
@@ -1675,7 +1677,7 @@ class Scan(Model):
     completed_at: Annotated[datetime | None, Field(alias="completedAt")]
     """The time the scan ended, successfully or not."""
     failure: Reason | None
-    """The reason the scan failed, or null if it didn't."""
+    """The reason the scan failed or was canceled, or null."""
     coverage: Coverage | None
     """The files that the scan covered. Null until the scan is completed."""
     findings_expire_at: Annotated[datetime | None, Field(alias="findingsExpireAt")]
@@ -1700,7 +1702,7 @@ class ScanDetail(Model):
     pull_request_number: Annotated[int | None, Field(alias="pullRequestNumber")]
     """The scanned pull request, or null if the scan isn't of one."""
     scope: str
-    """The scope of the scan: `repository`."""
+    """What was scanned: `repository`, or `pull_request`, whose findings are only those it adds."""
     trigger: str
     """What triggered the scan: `manual`, `pull_request`, or `scheduled`, which is also a push to the production
     branch.
@@ -1710,9 +1712,11 @@ class ScanDetail(Model):
     access: Literal["full", "free-preview", "locked"] | str
     """Which findings are readable: all, the three most urgent, or none."""
     unlock_credits: Annotated[int | None, Field(alias="unlockCredits")]
-    """The price of unlocking all findings, in credits. Null if nothing is left to unlock."""
+    """The price of unlocking all findings, in credits: 0 if a completed scan hides none. Null if all are unlocked or
+    have expired, and for a scan that failed or was canceled.
+    """
     finding_count: Annotated[int | None, Field(alias="findingCount")]
-    """The number of places found in the code. Null until the scan is completed."""
+    """The number of places in the code with findings. Null until the scan is completed."""
     issue_count: Annotated[int | None, Field(alias="issueCount")]
     """The number of distinct findings: the same code in several places of a file counts once. Null until the scan is
     completed.
@@ -1726,7 +1730,7 @@ class ScanDetail(Model):
     completed_at: Annotated[datetime | None, Field(alias="completedAt")]
     """The time the scan ended, successfully or not."""
     failure: Reason | None
-    """The reason the scan failed, or null if it didn't."""
+    """The reason the scan failed or was canceled, or null."""
     coverage: Coverage | None
     """The files that the scan covered. Null until the scan is completed."""
     findings_expire_at: Annotated[datetime | None, Field(alias="findingsExpireAt")]

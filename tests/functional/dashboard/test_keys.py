@@ -201,7 +201,7 @@ class TestLimits:
     def test_limits_that_cannot_be_used_create_nothing_and_are_kept(self, visitor: Browser, company: Company):
         for fields, message in (
             ({"allowed_ips": "example.com"}, "Send an address or a network"),
-            ({"allowed_ips": "10.0.0.1/8"}, "The address is inside of the network 10.0.0.0/8"),
+            ({"allowed_ips": "10.0.0.1/8"}, "This is an address in the network 10.0.0.0/8"),
             ({"allowed_ips": " ".join(["10.0.0.1"] * 21)}, "Enter up to 20"),
             ({"expires_on": "2026-03-04"}, "Send a time in the future"),
             ({"expires_on": "soon"}, "Enter the expiry as a date"),

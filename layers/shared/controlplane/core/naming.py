@@ -37,10 +37,10 @@ _FOLDER_PATTERN = re.compile(_FOLDER)
 
 def _check_characters(name: str) -> str:
     if _FORBIDDEN.search(name):
-        raise PydanticCustomError("control_characters", "A name contains no control characters.")
+        raise PydanticCustomError("control_characters", "Must not contain control characters.")
     # Joiners and variation selectors are allowed inside names (an emoji, a Persian word), but are invisible alone.
     if not _VISIBLE.search(name):
-        raise PydanticCustomError("invisible", "A name contains at least one visible character.")
+        raise PydanticCustomError("invisible", "Must contain at least one visible character.")
     return name
 
 

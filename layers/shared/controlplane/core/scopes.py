@@ -3,20 +3,20 @@
 from typing import Literal, get_args
 
 SCOPES: dict[str, str] = {
-    "organizations.read": "List the organizations you belong to",
-    "organizations.write": "Create organizations you will own, and save your default organization",
+    "organizations.read": "List the organizations you belong to, and read their webhook endpoints and audit logs",
+    "organizations.write": "Create organizations you will own, save your default one, and manage webhook endpoints",
     "projects.read": "Read projects and their consent configuration",
-    "projects.write": "Create, update and delete projects and their consent configuration",
-    "members.read": "Read members' names, email addresses, images and roles, and pending invitations",
-    "members.write": "Invite members, change roles, remove members and cancel invitations",
+    "projects.write": "Create, update, and delete projects and their consent configuration",
+    "members.read": "Read members' names, email addresses, images, and roles, and pending invitations",
+    "members.write": "Invite members, change roles, remove members, and cancel invitations",
     "api-keys.read": "List organization API keys",
-    "api-keys.write": "Create, roll and delete organization API keys",
-    "code-audit.read": "Read scans, findings, scan requests and connected repositories",
-    "code-audit.write": "Start scans and unlock reports",
-    "inbox.read": "Read inbox findings and their evidence",
+    "api-keys.write": "Create, change, roll, and delete organization API keys",
+    "code-audit.read": "Read scans, findings, scan requests, and connected repositories",
+    "code-audit.write": "Start scans, unlock reports, link repositories to projects, and disconnect them",
+    "inbox.read": "Read inbox findings and their evidence, and the vendors of projects",
     "inbox.write": "Change the status of findings and open issues for them",
     "vendors.write": "Approve or ignore vendors detected on projects",
-    "billing.read": "Read the plan, credit balance and top-up settings",
+    "billing.read": "Read the plan, credit balance, and top-up settings",
 }
 
 # The default scopes of a device whose request names none.

@@ -63,7 +63,8 @@ OLDER_PROJECT = Deprecation(
     _JANUARY_2028,
 )
 CONSENT_ORIGINS = Deprecation(
-    "`consent.trustedOrigins` of a project, in requests and responses",
+    "`consent.trustedOrigins`, in the bodies of `POST /v1/projects` and `PATCH /v1/projects/{projectId}`, and in "
+    "projects that responses contain",
     "`websites`",
     "Send the same addresses in `websites`. In a `PATCH`, that is the complete list, so include websites that are only "
     "audited.",

@@ -102,7 +102,7 @@ def _read_network(text: str, place: int) -> Network:
         message = "Send an address or a network, such as 203.0.113.7, 203.0.113.0/24, or 2001:db8::/32."
         raise InvalidPayload.at(path, message, "invalid_network") from None
     if ipaddress.ip_address(text.partition("/")[0]) != network.network_address:
-        raise InvalidPayload.at(path, f"The address is inside of the network {network}. Send that.", "host_bits")
+        raise InvalidPayload.at(path, f"This is an address in the network {network}. Send {network}.", "host_bits")
     if isinstance(network, ipaddress.IPv6Network) and network.prefixlen >= _MAPPED_BITS:
         mapped = network.network_address.ipv4_mapped
         if mapped is not None:

@@ -32,7 +32,7 @@ _PORT: Final = re.compile(r"[0-9]{1,5}")
 _APP_HOST: Final = re.compile(r"[a-z0-9._-]{0,253}")
 _CHROME_EXTENSION_ID: Final = re.compile(r"[a-p]{32}")
 # `htps`, `htttp`, `ttps`: with a missing or doubled letter, these would otherwise be accepted as app schemes.
-_MISSPELT_WEB_SCHEME: Final = re.compile(r"h*t+p+s*")
+_MISSPELLED_WEB_SCHEME: Final = re.compile(r"h*t+p+s*")
 # A browser parses a host that ends in a number as an IPv4 address (URL Standard, "ends in a number checker").
 _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
@@ -281,7 +281,7 @@ def _mapped(host: str) -> str:
     try:
         return idna.uts46_remap(host, std3_rules=True)
     except idna.IDNAError:
-        raise _Invalid("The host name has a character that no internationalised domain name may have.") from None
+        raise _Invalid("The host name has a character that no internationalized domain name may have.") from None
 
 
 def _a_label(label: str) -> str:
@@ -290,7 +290,7 @@ def _a_label(label: str) -> str:
     try:
         return idna.alabel(label).decode("ascii")
     except idna.IDNAError:
-        raise _Invalid("The host name is not a valid internationalised domain name.") from None
+        raise _Invalid("The host name is not a valid internationalized domain name.") from None
 
 
 def _ends_in_number(name: str) -> bool:
@@ -325,8 +325,8 @@ def _parse_app(scheme: str, rest: str) -> Origin:
         raise _Invalid("The scheme must start with a letter and have only letters, digits, +, - and dots.")
     if scheme in _UNSUPPORTED_SCHEMES:
         raise _Invalid("No app is served from this scheme.")
-    if _MISSPELT_WEB_SCHEME.fullmatch(scheme):
-        raise _Invalid("The scheme looks like a misspelt https.")
+    if _MISSPELLED_WEB_SCHEME.fullmatch(scheme):
+        raise _Invalid("The scheme looks like a misspelled https.")
     host, colon, port_text = rest.removesuffix("/").partition(":")
     if not _APP_HOST.fullmatch(host) or (colon and not host):
         raise _Invalid(

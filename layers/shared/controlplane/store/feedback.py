@@ -52,8 +52,8 @@ class UnknownReport(StoreError):
 
 class HourlyQuotaReached(RateLimited):
     message = (
-        f"{NEW_PER_HOUR} new reports an hour are taken from one caller. Keep this one and send it as long from now as "
-        "the Retry-After header says. Reports sent before can be repeated."
+        f"You have sent {NEW_PER_HOUR} new reports in this hour, which is the limit. Send this one after the time in "
+        "Retry-After. Repeating an earlier report is still possible."
     )
 
     def __init__(self, retry_after_seconds: int) -> None:

@@ -135,7 +135,7 @@ class UnknownOrganization(NotFound):
 class SlugTaken(Conflict):
     """Also raised for a retry without an Idempotency-Key: the organization created first is in the caller's list."""
 
-    message = "Another organization uses this slug. Choose a different one, such as one of details.suggestions."
+    message = "This slug isn't available. Choose a different one, such as one of details.suggestions."
 
     def __init__(self, slug: str, suggestions: list[str] | None = None) -> None:
         super().__init__(details={"field": "slug", "slug": slug, "suggestions": suggestions or []})
