@@ -15,7 +15,7 @@ from controlplane.store.table import Leg
 from controlplane.store.websites import MAX_WEBSITES
 from dashboard.forms import NotAcceptable, read_name
 from dashboard.organizations import require_admin
-from dashboard.projects import is_vendor
+from dashboard.projects import FoundVendor, is_vendor
 
 
 class NotProjectAdmin(Forbidden):
@@ -107,15 +107,15 @@ def delete_project(organization: Membership, project: ProjectItem, confirmation:
     projects.delete_project(project, user_id)
 
 
-def decide_vendor(organization: Membership, project: ProjectItem, form: Mapping[str, str], user_id: str) -> str:
-    """Stores the decision of the form, and resolves the vendor's finding. Returns the code of what was done.
+def decide_vendor(found: FoundVendor, vendor_id: str, decision: str, user_id: str) -> str:
+    """Stores the decision, and resolves the vendor's finding. Returns the code of what was done.
 
     Raises NotProjectAdmin, NotAcceptable, Forbidden, UnknownProject.
     """
-    require_admin(organization, NotProjectAdmin)
-    vendor_id, decision = form.get("vendor_id", "").strip().lower(), form.get("decision", "")
+    require_admin(found.organization, NotProjectAdmin)
     if not is_vendor(vendor_id):
         raise NotAcceptable("Enter the vendor's ID, for example segment.")
     if decision not in get_args(vendor_decisions.Decision):
         raise NotAcceptable("Choose whether to approve or to ignore the vendor.")
-    return vendor_decisions.decide(project, vendor_id, cast("vendor_decisions.Decision", decision), user_id).state
+    known = cast("vendor_decisions.Decision", decision)
+    return vendor_decisions.decide(found.project, vendor_id, known, user_id, found.seen).state

@@ -167,14 +167,16 @@ async def show_project_vendors(
 @router.post("/organizations/{organizationSlug}/projects/{projectSlug}/vendors", operation_id="decideVendorOnPage")
 async def decide_vendor(session: Submits, organization_slug: OrganizationSlug, project_slug: ProjectSlug) -> Response:
     """Approves or ignores a vendor."""
-    organization, project, _ = projects.get_project(organization_slug, project_slug, session.account)
+    vendor_id = session.form.get("vendor_id", "").strip().lower()
+    found = projects.get_project_with_vendor(organization_slug, project_slug, session.account, vendor_id)
+    decision, slug = session.form.get("decision", ""), found.project.slug
     try:
-        done = project_changes.decide_vendor(organization, project, session.form, session.user_id)
+        done = project_changes.decide_vendor(found, vendor_id, decision, session.user_id)
     except UnknownProject:
         raise NoProject from None
     except ApiError as failure:
-        return _vendors(session, organization_slug, project.slug, None, failure=failure)
-    return redirect(address(f"/organizations/{organization.slug}/projects/{project.slug}/vendors?done={done}"))
+        return _vendors(session, organization_slug, slug, None, failure=failure)
+    return redirect(address(f"/organizations/{found.organization.slug}/projects/{slug}/vendors?done={done}"))
 
 
 def _new_project(session: WebSession, organization_slug: str, failure: ApiError | None = None) -> Response:

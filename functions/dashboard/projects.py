@@ -13,7 +13,7 @@ from controlplane.store.project_items import ProjectItem
 from controlplane.store.projects import ProjectPage
 from controlplane.store.repositories import RepositoryItem
 from controlplane.store.scans.items import ScanItem
-from controlplane.store.vendors import VendorItem
+from controlplane.store.vendors import Seen, VendorItem
 from dashboard import scans
 from dashboard.organizations import find_membership, get_organization
 from dashboard.repositories import list_choices
@@ -72,6 +72,14 @@ class ShownProjects(NamedTuple):
     next_after: ProjectId | None
 
 
+class FoundVendor(NamedTuple):
+    """A project, and one of its vendors with its finding as they were read."""
+
+    organization: Membership
+    project: ProjectItem
+    seen: Seen | None
+
+
 class ShownVendors(NamedTuple):
     """A page of a project's vendors, by ID. next_after: None on the last page."""
 
@@ -126,6 +134,20 @@ def get_project_with_vendors(
         raise NoProject from None
     next_after = page.vendors[-1].vendor_id if page.next_sk is not None else None
     return ShownVendors(membership, project, page.vendors, next_after)
+
+
+def get_project_with_vendor(organization_slug: str, project_slug: str, account: Account, vendor_id: str) -> FoundVendor:
+    """Returns the project, and what is known of the vendor unless the text can't be a vendor's ID. Raises NoProject."""
+    membership = _get_membership(organization_slug, project_slug, account)
+    try:
+        project_id, _ = projects.resolve_slug(membership.organization_id, project_slug)
+        project, seen = read_both(
+            lambda: projects.get_project(project_id),
+            lambda: vendors.see_vendor(project_id, vendor_id) if is_vendor(vendor_id) else None,
+        )
+    except projects.UnknownProject:
+        raise NoProject from None
+    return FoundVendor(membership, project, seen)
 
 
 def is_vendor(text: str) -> bool:

@@ -166,7 +166,7 @@ def decide_vendor(
 
     def decide() -> str | None:
         nonlocal seen
-        vendor, finding = seen or _read(project.project_id, vendor_id)
+        vendor, finding = seen or see_vendor(project.project_id, vendor_id)
         seen = None  # if one of them has changed, both are read again
         legs: dict[str, Leg] = {
             **organizations.admin_check(caller_id, organization_id),
@@ -195,7 +195,8 @@ def decide_vendor(
     return retry_on_conflict(decide, "the vendor")
 
 
-def _read(project_id: ProjectId, vendor_id: str) -> Seen:
+def see_vendor(project_id: ProjectId, vendor_id: str) -> Seen:
+    """Returns the project's vendor and its finding. Consistent, one round trip."""
     finding_id = finding_item_id(project_id.organization_id, "runtime", project_id, vendor_id)
     vendor, finding = table.batch_get(
         [keys.vendor(*project_id.location, vendor_id), keys.inbox_item(*finding_id.location)]
