@@ -366,7 +366,7 @@ def _put_lock(address: str, invitation: InvitationItem, replaced: InvitationLock
 
 def _cause_of(failure: LegFailed, state: _State) -> Exception:
     """Returns the error for a failed creation: WriteConflict if the state has changed since it was read."""
-    if failure.leg not in {"inviter", "member", "invitee", "organization", "address"}:
+    if failure.leg not in {"inviter", "member", "invitee", "organization", "address", "invitation"}:
         return failure
     if "inviter" in failure.items:
         return RoleLost()
