@@ -110,6 +110,9 @@ class Test200:
         }
         assert works(api, reply.body["access_token"])
 
+    def test_a_code_decides_the_grant_even_with_a_refresh_token(self, api: Api, person: Person):
+        assert request_code(api).approved(person.user_id).redeem(refreshToken="x").status == 200
+
     def test_both_dialects_reach_the_same_request(self, api: Api, person: Person):
         asked = api.form(CODE, code_form()).body
         device_approvals.approve(asked["user_code"], person.user_id, ["projects.read"])

@@ -219,6 +219,12 @@ class TestRedeem:
         with pytest.raises(WriteConflict):
             device.redeem(item)
 
+    def test_a_denied_request_cannot_be_redeemed(self, api: Api, person: Person):
+        requester = request_code(api)
+        device_approvals.deny(requester.user_code, person.user_id)
+        with pytest.raises(LookupError):
+            device.redeem(get_request(requester.device_code))
+
     def test_a_poll_reports_a_decision_made_since_it_read_the_request(self, api: Api, person: Person):
         requester = request_code(api)
         item = device.find(requester.device_code)
