@@ -282,5 +282,5 @@ def ensure_key(organization_id: str, created_by: str, known: Iterable[Mapping[st
     if former is None:
         minted = api_keys.create_key(organization_id, _KEY_NAME, created_by, _CREATED_FROM)
     else:
-        minted = api_keys.roll_key(former.key_id, created_by, _CREATED_FROM)
+        minted = api_keys.roll_key(former.key_id, created_by, _CREATED_FROM, grace_seconds=0)
     return {"organizationId": organization_id, "key": minted.secret, "keyId": minted.item.key_id}

@@ -58,7 +58,7 @@ class OAuthForm:
 
     def success(self, content: BaseModel) -> Response:
         """Returns 200 with the fields in snake_case, without an envelope."""
-        fields = content.model_dump(by_alias=False, exclude_none=True)
+        fields = content.model_dump(by_alias=False)
         return Response(json.dumps(fields), 200, _HEADERS)
 
     def failure(self, error: ApiError, caller: Caller) -> Response:  # noqa: ARG002

@@ -117,7 +117,7 @@ def _needed(body: TokenCreate, *names: str) -> list[str]:
     found = {name: getattr(body, name) for name in names}
     missing = [name for name, value in found.items() if value is None]
     if missing:
-        aliases = [TokenCreate.model_fields[name].alias or name for name in missing]
+        aliases = [TokenCreate.model_fields[name].alias for name in missing]
         details = [{"code": "missing", "message": "Field required", "path": [alias]} for alias in aliases]
         raise InvalidPayload(details=details)
     return list(found.values())

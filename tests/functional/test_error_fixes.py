@@ -17,7 +17,7 @@ from controlplane.core.settings import settings
 from controlplane.core.tokens import digest
 from controlplane.http import fixes
 from controlplane.http.fixes import RefusedRequest, find_fix
-from controlplane.store import billing, keys
+from controlplane.store import billing, keys, organizations
 from controlplane.store.table import Update, table
 from scripts.openapi.texts import DOCUMENT
 from tests.functional.conftest import FakeClock
@@ -329,6 +329,12 @@ class TestWhoMayRepeat:
         sent = missing_scope(api, world, company)
         assert sent.reply.fix["body"]["scope"].split() == ["members.read", "projects.read"]
         assert {*sent.reply.fix["body"]["scope"].split()} <= {*SCOPES}
+
+    def test_of_several_organizations_the_one_with_the_first_id_is_proposed(self, api: Api, world: World):
+        company = world.company()
+        sent = several_organizations(api, world, company)
+        memberships = organizations.get_account(company.owner.user_id).memberships
+        assert min(it.organization_id for it in memberships) in sent.reply.fix["path"]
 
     def test_there_is_no_sign_in_if_devices_are_turned_off(
         self, api: Api, world: World, monkeypatch: pytest.MonkeyPatch

@@ -80,6 +80,10 @@ class TestBehindAProxy:
     def test_without_the_header_the_gateways_address_is_used(self):
         assert seen() == PROXY
 
+    def test_without_the_name_of_a_header_no_header_is_used(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setitem(settings.__dict__, "trusted_proxy_header", None)
+        assert seen("198.51.100.7") == PROXY
+
     @each("source", ["203.0.113.9", "2001:db8::1", "", "testclient"])
     def test_the_header_is_ignored_if_the_peer_isnt_the_proxy(self, source: str):
         assert seen("198.51.100.7", source=source) == source

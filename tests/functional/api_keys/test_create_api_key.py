@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from controlplane.core import ids
 from controlplane.core.plans import API_KEYS_PER_ORGANIZATION
 from controlplane.store import api_keys, billing, keys, organizations
 from controlplane.store.table import table
@@ -92,6 +93,15 @@ class Test201:
         for text in (stored, logs.getvalue()):
             assert made["key"] not in text
             assert made["key"][11:] not in text
+
+    def test_an_id_that_is_taken_is_replaced(self, api: Api, world: World, monkeypatch: pytest.MonkeyPatch):
+        company = world.company()
+        first, new_local = api.post(PATH, company.owner.token, json_body={"name": "first"}).data, ids.new_local
+        taken = iter([first["keyId"][20:]])
+        monkeypatch.setattr(ids, "new_local", lambda: next(taken, None) or new_local())
+        api.post(PATH, company.owner.token, json_body={"name": "second"})
+        listed = api.get(PATH, first["key"]).data
+        assert {key["name"] for key in listed} == {"first", "second"}
 
     def test_secret_and_id_share_no_prefix(self, api: Api, world: World):
         made = api.post(PATH, world.company().owner.token, json_body={"name": "deploy"}).data

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from api_keys.schemas import KeyCreate
+from api_keys.service import payload_of
 from controlplane.core import clock, tokens
 from controlplane.core.scopes import API_KEY_SCOPES
 from controlplane.store import keys, schema
@@ -44,11 +46,15 @@ class TestCreation:
     def test_a_key_without_limits_is_stored_as_it_always_was(self, api: Api, world: World):
         company = world.company()
         made = create(api, company, scopes=None, projectIds=None, allowedIps=None, expiresAt=None, description="").data
-        assert made["scopes"] == [*API_KEY_SCOPES]
+        assert (made["scopes"], made["description"]) == ([*API_KEY_SCOPES], None)
         names = {"pk", "sk", "keyId", "organizationId", "slug", "name", "plan", "createdBy", "rateLimit"}
         secret = table.get(keys.key_secret(tokens.digest(made["key"])))
         assert secret is not None
         assert set(secret) == names | {"win", "hits", "usedHour", schema.ATTRIBUTE}
+
+    def test_a_retry_must_repeat_the_given_fields_under_their_names_in_json(self):
+        body = KeyCreate(name="deploy", allowed_ips=["10.0.0.0/8"])
+        assert payload_of(body) == {"name": "deploy", "allowedIps": ["10.0.0.0/8"]}
 
     @each(
         ("body", "path", "code"),
@@ -99,7 +105,8 @@ class TestScopes:
 
 class TestExpiry:
     def test_the_key_works_until_the_last_moment_before_its_expiry(self, api: Api, world: World, now):
-        key = create(api, world.company(), expiresAt="2026-03-04T06:00:00.999Z").data["key"]
+        company = world.company()
+        key = create(api, company, expiresAt="2026-03-04T06:00:00.999Z").data["key"]
         end = 1_772_604_000  # fractions of a second are dropped
         now.advance(end - clock.now() - 0.001)
         reply = api.get("/v1/me", key)
@@ -109,6 +116,8 @@ class TestExpiry:
         expired, unknown = api.get("/v1/me", key), api.get("/v1/me", tokens.mint("assent"))
         assert (expired.status, expired.body) == (401, unknown.body)
         assert "x-key-expires-at" not in expired.headers
+        (listed,) = api.get("/v1/api-keys", company.owner.token).data
+        assert listed["lastUsedAt"] == "2026-03-04T05:59:59.999Z"
 
     def test_a_key_without_an_expiry_has_no_header(self, api: Api, world: World):
         assert "x-key-expires-at" not in api.get("/v1/me", world.key(world.company())).headers

@@ -303,6 +303,7 @@ class TestWhoIsLimited:
         set_limit(keys.user_token(digest(person.token)), 0)
         lines = self.lines(lambda: api.get("/v1/me", person.token))
         assert self.limits(lines)["caller"] == "person"
+        assert self.requests(lines)["caller"] == person.user_id
         assert "organizationId" not in self.requests(lines)
 
     def test_an_unauthenticated_caller_is_counted_as_one(self, api: Api):

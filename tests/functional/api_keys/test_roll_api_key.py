@@ -160,7 +160,7 @@ class Test404:
         def roll_first(call, proceed):
             if call.operation == "TransactWriteItems" and not rolled:
                 rolled.append(call)
-                rolled.append(api_keys.roll_key(KeyId.stored(old["keyId"]), "usr_other", "api").item)
+                rolled.append(api_keys.roll_key(KeyId.stored(old["keyId"]), "usr_other", "api", grace_seconds=0).item)
             return proceed()
 
         rolled: list = []

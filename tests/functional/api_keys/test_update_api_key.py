@@ -7,6 +7,7 @@ from controlplane.store.table import table
 from tests.support.api import Api, Reply
 from tests.support.audit_log import all_entries
 from tests.support.each import each
+from tests.support.recorded import recorded_calls
 from tests.support.world import Company, World
 
 LIMITS: dict[str, Any] = {
@@ -33,6 +34,7 @@ class Test200:
         assert patch(api, company, key, name=" Deploys ", description="New").data["name"] == "Deploys"
         changed = patch(api, company, key, description=None).data
         assert (changed["name"], changed["description"]) == ("Deploys", None)
+        assert patch(api, company, key, description="").data == changed
         assert api.get(f"/v1/api-keys/{key['keyId']}", key["key"]).data == api.get("/v1/api-keys", key["key"]).data[0]
 
     @each(
@@ -65,6 +67,14 @@ class Test200:
         api.source_ip = "10.0.0.1"
         assert api.get("/v1/billing", key["key"]).code == "INSUFFICIENT_SCOPE"
         assert api.get("/v1/inbox", key["key"]).status == 200
+
+    def test_a_person_who_reads_a_key_costs_no_read_of_the_plan(self, api: Api, world: World):
+        company = world.company()
+        key = create(api, company)
+        with recorded_calls() as calls:
+            assert api.get(f"/v1/api-keys/{key['keyId']}", company.owner.token).status == 200
+        (read,) = (call for call in calls if call.operation == "BatchGetItem")
+        assert len(read.parameters["RequestItems"][table.name]["Keys"]) == 2  # the key and the membership
 
     def test_the_last_use_is_kept(self, api: Api, world: World):
         company = world.company()

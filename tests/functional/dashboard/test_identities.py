@@ -122,6 +122,9 @@ class TestFirstAddress:
 
 
 class TestChangedAddress:
+    def test_a_new_account_has_no_rosters_to_update(self):
+        assert not users.create_user(ADA, "Ada Lovelace").rosters_pending
+
     def test_a_changed_address_updates_the_account_and_every_roster(self, browser: Browser, issuer: Issuer):
         sign_in(browser, issuer)
         user_id = account(browser).user_id

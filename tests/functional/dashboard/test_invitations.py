@@ -87,6 +87,12 @@ class TestShown:
         invite(visitor, company, "someone@example.com")
         assert "Acme" not in visitor.get("/invitations").text
 
+    def test_omits_invitations_that_are_gone(self, visitor: Browser, company: Company, person: Person):
+        invitation_id = invite(visitor, company, person.email)
+        table.delete(Delete(keys.invitation(company.organization_id, invitation_id[20:])), PREPARED)
+        shown = visitor.get("/invitations")
+        assert (shown.status, "Acme" in shown.text) == (200, False)
+
     def test_omits_expired_invitations(self, visitor: Browser, company: Company, person: Person, now):
         invite(visitor, company, person.email)
         now.advance(7 * 24 * 3600)

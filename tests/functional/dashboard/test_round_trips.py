@@ -294,6 +294,8 @@ def test_an_invitation_of_an_earlier_release_is_listed(visitor: Browser, world: 
     assert lock is not None
     assert lock.pop("inviterId") == company.owner.user_id
     table.put(Put(lock), PREPARED)
-    assert "Acme" in text_of(visitor.get("/invitations"))
+    text = text_of(visitor.get("/invitations"))
+    assert "Acme" in text
+    assert "No longer valid" not in text
     world.leave(company, company.owner)
     assert "No longer valid" in text_of(visitor.get("/invitations"))

@@ -123,6 +123,11 @@ class Test200Form:
         reply = api.form(CODE, code_form(scope="", audience="x", clientId="someone-else"))
         assert get_request(reply.body["device_code"]).scopes == [*READ_SCOPES]
 
+    def test_a_form_has_at_most_64_fields(self, api: Api):
+        most = code_form(**{f"x{number}": "x" for number in range(61)})
+        assert api.form(CODE, most).status == 200
+        assert api.form(CODE, {**most, "y": "x"}).body["error"] == "invalid_request"
+
 
 WRONG = [
     pytest.param({"clientId": None}, ["clientId"], "missing", "invalid_request", id="no client"),

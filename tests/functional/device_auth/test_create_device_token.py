@@ -110,6 +110,9 @@ class Test200:
         }
         assert works(api, reply.body["access_token"])
 
+    def test_a_code_decides_the_grant_even_with_a_refresh_token(self, api: Api, person: Person):
+        assert request_code(api).approved(person.user_id).redeem(refreshToken="x").status == 200
+
     def test_both_dialects_reach_the_same_request(self, api: Api, person: Person):
         asked = api.form(CODE, code_form()).body
         device_approvals.approve(asked["user_code"], person.user_id, ["projects.read"])
@@ -316,11 +319,13 @@ class Test409:
         pending, slow = "authorization_pending", "slow_down"
         assert came == [pending, pending, slow, slow, pending, slow, pending, pending]
 
-    def test_a_poll_a_moment_early_is_accepted(self, api: Api, now: FakeClock):
+    def test_a_poll_half_a_second_early_is_accepted(self, api: Api, now: FakeClock):
         device = request_code(api)
         device.redeem()
-        now.advance(4.6)
+        now.advance(4.5)
         assert device.redeem().error["details"] == {"status": "authorization_pending"}
+        now.advance(4.4999)
+        assert device.redeem().error["details"] == {"status": "slow_down"}
 
     def test_a_form_returns_slow_down(self, api: Api):
         device = request_code(api)

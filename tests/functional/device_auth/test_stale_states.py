@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from controlplane.core import tokens
-from controlplane.store import device, device_approvals, keys, token_families
+from controlplane.store import credential_index, device, device_approvals, keys, revocations, token_families
 from controlplane.store.device import LIFE_SECONDS
 from controlplane.store.device_approvals import PEOPLE_PER_CODE, AlreadyDecided, UnknownUserCode
 from controlplane.store.keys import Key
@@ -126,6 +126,14 @@ class TestRequest:
         with pytest.raises(LegFailed):
             device_approvals.list_older_approval(request)
         assert table_dump() == before
+
+    def test_an_approval_that_is_denied_during_its_erasure_is_erased(self, approved: Device, person: Person):
+        request = get_request(approved.device_code)
+        entries = credential_index.list_credentials(person.user_id, 25, None).credentials
+        (stored,) = revocations.find_stored(it for it in entries if it.request_digest == request.digest)
+        with before_the_transaction(table.client, lambda: device_approvals.deny(approved.user_code, person.user_id)):
+            revocations.erase(stored)
+        assert device.find_by_digest(request.digest) is None
 
 
 def get_request_of(request: device.DeviceRequestItem) -> device.DeviceRequestItem:

@@ -14,12 +14,13 @@ from controlplane.store.device_approvals import (
     UnknownUserCode,
 )
 from controlplane.store.retry import WriteConflict
-from controlplane.store.table import table
+from controlplane.store.table import Delete, table
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import CODE, Device, code_body, get_request, request_code
 from tests.support.api import Api
 from tests.support.each import each
-from tests.support.table import restored
+from tests.support.recorded import recorded_calls
+from tests.support.table import PREPARED, restored
 from tests.support.world import Person, World
 
 
@@ -59,9 +60,10 @@ class TestFind:
         ["", "-", "BCDF", "BCDF-GHJ", "BCDF-GHJKL", "AEIO-UYBC", "1234-5678", "\u0412\u0421DF-GHJK", "B" * 9_999],
         around=restored,
     )
-    def test_find_treats_a_malformed_code_as_unknown(self, person: Person, code: str):
-        with pytest.raises(UnknownUserCode):
+    def test_find_treats_a_malformed_code_as_unknown_and_reads_nothing(self, person: Person, code: str):
+        with recorded_calls() as calls, pytest.raises(UnknownUserCode):
             device_approvals.find_by_user_code(code, person.user_id)
+        assert [call.operation for call in calls] == ["UpdateItem"]  # counts the attempt
 
     def test_find_shows_the_requests_outcome(self, api: Api, person: Person, now: FakeClock):
         approved, denied, redeemed, pending = (request_code(api) for _ in range(4))
@@ -148,6 +150,13 @@ class TestApprove:
             device_approvals.approve(requester.user_code, person.user_id, [])
         assert failure.value.context == {"decision": "denied"}
 
+    def test_a_deleted_account_approves_nothing(self, api: Api, person: Person):
+        requester = request_code(api)
+        table.delete(Delete(keys.user(person.user_id)), PREPARED)
+        with pytest.raises(UnknownUserCode):
+            device_approvals.approve(requester.user_code, person.user_id, [])
+        assert requester.redeem().error["details"] == {"status": "authorization_pending"}
+
     def test_wrong_codes_in_decisions_count_as_attempts(self, api: Api, person: Person):
         requester = request_code(api)
         for _ in range(2):
@@ -210,6 +219,12 @@ class TestRedeem:
         with pytest.raises(WriteConflict):
             device.redeem(item)
 
+    def test_a_denied_request_cannot_be_redeemed(self, api: Api, person: Person):
+        requester = request_code(api)
+        device_approvals.deny(requester.user_code, person.user_id)
+        with pytest.raises(LookupError):
+            device.redeem(get_request(requester.device_code))
+
     def test_a_poll_reports_a_decision_made_since_it_read_the_request(self, api: Api, person: Person):
         requester = request_code(api)
         item = device.find(requester.device_code)
@@ -236,6 +251,17 @@ class TestUserCodes:
         third = request_code(api)
         assert third.user_code == taken.user_code
         assert get_request(taken.device_code).status == "pending"
+
+    def test_a_code_whose_request_is_gone_is_unknown(self, api: Api, person: Person):
+        requester = request_code(api)
+        table.delete(Delete(get_request(requester.device_code).key), PREPARED)
+        for ask in (
+            device_approvals.find_by_user_code,
+            device_approvals.deny,
+            lambda code, user_id: device_approvals.approve(code, user_id, []),
+        ):
+            with pytest.raises(UnknownUserCode):
+                ask(requester.user_code, person.user_id)
 
     def test_user_codes_consist_of_20_consonants(self):
         found = set("".join(device._new_user_code() for _ in range(200)).replace("-", ""))

@@ -209,7 +209,7 @@ class TestOrganization:
 
     def test_users_have_the_limit_of_the_organizations_plan(self, api: Api, world: World):
         company = world.company("pro")
-        self.fill(company.organization_id, 1_400)
+        self.fill(company.organization_id, 1_499)
         assert api.get("/v1/billing", company.owner.token).status == 200
         self.fill(company.organization_id, 1_500)
         assert api.get("/v1/billing", company.owner.token).status == 429
@@ -261,6 +261,12 @@ class TestCost:
     def test_a_token_costs_one_write_and_every_12th_request_one_more(self, api: Api, world: World):
         # The first request of a minute also creates the credential's window.
         assert self.writes(api, world.person().token, 26) == [3, *[1] * 11, 2, *[1] * 11, 2, 1]
+
+    def test_a_token_costs_two_writes_after_half_of_the_limit(self, api: Api, world: World, limit):
+        limit(requests_per_minute_user=240)  # blocks of 2
+        # The request that exceeds half also notes where its block ends.
+        expected = [3, 1, *[2, 1] * 59, 3, 1, 2, 2, 2]
+        assert self.writes(api, world.person().token, 125) == expected
 
     def test_a_key_costs_one_write_and_every_30th_request_one_more(self, api: Api, world: World):
         secret = world.key(world.company("pro"))

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import keys
-from controlplane.store.table import Put, table
+from controlplane.core import ids
+from controlplane.store import invitations, keys
+from controlplane.store.table import Delete, Put, table
 from tests.functional.conftest import FakeClock
 from tests.support import invariants
 from tests.support.api import Api, Reply
@@ -121,6 +122,19 @@ class Test201:
         api.delete(f"{PATH}/{first.data['id']}", company.owner.token)
         assert invite(api, company.owner).status == 201
 
+    def test_an_address_can_be_invited_again_if_its_invitation_is_gone(self, api: Api, company: Company):
+        first = invite(api, company.owner).data["id"]
+        table.delete(Delete(keys.invitation(company.organization_id, first[20:])), PREPARED)
+        assert invite(api, company.owner).status == 201
+
+    def test_an_id_that_is_taken_is_replaced(self, api: Api, company: Company, monkeypatch: pytest.MonkeyPatch):
+        first, new_local = invite(api, company.owner).data, ids.new_local
+        taken = iter([first["id"][20:]])
+        monkeypatch.setattr(ids, "new_local", lambda: next(taken, None) or new_local())
+        invite(api, company.owner, "ada@example.com")
+        listed = api.get(PATH, company.owner.token).data
+        assert {item["email"] for item in listed} == {"grace@example.com", "ada@example.com"}
+
     def test_an_address_can_be_invited_again_after_its_member_left(self, api: Api, world: World, company: Company):
         person = world.member(company)
         assert invite(api, company.owner, person.email).status == 409
@@ -215,6 +229,13 @@ class Test403:
         reply = invite(api, world.member(company, "admin"), role="owner")
         assert (reply.status, reply.code) == (403, "FORBIDDEN")
         assert reply.error["details"] == {"reason": "owner_required"}
+
+    def test_an_inviter_who_just_left_has_lost_the_role(self, world: World, company: Company):
+        limits, stranger = invitations.Limits(1, 1), world.person().user_id
+        with pytest.raises(invitations.RoleLost):
+            invitations.create_invitation(
+                company.organization_id, "a@b.co", "member", inviter_id=stranger, limits=limits, extra_legs={}
+            )
 
     def test_returns_403_if_a_member_invites(self, api: Api, world: World, company: Company):
         assert invite(api, world.member(company)).code == "FORBIDDEN"

@@ -57,6 +57,18 @@ class Test200:
             cursor = f"&cursor={reply.body['pagination']['nextCursor']}"
         assert seen == made[::-1]
 
+    def test_a_page_is_full_despite_a_void_invitation(self, api: Api, world: World, company: Company, now: FakeClock):
+        made, admin = list[str](), world.member(company, "admin")
+        for number in range(4):
+            made.append(invite(api, company, f"grace{number}@example.com"))
+            now.advance(0.002)
+        api.post(PATH, admin.token, json_body={"email": "void@example.com", "role": "member"})
+        world.leave(company, admin)
+        first = api.get(f"{PATH}?limit=2", company.owner.token)
+        assert [item["id"] for item in first.data] == [made[3], made[2]]
+        second = api.get(f"{PATH}?limit=2&cursor={first.body['pagination']['nextCursor']}", company.owner.token)
+        assert [item["id"] for item in second.data] == [made[1], made[0]]
+
     def test_omits_an_expired_invitation_that_is_still_stored(
         self, api: Api, world: World, company: Company, now: FakeClock
     ):

@@ -78,7 +78,10 @@ class Test200:
             now.advance(WEEK - 1)
             last = resend(api, company.owner, invitation_id)
         assert last.data["expiresAt"] == "2026-04-01T05:06:07.000Z"
-        now.advance(4)
+        now.advance(3.5)
+        assert [it["id"] for it in api.get(PATH, company.owner.token).data] == [invitation_id]
+        now.advance(0.5)
+        assert api.get(PATH, company.owner.token).data == []
         assert resend(api, company.owner, invitation_id).status == 404
 
     @pytest.mark.usefixtures("_emails")

@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 
 from controlplane.core.ids import MemberId
-from controlplane.store import default_organizations, keys, organizations
+from controlplane.store import default_organizations, keys, members, organizations, users
 from controlplane.store.table import table
 from tests.support import invariants
 from tests.support.api import Api, Reply
+from tests.support.calls import before_the_transaction
 from tests.support.each import each
-from tests.support.world import ALL_SCOPES, Company, Person, World, table_dump
+from tests.support.world import ALL_SCOPES, Company, Person, World, get_profile, table_dump
 
 ROLES = ["owner", "admin", "member"]
 
@@ -78,6 +79,19 @@ class Test200:
         organization = table.get(keys.organization(company.organization_id))
         assert organization is not None
         assert organization["owners"] == 2
+
+    def test_a_concurrent_change_to_the_same_role_is_reported(self, api: Api, world: World, company: Company):
+        person = world.member(company)
+        found = members.get_member(company.organization_id, person.user_id)
+        owner_id = company.owner.user_id
+        with before_the_transaction(table.client, lambda: members.change_role(found, "admin", owner_id, "owner")):
+            assert give(api, company, company.owner, person, "admin").data == {"updated": True}
+
+    def test_the_new_owners_address_can_change_concurrently(self, api: Api, world: World, company: Company):
+        person = world.member(company)
+        profile = get_profile(person.user_id)
+        with before_the_transaction(table.client, lambda: users.change_address(profile, "new@example.com")):
+            assert give(api, company, company.owner, person, "owner").data == {"updated": True}
 
     def test_the_id_determines_the_organization(self, api: Api, world: World, company: Company):
         other = world.company(owner=company.owner)

@@ -100,7 +100,7 @@ def test_a_vendors_finding_is_opened_by_its_detection_and_resolved_by_the_decisi
 def test_a_new_key_is_an_event_also_if_it_replaces_one(company: Company, now: FakeClock):
     key = api_keys.create_key(company.organization_id, "deploy", company.owner.user_id, "test").item.key_id
     now.advance(1)
-    rolled = api_keys.roll_key(KeyId.stored(key), company.owner.user_id, "test").item.key_id
+    rolled = api_keys.roll_key(KeyId.stored(key), company.owner.user_id, "test", grace_seconds=0).item.key_id
     key_changes.delete_key(rolled)
     assert told(company) == [("key.created", [key]), ("key.created", [rolled])]
 

@@ -1,11 +1,15 @@
 """An endpoint that resolves its organization late has none until it does so."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from controlplane.core.errors import Forbidden, InvalidPayload
 from controlplane.core.ids import KeyId
 from controlplane.http.access import Access, Requires
 from controlplane.http.authentication import Principal, key_organization
+from controlplane.http.web_session import WebSession
 from controlplane.store.api_key_items import KeySecretItem
 from controlplane.store.credentials import Counted
 
@@ -56,11 +60,19 @@ def test_different_organizations_in_query_and_body_are_rejected_before_either_is
         admitted(OWN).enter("org_other")
 
 
-def test_an_endpoint_that_isnt_late_cant_enter():
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda: admitted(None, late=False).enter(),
+        lambda: admitted(None, late=False).enter_while(str),
+        lambda: admitted(None).enter_while(str),
+        lambda: admitted(None).plan,
+        lambda: admitted(None).user_id,
+        lambda: key_organization(Principal("oauth", (), user_id="usr_8k")),
+        lambda: WebSession("198.51.100.7").user_id,
+    ],
+    ids=["enter", "enter while reading", "resource", "plan", "user of a key", "organization of a user", "session"],
+)
+def test_what_a_caller_or_its_route_does_not_have_is_an_error(read: Callable[[], Any]):
     with pytest.raises(LookupError):
-        admitted(None, late=False).enter()
-
-
-def test_a_persons_token_belongs_to_no_organization():
-    with pytest.raises(LookupError):
-        key_organization(Principal("oauth", (), user_id="usr_8k"))
+        read()

@@ -226,7 +226,7 @@ def roll_key(
     rolled_by: str,
     created_from: str,
     *,
-    grace_seconds: int = 0,
+    grace_seconds: int,
     admin_id: str | None = None,
     extra_legs: Mapping[str, Leg] = _NO_LEGS,
     secret: str | None = None,

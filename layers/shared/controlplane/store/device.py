@@ -259,9 +259,7 @@ def redeem(request: DeviceRequestItem) -> Pair:
     listed = request.entry(user_id, granted, now + token_families.REFRESH_SECONDS, family_id).upsert()
     try:
         table.transact({"request": redemption, "listed": listed, **legs}, Unrecorded.CREDENTIAL)
-    except LegFailed as failure:
-        if failure.leg != "request":
-            raise
+    except LegFailed:
         raise WriteConflict from None
     return pair
 

@@ -206,7 +206,7 @@ def delete_invitation(invitation: InvitationItem, caller_id: str, least: Role) -
     own = {"id": invitation.invitation_id}
     legs: dict[str, Leg] = {
         "caller": organizations.role_check(caller_id, invitation.invitation_id.organization_id, least),
-        "invitation": Delete(invitation.key, "attribute_exists(pk)"),
+        "invitation": Delete(invitation.key),
         "invitee": Delete(invitation.lock_key, "#invitationId = :id", own),
     }
     try:
@@ -311,9 +311,7 @@ def _is_valid(lock: InvitationLock) -> bool:
     return item is not None and bool(keep_valid([InvitationItem.from_item(item)]))
 
 
-def _query_unexpired(
-    organization_id: str, limit: int | None, after: str | None, *, consistent: bool = False
-) -> QueryPage:
+def _query_unexpired(organization_id: str, limit: int | None, after: str | None, *, consistent: bool) -> QueryPage:
     """Returns a page of the organization's invitations that may not have expired, newest first.
 
     The range ends at the first that was created too long ago, even if it was sent again since.
@@ -366,19 +364,19 @@ def _put_lock(address: str, invitation: InvitationItem, replaced: InvitationLock
 
 def _cause_of(failure: LegFailed, state: _State) -> Exception:
     """Returns the error for a failed creation: WriteConflict if the state has changed since it was read."""
-    if failure.leg not in {"inviter", "member", "invitee", "organization", "address"}:
+    if failure.leg not in {"inviter", "member", "invitee", "organization", "address", "invitation"}:
         return failure
     if "inviter" in failure.items:
         return RoleLost()
     if "member" in failure.items:
         return AlreadyMember()
-    lock, pending = failure.items.get("invitee"), state.pending
-    if lock is not None and pending is not None and InvitationLock.from_item(lock) == pending:
-        return AlreadyInvited(pending.invitation_id, pending.expires_at)
+    lock = failure.items.get("invitee")
+    if lock is not None and (held := InvitationLock.from_item(lock)) == state.pending:
+        return AlreadyInvited(held.invitation_id, held.expires_at)
     if "invitee" in failure.items:
         return WriteConflict()
-    if "organization" in failure.items and state.sent.is_full:
+    if state.sent.is_full:
         return TooManyInvitations(state.sent.current, state.sent.limit)
-    if "address" in failure.items and state.received.is_full:
+    if state.received.is_full:
         return AddressNotInvitable()
     return WriteConflict()

@@ -71,7 +71,7 @@ def find_member_and_caller(
 def find_names(organization_id: str, user_ids: Iterable[str]) -> dict[str, str]:
     """Returns the names of those users who are members of the organization, by user id. Consistent."""
     distinct = [keys.member(organization_id, user_id) for user_id in dict.fromkeys(user_ids)]
-    return {item["userId"]: item["name"] for item in table.batch_get(distinct) if item} if distinct else {}
+    return {item["userId"]: item["name"] for item in table.batch_get(distinct) if item}
 
 
 def change_role(member: MemberItem, role: Role, caller_id: str, least: Role, *, limit: int | None = None) -> None:

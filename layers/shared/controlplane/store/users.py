@@ -39,7 +39,7 @@ class UserItem:
     created_at: str
     saved_organization_id: str | None = None
     ownerships: int | None = None
-    identities_recorded: bool = False
+    identities_recorded: bool
     rosters_pending: bool = False
 
     @classmethod
