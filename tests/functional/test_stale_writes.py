@@ -4,16 +4,29 @@ Each case reads, and returns the write, the write of another caller that comes f
 changes only what one condition compares.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
-from controlplane.store import device, keys, members, projects, users, vendors, webhook_deliveries
+from controlplane.store import (
+    api_keys,
+    device,
+    identities,
+    key_changes,
+    keys,
+    members,
+    projects,
+    users,
+    vendors,
+    webhook_deliveries,
+)
+from controlplane.store.api_key_items import ApiKeyItem
+from controlplane.store.identities import Subject
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.retry import WriteConflict
-from controlplane.store.table import ConditionFailed, Delete, Update, table
+from controlplane.store.table import ConditionFailed, Delete, Leg, LegFailed, Update, table
 from controlplane.store.webhook_items import Attempt
 from tests.functional.device_auth.devices import get_request, request_code
 from tests.functional.projects.builders import make_project
@@ -27,6 +40,7 @@ type Act = Callable[[], Any]
 type Case = tuple[Act, Act, type[Exception]]
 
 FAILED = Attempt("2026-03-04T05:06:07.000Z", 500, "status", 1)
+IDENTITY = Subject("https://issuer.example", "ada")
 
 
 def member_with_another_role(world: World) -> Case:
@@ -93,6 +107,56 @@ def device_request_that_was_denied(_: World) -> Case:
     return lambda: device.note_poll(request), lambda: table.update(denial, PREPARED), WriteConflict
 
 
+def api_key_that_was_changed_again(world: World) -> Case:
+    company = world.company()
+    owner = company.owner.user_id
+    key_id = api_keys.create_key(company.organization_id, "deploy", owner, "test").item.key_id
+
+    def rename(name: str) -> ApiKeyItem:
+        return key_changes.update_key(key_id, lambda it: replace(it, name=name), admin_id=owner)
+
+    read = rename("first")
+    write = key_changes._change(read, replace(read, name="stale"))
+    return lambda: table.update(write, PREPARED), lambda: rename("second"), ConditionFailed
+
+
+def _identity(world: World, legs_of: Callable[[str], Mapping[str, Leg]], earlier: Callable[[str], Update]) -> Case:
+    """Changes an account with one identity."""
+    user_id = world.person().user_id
+    table.transact(identities.first_legs(IDENTITY, user_id), PREPARED)
+    legs = legs_of(user_id)
+    return lambda: table.transact(legs, PREPARED), lambda: table.update(earlier(user_id), PREPARED), LegFailed
+
+
+def _erasure(user_id: str) -> Mapping[str, Leg]:
+    return identities.erasure(user_id, identities.list_listings(user_id))
+
+
+def _unlisting(user_id: str) -> Mapping[str, Leg]:
+    return {"issuer": identities._list(IDENTITY, user_id, [IDENTITY.digest], [])}
+
+
+def _move(_: str) -> Update:
+    return Update(IDENTITY.key, "SET #userId = :other", None, {"other": "usr_other"})
+
+
+def _listing_of_another(user_id: str) -> Update:
+    change = "SET #identities = list_append(#identities, :others)"
+    return Update(IDENTITY.issuer_key(user_id), change, None, {"others": ["another"]})
+
+
+def identity_of_another_account(world: World) -> Case:
+    return _identity(world, _erasure, _move)
+
+
+def account_with_another_identity(world: World) -> Case:
+    return _identity(world, _erasure, _listing_of_another)
+
+
+def list_with_another_identity(world: World) -> Case:
+    return _identity(world, _unlisting, _listing_of_another)
+
+
 @dataclass
 class Vendor:
     """A vendor of a project."""
@@ -144,6 +208,10 @@ CASES = [
     delivery_that_was_attempted,
     delivery_that_was_given_up,
     device_request_that_was_denied,
+    api_key_that_was_changed_again,
+    identity_of_another_account,
+    account_with_another_identity,
+    list_with_another_identity,
     vendor_that_was_decided_on,
     vendor_that_was_decided_on_again,
     vendor_that_was_detected,
