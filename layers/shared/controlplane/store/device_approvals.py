@@ -153,8 +153,8 @@ def withdraw(digest: str, user_id: str) -> str | None:
         table.transact({"request": denial, "listed": listed}, Unrecorded.CREDENTIAL)
     except LegFailed as failure:
         current = DeviceRequestItem.from_item(failure.item) if failure.item else None
-        is_redeemed = current and current.status == "redeemed" and current.user_id == user_id
-        return current.family_id if current and is_redeemed else None
+        if current is not None and current.user_id == user_id:
+            return current.family_id
     return None
 
 
