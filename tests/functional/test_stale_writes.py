@@ -4,7 +4,7 @@ Each case reads, and returns the write, the write of another caller that comes f
 changes only what one condition compares.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,10 +23,10 @@ from controlplane.store import (
     webhook_deliveries,
 )
 from controlplane.store.api_key_items import ApiKeyItem
-from controlplane.store.identities import Subject
+from controlplane.store.identities import IdentityItem, Subject
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.retry import WriteConflict
-from controlplane.store.table import ConditionFailed, Delete, Leg, LegFailed, Update, table
+from controlplane.store.table import ConditionFailed, Delete, LegFailed, Update, table
 from controlplane.store.webhook_items import Attempt
 from tests.functional.device_auth.devices import get_request, request_code
 from tests.functional.projects.builders import make_project
@@ -120,41 +120,57 @@ def api_key_that_was_changed_again(world: World) -> Case:
     return lambda: table.update(write, PREPARED), lambda: rename("second"), ConditionFailed
 
 
-def _identity(world: World, legs_of: Callable[[str], Mapping[str, Leg]], earlier: Callable[[str], Update]) -> Case:
+def _identity(
+    world: World,
+    prepare: Callable[[IdentityItem], Act],
+    earlier: Callable[[str], Update],
+    error: type[Exception] = LegFailed,
+) -> Case:
     """Changes an account with one identity."""
     user_id = world.person().user_id
     table.transact(identities.first_legs(IDENTITY, user_id), PREPARED)
-    legs = legs_of(user_id)
-    return lambda: table.transact(legs, PREPARED), lambda: table.update(earlier(user_id), PREPARED), LegFailed
+    (identity,) = identities.list_identities(user_id)
+    return prepare(identity), lambda: table.update(earlier(user_id), PREPARED), error
 
 
-def _erasure(user_id: str) -> Mapping[str, Leg]:
-    return identities.erasure(user_id, identities.list_listings(user_id))
+def _erase(identity: IdentityItem) -> Act:
+    legs = identities.erasure(identity.user_id, identities.list_listings(identity.user_id))
+    return lambda: table.transact(legs, PREPARED)
 
 
-def _unlisting(user_id: str) -> Mapping[str, Leg]:
-    return {"issuer": identities._list(IDENTITY, user_id, [IDENTITY.digest], [])}
+def _unlist(identity: IdentityItem) -> Act:
+    leg = identities._list(IDENTITY, identity.user_id, [IDENTITY.digest], [])
+    return lambda: table.transact({"issuer": leg}, PREPARED)
 
 
-def _move(_: str) -> Update:
+def _give_away(_: str) -> Update:
     return Update(IDENTITY.key, "SET #userId = :other", None, {"other": "usr_other"})
 
 
-def _listing_of_another(user_id: str) -> Update:
+def _list_another(user_id: str) -> Update:
     change = "SET #identities = list_append(#identities, :others)"
     return Update(IDENTITY.issuer_key(user_id), change, None, {"others": ["another"]})
 
 
-def identity_of_another_account(world: World) -> Case:
-    return _identity(world, _erasure, _move)
+def identity_of_another_account_that_is_erased(world: World) -> Case:
+    return _identity(world, _erase, _give_away)
+
+
+def identity_of_another_account_that_is_replaced(world: World) -> Case:
+    return _identity(world, lambda it: lambda: identities.replace(it, "grace"), _give_away, WriteConflict)
+
+
+def identity_of_another_account_that_is_moved(world: World) -> Case:
+    target = world.person().user_id
+    return _identity(world, lambda it: lambda: identities.move(it, target), _give_away, WriteConflict)
 
 
 def account_with_another_identity(world: World) -> Case:
-    return _identity(world, _erasure, _listing_of_another)
+    return _identity(world, _erase, _list_another)
 
 
 def list_with_another_identity(world: World) -> Case:
-    return _identity(world, _unlisting, _listing_of_another)
+    return _identity(world, _unlist, _list_another)
 
 
 @dataclass
@@ -209,7 +225,9 @@ CASES = [
     delivery_that_was_given_up,
     device_request_that_was_denied,
     api_key_that_was_changed_again,
-    identity_of_another_account,
+    identity_of_another_account_that_is_erased,
+    identity_of_another_account_that_is_replaced,
+    identity_of_another_account_that_is_moved,
     account_with_another_identity,
     list_with_another_identity,
     vendor_that_was_decided_on,
