@@ -7,18 +7,23 @@ from typing import Any
 from controlplane.core import ids
 from controlplane.core.ids import KeyId, MemberId
 from controlplane.core.plans import KEYS_IN_GRACE_PER_ORGANIZATION
+from controlplane.rules import accounts
 from controlplane.store import (
     api_keys,
     billing,
     credential_index,
     deletions,
+    identities,
     inbox,
+    invitations,
     keys,
     organizations,
     revocations,
     schema,
+    user_tokens,
 )
 from controlplane.store.api_key_items import ApiKeyItem
+from controlplane.store.identities import Subject
 from controlplane.store.table import Delete, Put, Table, table
 from tests.support.api import Api
 from tests.support.lagging import EVERYTHING, deciding, late_by, settle
@@ -106,6 +111,53 @@ def signing_out_everywhere_ends_every_session() -> None:
     assert api.get("/v1/me", newest).status == 401
 
 
+def a_deleted_account_has_no_credential() -> None:
+    """The newest one included, which is found by a query."""
+    person = World().person()
+    account = organizations.get_account(person.user_id)
+    with deciding():
+        accounts.delete_own_account(account, person.user_id)
+    assert user_tokens.find_token(person.token) is None
+
+
+def _with_an_identity(delete: Callable[[str], Any]) -> None:
+    user_id, subject = World().person().user_id, Subject("https://issuer.example", "ada")
+    table.transact(identities.first_legs(subject, user_id), PREPARED)
+    with deciding():
+        delete(user_id)
+    assert identities.find_identity(subject) is None
+    assert identities.list_listings(user_id) == []
+
+
+def a_deleted_account_has_no_identity() -> None:
+    """The identity that it just got included."""
+    _with_an_identity(lambda user_id: accounts.delete_own_account(organizations.get_account(user_id), user_id))
+
+
+def the_identities_of_a_former_account_are_deleted() -> None:
+    """The newest one included, which is found by a query."""
+    _with_an_identity(identities.delete_all)
+
+
+def the_last_invitation_of_an_organization_counts() -> None:
+    """Another invitation counts the others by a query."""
+    company = World().company()
+    limits = invitations.Limits(organization=1, address=20)
+
+    def invite(email: str) -> None:
+        with deciding():
+            invitations.create_invitation(
+                company.organization_id, email, "member", inviter_id=company.owner.user_id, limits=limits, extra_legs={}
+            )
+
+    invite("ada@example.com")
+    try:
+        invite("grace@example.com")
+    except invitations.TooManyInvitations:
+        return
+    raise AssertionError("one more invitation is pending")
+
+
 def the_last_key_in_a_grace_period_counts() -> None:
     """A roll counts the others by a query."""
     world = World()
@@ -154,6 +206,10 @@ STORIES = (
     a_deleted_organization_has_no_key_and_no_member,
     a_deleted_organization_has_no_member_of_many,
     signing_out_everywhere_ends_every_session,
+    a_deleted_account_has_no_credential,
+    a_deleted_account_has_no_identity,
+    the_identities_of_a_former_account_are_deleted,
+    the_last_invitation_of_an_organization_counts,
     the_last_key_in_a_grace_period_counts,
 )
 MUTANTS: tuple[tuple[Any, tuple[str, str], Callable[[], None]], ...] = (
@@ -165,6 +221,11 @@ MUTANTS: tuple[tuple[Any, tuple[str, str], Callable[[], None]], ...] = (
     (deletions.delete_organization, CONSISTENT_QUERY, a_deleted_organization_has_no_key_and_no_member),
     (deletions._delete_memberships, CONSISTENT_QUERY, a_deleted_organization_has_no_member_of_many),
     (credential_index.list_credentials, CONSISTENT_QUERY, signing_out_everywhere_ends_every_session),
+    (credential_index.list_all_credentials, CONSISTENT_QUERY, a_deleted_account_has_no_credential),
+    (identities.list_listings, CONSISTENT_QUERY, a_deleted_account_has_no_identity),
+    (identities.list_identities, CONSISTENT_QUERY, the_identities_of_a_former_account_are_deleted),
+    (identities.list_listings, CONSISTENT_QUERY, the_identities_of_a_former_account_are_deleted),
+    (invitations._count_sent, CONSISTENT_QUERY, the_last_invitation_of_an_organization_counts),
     (api_keys._require_grace_left, CONSISTENT_QUERY, the_last_key_in_a_grace_period_counts),
 )
 

@@ -10,10 +10,23 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import device, keys, members, projects, users, vendors, webhook_deliveries
+from controlplane.store import (
+    api_keys,
+    device,
+    identities,
+    key_changes,
+    keys,
+    members,
+    projects,
+    users,
+    vendors,
+    webhook_deliveries,
+)
+from controlplane.store.api_key_items import ApiKeyItem
+from controlplane.store.identities import IdentityItem, Subject
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.retry import WriteConflict
-from controlplane.store.table import ConditionFailed, Delete, Update, table
+from controlplane.store.table import ConditionFailed, Delete, LegFailed, Update, table
 from controlplane.store.webhook_items import Attempt
 from tests.functional.device_auth.devices import get_request, request_code
 from tests.functional.projects.builders import make_project
@@ -27,6 +40,7 @@ type Act = Callable[[], Any]
 type Case = tuple[Act, Act, type[Exception]]
 
 FAILED = Attempt("2026-03-04T05:06:07.000Z", 500, "status", 1)
+IDENTITY = Subject("https://issuer.example", "ada")
 
 
 def member_with_another_role(world: World) -> Case:
@@ -93,6 +107,72 @@ def device_request_that_was_denied(_: World) -> Case:
     return lambda: device.note_poll(request), lambda: table.update(denial, PREPARED), WriteConflict
 
 
+def api_key_that_was_changed_again(world: World) -> Case:
+    company = world.company()
+    owner = company.owner.user_id
+    key_id = api_keys.create_key(company.organization_id, "deploy", owner, "test").item.key_id
+
+    def rename(name: str) -> ApiKeyItem:
+        return key_changes.update_key(key_id, lambda it: replace(it, name=name), admin_id=owner)
+
+    read = rename("first")
+    write = key_changes._change(read, replace(read, name="stale"))
+    return lambda: table.update(write, PREPARED), lambda: rename("second"), ConditionFailed
+
+
+def _identity(
+    world: World,
+    prepare: Callable[[IdentityItem], Act],
+    earlier: Callable[[str], Update],
+    error: type[Exception] = LegFailed,
+) -> Case:
+    """Changes an account with one identity."""
+    user_id = world.person().user_id
+    table.transact(identities.first_legs(IDENTITY, user_id), PREPARED)
+    (identity,) = identities.list_identities(user_id)
+    return prepare(identity), lambda: table.update(earlier(user_id), PREPARED), error
+
+
+def _erase(identity: IdentityItem) -> Act:
+    legs = identities.erasure(identity.user_id, identities.list_listings(identity.user_id))
+    return lambda: table.transact(legs, PREPARED)
+
+
+def _unlist(identity: IdentityItem) -> Act:
+    leg = identities._list(IDENTITY, identity.user_id, [IDENTITY.digest], [])
+    return lambda: table.transact({"issuer": leg}, PREPARED)
+
+
+def _give_away(_: str) -> Update:
+    return Update(IDENTITY.key, "SET #userId = :other", None, {"other": "usr_other"})
+
+
+def _list_another(user_id: str) -> Update:
+    change = "SET #identities = list_append(#identities, :others)"
+    return Update(IDENTITY.issuer_key(user_id), change, None, {"others": ["another"]})
+
+
+def identity_of_another_account_that_is_erased(world: World) -> Case:
+    return _identity(world, _erase, _give_away)
+
+
+def identity_of_another_account_that_is_replaced(world: World) -> Case:
+    return _identity(world, lambda it: lambda: identities.replace(it, "grace"), _give_away, WriteConflict)
+
+
+def identity_of_another_account_that_is_moved(world: World) -> Case:
+    target = world.person().user_id
+    return _identity(world, lambda it: lambda: identities.move(it, target), _give_away, WriteConflict)
+
+
+def account_with_another_identity(world: World) -> Case:
+    return _identity(world, _erase, _list_another)
+
+
+def list_with_another_identity(world: World) -> Case:
+    return _identity(world, _unlist, _list_another)
+
+
 @dataclass
 class Vendor:
     """A vendor of a project."""
@@ -144,6 +224,12 @@ CASES = [
     delivery_that_was_attempted,
     delivery_that_was_given_up,
     device_request_that_was_denied,
+    api_key_that_was_changed_again,
+    identity_of_another_account_that_is_erased,
+    identity_of_another_account_that_is_replaced,
+    identity_of_another_account_that_is_moved,
+    account_with_another_identity,
+    list_with_another_identity,
     vendor_that_was_decided_on,
     vendor_that_was_decided_on_again,
     vendor_that_was_detected,

@@ -1,9 +1,10 @@
-"""The key ring: an earlier release's secret makes and accepts the same tokens, cursors, codes, and records."""
+"""The key ring: an earlier release's secret makes and accepts the same tokens, cursors, codes, records, and secrets."""
 
 import pytest
 
-from controlplane.core import cursors, keyring, tokens
+from controlplane.core import cursors, keyring, sealing, tokens
 from controlplane.core.keyring import NoSigningSecret
+from controlplane.core.sealing import Unsealable
 from controlplane.core.settings import SigningSecret, load
 from controlplane.http import replays
 from controlplane.http.access import Access
@@ -22,6 +23,9 @@ BINDING, POSITION, CURSOR = ("listThings", "org_1"), "PROJECT#01j0", "k2i5Ca4gvd
 USER_CODE_DIGEST = "af34dc13c105698173c85afaa494c61e188f647c6c0e60f43f6b371bbfd4c8c5"
 RECORD = "IDEMPOTENCY#453df0208f242a44bdc33285db110b6e3b9489d4749b5ed7af58a1b17e23ed38"
 API_KEY = "assent_KraA8IGTwkZW5Pp3E4urc66gb0XCDm1tYE9v"
+# A later release sealed this text, which is one byte longer than a block of the stream.
+WEBHOOK_SECRET = "whsec_0123456789abcdefghijklmnopq"
+SEALED = "AcNxyuyVQkZyXa6mk6iekEQF1suh99sEspAyOJe8yhGj8u5tZD+ZtqHksT9GVln6sere5ZKaA7kqlGsHwlLFSb4="
 
 
 @pytest.mark.parametrize(
@@ -43,6 +47,9 @@ def test_signatures_from_before_key_rings_remain_valid(secret: SigningSecret, mo
     record = replays.Record.of(access, "createThing", "k")
     (key,) = (key for key in record.seeds if key.pk == RECORD)
     assert record.secret("assent", key, "0" * 32) == API_KEY
+    assert sealing.unseal("web_1", SEALED) == (WEBHOOK_SECRET, secret.current == SECRET)
+    with pytest.raises(Unsealable):
+        sealing.unseal("web_2", SEALED)
 
 
 def test_the_current_key_signs(monkeypatch: pytest.MonkeyPatch):
@@ -50,6 +57,11 @@ def test_the_current_key_signs(monkeypatch: pytest.MonkeyPatch):
     assert tokens.successors_of(REFRESH_TOKEN)[0] == SUCCESSORS
     assert cursors.seal(BINDING, POSITION) == CURSOR
     assert tokens.keyed_digest("user code", "BCDF-GHJK") == USER_CODE_DIGEST
+
+
+def test_a_text_of_any_length_is_sealed():
+    for length in range(71):
+        assert sealing.unseal("web_1", sealing.seal("web_1", "x" * length)) == ("x" * length, True)
 
 
 def test_a_function_without_the_secret_fails_with_a_telling_name(monkeypatch: pytest.MonkeyPatch):

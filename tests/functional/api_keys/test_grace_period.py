@@ -56,6 +56,14 @@ class Test200:
         assert statuses(api, old, new) == [401, 200]
         assert api.get(f"/v1/api-keys/{new['keyId']}", new["key"]).data["previous"] is None
 
+    def test_the_old_secret_is_stored_for_another_day(self, api: Api, world: World):
+        company = world.company()
+        old = create(api, company)
+        roll(api, company, old)
+        stored = table.get(keys.key_secret(tokens.digest(old["key"])))
+        assert stored is not None
+        assert stored["expiresAt"] == stored["validUntil"] + DAY
+
     def test_the_old_key_is_not_listed_and_its_use_is_shown(self, api: Api, world: World, now):
         company = world.company()
         old = create(api, company)

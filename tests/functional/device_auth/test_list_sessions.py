@@ -149,7 +149,11 @@ class TestCredentialsFromBeforeTheIndex:
             assert api.get("/v1/me", secret).status == 200
         now.advance(61)
         found = api.get(SESSIONS, token).data
-        assert sorted(entry["kind"] for entry in found) == ["device", "session", "token"]
+        assert {entry["kind"]: (entry["client"], entry["expiresAt"]) for entry in found} == {
+            "device": ("assent-cli", "2026-04-03T06:06:07.000Z"),
+            "session": ("dashboard", "2026-03-04T17:06:07.000Z"),
+            "token": ("assent-ops", "2026-03-05T05:06:07.000Z"),
+        }
         assert len({entry["id"] for entry in found}) == 3
         assert [entry["kind"] for entry in found if entry["current"]] == ["token"]
         assert all(entry["createdAt"] is None for entry in found)

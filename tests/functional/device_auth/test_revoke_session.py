@@ -4,13 +4,14 @@ import pytest
 
 from controlplane.core import ids, tokens
 from controlplane.store import device_approvals, keys, sessions
-from controlplane.store.table import table
+from controlplane.store.table import Delete, table
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import get_request, refresh, request_code, works
 from tests.functional.device_auth.test_list_sessions import SESSIONS, of_kind
 from tests.support.api import Api
 from tests.support.calls import before_the_update_of
 from tests.support.legacy_table import delete_index
+from tests.support.table import PREPARED
 from tests.support.world import Person, World, table_dump
 
 
@@ -48,6 +49,12 @@ class Test200:
         assert revoke(api, person.token, of_kind(api, person.token, "device")["id"]).status == 200
         reply = device.redeem()
         assert (reply.status, reply.error["details"]) == (403, {"status": "access_denied"})
+
+    def test_revoking_a_device_whose_tokens_have_expired_ends_its_entry(self, api: Api, person: Person):
+        pair = request_code(api).approved(person.user_id).redeem().data
+        table.delete(Delete(keys.token_family(tokens.family_of(pair["refreshToken"]) or "")), PREPARED)
+        assert revoke(api, person.token, of_kind(api, person.token, "device")["id"]).status == 200
+        assert [entry["kind"] for entry in entries(person.user_id)] == ["token"]
 
     def test_a_request_during_the_revocation_doesnt_bring_the_entry_back(
         self, api: Api, person: Person, now: FakeClock

@@ -2,8 +2,11 @@
 
 import re
 
+import pytest
+
 from controlplane.core.scopes import SCOPES
 from controlplane.store import sessions
+from controlplane.store.users import UnknownUser
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import works
 from tests.support.api import Api
@@ -23,6 +26,12 @@ def test_a_session_acts_for_the_user_with_every_scope(api: Api, person: Person, 
     assert me["scopes"] == sorted(SCOPES)
     assert api.post("/v1/organizations", secret, json_body={"name": "Second one"}).status == 201
     assert secret not in str(table_dump())
+
+
+def test_an_unknown_user_gets_no_session():
+    with pytest.raises(UnknownUser):
+        sessions.create("usr_" + "0" * 16)
+    assert table_dump() == []
 
 
 def test_a_session_expires_after_12_hours(api: Api, person: Person, now: FakeClock):

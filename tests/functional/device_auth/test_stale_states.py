@@ -101,10 +101,11 @@ class TestRequest:
         device_approvals.withdraw(request.digest, world.person().user_id)
         assert get_request_of(request).status == "approved"
 
-    def test_a_withdrawal_does_not_end_what_was_redeemed(self, approved: Device, person: Person):
+    def test_a_withdrawal_does_not_end_what_was_redeemed(self, approved: Device, person: Person, world: World):
         request = get_request(approved.device_code)
         approved.redeem()
         assert device_approvals.withdraw(request.digest, person.user_id) is not None
+        assert device_approvals.withdraw(request.digest, world.person().user_id) is None
         assert get_request_of(request).status == "redeemed"
 
     def test_another_person_neither_approves_nor_denies_what_was_approved(self, approved: Device, world: World):

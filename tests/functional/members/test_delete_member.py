@@ -8,7 +8,7 @@ from controlplane.store.table import table
 from tests.support import invariants
 from tests.support.api import Api, Reply
 from tests.support.each import each
-from tests.support.world import ALL_SCOPES, Company, Person, World
+from tests.support.world import ALL_SCOPES, Company, Person, World, get_profile
 
 
 def remove(api: Api, company: Company, caller: Person, person: Person) -> Reply:
@@ -44,8 +44,10 @@ class Test200:
 
     def test_an_owner_can_remove_the_founder(self, api: Api, world: World, company: Company):
         second = world.member(company, "owner")
+        assert get_profile(company.owner.user_id).saved_organization_id == company.organization_id
         assert remove(api, company, second, company.owner).status == 200
         assert not belongs(company, company.owner)
+        assert get_profile(company.owner.user_id).saved_organization_id is None
 
     def test_a_removed_members_tokens_stop_working_and_their_keys_continue(
         self, api: Api, world: World, company: Company

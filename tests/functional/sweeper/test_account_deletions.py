@@ -176,6 +176,8 @@ def test_what_a_new_account_with_the_address_has_is_kept(person: Person, world: 
     commit(person)
     later = sign_in(CLAIMS)
     assert later.user_id != person.user_id
+    stale = identities.first_legs(Subject(CLAIMS.issuer, CLAIMS.subject), person.user_id)["issuer"]
+    table.transact({"issuer": stale}, PREPARED)
     invite(world.company(), person.email)
     mail_addresses.stop(person.email, "stopped")
     sweep()
@@ -183,7 +185,7 @@ def test_what_a_new_account_with_the_address_has_is_kept(person: Person, world: 
     sweep()
     assert len(invitees.list_for_address(person.email)) == 1
     assert person.email in mail_addresses.find_stops([person.email])
-    assert users.find_user_by_email(person.email) == later
+    assert users.find_user_by_email(person.email) == sign_in(CLAIMS) == later
 
 
 def test_a_deletion_that_an_earlier_release_didnt_finish_is_scheduled_once(person: Person, sweep: Sweep):

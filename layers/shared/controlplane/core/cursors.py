@@ -5,7 +5,6 @@ The cursor never contains the partition, which is derived from the caller's acce
 """
 
 import base64
-import binascii
 import hmac
 
 from controlplane.core import keyring
@@ -28,12 +27,12 @@ def seal(binding: tuple[str, ...], position: str) -> str:
 def open_sealed(binding: tuple[str, ...], cursor: str) -> str:
     """Returns the position. Raises InvalidPayload if this list didn't issue the cursor."""
     try:
-        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-        raw = base64.b64decode(padded, altchars=b"-_", validate=True)
-    except (ValueError, binascii.Error):
+        raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+    except ValueError:
         raw = b""
     mac, position = raw[:_MAC_LENGTH], raw[_MAC_LENGTH:]
-    # Comparing with the re-encoded text rejects unused bits in the last character: each cursor has only one spelling.
+    # Comparing with the re-encoded text rejects unused bits, and characters that decoding ignores: each cursor has only
+    # one spelling.
     canonical = base64.urlsafe_b64encode(raw).decode().rstrip("=") == cursor
     issued = any(hmac.compare_digest(mac, _mac(key, binding, position)) for key in keyring.ring())
     if not canonical or not issued:

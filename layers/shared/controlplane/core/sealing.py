@@ -8,12 +8,13 @@ of the signing secret, texts that the other key sealed can be opened, and should
 import base64
 import hmac
 import secrets
+from itertools import chain, count
 from typing import NamedTuple
 
 from controlplane.core import keyring
 from controlplane.core.keyring import SigningKey
 
-_NONCE_LENGTH, _MAC_LENGTH, _BLOCK = 16, 16, 32
+_NONCE_LENGTH, _MAC_LENGTH = 16, 16
 
 
 class Unsealable(Exception):
@@ -51,6 +52,5 @@ def _mac(key: SigningKey, context: str, content: bytes) -> bytes:
 
 def _crypt(key: SigningKey, context: str, nonce: bytes, content: bytes) -> bytes:
     own = key.mac(b"\0".join([b"sealed stream", context.encode(), nonce]))
-    blocks = range(-(-len(content) // _BLOCK))
-    stream = b"".join(hmac.digest(own, block.to_bytes(8), "sha256") for block in blocks)
+    stream = chain.from_iterable(hmac.digest(own, block.to_bytes(8), "sha256") for block in count())
     return bytes(left ^ right for left, right in zip(content, stream, strict=False))

@@ -48,11 +48,11 @@ def authenticate(authorization: str | None, address: str) -> tuple[Principal, Co
     if not authorization:
         raise Unauthorized
     secret = _bearer_secret(authorization)
-    prefix = tokens.prefix_of(secret) if secret else None
-    if secret is None or prefix not in {settings.service_brand, *_USER_TOKEN_PREFIXES}:
+    prefix = tokens.prefix_of(secret)
+    if prefix not in {settings.service_brand, *_USER_TOKEN_PREFIXES}:
         rejections.count_malformed(address)
         # A comma joins the values of repeated headers.
-        is_incomplete = secret is not None and "," not in secret and tokens.is_incomplete(secret)
+        is_incomplete = "," not in secret and tokens.is_incomplete(secret)
         raise IncompleteCredential if is_incomplete else Unauthorized
     try:
         return _count(prefix, tokens.digest(secret))
@@ -63,9 +63,10 @@ def authenticate(authorization: str | None, address: str) -> tuple[Principal, Co
         raise RateLimited(1, reason=str(error)) from error
 
 
-def _bearer_secret(authorization: str) -> str | None:
+def _bearer_secret(authorization: str) -> str:
+    """Returns an empty text for another scheme."""
     scheme, _, secret = authorization.partition(" ")
-    return secret.strip(" ") if scheme.lower() == "bearer" else None
+    return secret.strip(" ") if scheme.lower() == "bearer" else ""
 
 
 def _count(prefix: str | None, digest: str) -> tuple[Principal, Counted]:

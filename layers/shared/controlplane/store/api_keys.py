@@ -267,9 +267,7 @@ def roll_key(
         except LegFailed as failure:
             if failure.leg in extra_legs:
                 raise
-            if "old" in failure.items and failure.items["old"] is None:
-                raise UnknownKey from None
-            raise WriteConflict from None  # as in create_key, or the key was changed
+            raise WriteConflict from None  # as in create_key, or the key was changed or deleted
         return minted
 
     return retry_on_conflict(roll, "the key or the plan")

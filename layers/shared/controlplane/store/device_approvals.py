@@ -153,7 +153,7 @@ def withdraw(digest: str, user_id: str) -> str | None:
         table.transact({"request": denial, "listed": listed}, Unrecorded.CREDENTIAL)
     except LegFailed as failure:
         current = DeviceRequestItem.from_item(failure.item) if failure.item else None
-        if current and current.status == "redeemed" and current.user_id == user_id:
+        if current and current.user_id == user_id:
             return current.family_id
     return None
 

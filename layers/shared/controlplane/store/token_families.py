@@ -284,9 +284,9 @@ def revoke_refresh_token(refresh_token: str, client_id: str | None = None) -> No
 
 
 def revoke_access_token(access_token: str, client_id: str | None = None) -> None:
-    """Revokes an access token's family, or only the token if it has no family. Ignores any other token."""
+    """Revokes an access token's family, or only the token if it has no family. Ignores an unknown token."""
     token = user_tokens.find_token(access_token)
-    if token is None or token.kind != "oauth":
+    if token is None:
         return
     if token.family_id is not None:
         _revoke_of_client(token.family_id, client_id)
