@@ -18,7 +18,11 @@ MOST_PER_DOUBLING = 2.5
 _MEASURED_SECONDS = 0.003
 _LONG_SECONDS = 0.03
 # Growth that takes this long is reported, whether it is bounded or not.
-_TOO_LONG_SECONDS = 1
+_TOO_LONG_SECONDS = 0.3
+# From here on, more than quadratic time is obvious.
+_TELLING = 2_048
+# How much longer it takes than a quarter of it, if time is linear.
+_LINEAR_GROWTH = 4.5
 # At least so many attempts, over so many seconds, with a pause that grows by this much.
 _ATTEMPTS = 3
 _SECONDS = 3
@@ -70,9 +74,20 @@ def excess(
                 measured = _measured(call, text, beyond)
             if measured:
                 return measured
-        if seconds > _LONG_SECONDS:
+        if seconds > _LONG_SECONDS or (size == _TELLING < largest and _stays_linear(call, text, seconds, largest)):
             return None
     return None
+
+
+def _stays_linear(call: Callable[[Any], object], text: Callable[[int], Any], seconds: float, largest: int) -> bool:
+    """Returns whether the largest size needn't be tried: the call is too fast, or a quarter took a quarter of the time.
+
+    seconds: what the telling size took. A part that is quadratic and would count at the largest size shows here, too.
+    """
+    if seconds * (largest / _TELLING) ** 2 < _MEASURED_SECONDS:
+        return True
+    given = text(_TELLING // 4)
+    return seconds < _LINEAR_GROWTH * min(_seconds(call, given) for _ in range(_ATTEMPTS))
 
 
 def _seconds(call: Callable[[Any], object], given: Any) -> float:
