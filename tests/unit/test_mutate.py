@@ -191,10 +191,14 @@ class TestMutants:
     def test_a_condition_loses_each_of_its_parts(self, tmp_path: Path):
         found = self.changes(tmp_path, 'when = "attribute_exists(pk) AND #version = :version"\n')
         assert found == ["without the condition attribute_exists(pk)", "without the condition #version = :version"]
+        for added in ('" AND #state = :read"', 'f" AND #state = :read AND {more}"', 'f"#state = :read AND {more}"'):
+            assert self.changes(tmp_path, f"when += {added}\n") == ["without the condition #state = :read"]
+        assert self.changes(tmp_path, 'when += " OR #state = :read"\n') == []
 
     def test_a_transaction_loses_each_of_its_legs(self, tmp_path: Path):
-        found = self.changes(tmp_path, 'legs = {"caller": role_check(a), "item": Put(b), **more}\n')
-        assert found == ["without the leg 'caller'", "without the leg 'item'"]
+        found = self.changes(tmp_path, 'legs = {"caller": role_check(a), "item": claim(b), "told": told, **more}\n')
+        assert found == ["without the leg 'caller'", "without the leg 'item'", "without the leg more"]
+        assert self.changes(tmp_path, 'answer = {"item": claim(b), **more}\n') == []
 
     def test_an_update_writes_other_attributes(self, tmp_path: Path):
         assert self.changes(tmp_path, 'change = "SET #a = :a REMOVE #b"\n') == ["#a -> #aOther", "#b -> #bOther"]
@@ -202,6 +206,9 @@ class TestMutants:
     def test_messages_log_lines_and_types_have_none(self, tmp_path: Path):
         source = 'def f(a: int | None = None):\n    "Text."\n    logger.info("x", 3)\n    return "no"\n'
         assert self.changes(tmp_path, source) == []
+
+    def test_zip_may_check_lengths_or_not(self, tmp_path: Path):
+        assert self.changes(tmp_path, "zip(a, b, strict=True)\n") == []
 
     def test_reads_can_be_late(self, tmp_path: Path):
         assert self.changes(tmp_path, "table.query(pk, consistent=True)\n") == ["True -> False"]
