@@ -346,6 +346,10 @@ class Vendor:
     project: ProjectItem
     decided_by: str
 
+    @property
+    def key(self) -> keys.Key:
+        return keys.vendor(*self.project.project_id.location, "segment")
+
     def detect(self, at: str = OBSERVED_AT) -> None:
         vendors.record_detection(replace(detection(self.project.project_id), observed_at=at))
 
@@ -382,6 +386,33 @@ def vendor_that_was_detected_again(world: World) -> Case:
     return _vendor(world, Vendor.detect, lambda it: it.detect("2026-03-04T05:05:00.000Z"))
 
 
+def vendor_that_was_deleted(world: World) -> Case:
+    def detect_as_before(vendor: Vendor) -> None:
+        """Leaves the vendor as a release that didn't count detections stored it."""
+        vendor.detect()
+        table.update(Update(vendor.key, "REMOVE #revision"), PREPARED)
+
+    return _vendor(world, detect_as_before, lambda it: table.delete(Delete(it.key), PREPARED))
+
+
+def _detection(world: World, first: Callable[[Vendor], Any], earlier: Callable[[Vendor], Any]) -> Case:
+    """Stores a detection of a vendor. first: what was done before it was read."""
+    company = world.company()
+    vendor = Vendor(make_project(company), company.owner.user_id)
+    first(vendor)
+    read = vendors.find_vendor(vendor.project.project_id, "segment")
+    write = vendors._if_unchanged(vendor.key, read, {"domain": "stale.example"})
+    return lambda: table.update(write, PREPARED), lambda: earlier(vendor), ConditionFailed
+
+
+def detected_vendor_that_was_decided_on(world: World) -> Case:
+    return _detection(world, Vendor.detect, Vendor.approve)
+
+
+def detected_vendor_that_was_decided_on_again(world: World) -> Case:
+    return _detection(world, lambda it: (it.detect(), it.ignore()), Vendor.approve)
+
+
 CASES = [
     member_with_another_role,
     account_with_another_address,
@@ -416,6 +447,9 @@ CASES = [
     vendor_that_was_decided_on_again,
     vendor_that_was_detected,
     vendor_that_was_detected_again,
+    vendor_that_was_deleted,
+    detected_vendor_that_was_decided_on,
+    detected_vendor_that_was_decided_on_again,
 ]
 
 
