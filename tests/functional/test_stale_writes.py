@@ -40,14 +40,15 @@ from controlplane.store.organizations import Membership, UnknownOrganization
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.pull_requests import PullRequestItem
 from controlplane.store.retry import WriteConflict
-from controlplane.store.scans import execution, failures, history, recovery
-from controlplane.store.scans.items import STAGES, ScanItem
+from controlplane.store.scans import execution, failures, history, recovery, requests
+from controlplane.store.scans.items import STAGES, RequestItem, ScanItem
 from controlplane.store.table import Check, ConditionFailed, Delete, Leg, LegFailed, Put, Update, table
 from controlplane.store.webhook_items import Attempt
 from tests.functional.device_auth.devices import get_request, request_code
 from tests.functional.projects.builders import make_project
 from tests.support.api import Api
-from tests.support.audits import end_scan, history_of, lease_of, make_issue, make_scan
+from tests.support.audits import end_scan, history_of, lease_of, make_issue, make_request, make_scan
+from tests.support.code_host import SHA
 from tests.support.endpoints import delivered, endpoint
 from tests.support.populated_organization import OBSERVED_AT, detection
 from tests.support.table import PREPARED
@@ -254,6 +255,44 @@ def completed_scan_that_is_retried(world: World) -> Case:
     return _scan(world, retry, end_scan, Refused)
 
 
+def failed_scan_that_is_completed(world: World) -> Case:
+    def fail(scan: ScanItem) -> None:
+        table.update(Update(scan.key, "SET #status = :failed", None, {"failed": "failed"}), PREPARED)
+
+    return _scan(world, lambda scan, _: end_scan(scan), fail)
+
+
+def _start(world: World, change: Callable[[RequestItem], Update]) -> Case:
+    """Starts the scan of a request."""
+    repository = world.connected_repository(world.company())
+    lease, request = requests.acquire_request(make_request(repository), 30)
+    scan_id = requests.new_scan_id(repository.organization_id)
+    target = requests.Target(repository, repository.links[0], "main", SHA)
+    message = outbox.new_entry("scan-execution", {})
+    return (
+        lambda: requests.start_scan(request, lease, scan_id, target, access="free-preview", message=message),
+        lambda: table.update(change(request), PREPARED),
+        LeaseLost,
+    )
+
+
+def failed_request_whose_scan_is_started(world: World) -> Case:
+    return _start(world, lambda it: Update(it.key, "SET #status = :failed", None, {"failed": "failed"}))
+
+
+def freed_repository_whose_scan_is_started(world: World) -> Case:
+    return _start(world, lambda it: failures.free_repository(it.repository_id, it.request_id))
+
+
+def repository_with_another_preview(world: World) -> Case:
+    def use(request: RequestItem) -> Update:
+        return Update(
+            keys.repository(*request.repository_id.location), "SET #previewUsed = :true", None, {"true": True}
+        )
+
+    return _start(world, use)
+
+
 def _pull_request(earlier: ScanRequestId | None, later: ScanRequestId | None) -> Case:
     """Checks that the scan of a pull request is still the one that was read."""
     item = PullRequestItem(
@@ -433,6 +472,10 @@ CASES = [
     history_of_a_canceled_scan,
     completed_scan_that_is_acquired,
     completed_scan_that_is_retried,
+    failed_scan_that_is_completed,
+    failed_request_whose_scan_is_started,
+    freed_repository_whose_scan_is_started,
+    repository_with_another_preview,
     pull_request_whose_scan_was_requested,
     pull_request_whose_scan_was_requested_again,
     endpoint_of_a_deleted_organization,
