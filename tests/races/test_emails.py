@@ -28,6 +28,7 @@ pytestmark = pytest.mark.races
 
 # Longer than an email of unknown outcome isn't sent again.
 LATER = RACE_TIME + 200
+MONDAY = "2026-03-09"
 
 
 @pytest.fixture
@@ -192,6 +193,23 @@ class TestFindings:
             return Race([lambda it=it: add(it) for it in (*ids, ids[0])], check)
 
         assert explore(stage.client, scenario, limit=60).schedules > 1
+
+
+def test_events_at_once_leave_one_digest_to_the_sweep(stage: Stage) -> None:
+    def scenario() -> Race:
+        organization_id = stage.fresh().company().organization_id
+
+        def schedule() -> None:
+            digest = NotifyMembers(organization_id=organization_id, about="digest", subject=MONDAY)
+            mail_batches.schedule_digest(organization_id, MONDAY, lambda: later(digest, 0))
+
+        def check(outcomes: list[Outcome]) -> None:
+            assert [outcome.error for outcome in outcomes] == [None, None]
+            assert [message["subject"] for message in queued()] == [MONDAY]
+
+        return Race([schedule, schedule], check)
+
+    assert explore(stage.client, scenario).exhaustive
 
 
 def _stored(company: Company) -> list[InvitationItem]:

@@ -77,9 +77,9 @@ def endpoint(company: Company, **changes: Any) -> WebhookItem:
     return webhooks.create_webhook(company.organization_id, **{**chosen, **changes})
 
 
-def delivered(company: Company) -> DeliveryItem:
-    """Creates an endpoint and the delivery of an event to it."""
-    webhook, event_id = endpoint(company), EventId.of(company.organization_id, ids.new_local())
+def delivered(company: Company, webhook: WebhookItem | None = None) -> DeliveryItem:
+    """Creates the delivery of an event to the endpoint, which is a new one if none is given."""
+    webhook, event_id = webhook or endpoint(company), EventId.of(company.organization_id, ids.new_local())
     webhook_deliveries.keep_body(event_id, "credits.low", "{}")
     webhook_deliveries.create_delivery(webhook, event_id, "credits.low", events.leave_to_sweep)
     return webhook_deliveries.get_delivery(webhook.webhook_id, event_id)[0]

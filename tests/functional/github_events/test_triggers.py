@@ -5,7 +5,7 @@ from controlplane.core.ids import RepositoryId, ScanRequestId
 from controlplane.core.schedules import next_run
 from controlplane.queues import messages, scan_starts
 from controlplane.queues.messages import Queue, ref_digest
-from controlplane.store import inbox, issue_attempts, keys, repositories
+from controlplane.store import inbox, issue_attempts, keys, opened_issues, repositories
 from controlplane.store.inbox_items import GithubIssue, InboxItem
 from controlplane.store.pull_requests import PullRequestItem
 from controlplane.store.repositories import RepositoryItem
@@ -204,6 +204,16 @@ class TestIssues:
             shown = api.get(f"/v1/inbox/{item.item_id}", company.owner.token).data
             assert (shown["githubIssue"]["state"], shown["status"]) == (state, "open")
             assert api.get("/v1/inbox", company.owner.token).data[0]["githubIssue"]["state"] == state
+
+    def test_a_known_state_and_that_of_another_issue_are_not_recorded(self, company: Company, world: World):
+        item = world.finding(company, world.connected_repository(company))
+        opened = GithubIssue(1, "https://github.com/demo-shop/storefront/issues/1", "2026-03-04T05:06:07Z")
+        issue_attempts.complete(item.item_id, None, opened)
+        opened_issues.record_state(item.item_id, 1, is_open=False)
+        before = table_dump()
+        for number, is_open in ((1, False), (2, True)):
+            opened_issues.record_state(item.item_id, number, is_open=is_open)
+            assert table_dump() == before
 
     def test_issues_of_older_releases_are_followed_once_they_are_indexed(  # noqa: PLR0917
         self, events: Events, repository: RepositoryItem, company: Company, code_host: GitHub, world: World, now

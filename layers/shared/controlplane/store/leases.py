@@ -31,7 +31,6 @@ class Held(StoreError):
     """Another worker has the lease, for at most `seconds` more."""
 
     def __init__(self, seconds: int) -> None:
-        super().__init__(f"held for {seconds} s")
         self.seconds = seconds
 
 

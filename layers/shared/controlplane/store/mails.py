@@ -73,7 +73,6 @@ class Unsettled(StoreError):
     """The email may have been sent, or another worker is sending it. Try again after `seconds`."""
 
     def __init__(self, seconds: int) -> None:
-        super().__init__("the email may have been sent")
         self.seconds = seconds
 
 
@@ -81,7 +80,6 @@ class NotClaimed(StoreError):
     """A condition of the email wasn't true anymore: the leg of that name failed. Nothing was written."""
 
     def __init__(self, leg: str) -> None:
-        super().__init__(leg)
         self.leg = leg
 
 

@@ -25,7 +25,6 @@ class BeingReported(StoreError):
     """Another worker reports on the pull request, for at most `seconds` more."""
 
     def __init__(self, seconds: int) -> None:
-        super().__init__(f"claimed for {seconds} s")
         self.seconds = seconds
 
 

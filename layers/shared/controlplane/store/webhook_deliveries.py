@@ -59,7 +59,6 @@ class Held(StoreError):
     """Another worker makes an attempt at the delivery, for at most `seconds` more."""
 
     def __init__(self, seconds: int) -> None:
-        super().__init__(f"held for {seconds} s")
         self.seconds = seconds
 
 
@@ -67,7 +66,6 @@ class EndpointBusy(StoreError):
     """The endpoint's slots are taken, or it isn't called for some time after it has timed out."""
 
     def __init__(self, seconds: int) -> None:
-        super().__init__(f"busy for {seconds} s")
         self.seconds = seconds
 
 
