@@ -233,3 +233,7 @@ def test_no_secret_is_stored_or_logged(api: Api, world: World, code_host, caplog
     for secret in made:
         assert secret not in logged
         assert secret not in json.dumps(table_dump())
+
+
+def test_a_reports_repr_has_no_secret():
+    assert "assent_x" not in repr(secret_scanning.LeakReport(b"assent_x"))
