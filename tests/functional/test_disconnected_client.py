@@ -3,6 +3,7 @@
 import asyncio
 import importlib
 import json
+import time
 from typing import Any
 
 import pytest
@@ -68,6 +69,11 @@ class TestClientThatLeaves:
         assert sent == []
         assert [(line["level"], line["message"], line["status"]) for line in lines] == [("INFO", "request", 499)]
         assert table.client.scan(TableName=table.name)["Count"] == before
+
+    def test_the_duration_is_logged(self, token: str, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(time, "perf_counter", lambda: 5.0)
+        _, lines = serve(token, [GONE])
+        assert [line["durationMs"] for line in lines] == [0.0]
 
     def test_a_client_that_leaves_before_the_response_is_logged_and_the_write_remains(self, token: str):
         before = table.client.scan(TableName=table.name)["Count"]

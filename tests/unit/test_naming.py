@@ -5,7 +5,7 @@ import re
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from controlplane.core.naming import Name
+from controlplane.core.naming import Name, clean_name
 from tests.support.each import each
 
 NAME: TypeAdapter[str] = TypeAdapter(Name)
@@ -39,7 +39,7 @@ NO_NAMES = [
 
 @each("text", NAMES, ids=ascii)
 def test_a_valid_name_matches_the_pattern(text):
-    assert NAME.validate_python(text) == text.strip()
+    assert NAME.validate_python(text) == clean_name(text) == text.strip()
     assert PATTERN.search(text)
 
 
@@ -47,4 +47,5 @@ def test_a_valid_name_matches_the_pattern(text):
 def test_an_invalid_name_doesnt_match_the_pattern(text):
     with pytest.raises(ValidationError):
         NAME.validate_python(text)
+    assert clean_name(text) is None
     assert not PATTERN.search(text)

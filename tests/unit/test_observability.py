@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from controlplane.core import observability, tokens
 from controlplane.core.observability import _ScrubbingFormatter, count_request, describe, log_request, logger, scrub
+from controlplane.http import request_log
+from controlplane.http.request_state import RequestState
 from tests.support.each import each
 from tests.support.logs import captured_logs
 
@@ -113,6 +115,11 @@ class TestTheRequestLine:
         secret = tokens.mint("assent")
         line = self.written({**REQUEST, "operation": f"GET /{secret} Bearer abc ada@example.com"})
         assert line["operation"] == "GET /[redacted] [redacted] [redacted]"
+
+    def test_the_request_line_says_how_long_the_request_took(self):
+        with captured_logs() as lines:
+            request_log.log(RequestState({}, "r-1"), "GET", 200, 0.12346)
+        assert json.loads(lines.getvalue())["durationMs"] == 123.5
 
     def test_the_request_line_honors_the_level(self):
         logger.setLevel("WARNING")

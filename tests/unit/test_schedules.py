@@ -25,6 +25,10 @@ def test_a_run_is_due_once_in_adjoining_intervals():
     assert due == [False, True, False, False]
 
 
+def test_a_link_keeps_its_times_in_later_releases():
+    assert [next_run(schedule, "rep_1", "prj_1", NOW) for schedule in PERIODS] == [1_772_608_440, 1_772_954_040]
+
+
 def test_links_are_spread_over_the_period():
     for schedule, period in PERIODS.items():
         parts = [0] * 12

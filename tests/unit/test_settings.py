@@ -5,7 +5,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from controlplane.core.settings import load
+from controlplane.core.settings import Settings, load
 from tests.support.each import each
 
 GOOD = {
@@ -96,3 +96,44 @@ def test_device_clients_default_to_the_brands_command_line():
 def test_device_authorization_is_on_unless_disabled():
     assert load(GOOD).device_authorization_enabled is True
     assert load({**GOOD, "DEVICE_AUTHORIZATION_ENABLED": "false"}).device_authorization_enabled is False
+
+
+def test_a_number_has_its_default_and_ends():
+    numbers = {
+        name: (
+            described["default"],
+            described.get("minimum", described.get("exclusiveMinimum")),
+            described.get("maximum"),
+        )
+        for name, described in Settings.model_json_schema()["properties"].items()
+        if described.get("type") in {"integer", "number"}
+    }
+    assert numbers == {
+        "requests_per_minute_user_token": (600, 1, None),
+        "requests_per_minute_user": (1_200, 1, None),
+        "organization_rate_factor": (20, 1, None),
+        "rejected_credentials_per_minute": (300, 1, None),
+        "sign_in_requests_per_minute": (60, 2, None),
+        "account_concurrency": (1_000, 10, None),
+        "organizations_per_person": (20, 1, None),
+        "invitations_per_organization": (100, 1, None),
+        "invitations_per_address": (20, 1, None),
+        "invitation_resends_per_day": (50, 1, None),
+        "invitation_emails_per_organization": (200, 1, None),
+        "invitation_emails_per_address": (10, 1, None),
+        "scan_archive_bytes": (268_435_456, 1, None),
+        "scan_unpacked_bytes": (2_147_483_648, 1, None),
+        "scan_stored_bytes": (402_653_184, 1, None),
+        "scan_stored_files": (40_000, 1, None),
+        "scan_file_bytes": (8_388_608, 1, None),
+        "scan_start_wait_seconds": (3, 0, 15),
+        "scan_wait_seconds": (20, 0, 22),
+        "issue_wait_seconds": (8, 0, 15),
+        "dependency_seconds": (4.5, 0, 15),
+        "finding_retention_days": (90, 0, None),
+        "resolved_item_retention_days": (365, 0, None),
+        "audit_run_retention_days": (400, 0, None),
+        "feedback_retention_days": (400, 0, None),
+        "ledger_retention_days": (3_650, 0, None),
+        "audit_log_retention_days": (400, 0, None),
+    }

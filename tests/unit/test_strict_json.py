@@ -35,15 +35,23 @@ def test_any_other_bytes_are_refused_without_failing(body: bytes):
         strict_json.loads(body)
 
 
-@each("depth", [65, 1_000, 200_000])
+@each("depth", [65, 1_000, 40_000, 200_000])
 @each("opening", [b"[", b'{"a":'])
 def test_nesting_beyond_the_limit_is_refused(depth: int, opening: bytes):
     with pytest.raises(strict_json.InvalidJson):
         strict_json.loads(opening * depth)
 
 
-def test_nesting_at_the_limit_is_accepted():
-    assert strict_json.loads(b"[" * 64 + b"]" * 64)
+def test_complete_values_are_nested_up_to_the_limit():
+    for opening, closing in ((b"[", b"]"), (b'{"a":', b"}")):
+        assert strict_json.loads(opening * 63 + b"[]" + closing * 63)
+        for inner in (b"[]", b"{}"):
+            with pytest.raises(strict_json.InvalidJson, match="deeper"):
+                strict_json.loads(b"[1," + opening * 63 + inner + closing * 63 + b"]")
+
+
+def test_a_number_with_as_many_digits_as_the_limit_is_read():
+    assert strict_json.loads(b"1" * 1_000) == int("1" * 1_000)
 
 
 def test_brackets_inside_strings_dont_count_as_nesting():
@@ -66,6 +74,7 @@ def test_brackets_inside_strings_dont_count_as_nesting():
         b'["\\udc00\\ud800"]',
         b'{"\\ud800":1}',
         b'["\\u0000"]',
+        b'{"a":["\\u0000"]}',
         b'["\x00"]',
         b'["\xff"]',
         b"\xef\xbb\xbf[]",

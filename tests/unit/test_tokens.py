@@ -21,10 +21,18 @@ def test_a_secrets_prefix_is_returned():
 def test_only_a_secret_with_a_wrong_end_is_incomplete():
     secret = tokens.mint("assent")
     assert [tokens.is_incomplete(text) for text in (secret[:-1], secret, secret[1:])] == [True, False, False]
+    others = (tokens.mint_refresh("0" * 16), tokens.mint("assent" + tokens.DEVICE_CODE))
+    assert not any(tokens.is_incomplete(other[:-1]) for other in others)
 
 
 def test_a_placeholder_is_as_long_as_a_secret():
     assert len(tokens.placeholder("assent")) == len(tokens.mint("assent"))
+
+
+def test_secrets_of_earlier_releases_remain_valid():
+    secret = "assent_rKXfjwQ8S8Y6GQBa3QER4pnnlENJad3GEGSd"
+    assert tokens.prefix_of(secret) == "assent"
+    assert tokens.mint_from("assent", b"seed") == secret
 
 
 def test_every_changed_character_is_detected():

@@ -67,6 +67,20 @@ def test_each_problem_is_in_plain_words_without_the_value():
         assert SECRET not in str(problem)
 
 
+def test_the_path_starts_below_the_part_of_the_request():
+    for location, path, message in (
+        (("body", "body", "a"), ["body", "a"], "Field required"),
+        (("query", "limit"), ["limit"], "Field required"),
+        (("limit",), ["limit"], "Field required"),
+        (("body",), [], "A body is required. Send a JSON object."),
+        ((), [], "A body is required. Send a JSON object."),
+    ):
+        (problem,) = to_problems([{"type": "missing", "loc": location, "msg": "x"}])
+        assert (problem["path"], problem["message"]) == (path, message)
+    (problem,) = to_problems([{"type": "list_type", "loc": ("body",), "msg": "x"}])
+    assert problem["message"] == "Must be a list"
+
+
 def test_the_message_is_the_first_problem_and_the_number_of_others():
     missing = [{"code": "missing", "message": "Field required", "path": [name]} for name in ("codeChallenge", "b", "c")]
     assert InvalidPayload(details=missing).public == "codeChallenge: field required (and 2 more)"
@@ -74,6 +88,7 @@ def test_the_message_is_the_first_problem_and_the_number_of_others():
     nested = {"code": "x", "message": "HTTPS is required. Change the scheme.", "path": ["websites", "1"]}
     assert InvalidPayload(details=[nested]).public == "websites.1: HTTPS is required. Change the scheme."
     assert summarize([nested, nested]) == "websites.1: HTTPS is required. Change the scheme (and 1 more)"
+    assert summarize([{**nested, "message": "A scheme is missing."}]) == "websites.1: a scheme is missing."
     assert summarize([{**nested, "path": []}]) == "HTTPS is required. Change the scheme."
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections import Counter
 from typing import Annotated, Any
 
@@ -10,9 +11,10 @@ from pydantic import Field, TypeAdapter
 
 from controlplane.core import clock
 from controlplane.queues.messages import MAX_RECEIVES, ExecuteScan, PublishScan, Queue
-from controlplane.queues.worker import Postponed, Rejected, create_worker
+from controlplane.queues.worker import Delayed, Malformed, Postponed, Rejected, _parse, create_worker
 from local.template import load_template
 from tests.support.each import each
+from tests.support.logs import captured_logs
 from tests.support.sqs import FakeSqs, SqsMessage
 
 QUEUE = Queue.SCAN_EXECUTION
@@ -102,6 +104,17 @@ class TestMalformed:
         assert reason.startswith("malformed: ")
         assert "ada@" not in reason
 
+    def test_a_long_reason_is_cut(self, sqs: FakeSqs):
+        letter = SqsMessage(QUEUE.url, json.dumps({"x" * 600: "a"}), 0, receives=MAX_RECEIVES)
+        create_worker(QUEUE, TypeAdapter(dict[str, int]), lambda _: None)({"Records": [letter.record]}, None)
+        ((_, reason),) = dead_letters(sqs)
+        assert reason == "malformed: " + "x" * 500
+
+    def test_the_error_has_no_content(self):
+        with pytest.raises(Malformed) as failure:
+            _parse(TypeAdapter(ExecuteScan), '{"kind":"execute-scan","version":1,"scanId":"ada@example.com"}')
+        assert str(failure.value) == "malformed: scanId string_pattern_mismatch"
+
 
 class TestNewerRelease:
     """While functions of two releases run, and after a rollback, a worker gets messages of the newer one."""
@@ -116,19 +129,23 @@ class TestNewerRelease:
         assert dead_letters(sqs) == []
 
     @each("fields", [{"version": 2}, {"version": 2, "scanId": 7}, {"kind": "archive-scan"}])
-    def test_a_message_is_postponed_for_longer_than_the_slowest_deployment(self, fields: Any, sqs: FakeSqs):
+    def test_a_message_is_postponed_for_longer_than_the_slowest_deployment(
+        self, fields: Any, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setattr(clock, "source", lambda: 1_000.0)
         sqs.letters.clear()
         taken: list[ExecuteScan] = []
         text = json.dumps({"kind": "execute-scan", "version": 1, "scanId": self.SCAN, **fields})
         letter = SqsMessage(QUEUE.url, text, 0)
         sqs.letters.append(letter)
-        waited = 0.0
+        pauses = []
         for _ in range(MAX_RECEIVES - 1):
             assert handle(taken.append, [letter]) == {letter.record["messageId"]}
-            waited += letter.visible_at - clock.now()
+            pauses.append(letter.visible_at - 1_000)
+        assert pauses == [60, 600, 1_800, 5_400]
         styles = load_template()["Parameters"]["DeploymentStyle"]["AllowedValues"]
         linear = [re.fullmatch(r"Linear10PercentEvery(\d+)Minutes?", style) for style in styles]
-        assert waited > max(10 * 60 * int(found[1]) for found in linear if found)
+        assert sum(pauses) > max(10 * 60 * int(found[1]) for found in linear if found)
         assert dead_letters(sqs) == []
         assert handle(taken.append, [letter]) == set()
         ((dead, reason),) = dead_letters(sqs)
@@ -183,6 +200,23 @@ class TestPause:
             handle(take, [letter])
             pauses.append(letter.visible_at - 1_000)
         assert pauses == [5, 20, 60, 60]
+
+    def test_a_delay_is_at_least_a_second(self):
+        assert [Delayed(seconds, "limited").seconds for seconds in (-1, 0, 1, 2, 5_000)] == [1, 1, 1, 2, 5_000]
+
+
+def test_each_message_is_one_log_line_with_its_outcome_and_duration(monkeypatch: pytest.MonkeyPatch):
+    (letter,) = letters(1)
+
+    def take(message: ExecuteScan) -> None:
+        monkeypatch.setattr(time, "perf_counter", lambda: 5.12346)
+
+    monkeypatch.setattr(time, "perf_counter", lambda: 5.0)
+    with captured_logs() as lines:
+        handle(take, [letter])
+    (line,) = map(json.loads, lines.getvalue().splitlines())
+    assert (line["messageId"], line["receives"]) == (letter.record["messageId"], 1)
+    assert (line["outcome"], line["durationMs"]) == ("done", 123.5)
 
 
 class TestUnreachableDeadLetters:

@@ -195,6 +195,18 @@ class TestKeys:
         report(api, code_host.scanning, [found("x")])
         assert self.asked(code_host) == 2
 
+    def test_kept_keys_verify_while_github_has_an_outage(self, api: Api, world: World, code_host, now):
+        assert report(api, code_host.scanning, [found("x")]).status == 200
+        now.advance(3600)
+        code_host.stand_in.faults.add("GET /meta/public_keys/secret_scanning", Fault(), Fault())
+        assert report(api, code_host.scanning, [found("x")]).status == 200
+
+    @each("header", ["Github-Public-Key-Identifier", "Github-Public-Key-Signature"])
+    def test_a_report_without_a_signature_asks_for_no_key(self, header: str, api: Api, world: World, code_host):
+        for value in ("", None):
+            assert report(api, code_host.scanning, [found("x")], **{header: value}).code == "UNAUTHORIZED"
+        assert self.asked(code_host) == 0
+
     def test_an_unknown_key_is_asked_for_once_a_minute(self, api: Api, world: World, code_host, now):
         for _ in range(5):
             report(api, SecretScanning(), [found("x")])
@@ -221,3 +233,7 @@ def test_no_secret_is_stored_or_logged(api: Api, world: World, code_host, caplog
     for secret in made:
         assert secret not in logged
         assert secret not in json.dumps(table_dump())
+
+
+def test_a_reports_repr_has_no_secret():
+    assert "assent_x" not in repr(secret_scanning.LeakReport(b"assent_x"))

@@ -9,6 +9,7 @@ from controlplane.http import idempotency
 from controlplane.http.access import Access
 from controlplane.http.authentication import Principal
 from controlplane.http.envelope import Wire
+from controlplane.http.replays import Record
 from controlplane.store import billing, keys
 from controlplane.store import idempotency as store
 from controlplane.store.credentials import Counted
@@ -433,3 +434,8 @@ class TestDescription:
         (operation,) = (operation for operation in operations() if operation.name == name)
         described = [field.alias for field in operation.route.dependant.header_params]
         assert described == ["Idempotency-Key"]
+
+
+def test_a_records_repr_has_no_seed():
+    key = keys.idempotent_answer("a")
+    assert "seed" not in repr(Record(key, {key: b"seed"}, "attempt"))

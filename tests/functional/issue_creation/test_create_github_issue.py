@@ -215,7 +215,7 @@ class Test409:
         unknown = opening.repository.repository_id[:-18] + "0" * 18
         found = world.discovery(opening.company, opening.repository, repository_id=unknown)
         opening.item = publications.publish_finding(found)
-        assert opening.post().code == "REPOSITORY_NOT_LINKED"
+        assert opening.post().code == opening.link("https://github.com/a/b/issues/1").code == "REPOSITORY_NOT_LINKED"
 
     @pytest.mark.parametrize(
         ("status", "reason"), [(410, "issues_disabled"), (422, "text_refused"), (451, "status_451")]

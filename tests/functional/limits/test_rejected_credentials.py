@@ -76,8 +76,10 @@ class TestMalformed:
         with recorded_calls() as calls:
             assert [api.get("/v1/me", self.FORMS[n]).status for n in range(5)] == [401] * 3 + [429] * 2
             assert api.get("/v1/me", headers={"Authorization": "Basic eDp5"}).status == 429
+            now.seconds = MINUTE + 59.999
+            assert api.get("/v1/me", MALFORMED).headers["retry-after"] == "1"
             now.seconds = MINUTE + 60.000
-            assert api.get("/v1/me", MALFORMED).status == 401
+            assert [api.get("/v1/me", MALFORMED).status for _ in range(4)] == [401] * 3 + [429]
         assert calls == []
         assert counters() == []
 

@@ -58,3 +58,15 @@ class Test201:
         company = world.company("pro")
         reply = create(api, world.key(company), organizationId=company.organization_id, consent={"branding": "none"})
         assert reply.data["products"]["consent"]["branding"] == "none"
+
+
+class Test400:
+    def test_websites_and_origins_of_consent_contradict_the_older_shape(self, api: Api, world: World):
+        company = world.company()
+        for fields in (
+            {"websites": ["https://example.com"]},
+            {"consent": {"trustedOrigins": ["https://example.com"]}},
+        ):
+            reply = create(api, company.owner.token, organizationId=company.organization_id, **fields)
+            assert (reply.status, reply.error["details"][0]["code"]) == (400, "contradiction")
+        assert projects_counted(company) == 0

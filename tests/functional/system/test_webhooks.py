@@ -8,6 +8,7 @@ import pytest
 
 from controlplane.core.settings import settings
 from controlplane.http import webhooks
+from controlplane.http.webhooks import Delivery
 from controlplane.queues.messages import Queue
 from tests.support.api import Api, Reply
 from tests.support.sqs import FakeSqs
@@ -144,3 +145,7 @@ class TestRejected:
     def test_404_without_a_secret(self, api: Api, monkeypatch):
         configure(monkeypatch)
         assert deliver(api, "push", PUSH).status == 404
+
+
+def test_a_deliverys_repr_has_no_content():
+    assert "ada@" not in repr(Delivery("id", "push", b"ada@example.com"))

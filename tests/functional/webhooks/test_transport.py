@@ -59,6 +59,9 @@ UNACCEPTABLE = (
     "https://hooks.example.com/\r\nX-Injected: 1",
     "https://hooks.example.com/\t",
     "https://bücher.example",
+    "https://hooks.example.com/bücher",
+    "https://hooks.example.com/<",
+    "https://hooks.example.com/#",
     "https://①27.0.0.1",
     "https://hooks..example.com",
     "https://-.example.com",
@@ -116,12 +119,31 @@ class TestUrls:
             with pytest.raises(UnacceptableUrl):
                 pytest.fail(f"{webhook_urls.parse(url)} of {url!r}")
 
+    def test_a_url_of_the_longest_length_is_acceptable(self):
+        longest = "https://hooks.example.com/".ljust(1_000, "a")
+        assert webhook_urls.parse(longest).path == "/" + "a" * 974
+        with pytest.raises(UnacceptableUrl, match="longer than 1,000"):
+            webhook_urls.parse(longest + "a")
+
+    def test_the_target_is_where_the_url_leads(self):
+        for url, target, authority in (
+            ("https://A.example.com.", ("https", "a.example.com", 443, "/"), "a.example.com"),
+            ("https://a.example.com:443?b=c", ("https", "a.example.com", 443, "/?b=c"), "a.example.com"),
+            ("https://a.example.com:8443/d", ("https", "a.example.com", 8443, "/d"), "a.example.com:8443"),
+        ):
+            assert webhook_urls.parse(url) == target
+            assert webhook_urls.parse(url).authority == authority
+
     def test_local_runs_also_accept_this_machine(self, monkeypatch: pytest.MonkeyPatch):
         local = settings.model_copy(update={"webhooks_to_this_machine": True})
         monkeypatch.setattr(webhook_urls, "settings", local)
         assert webhook_urls.parse("http://127.0.0.1:8300/").authority == "127.0.0.1:8300"
+        assert webhook_urls.parse("http://localhost/") == ("http", "localhost", 80, "/")
+        assert webhook_urls.parse("http://[::1]/").authority == "[::1]"
+        assert webhook_urls.parse("http://[::1]:1/").port == 1
+        assert webhook_urls.parse("https://localhost/").authority == "localhost"
         assert webhook_urls.is_public("127.0.0.1")
-        for url in ("ftp://127.0.0.1", "http://user@127.0.0.1", "http://"):
+        for url in ("ftp://127.0.0.1", "http://user@127.0.0.1", "http://", "http://127.0.0.1:0"):
             with pytest.raises(UnacceptableUrl):
                 webhook_urls.parse(url)
 

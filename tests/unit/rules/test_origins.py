@@ -150,8 +150,8 @@ USER = "user name or password"
 PORT = "port from 1 to 65535"
 LABEL = "1 to 63 letters, digits or hyphens"
 HOST_LENGTH = "at most 253 characters"
-CHARACTER = "has a character that no internationalised"
-NAME = "not a valid internationalised domain name"
+CHARACTER = "has a character that no internationalized"
+NAME = "not a valid internationalized domain name"
 SHARED = "a suffix that many owners share"
 UNKNOWN = "known top-level domain"
 STAR = "must be the whole address or the whole first label"
@@ -160,7 +160,7 @@ BRACKETS = "must be in brackets"
 IPV6 = "not an IPv6 address"
 NO_WEBSITE = "No website can have this IP address"
 SCHEME = "No app is served from this scheme"
-MISSPELT = "misspelt https"
+MISSPELLED = "misspelled https"
 
 REFUSED = [
     ("", EMPTY),
@@ -290,10 +290,10 @@ REFUSED = [
         )
     ),
     ("file:///etc/passwd", SCHEME),
-    ("htps://example.com", MISSPELT),
-    ("htttps://example.com", MISSPELT),
-    ("ttps://example.com", MISSPELT),
-    ("httpss://example.com", MISSPELT),
+    ("htps://example.com", MISSPELLED),
+    ("htttps://example.com", MISSPELLED),
+    ("ttps://example.com", MISSPELLED),
+    ("httpss://example.com", MISSPELLED),
     ("://example.com", "must start with a letter"),
     ("*://example.com", "must start with a letter"),
     ("1app://localhost", "must start with a letter"),

@@ -6,9 +6,10 @@ Identities, accounts, invitations, and operator commands all use this module. Bo
 import re
 import string
 
-# From the API's description; the limits of the parts are those of RFC 5321 section 4.5.3.1 and of the DNS.
+# From the API's description. The domain then has at most 253 characters, as in the DNS.
 MAX_LENGTH = 255
-_MAX_LOCAL_LENGTH, _MAX_DOMAIN_LENGTH = 64, 253
+# RFC 5321 section 4.5.3.1.
+_MAX_LOCAL_LENGTH = 64
 # The forms of RFC 5321's Mailbox that providers use: a dot-atom and a host name with a top-level domain. Quoted local
 # parts, address literals, and non-ASCII characters are rejected; internationalized domains must be in xn-- form.
 _ATOM = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]++")
@@ -25,7 +26,6 @@ def is_email(text: str) -> bool:
     labels = domain.split(".")
     return (
         len(local) <= _MAX_LOCAL_LENGTH
-        and len(domain) <= _MAX_DOMAIN_LENGTH
         and all(_ATOM.fullmatch(atom) for atom in local.split("."))
         and len(labels) > 1
         and all(_LABEL.fullmatch(label) for label in labels)

@@ -84,7 +84,7 @@ def is_public(address: str) -> bool:
     if settings.webhooks_to_this_machine:
         return True
     parsed = ipaddress.ip_address(address.partition("%")[0])
-    if parsed.is_multicast or parsed.is_reserved or not parsed.is_global:
+    if parsed.is_multicast or not parsed.is_global:
         return False
     if isinstance(parsed, ipaddress.IPv4Address):
         return True

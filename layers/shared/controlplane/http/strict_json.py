@@ -106,8 +106,8 @@ def loads(body: bytes) -> Any:
         raise InvalidJson(f"{error.msg} at character {error.pos}") from None
     except RecursionError:
         raise _too_deep() from None
-    if openings > MAX_DEPTH:  # with fewer, it can't be too deep
+    if openings > MAX_DEPTH:  # mutant: with fewer, it can't be too deep, so it only saves time
         _check_depth(value)
-    if b"\\u" in body or b"\\U" in body:  # raw surrogates and NUL were rejected above; only escapes remain
+    if b"\\u" in body:  # raw surrogates and NUL were rejected above; only escapes remain
         _check_strings(value)
     return value

@@ -73,7 +73,7 @@ def run_attempt[T](work_id: WorkId, acquire: Callable[[], tuple[Lease, T]], work
         raise
     except Exception as error:  # any error: the last attempt ends the work, and the worker logs the error
         described = describe(error)
-        reason = f"{described['errorType']} at {(described['stack'] or ['?'])[-1]}"
+        reason = f"{described['errorType']} at {described['stack'][-1]}"
         _release_or_fail(work_id, lease, reason, _INTERNAL_ERROR)
         raise
 

@@ -38,7 +38,6 @@ class Postponed(Exception):
     """
 
     def __init__(self, seconds: int, reason: str, *, may_end_sooner: bool = False) -> None:
-        super().__init__(reason)
         self.may_end_sooner = may_end_sooner
         self.seconds = min(max(1, seconds), _LONGEST_BACKOFF_SECONDS)
         self.reason = reason
@@ -62,7 +61,6 @@ class Delayed(Exception):
     """
 
     def __init__(self, seconds: int, reason: str) -> None:
-        super().__init__(reason)
         self.seconds = max(1, seconds)
         self.reason = reason
 
@@ -74,7 +72,6 @@ class LeftToSweep(Exception):
     """
 
     def __init__(self, reason: str) -> None:
-        super().__init__(reason)
         self.reason = reason
 
 
@@ -82,7 +79,6 @@ class Rejected(Exception):
     """A retry can't succeed: the message goes to the dead-letter queue, which is handled manually."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(reason)
         self.reason = reason
 
 
@@ -129,7 +125,7 @@ def _log_fields(record: SQSRecord) -> dict[str, Any]:
 
 
 def _receives(record: SQSRecord) -> int:
-    return int(record.attributes.approximate_receive_count or 1)
+    return int(record["attributes"]["ApproximateReceiveCount"])
 
 
 def _process[M](queue: Queue, accepted: TypeAdapter[M], process: Callable[[M], None], record: SQSRecord) -> str:
@@ -170,7 +166,7 @@ def _reason(failure: Exception) -> str:
     if isinstance(failure, Postponed | Malformed):
         return failure.reason
     described = describe(failure)
-    return f"{described['errorType']} at {(described['stack'] or ['?'])[-1]}"
+    return f"{described['errorType']} at {described['stack'][-1]}"
 
 
 def _move_to_dead_letters(queue: Queue, record: SQSRecord, reason: str) -> None:
