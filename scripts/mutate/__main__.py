@@ -99,9 +99,10 @@ class Run:
         chosen = [*self.only_tests]
         left = seconds
         for test in () if chosen else self.record.tests_of(mutant.path, mutant.scope, mutant.offset):
-            left -= self.record.seconds[test]
-            if chosen and left < 0:
-                break
+            taken = self.record.seconds[test]
+            if chosen and taken > left:
+                continue
+            left -= taken
             chosen.append(test)
         tests = [*dict.fromkeys([*chosen, *more])]
         return Trial(mutant, tests, self._seconds(tests)) if tests else None

@@ -206,6 +206,19 @@ def identity_of_another_account_that_is_moved(world: World) -> Case:
     return _identity(world, lambda it: lambda: identities.move(it, target), _give_away, WriteConflict)
 
 
+def identity_of_a_deleted_account(world: World) -> Case:
+    """Replaces an identity from before lists of them existed, so that only the account can be missing."""
+    user_id = world.person().user_id
+    table.transact({"identity": identities._put(IDENTITY, user_id)}, PREPARED)
+    identity = identities.find_identity(IDENTITY)
+    assert identity is not None
+    return (
+        lambda: identities.replace(identity, "grace"),
+        lambda: table.delete(Delete(keys.user(user_id)), PREPARED),
+        WriteConflict,
+    )
+
+
 def account_with_another_identity(world: World) -> Case:
     return _identity(world, _erase, _list_another)
 
@@ -466,6 +479,7 @@ CASES = [
     identity_of_another_account_that_is_erased,
     identity_of_another_account_that_is_replaced,
     identity_of_another_account_that_is_moved,
+    identity_of_a_deleted_account,
     account_with_another_identity,
     list_with_another_identity,
     stage_of_a_canceled_scan,
@@ -503,4 +517,12 @@ def test_an_outdated_write_is_refused_and_changes_nothing(case: Callable[[World]
     before = table_dump()
     with pytest.raises(error):
         write()
+    assert table_dump() == before
+
+
+def test_identities_of_a_deleted_account_get_no_list():
+    user_id = "usr_" + "0" * 16
+    table.transact({"identity": identities._put(IDENTITY, user_id)}, PREPARED)
+    before = table_dump()
+    identities.record(IDENTITY, user_id)
     assert table_dump() == before

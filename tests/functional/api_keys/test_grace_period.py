@@ -2,12 +2,16 @@
 
 from typing import Any
 
+import pytest
+
 from controlplane.core import clock, tokens
+from controlplane.core.ids import KeyId
 from controlplane.core.plans import KEYS_IN_GRACE_PER_ORGANIZATION
-from controlplane.store import billing, deletions, keys
+from controlplane.store import api_keys, billing, deletions, keys
 from controlplane.store.table import table
 from tests.support.api import Api, Reply
 from tests.support.audit_log import all_entries
+from tests.support.calls import before_the_transaction
 from tests.support.each import each
 from tests.support.recorded import recorded_calls
 from tests.support.world import Company, World
@@ -186,3 +190,17 @@ class Test409:
         assert roll(api, company, rolled[1]).status == 200
         billing.change_plan(company.organization_id, "starter")
         deletions.delete_organization(company.organization_id)
+
+    def test_of_two_keys_rolled_at_once_one_gets_the_last_grace_period(self, api: Api, world: World, monkeypatch):
+        monkeypatch.setattr(api_keys, "KEYS_IN_GRACE_PER_ORGANIZATION", 1)
+        company = world.company()
+        first, second = (KeyId.stored(create(api, company)["keyId"]) for _ in range(2))
+
+        def roll_at_once(key_id: KeyId) -> None:
+            api_keys.roll_key(key_id, company.owner.user_id, "test", grace_seconds=DAY)
+
+        with (
+            before_the_transaction(table.client, lambda: roll_at_once(second)),
+            pytest.raises(api_keys.TooManyInGrace),
+        ):
+            roll_at_once(first)
