@@ -57,7 +57,8 @@ _SECRET = {"prefix": "whsec", "field": "secret"}
 @router.get("/v1/webhook-endpoints", operation_id="listWebhookEndpoints", summary="List webhook endpoints")
 async def list_webhook_endpoints(access: ListsWebhooks) -> Page[WebhookEndpoint]:
     """Lists the organization's webhook endpoints, oldest first: at most 10, on one page. Requires the role admin."""
-    return Page([WebhookEndpoint.of(it) for it in webhooks.list_webhooks(access.organization_id)], None)
+    by_key = access.principal.key is not None
+    return Page([WebhookEndpoint.of(it, by_key=by_key) for it in webhooks.list_webhooks(access.organization_id)], None)
 
 
 @router.post(
@@ -96,7 +97,7 @@ async def create_webhook_endpoint(
 @router.get("/v1/webhook-endpoints/{webhookId}", operation_id="getWebhookEndpoint", summary="Get a webhook endpoint")
 async def get_webhook_endpoint(access: ReadsWebhook) -> WebhookEndpoint:
     """Returns an endpoint, without its secret. Requires the role admin."""
-    return WebhookEndpoint.of(access.resource)
+    return WebhookEndpoint.of(access.resource, by_key=access.principal.key is not None)
 
 
 @router.patch(

@@ -133,6 +133,16 @@ class TestDeliveries:
 
 
 class TestAccess:
+    def test_a_key_sees_only_the_host_of_a_slack_webhook(self, api: Api, company: Company, world: World):
+        secret = {"url": "https://hooks.slack.com/services/T0/B0/secret?a=b"}
+        made = [
+            api.post(PATH, company.owner.token, json_body=BODY | secret | {"format": name}).data["id"]
+            for name in ("standard", "slack")
+        ]
+        for token, slack in ((company.owner.token, secret["url"]), (world.key(company), "https://hooks.slack.com/")):
+            assert [it["url"] for it in api.get(PATH, token).data] == [secret["url"], slack]
+            assert [api.get(f"{PATH}/{one}", token).data["url"] for one in made] == [secret["url"], slack]
+
     def test_members_keys_and_other_organizations_get_nothing(self, api: Api, company: Company, world: World):
         made = endpoint(company)
         member, admin, stranger = world.member(company), world.member(company, "admin"), world.company().owner
