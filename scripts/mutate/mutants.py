@@ -246,7 +246,8 @@ def _legs(node: ast.Dict) -> Iterator[_Change]:
         return
     for position, value in enumerate(node.values):
         key = node.keys[position]
-        if key is None or isinstance(value, ast.Call):  # other legs are made by functions
+        # Other legs are made by functions. Those that are written in a spread are left out one by one.
+        if isinstance(value, ast.Call) if key else not _has_entries(value):
 
             def make(position: int = position) -> Callable[[], None]:
                 kept, values = node.keys, node.values
@@ -259,6 +260,10 @@ def _legs(node: ast.Dict) -> Iterator[_Change]:
                 return undo
 
             yield f"without the leg {_short(key or value)}", make, value
+
+
+def _has_entries(value: ast.AST) -> bool:
+    return any(isinstance(node, ast.Dict) and node.keys for node in ast.walk(value))
 
 
 def _is_leg(value: ast.AST) -> bool:

@@ -199,6 +199,8 @@ class TestMutants:
         found = self.changes(tmp_path, 'legs = {"caller": role_check(a), "item": claim(b), "told": told, **more}\n')
         assert found == ["without the leg 'caller'", "without the leg 'item'", "without the leg more"]
         assert self.changes(tmp_path, 'answer = {"item": claim(b), **more}\n') == []
+        found = self.changes(tmp_path, 'legs = {"a": Put(b), **({"c": Put(d)} if is_wanted() else {})}\n')
+        assert found == ["without the leg 'a'", "if is_wanted() -> if not", "without the leg 'c'"]
 
     def test_an_update_writes_other_attributes(self, tmp_path: Path):
         assert self.changes(tmp_path, 'change = "SET #a = :a REMOVE #b"\n') == ["#a -> #aOther", "#b -> #bOther"]
