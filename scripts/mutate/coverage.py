@@ -77,7 +77,7 @@ class Recorder:
     def _keep(self, test: str) -> None:
         lines = self._tests[test.partition("::")[0]]
         entry = (-self._seconds, test)
-        for line in self._current:
+        for line in self._current.copy():  # a thread that the test has left may still add some
             kept = lines.get(line)
             if kept is None:
                 lines[line] = [entry]
