@@ -26,7 +26,7 @@ from scripts.mutate.mutants import scopes
 FOLDER = ".mutants"
 _TOOL = sys.monitoring.COVERAGE_ID
 _EVENTS = sys.monitoring.events
-_KEPT_OF_A_FILE = 12
+_KEPT_OF_A_FILE = 40
 
 type Line = tuple[str, int]
 

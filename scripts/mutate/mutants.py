@@ -228,7 +228,7 @@ def _text(node: ast.Constant, value: str) -> Iterator[_Change]:
     elif _CONDITION.search(value) and value.count("(") == value.count(")"):
         # Of a text that is added to a condition, what connects it stays.
         before, whole, after = re.fullmatch(r"( AND )?(.*?)( AND )?", value, re.DOTALL).groups("")  # type: ignore[union-attr]
-        if whole.startswith(" "):
+        if whole.startswith((" ", ",")):
             return
         parts = [whole] if "BETWEEN" in whole else whole.split(" AND ")
         if any(part.count("(") != part.count(")") for part in parts):

@@ -120,6 +120,27 @@ def delivery_that_was_given_up(world: World) -> Case:
     return give_up, give_up, WriteConflict
 
 
+def _taken(world: World, earlier: Callable[[webhook_deliveries.Begun], Any]) -> Case:
+    """Takes a delivery for an attempt."""
+    delivery = delivered(world.company())
+    webhook = webhooks.get_webhook(delivery.webhook_id)
+    begun = webhook_deliveries.Begun(webhook, delivery, "{}", 0, int(clock.now()) + 60)
+    return lambda: webhook_deliveries._take(begun, int(clock.now())), lambda: earlier(begun), WriteConflict
+
+
+def delivery_that_was_given_up_before_it_is_taken(world: World) -> Case:
+    return _taken(world, lambda begun: webhook_deliveries._give_up(begun.delivery, "expired"))
+
+
+def delivery_that_was_attempted_before_it_is_taken(world: World) -> Case:
+    def attempt(begun: webhook_deliveries.Begun) -> None:
+        taken = webhook_deliveries.begin_attempt(begun.delivery.webhook_id, begun.delivery.event_id, 1)
+        assert taken is not None
+        webhook_deliveries.finish_attempt(taken, FAILED, lambda _: None)
+
+    return _taken(world, attempt)
+
+
 def device_request_that_was_denied(_: World) -> Case:
     request = get_request(request_code(Api()).device_code)
     denial = Update(request.key, "SET #status = :denied", None, {"denied": "denied"})
@@ -472,6 +493,8 @@ CASES = [
     delivery_that_is_being_attempted,
     delivery_that_was_attempted,
     delivery_that_was_given_up,
+    delivery_that_was_given_up_before_it_is_taken,
+    delivery_that_was_attempted_before_it_is_taken,
     device_request_that_was_denied,
     api_key_that_was_changed_again,
     api_key_that_was_deleted,
