@@ -102,7 +102,8 @@ class Scan(Wire):
         description="The scanned pull request, or null if the scan isn't of one.", ge=1, examples=[None]
     )
     scope: str = Field(
-        description="What was scanned: `repository`, or `pull_request`, whose findings are only those it adds.",
+        description="What was scanned: `repository` or `pull_request`. The scan of a pull request has only the "
+        "findings that the pull request adds.",
         examples=["repository"],
     )
     trigger: str = Field(

@@ -34,7 +34,6 @@ def compare(scan: ScanItem, lease: Lease, result: Analysis, unread: frozenset[st
         known |= {it.fingerprint for it in history.values() if it.gone is None and scan.project_id in it.project_ids}
     decided = publication.decisions_of(scan)
     new: list[FindingItem] = []
-    added: set[str] = set()
     for finding in found:
         fingerprint = fingerprints[finding.fingerprint]
         if fingerprint in known:
@@ -43,13 +42,13 @@ def compare(scan: ScanItem, lease: Lease, result: Analysis, unread: frozenset[st
         issue = publication.to_issue(scan, finding, seen, project)
         if not publication.discovery_of(scan, issue, decided).settled:
             new.append(issue)
-            added.add(finding.fingerprint)
+    added = {issue.fingerprint for issue in new}
     kept = new[:MOST_ISSUES]
     findings.put_findings(scan.scan_id, lease.attempt, kept)
     findings.delete_attempts_before(scan.scan_id, lease.attempt)
     return replace(
         scan,
-        finding_count=sum(finding.fingerprint in added for finding in result.findings),
+        finding_count=sum(fingerprints[finding.fingerprint] in added for finding in result.findings),
         issue_count=len(kept),
         comparison=baseline.compare(set(fingerprints.values()), sight),
     )

@@ -25,6 +25,7 @@ _COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
 }  # fmt: skip
 _CALLED = {"min": "max", "max": "min", "any": "all", "all": "any"}
 _LEGS = {"Check", "Put", "Update", "Delete", "role_check"}
+_AND = " AND "
 _EMPTY = {"{}", "[]", "()", "''"}
 _LOGGED = {"logger", "metrics", "warnings"}
 # A condition of DynamoDB, in contrast to an update expression or a message.
@@ -227,17 +228,17 @@ def _text(node: ast.Constant, value: str) -> Iterator[_Change]:
             yield _set(node, "value", value.replace(name, f"{name}Other", 1), f"{name} -> {name}Other")
     elif _CONDITION.search(value) and value.count("(") == value.count(")"):
         # Of a text that is added to a condition, what connects it stays.
-        before, whole, after = re.fullmatch(r"( AND )?(.*?)( AND )?", value, re.DOTALL).groups("")  # type: ignore[union-attr]
+        whole = value.removeprefix(_AND).removesuffix(_AND)
         if whole.startswith((" ", ",")):
             return
-        parts = [whole] if "BETWEEN" in whole else whole.split(" AND ")
+        parts = [whole] if "BETWEEN" in whole else whole.split(_AND)
         if any(part.count("(") != part.count(")") for part in parts):
             parts = [whole]
         for position, part in enumerate(parts):
             if part.endswith((":", "#", "(")):
                 continue  # its end is computed
             weaker = [*parts[:position], f"({part} {_OR_TRUE})", *parts[position + 1 :]]
-            yield _set(node, "value", before + " AND ".join(weaker) + after, f"without the condition {part}")
+            yield _set(node, "value", value.replace(whole, _AND.join(weaker)), f"without the condition {part}")
 
 
 def _legs(node: ast.Dict) -> Iterator[_Change]:

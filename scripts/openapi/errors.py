@@ -25,7 +25,6 @@ from controlplane.core.errors import (
     Unauthorized,
     UnsupportedMediaType,
 )
-from controlplane.core.scopes import API_KEY_SCOPES
 from controlplane.http.access import AddressNotAllowed, NotForLimitedKeys, Requires, UserTokenRequired
 from controlplane.http.anonymous import Anonymous
 from controlplane.http.callers import Caller
@@ -177,7 +176,7 @@ def _of_access(route: ControlRoute) -> list[ErrorResponse]:
             found.append(_describe(NotForLimitedKeys()))
     if requires.scope is not None:
         found.append(_describe(InsufficientScope(requires.scope), f"InsufficientScope.{requires.scope}"))
-    if requires.user_token and (requires.scope is None or requires.scope in API_KEY_SCOPES):
+    if requires.user_token and requires.keys_can_have_scope:
         found.append(_describe(UserTokenRequired()))
     if requires.organization == "query" or requires.role != "member":
         found.append(_describe(Forbidden()))

@@ -90,7 +90,7 @@ def required(operation: Operation) -> Requires:
 PAGES = [operation for operation in operations() if operation.requires_session is not None]
 PROTECTED = [operation for operation in operations() if operation.name not in PUBLIC and operation not in PAGES]
 SCOPED = [operation for operation in PROTECTED if required(operation).scope]
-PERSONAL = [it for it in PROTECTED if required(it).user_token and required(it).scope in {None, *API_KEY_SCOPES}]
+PERSONAL = [it for it in PROTECTED if required(it).user_token and required(it).keys_can_have_scope]
 BY_QUERY = [operation for operation in PROTECTED if required(operation).organization == "query"]
 BY_PATH = [operation for operation in PROTECTED if required(operation).organization == "path"]
 BY_ID = [operation for operation in PROTECTED if required(operation).resource]

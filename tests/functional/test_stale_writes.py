@@ -43,13 +43,12 @@ from controlplane.store.retry import WriteConflict
 from controlplane.store.scans import execution, failures, history, recovery, requests
 from controlplane.store.scans.items import STAGES, RequestItem, ScanItem
 from controlplane.store.table import Check, ConditionFailed, Delete, Leg, LegFailed, Put, Update, table
-from controlplane.store.webhook_items import Attempt
 from tests.functional.device_auth.devices import get_request, request_code
 from tests.functional.projects.builders import make_project
 from tests.support.api import Api
 from tests.support.audits import end_scan, history_of, lease_of, make_issue, make_request, make_scan
 from tests.support.code_host import SHA
-from tests.support.endpoints import delivered, endpoint
+from tests.support.endpoints import FAILED, begin, delivered, endpoint
 from tests.support.populated_organization import OBSERVED_AT, detection
 from tests.support.table import PREPARED
 from tests.support.world import World, get_profile, table_dump
@@ -57,7 +56,6 @@ from tests.support.world import World, get_profile, table_dump
 type Act = Callable[[], Any]
 type Case = tuple[Act, Act, type[Exception]]
 
-FAILED = Attempt("2026-03-04T05:06:07.000Z", 500, "status", 1)
 ORGANIZATION = "org_0000000000000000"
 IDENTITY = Subject("https://issuer.example", "ada")
 
@@ -95,12 +93,7 @@ def project_of_a_deleted_organization(world: World) -> Case:
 def _delivery(world: World, earlier: Callable[[webhook_deliveries.Begun], Any]) -> Case:
     delivery = delivered(world.company())
 
-    def attempt() -> None:
-        begun = webhook_deliveries.begin_attempt(delivery.webhook_id, delivery.event_id, 1)
-        assert begun is not None
-        earlier(begun)
-
-    return lambda: webhook_deliveries._give_up(delivery, "disabled"), attempt, WriteConflict
+    return lambda: webhook_deliveries._give_up(delivery, "disabled"), lambda: earlier(begin(delivery)), WriteConflict
 
 
 def delivery_that_is_being_attempted(world: World) -> Case:
@@ -133,12 +126,7 @@ def delivery_that_was_given_up_before_it_is_taken(world: World) -> Case:
 
 
 def delivery_that_was_attempted_before_it_is_taken(world: World) -> Case:
-    def attempt(begun: webhook_deliveries.Begun) -> None:
-        taken = webhook_deliveries.begin_attempt(begun.delivery.webhook_id, begun.delivery.event_id, 1)
-        assert taken is not None
-        webhook_deliveries.finish_attempt(taken, FAILED, lambda _: None)
-
-    return _taken(world, attempt)
+    return _taken(world, lambda begun: webhook_deliveries.finish_attempt(begin(begun.delivery), FAILED, lambda _: None))
 
 
 def device_request_that_was_denied(_: World) -> Case:
@@ -361,11 +349,11 @@ def endpoint_of_a_deleted_organization(world: World) -> Case:
 
 
 def slot_that_another_delivery_has(world: World) -> Case:
-    delivery, now = delivered(world.company()), int(clock.now())
-    read = webhooks.get_webhook(delivery.webhook_id)
-    begun = webhook_deliveries.Begun(read, delivery, "{}", 0, now + 60)
-    taken = Update(read.key, "SET #slot0 = :until", None, {"until": now + 1})
-    return lambda: webhook_deliveries._take(begun, now), lambda: table.update(taken, PREPARED), WriteConflict
+    def take(begun: webhook_deliveries.Begun) -> None:
+        taken = Update(begun.webhook.key, "SET #slot0 = :until", None, {"until": int(clock.now()) + 1})
+        table.update(taken, PREPARED)
+
+    return _taken(world, take)
 
 
 def _invitation(world: World, earlier: Callable[[InvitationItem, Mapping[str, Leg]], Any]) -> Case:

@@ -14,7 +14,8 @@ from controlplane.queues import messages
 from controlplane.queues.messages import Queue
 from controlplane.store import events, publications, webhook_deliveries, webhooks
 from controlplane.store.events import WEBHOOK_EVENTS
-from controlplane.store.webhook_items import DeliveryItem, WebhookItem
+from controlplane.store.webhook_deliveries import Begun
+from controlplane.store.webhook_items import Attempt, DeliveryItem, WebhookItem
 from notifications import transport
 from notifications.app import handler
 from notifications.transport import NotDelivered
@@ -23,6 +24,7 @@ from tests.support.sweeping import swept
 from tests.support.world import Company, World
 
 URL = "https://hooks.example.com/assent"
+FAILED = Attempt("2026-03-04T05:06:07.000Z", 500, "status", 1)
 SECRET = "whsec_" + "Ab3x" * 9
 _DOCUMENT = Path(__file__).parents[2] / "docs" / "webhooks.md"
 
@@ -75,6 +77,13 @@ def endpoint(company: Company, **changes: Any) -> WebhookItem:
         "extra_legs": {},
     }
     return webhooks.create_webhook(company.organization_id, **{**chosen, **changes})
+
+
+def begin(delivery: DeliveryItem) -> Begun:
+    """Begins the delivery's first attempt, as a worker does."""
+    begun = webhook_deliveries.begin_attempt(delivery.webhook_id, delivery.event_id, 1)
+    assert begun is not None
+    return begun
 
 
 def delivered(company: Company, webhook: WebhookItem | None = None) -> DeliveryItem:

@@ -1649,7 +1649,9 @@ class Scan(Model):
     pull_request_number: Annotated[int | None, Field(alias="pullRequestNumber")]
     """The scanned pull request, or null if the scan isn't of one."""
     scope: str
-    """What was scanned: `repository`, or `pull_request`, whose findings are only those it adds."""
+    """What was scanned: `repository` or `pull_request`. The scan of a pull request has only the findings that the
+    pull request adds.
+    """
     trigger: str
     """What triggered the scan: `manual`, `pull_request`, or `scheduled`, which is also a push to the production
     branch.
@@ -1702,7 +1704,9 @@ class ScanDetail(Model):
     pull_request_number: Annotated[int | None, Field(alias="pullRequestNumber")]
     """The scanned pull request, or null if the scan isn't of one."""
     scope: str
-    """What was scanned: `repository`, or `pull_request`, whose findings are only those it adds."""
+    """What was scanned: `repository` or `pull_request`. The scan of a pull request has only the findings that the
+    pull request adds.
+    """
     trigger: str
     """What triggered the scan: `manual`, `pull_request`, or `scheduled`, which is also a push to the production
     branch.

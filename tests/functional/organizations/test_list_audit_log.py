@@ -104,11 +104,11 @@ class Test200:
             assert [it["action"] for it in everything(api, company, query)] == expected, query
             assert [it["action"] for it in everything(api, company, query + "&limit=1")] == expected, query
 
-    def test_a_filtered_page_has_entries_that_follow_many_others(self, api: Api, company: Company):
+    def test_a_filtered_page_has_entries_that_follow_many_others(self, api: Api, company: Company, now: FakeClock):
         created = change(api, company, 1)
         for text in ("Ours", "Theirs"):
             api.patch(f"/v1/projects/{created}", company.owner.token, json_body={"description": text})
-            FakeClock.advance(clock.source, 1)  # type: ignore[arg-type]
+            now.advance(1)
         page = listed(api, company, "?action=project.create&limit=1").data
         assert [entry["resource"]["id"] for entry in page] == [created]
 

@@ -16,19 +16,16 @@ from controlplane.store.organization_items import OrganizationItem
 from controlplane.store.organizations import get_organization
 from controlplane.store.outbox import Entry
 from controlplane.store.table import Update, table
-from controlplane.store.webhook_deliveries import RETRY_SECONDS, Begun
-from controlplane.store.webhook_items import Attempt, DeliveryItem
+from controlplane.store.webhook_deliveries import RETRY_SECONDS
 from notifications import formats
 from notifications.service import process
 from ops import members
 from tests.functional.conftest import FakeClock
 from tests.support.audits import make_issue, make_scan
 from tests.support.calls import Call, Proceed, intercepted
-from tests.support.endpoints import SECRET, URL, Line, delivered, documented_verify, endpoint
+from tests.support.endpoints import FAILED, SECRET, URL, Line, begin, delivered, documented_verify, endpoint
 from tests.support.table import PREPARED
 from tests.support.world import Company, World, table_dump
-
-FAILED = Attempt("2026-03-04T05:06:07.000Z", 500, "status", 1)
 
 
 class TestADelivery:
@@ -254,19 +251,13 @@ class TestReplays:
         assert [(it.status, it.attempts) for it in line.deliveries(webhook)] == [("succeeded", 3)]
 
 
-def _begin(delivery: DeliveryItem) -> Begun:
-    begun = webhook_deliveries.begin_attempt(delivery.webhook_id, delivery.event_id, 1)
-    assert begun is not None
-    return begun
-
-
 class TestLateAttempts:
     """An attempt that ends after its endpoint has changed."""
 
     def test_the_slot_of_another_delivery_stays_taken(self, company: Company, now: FakeClock):
-        late = _begin(delivered(company))
+        late = begin(delivered(company))
         now.advance(webhook_deliveries.LEASE_SECONDS)
-        other = _begin(delivered(company, late.webhook))
+        other = begin(delivered(company, late.webhook))
         assert other.slot == late.slot
         webhook_deliveries.finish_attempt(late, FAILED, events.leave_to_sweep)
         assert webhooks.get_webhook(late.webhook.webhook_id).slots[late.slot] == other.until
@@ -280,7 +271,7 @@ class TestLateAttempts:
         delivery = delivered(company)
         key = webhooks.get_webhook(delivery.webhook_id).key
         table.update(Update(key, "SET #failingSince = :then", None, {"then": 1}), PREPARED)
-        begun = _begin(delivery)
+        begun = begin(delivery)
         table.update(Update(key, f"SET #{name} = :value", None, {"value": value}), PREPARED)
         told: list[Entry] = []
         assert webhook_deliveries.finish_attempt(begun, FAILED, told.append) is not None

@@ -271,7 +271,11 @@ class Requires(CallerRequirements[Access[Any]]):
     @property
     def accepts_keys(self) -> bool:
         """Returns whether an API key can have what the route requires."""
-        return not self.user_token and (self.scope is None or bool({self.scope, self.or_scope} & {*API_KEY_SCOPES}))
+        return not self.user_token and self.keys_can_have_scope
+
+    @property
+    def keys_can_have_scope(self) -> bool:
+        return self.scope is None or bool({self.scope, self.or_scope} & {*API_KEY_SCOPES})
 
     @property
     def keeps_to_projects(self) -> bool:

@@ -167,17 +167,7 @@ def change_status(item: InboxItem, status: Status, version: str, user_id: str, r
         return item
     if item.version != version:
         raise StaleVersion(item)
-    change = update_leg(
-        item.item_id,
-        next_version,
-        status,
-        vendor=item.runtime_vendor,
-        path=item.path,
-        history=item.history,
-        fields={"statusReason": reason, "statusBy": user_id},
-        when="#version = :expected",
-        values={"expected": version},
-    )
+    change = status_leg(item, status, next_version, user_id, reason)
     record = Recorded(
         Action.INBOX_CHANGE_STATUS,
         item.organization_id,
@@ -253,6 +243,24 @@ def update_leg(
     if status is not None and "expiresAt" not in changed:
         change += " REMOVE #expiresAt"  # only resolved items expire
     return Update(keys.inbox_item(*item_id.location), change, when, {**changed, **(values or {})})
+
+
+def status_leg(item: InboxItem, status: Status, version: str, user_id: str, reason: str | None = None) -> Update:
+    """Returns a person's change of the status, on the condition that the item is as it was read.
+
+    version: the new one.
+    """
+    return update_leg(
+        item.item_id,
+        version,
+        status,
+        vendor=item.runtime_vendor,
+        path=item.path,
+        history=item.history,
+        fields={"statusReason": reason, "statusBy": user_id},
+        when="#version = :expected",
+        values={"expected": item.version},
+    )
 
 
 def list_attributes(

@@ -205,17 +205,7 @@ def see_vendor(project_id: ProjectId, vendor_id: str) -> Seen:
 
 
 def _resolution(finding: InboxItem, decided_by: str) -> Change:
-    """Returns the change that resolves the finding if it is as it was read."""
-    leg = inbox.update_leg(
-        finding.item_id,
-        inbox.new_version(),
-        "resolved",
-        vendor=finding.runtime_vendor,
-        history=finding.history,
-        fields={"statusBy": decided_by},
-        when="#version = :expected",
-        values={"expected": finding.version},
-    )
+    leg = inbox.status_leg(finding, "resolved", inbox.new_version(), decided_by)
     return Change(finding.item_id, leg, finding.status)
 
 
