@@ -244,7 +244,7 @@ CHECKS: dict[Callable[[Stage], None], Bug] = {
     check_slugs: Bug(
         organizations._creation, '"organizationId": organization_id}, absent', '"organizationId": organization_id}'
     ),
-    check_versions: Bug(inbox.change_status, "#version = :expected", "#version = :expected OR attribute_exists(pk)"),
+    check_versions: Bug(inbox.status_leg, "#version = :expected", "#version = :expected OR attribute_exists(pk)"),
     check_credits: Bug(billing.add_credits, "#credits >= :least", "(#credits >= :least OR attribute_exists(pk))"),
     check_owners: Bug(members._count_owners, "#owners >= :least", "#owners >= :least OR attribute_exists(pk)"),
 }
