@@ -14,6 +14,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator
 from heapq import heappush, heappushpop
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType
 from typing import Any, Self
@@ -45,15 +46,23 @@ class Recorder:
 
     def start(self) -> None:
         sys.monitoring.use_tool_id(_TOOL, "assent mutants")
-        sys.monitoring.register_callback(_TOOL, _EVENTS.PY_START, self._started)
         sys.monitoring.register_callback(_TOOL, _EVENTS.LINE, self._ran)
-        sys.monitoring.set_events(_TOOL, _EVENTS.PY_START)
+        get_code = SourceFileLoader.get_code
 
-    def _started(self, code: CodeType, _: int) -> Any:
-        # Not the code of templates, which is compiled from HTML.
-        if code.co_filename.startswith(self._roots) and code.co_filename.endswith(".py"):
-            sys.monitoring.set_local_events(_TOOL, code, _EVENTS.LINE)
-        return sys.monitoring.DISABLE
+        def get_watched_code(loader: Any, name: str) -> CodeType | None:
+            code = get_code(loader, name)
+            if code is not None and code.co_filename.startswith(self._roots):
+                self._watch(code)
+            return code
+
+        # Events of the product's code alone: events of all code, restarted for each test, cost several times as much.
+        SourceFileLoader.get_code = get_watched_code  # type: ignore[method-assign, assignment]
+
+    def _watch(self, code: CodeType) -> None:
+        sys.monitoring.set_local_events(_TOOL, code, _EVENTS.LINE)
+        for inner in code.co_consts:
+            if isinstance(inner, CodeType):
+                self._watch(inner)
 
     def _ran(self, code: CodeType, line: int) -> Any:
         self._current.add((code.co_filename, line))
@@ -87,7 +96,6 @@ class Recorder:
                 heappushpop(kept, entry)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        sys.monitoring.set_events(_TOOL, 0)
         sys.monitoring.free_tool_id(_TOOL)
         if not hasattr(session.config, "workerinput") and session.config.getoption("numprocesses", None):
             return  # the process that only starts the others
@@ -126,14 +134,17 @@ def places_of(source: str) -> Callable[[int], str]:
     return place
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    folder = config.rootpath / FOLDER
-    if not hasattr(config, "workerinput"):
-        for old in folder.glob("*.json"):
-            old.unlink()
-    recorder = Recorder(config.rootpath)
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    recorder = Recorder(early_config.rootpath)
     recorder.start()
-    config.pluginmanager.register(recorder)
+    early_config.pluginmanager.register(recorder)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        for old in (config.rootpath / FOLDER).glob("*.json"):
+            old.unlink()
 
 
 class Record:
