@@ -20,23 +20,23 @@ from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
 from controlplane.store import (
     billing,
+    detections,
     device,
     device_approvals,
     events,
     publications,
     repositories,
     sessions,
-    vendors,
     webhook_deliveries,
     webhooks,
 )
+from controlplane.store.detections import Detection
 from controlplane.store.device import Issued
 from controlplane.store.inbox_items import Discovery, InboxItem, RuntimeVendor
 from controlplane.store.repositories import HostedRepository, Link, RepositoryItem
 from controlplane.store.scans import execution, findings, requests
 from controlplane.store.scans.findings import FindingItem, Location
 from controlplane.store.scans.items import Coverage, ScanItem
-from controlplane.store.vendors import Detection
 from controlplane.store.webhook_items import DeliveryItem
 
 CLIENT = "assent-cli"
@@ -161,7 +161,7 @@ def detect_vendor(world: World) -> str:
         evidence=(),
         observed_at=clock.timestamp(),
     )
-    vendors.record_detection(detection)
+    detections.record_detection(detection)
     return detection.as_discovery(world.organization_id).item_id
 
 

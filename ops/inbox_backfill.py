@@ -6,7 +6,7 @@ has finished, a list with such findings takes a second round trip, and their ven
 
 from typing import Any
 
-from controlplane.store import inbox, keys, vendors
+from controlplane.store import detections, inbox, keys
 from ops import backfill
 
 
@@ -24,4 +24,4 @@ def run(*, again: bool = False) -> dict[str, Any]:
 def _complete(finding: dict[str, Any]) -> bool:
     """Completes a finding and its vendor. Returns True if one of them lacked something."""
     listed = inbox.add_vendor_to_order(finding)
-    return vendors.keep_evidence(finding) or listed
+    return detections.keep_evidence(finding) or listed

@@ -10,7 +10,7 @@ from controlplane.core import clock
 from controlplane.core.observability import logger
 from controlplane.queues import messages
 from controlplane.queues.worker import Rejected
-from controlplane.store import advisories, vendors
+from controlplane.store import advisories, detections
 from controlplane.store.inbox_items import Discovery, Evidence, RuntimeVendor
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.projects import UnknownProject
@@ -36,8 +36,8 @@ def process_finding(message: Finding) -> None:
 def _record_detection(message: RuntimeVendorDetection) -> None:
     observed_at = _observed(message.observed_at)
     vendor = RuntimeVendor(message.project_id, message.vendor_id, message.name, message.domain)
-    vendors.record_detection(
-        vendors.Detection(
+    detections.record_detection(
+        detections.Detection(
             vendor=vendor,
             category=message.category,
             title=f"{message.name} loads before consent" if message.before_consent else f"New vendor: {message.name}",

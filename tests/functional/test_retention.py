@@ -7,7 +7,7 @@ import pytest
 
 from controlplane.core.ids import InboxItemId
 from controlplane.core.settings import settings
-from controlplane.store import audits, feedback, inbox, keys, projects, publications, repositories, vendors
+from controlplane.store import audits, detections, feedback, inbox, keys, projects, publications, repositories, vendors
 from controlplane.store.outbox import new_entry
 from controlplane.store.repositories import RepositoryItem
 from controlplane.store.scans import expiry, reads, unlocks
@@ -222,13 +222,13 @@ class TestResolvedItems:
 
     def test_a_vendors_expired_item_doesnt_prevent_a_decision(self, company: Company):
         project = make_project(company)
-        vendors.record_detection(detection(project.project_id))
+        detections.record_detection(detection(project.project_id))
         item_id = vendors.decide_vendor(project, "segment", "approved", company.owner.user_id)
         assert item_id is not None
         table.delete_all([keys.inbox_item(*InboxItemId.stored(item_id).location)], PREPARED)
         assert vendors.decide_vendor(project, "segment", "ignored", company.owner.user_id) is None
         later = replace(detection(project.project_id), observed_at="2026-03-04T06:00:00.000Z")
-        vendors.record_detection(later)
+        detections.record_detection(later)
         assert inbox.get_item(InboxItemId.stored(item_id)).status == "resolved"
 
     def test_resolved_items_are_kept_if_the_days_are_0(

@@ -14,7 +14,7 @@ import pytest
 
 from controlplane.core.ids import MemberId
 from controlplane.core.roles import RANK
-from controlplane.store import deletions, invitations, members, organizations, vendors
+from controlplane.store import deletions, detections, invitations, members, organizations
 from controlplane.store.organizations import Role
 from controlplane.store.repositories import HostedRepository, RepositoryItem
 from controlplane.store.table import table
@@ -237,7 +237,7 @@ def _review_many(scene: Scene) -> Callable[[], Reply]:
 
 def _vendor_form(scene: Scene) -> Callable[[], Reply]:
     made = detection(make_project(scene.company).project_id)
-    vendors.record_detection(made)
+    detections.record_detection(made)
     finding = made.as_discovery(scene.company.organization_id)
     return scene.form(f"/inbox/{finding.item_id}/vendor", decision="approve")
 

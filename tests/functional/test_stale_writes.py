@@ -15,6 +15,7 @@ from controlplane.core.ids import InvitationId, ProjectId, RepositoryId, ScanReq
 from controlplane.store import (
     api_keys,
     billing,
+    detections,
     device,
     identities,
     invitations,
@@ -412,7 +413,7 @@ class Vendor:
         return keys.vendor(*self.project.project_id.location, "segment")
 
     def detect(self, at: str = OBSERVED_AT) -> None:
-        vendors.record_detection(replace(detection(self.project.project_id), observed_at=at))
+        detections.record_detection(replace(detection(self.project.project_id), observed_at=at))
 
     def approve(self) -> None:
         vendors.decide_vendor(self.project, "segment", "approved", self.decided_by)
@@ -462,7 +463,7 @@ def _detection(world: World, first: Callable[[Vendor], Any], earlier: Callable[[
     vendor = Vendor(make_project(company), company.owner.user_id)
     first(vendor)
     read = vendors.find_vendor(vendor.project.project_id, "segment")
-    write = vendors._if_unchanged(vendor.key, read, {"domain": "stale.example"})
+    write = detections._if_unchanged(vendor.key, read, {"domain": "stale.example"})
     return lambda: table.update(write, PREPARED), lambda: earlier(vendor), ConditionFailed
 
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import inbox, keys, projects, vendors
+from controlplane.store import detections, inbox, keys, projects, vendors
+from controlplane.store.detections import Detection
 from controlplane.store.inbox import StaleVersion
 from controlplane.store.inbox_items import Evidence, InboxItem, RuntimeVendor
 from controlplane.store.project_items import Address, ProjectItem
 from controlplane.store.table import table
-from controlplane.store.vendors import Detection
 from ops import inbox_backfill
 from tests.races.stage import Stage
 from tests.support.cleanup import finish_deletions
@@ -48,7 +48,7 @@ class Shop:
             evidence=(Evidence("A page", f"https://shop.example.com/{second}"),),
             observed_at=f"2026-03-04T05:00:{second:02d}.000Z",
         )
-        return lambda: vendors.record_detection(detection)
+        return lambda: detections.record_detection(detection)
 
     def decides(self) -> str | None:
         return vendors.decide_vendor(self.project, "segment", "approved", self.company.owner.user_id)

@@ -7,6 +7,7 @@ from controlplane.core import ids
 from controlplane.store import (
     audits,
     default_organizations,
+    detections,
     feedback,
     inbox,
     invitations,
@@ -16,6 +17,7 @@ from controlplane.store import (
     repositories,
     vendors,
 )
+from controlplane.store.detections import Detection
 from controlplane.store.inbox_items import RuntimeVendor
 from controlplane.store.outbox import delete_entry, new_entry
 from controlplane.store.project_items import ProjectItem
@@ -23,7 +25,6 @@ from controlplane.store.repositories import RepositoryItem
 from controlplane.store.scans import findings, unlocks
 from controlplane.store.scans.items import ScanItem
 from controlplane.store.table import table
-from controlplane.store.vendors import Detection
 from tests.support.audits import history_of, make_issue, make_request, make_scan
 from tests.support.cleanup import clean_up
 from tests.support.table import PREPARED
@@ -54,7 +55,7 @@ def populate_organization(world: World, company: Company | None = None) -> Popul
     audit = audits.create_audit(project.project_id, project.websites[0].website_id, 7)
     audits.record_run(project.project_id, audit.audit_id, "passed")
     vendors.decide_vendor(project, "mixpanel", "approved", owner)
-    vendors.record_detection(detection(project.project_id))
+    detections.record_detection(detection(project.project_id))
     issues = [make_issue(number) for number in range(1, 6)]
     scan = make_scan(repository, issues=issues)
     table.put_all((history_of(scan, issue).to_item() for issue in issues), PREPARED)

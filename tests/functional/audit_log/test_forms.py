@@ -7,7 +7,7 @@ import pytest
 from controlplane.core.actions import Action
 from controlplane.core.ids import InvitationId
 from controlplane.core.settings import settings
-from controlplane.store import inbox, invitees, members, organizations, vendors
+from controlplane.store import detections, inbox, invitees, members, organizations
 from controlplane.store.repositories import HostedRepository
 from controlplane.store.users import find_user
 from dashboard import connecting
@@ -47,7 +47,7 @@ def _chosen(it: Subject) -> Sent:
 
 
 def _vendor(it: Subject) -> Sent:
-    vendors.record_detection(detection(it.project.project_id))
+    detections.record_detection(detection(it.project.project_id))
     item = inbox.list_items(it.organization_id, None, 1, None).items[0]
     return {"itemId": item.item_id}, {"decision": "approve"}
 

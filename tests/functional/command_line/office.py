@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from controlplane.store import invitations, projects, publications, vendors
+from controlplane.store import detections, invitations, projects, publications
 from controlplane.store.project_items import Address
 from controlplane.store.scans import findings
 from tests.support.audits import make_issue, make_scan
@@ -30,7 +30,7 @@ class Office:
         project = projects.get_project(repository.links[0].project_id)
         change = projects.ProjectChange(added_websites=[Address("www.example.com", "domain")])
         projects.update_project(project, change, may_remove_websites=False)
-        vendors.record_detection(detection(project.project_id))
+        detections.record_detection(detection(project.project_id))
         issues = [make_issue(number, priority="P0" if number == 5 else "P2") for number in range(1, 6)]
         preview = make_scan(repository, issues=issues)
         scan = make_scan(repository, issues=issues, access="full")

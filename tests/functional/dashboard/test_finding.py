@@ -5,7 +5,7 @@ import re
 import pytest
 
 from controlplane.core.ids import ProjectId
-from controlplane.store import inbox, issue_attempts, repositories, vendors
+from controlplane.store import detections, inbox, issue_attempts, repositories, vendors
 from controlplane.store.inbox_items import Evidence, Fix, GithubIssue, InboxItem, LockedFindings, RuntimeVendor
 from controlplane.store.repositories import RepositoryItem
 from tests.support.browser import Browser, text_of
@@ -245,8 +245,8 @@ class TestVendor:
     @pytest.fixture
     def seen(self, company: Company, repository: RepositoryItem) -> InboxItem:
         vendor = RuntimeVendor(repository.links[0].project_id, "segment", "Segment", "segment.com")
-        vendors.record_detection(
-            vendors.Detection(
+        detections.record_detection(
+            detections.Detection(
                 vendor=vendor,
                 category=None,
                 title="New vendor: Segment",

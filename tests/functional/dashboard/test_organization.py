@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from controlplane.store import inbox, projects, vendors
+from controlplane.store import detections, inbox, projects
 from controlplane.store.scans.inventories import Inventory, UsedVendor, VendorPackage
 from controlplane.store.scans.items import ScanItem
 from controlplane.store.table import Put, table
@@ -96,7 +96,7 @@ class TestShown:
         # A vendor that the code only loads isn't ours to name on every plan.
         install_consent(scan, packages=())
         assert "Install the consent library (to do)" in text_of(visitor.get(path))
-        vendors.record_detection(detection(repository.links[0].project_id))
+        detections.record_detection(detection(repository.links[0].project_id))
         assert "Install the consent library (done)" in text_of(visitor.get(path))
 
     def test_more_findings_than_are_counted_are_not_given_a_number(

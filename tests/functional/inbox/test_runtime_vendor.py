@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from controlplane.store import keys, vendors
+from controlplane.store import detections, keys
 from controlplane.store.inbox_items import RuntimeVendor
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.table import table
@@ -37,7 +37,7 @@ def detect(project: ProjectItem, vendor_id: str = "segment", **changes: Any) -> 
     )
     found = detection(project.project_id, vendor_id)
     values = {name: getattr(found, name) for name in found.__slots__}
-    vendors.record_detection(vendors.Detection(**values | {"vendor": vendor} | changes))
+    detections.record_detection(detections.Detection(**values | {"vendor": vendor} | changes))
     return vendor.to_item()
 
 

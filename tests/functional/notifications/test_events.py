@@ -7,6 +7,7 @@ from controlplane.queues import messages
 from controlplane.queues.messages import Queue
 from controlplane.store import (
     api_keys,
+    detections,
     inbox,
     invitees,
     key_changes,
@@ -82,7 +83,7 @@ def test_a_vendors_finding_is_opened_by_its_detection_and_resolved_by_the_decisi
     repository = world.connected_repository(company)
     project_id = repository.links[0].project_id
     vendor = RuntimeVendor(project_id, "segment", "Segment", "segment.com")
-    detection = vendors.Detection(
+    detection = detections.Detection(
         vendor=vendor,
         category=None,
         title="New vendor: Segment",
@@ -91,7 +92,7 @@ def test_a_vendors_finding_is_opened_by_its_detection_and_resolved_by_the_decisi
         evidence=(),
         observed_at="2026-03-04T05:06:07.000Z",
     )
-    vendors.record_detection(detection)
+    detections.record_detection(detection)
     now.advance(1)
     item_id = vendors.decide_vendor(get_project(project_id), "segment", "approved", company.owner.user_id)
     assert told(company) == [("finding.opened", [item_id]), ("finding.resolved", [item_id])]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.session import Session
 
-from controlplane.store import inbox, issue_attempts, keys, vendors
+from controlplane.store import detections, inbox, issue_attempts, keys
 from controlplane.store.inbox_items import InboxItem
 from controlplane.store.issue_attempts import AttemptItem
 from controlplane.store.table import table
@@ -49,7 +49,7 @@ class TestInbox:
     def test_inbox_index_resumes_after_an_interruption(self, ops: Ops, company: Company):
         project = make_project(company)
         for number in range(3):
-            vendors.record_detection(detection(project.project_id, f"vendor{number}"))
+            detections.record_detection(detection(project.project_id, f"vendor{number}"))
         as_older_release_wrote_it(project, company)
         completed = 0
 

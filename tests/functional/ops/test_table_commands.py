@@ -8,7 +8,7 @@ import pytest
 from botocore.session import Session
 from botocore.stub import Stubber
 
-from controlplane.store import issue_attempts, keys, projects, schema, sign_in, vendors
+from controlplane.store import detections, issue_attempts, keys, projects, schema, sign_in
 from controlplane.store.inbox_items import GithubIssue
 from controlplane.store.table import Delete, Put, Unrecorded, Update, table
 from ops.errors import Conflict, NotFound
@@ -195,7 +195,7 @@ class TestMigrate:
         sign_in.sign_in(identity("ada"))
         repository = world.connected_repository(company)
         project = make_project(company)
-        vendors.record_detection(detection(project.project_id, "hotjar"))
+        detections.record_detection(detection(project.project_id, "hotjar"))
         as_older_release_wrote_it(project, company)
         item = world.finding(company, repository)
         issue_attempts.complete(item.item_id, None, GithubIssue(7, "https://github.com/acme/shop/issues/7", "2026"))

@@ -2,10 +2,10 @@
 
 import pytest
 
-from controlplane.store import vendors
+from controlplane.store import detections, vendors
+from controlplane.store.detections import Detection
 from controlplane.store.inbox_items import RuntimeVendor, Status
 from controlplane.store.projects import get_project
-from controlplane.store.vendors import Detection
 from tests.functional.projects.builders import make_project
 from tests.support.api import Api
 from tests.support.repeated_scans import BING, GA, HOTJAR, USER, Audit, page
@@ -115,4 +115,4 @@ def _detect(audit: Audit, vendor_id: str, domain: str) -> None:
         evidence=(),
         observed_at="2026-03-04T05:00:00.000Z",
     )
-    vendors.record_detection(detection)
+    detections.record_detection(detection)

@@ -11,6 +11,7 @@ from controlplane.queues.messages import Queue
 from controlplane.store import (
     billing,
     deletions,
+    detections,
     invitees,
     issue_attempts,
     keys,
@@ -292,7 +293,7 @@ class TestOrganization:
         deletions.delete_organization(populated.company.organization_id)
         clean_up()
         with pytest.raises(organizations.UnknownOrganization):
-            vendors.record_detection(detection(populated.project.project_id, "hotjar"))
+            detections.record_detection(detection(populated.project.project_id, "hotjar"))
 
 
 class TestPages:
