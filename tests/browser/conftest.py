@@ -35,6 +35,8 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+# No style depends on both.
+LOOKS = pytest.mark.parametrize(("width", "scheme"), [("desktop", "light"), ("phone", "dark")])
 WIDTHS = {"desktop": {"width": 1280, "height": 800}, "phone": {"width": 360, "height": 740}}
 _NUMBERS = count(1)
 # The limit allows 30. The page after signing out counts, too.

@@ -2,13 +2,10 @@
 
 from collections.abc import Callable
 
-import pytest
-
 from controlplane.core import ids
 from notifications.mail_text import compose, shown_name
-from tests.browser.conftest import Stack, Visit
+from tests.browser.conftest import LOOKS, Stack, Visit
 
-LOOKS = pytest.mark.parametrize(("width", "scheme"), [("desktop", "light"), ("phone", "dark")])
 # An email has no landmarks: email programs show it inside their own.
 EMAIL = {"region", "landmark-one-main"}
 HOME = "https://app.example.com"

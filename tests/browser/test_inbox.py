@@ -2,11 +2,7 @@
 
 from collections.abc import Callable
 
-import pytest
-
-from tests.browser.conftest import Stack, Visit
-
-LOOKS = pytest.mark.parametrize(("width", "scheme"), [("desktop", "light"), ("phone", "dark")])
+from tests.browser.conftest import LOOKS, Stack, Visit
 
 
 def slug(stack: Stack) -> str:

@@ -2,13 +2,7 @@
 
 from collections.abc import Callable
 
-import pytest
-
-from tests.browser.conftest import Stack, Visit
-
-LOOKS = pytest.mark.parametrize(
-    ("width", "scheme"), [("desktop", "light"), ("desktop", "dark"), ("phone", "light"), ("phone", "dark")]
-)
+from tests.browser.conftest import LOOKS, Stack, Visit
 
 
 def signed_in(visit: Visit, path: str = "/organizations", role: str = "owner") -> Visit:

@@ -3,11 +3,8 @@
 from collections.abc import Callable
 from itertools import count
 
-import pytest
+from tests.browser.conftest import LOOKS, Stack, Visit
 
-from tests.browser.conftest import Stack, Visit
-
-LOOKS = pytest.mark.parametrize(("width", "scheme"), [("desktop", "light"), ("phone", "dark")])
 _NUMBERS = count(1)
 
 

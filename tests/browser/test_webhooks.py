@@ -3,11 +3,7 @@
 import urllib.request
 from collections.abc import Callable
 
-import pytest
-
-from tests.browser.conftest import Stack, Visit
-
-LOOKS = pytest.mark.parametrize(("width", "scheme"), [("desktop", "light"), ("phone", "dark")])
+from tests.browser.conftest import LOOKS, Stack, Visit
 
 
 @LOOKS
