@@ -16,7 +16,6 @@ from unittest.mock import patch
 from urllib.parse import parse_qsl, urlsplit
 
 import uvicorn
-from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jsonschema import Draft202012Validator, FormatChecker
 from starlette.applications import Starlette
@@ -92,18 +91,7 @@ class Exchange:
     answer: bytes
 
 
-_make_key, _read_key = cache(rsa.generate_private_key), cache(serialization.load_pem_private_key)
-
-
-@contextmanager
-def _keys_made_once() -> Iterator[None]:
-    """While open, each key is made and read once per process, which takes longer than a test's requests."""
-    with (
-        patch.object(rsa, "generate_private_key", _make_key),
-        patch.object(serialization, "load_pem_private_key", _read_key),
-        patch("local.github.stand_in.load_pem_private_key", _read_key),
-    ):
-        yield
+_make_key = cache(rsa.generate_private_key)
 
 
 @contextmanager
@@ -113,7 +101,7 @@ def github(root: Path, prefix: str = "", webhooks_url: str = "") -> Iterator["Gi
     If a prefix is given, the app is mounted there, as in the local server. With a URL for webhooks, its pages can
     change what it has.
     """
-    with _keys_made_once():
+    with patch.object(rsa, "generate_private_key", _make_key):  # else making it takes longer than a test's requests
         yield from _served(root, prefix, webhooks_url)
 
 
