@@ -69,6 +69,13 @@ def pytest_configure(config: pytest.Config) -> None:
     botocore.session.create_loader = cache(botocore.session.create_loader)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Moves the tests that may take longest to the front, so that no process is left with one at the end."""
+    timeouts = {item: marker.args[0] for item in items if (marker := item.get_closest_marker("timeout"))}
+    items.sort(key=lambda item: -timeouts.get(item, 0))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _lagging(pytestconfig: pytest.Config) -> Iterator[None]:
     from tests.support.lagging import lagging_tables  # only after the environment is set
