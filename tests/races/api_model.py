@@ -478,7 +478,7 @@ def roll_api_key(model: ApiModel, caller: Caller, org: Org, pick: int) -> Reques
 
     path = f"/v1/api-keys{org.query}"
     return Request(
-        f"/v1/api-keys/{key_id}/roll",
+        f"/v1/api-keys/{key_id}/roll{org.query}",
         200,
         {},
         apply,
@@ -506,7 +506,7 @@ def delete_api_key(model: ApiModel, caller: Caller, org: Org, pick: int) -> Requ
     def apply(data: Any) -> None:
         model.kill(org.keys.pop(key_id))
 
-    return Request(f"/v1/api-keys/{key_id}", 200, None, apply, 404, org)
+    return Request(f"/v1/api-keys/{key_id}{org.query}", 200, None, apply, 404, org)
 
 
 # Members and invitations

@@ -109,14 +109,14 @@ class IssueHost:
     def _get(self, repository: str, url: str, number: int) -> urllib3.HTTPResponse:
         self.requests.append(("get", url))
         if self.script:
-            return _scripted(self.script.popleft())
+            return _scripted(self.script.popleft(), url)
         found = [issue for issue in self.of(*repository.split("/")) if issue.number == number]
         return _response(200, found[0].shown(repository)) if found else _response(404, {"message": "Not Found"})
 
     def _list(self, repository: str, url: str, query: dict[str, list[str]]) -> urllib3.HTTPResponse:
         self.requests.append(("list", url))
         if self.list_script:
-            return _scripted(self.list_script.popleft())
+            return _scripted(self.list_script.popleft(), url)
         since = datetime.fromisoformat(query["since"][0]).timestamp()
         seen = [
             issue.shown(repository)
@@ -129,14 +129,12 @@ class IssueHost:
         self.requests.append(("create", url))
         outcome = self.script.popleft() if self.script else None
         if outcome not in (None, "lost"):
-            return _scripted(outcome)
+            return _scripted(outcome, url)
         there = self.issues.setdefault(repository, [])
         now = clock.now()
         issue = HostedIssue(len(there) + 1, content["title"], content["body"], now, now + self.lag_seconds)
         there.append(issue)
-        if outcome == "lost":
-            raise ReadTimeoutError(urllib3.HTTPSConnectionPool("code-host.example.com"), url, "lost")
-        return _response(201, issue.shown(repository))
+        return _scripted(outcome, url) if outcome else _response(201, issue.shown(repository))
 
 
 def _repository(owner: str, name: str) -> dict[str, Any]:
@@ -145,7 +143,9 @@ def _repository(owner: str, name: str) -> dict[str, Any]:
     return {"id": 1, "owner": {"login": owner}, "name": name, "default_branch": "main", "html_url": page, **flags}
 
 
-def _scripted(outcome: Any) -> urllib3.HTTPResponse:
+def _scripted(outcome: Any, url: str) -> urllib3.HTTPResponse:
+    if outcome == "lost":
+        raise ReadTimeoutError(urllib3.HTTPSConnectionPool("code-host.example.com"), url, "lost")
     if outcome == "unreached":
         raise NewConnectionError(urllib3.connection.HTTPSConnection("code-host.example.com"), "refused")
     status, headers = outcome if isinstance(outcome, tuple) else (outcome, {})
