@@ -495,7 +495,8 @@ def update_api_key(model: ApiModel, caller: Caller, org: Org, pick: int) -> Requ
     def apply(data: Any) -> None:
         org.keys[key_id] = Key(org.keys[key_id].secret, ("inbox.read",))
 
-    return Request(f"/v1/api-keys/{key_id}", 200, {"scopes": ["inbox.read"]}, apply, org=org)
+    status = 200 if "inbox.read" in org.keys[key_id].scopes else 400
+    return Request(f"/v1/api-keys/{key_id}", status, {"scopes": ["inbox.read"]}, apply, org=org)
 
 
 @modeled

@@ -268,7 +268,11 @@ class IssueModel:
                 settle_attempt(self.item_id)
         state = self.state()
         self._require(state.attempt is None, "the attempt stays open")
-        self._require(not pending or state.link is not None, "the attempt ended without an issue")
+        wanted = pending.get("existing") if pending else None
+        if wanted is not None and wanted not in {issue.number for issue in self._issues()}:
+            self._require(state.refusal, "the attempt to link a missing issue ended without a reason")
+        else:
+            self._require(not pending or state.link is not None, "the attempt ended without an issue")
         if state.link is not None:
             found = opened_issues.find_items(self.repository.repository_id, state.link)
             self._require(found == [self.item_id], "the issue doesn't lead to the item")
