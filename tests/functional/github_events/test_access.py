@@ -114,6 +114,12 @@ class TestConcurrentChanges:
         hosted_repositories.lose_access(repository)
         assert read(repository) == replace(repository, installation_id=5)
 
+    def test_a_disconnected_repository_stays_so(self, repository: RepositoryItem):
+        with before_the_transaction(table.client, lambda: repositories.disconnect_repository(repository.repository_id)):
+            describe(repository, name="renamed")
+        assert repositories.find_repository(repository.repository_id) is None
+        assert stored_name(repository, "renamed") is None
+
     def test_the_time_when_access_was_lost_stays(self, repository: RepositoryItem, now):
         at = clock.timestamp()
         hosted_repositories.lose_access(repository)
@@ -143,6 +149,15 @@ class TestConcurrentChanges:
         with before_the_transaction(table.client, take if is_late else lambda: None):
             describe(repository, name="renamed")
         assert stored_name(repository, "renamed") == repository.repository_id
+        assert stored_name(repository, DEMO[1]) == other.repository_id
+
+    def test_a_repository_without_its_name_can_be_disconnected(
+        self, repository: RepositoryItem, company: Company, world: World
+    ):
+        other = world.connected_repository(company, installation_id=INSTALLATION)
+        describe(other, owner=DEMO[0], name=DEMO[1])
+        repositories.disconnect_repository(repository.repository_id)
+        assert repositories.find_repository(repository.repository_id) is None
         assert stored_name(repository, DEMO[1]) == other.repository_id
 
 
