@@ -58,6 +58,12 @@ type Act = Callable[[], Any]
 type Case = tuple[Act, Act, type[Exception]]
 
 ORGANIZATION = "org_0000000000000000"
+PULL_REQUEST = PullRequestItem(
+    repository_id=RepositoryId.of(ORGANIZATION, "r1"),
+    project_id=ProjectId.of(ORGANIZATION, "p1"),
+    number=12,
+    head_sha="1f0c",
+)
 IDENTITY = Subject("https://issuer.example", "ada")
 
 
@@ -128,6 +134,38 @@ def delivery_that_was_given_up_before_it_is_taken(world: World) -> Case:
 
 def delivery_that_was_attempted_before_it_is_taken(world: World) -> Case:
     return _taken(world, lambda begun: webhook_deliveries.finish_attempt(begin(begun.delivery), FAILED, lambda _: None))
+
+
+def delivery_that_another_worker_has(world: World) -> Case:
+    def lease(begun: webhook_deliveries.Begun) -> None:
+        until = {"until": int(clock.now()) + 1}
+        table.update(Update(begun.delivery.key, "SET #leaseUntil = :until", None, until), PREPARED)
+
+    return _taken(world, lease)
+
+
+def _finished(world: World, change: str, value: object) -> Case:
+    """Records an attempt."""
+    begun = begin(delivered(world.company()))
+
+    def finish() -> None:
+        if webhook_deliveries.finish_attempt(begun, FAILED, lambda _: None) is None:
+            raise Refused
+
+    other = Update(begun.delivery.key, change, None, {"value": value})
+    return finish, lambda: table.update(other, PREPARED), Refused
+
+
+def attempt_at_a_delivery_that_has_ended(world: World) -> Case:
+    return _finished(world, "SET #status = :value", "failed")
+
+
+def attempt_that_was_recorded(world: World) -> Case:
+    return _finished(world, "SET #attempts = :value", 1)
+
+
+def attempt_that_another_worker_makes(world: World) -> Case:
+    return _finished(world, "SET #leaseUntil = :value", 1)
 
 
 def device_request_that_was_denied(_: World) -> Case:
@@ -316,22 +354,31 @@ def repository_with_another_preview(world: World) -> Case:
     return _start(world, use)
 
 
-def _pull_request(earlier: ScanRequestId | None, later: ScanRequestId | None) -> Case:
+def _pull_request(earlier: ScanRequestId | None, later: ScanRequestId | None, head_sha: str = "1f0c") -> Case:
     """Checks that the scan of a pull request is still the one that was read."""
-    item = PullRequestItem(
-        repository_id=RepositoryId.of(ORGANIZATION, "r1"),
-        project_id=ProjectId.of(ORGANIZATION, "p1"),
-        number=12,
-        head_sha="1f0c",
-        request_id=earlier,
-    )
+    item = replace(PULL_REQUEST, request_id=earlier)
     table.put(Put(item.to_item()), PREPARED)
     same = Check(item.key, *pull_requests._as_read(item))
-    changed = replace(item, request_id=later)
+    changed = replace(item, request_id=later, head_sha=head_sha)
     return (
         lambda: table.transact({"pullRequest": same}, PREPARED),
         lambda: table.put(Put(changed.to_item()), PREPARED),
         LegFailed,
+    )
+
+
+def pull_request_with_another_commit(_: World) -> Case:
+    return _pull_request(None, None, head_sha="2a1b")
+
+
+def report_that_another_worker_makes(_: World) -> Case:
+    """Records what was reported on a pull request, after the claim has expired."""
+    table.put(Put({**PULL_REQUEST.to_item(), "claim": "mine"}), PREPARED)
+    other = Update(PULL_REQUEST.key, "SET #claim = :claim", None, {"claim": "other"})
+    return (
+        lambda: pull_requests.record(PULL_REQUEST.key, "mine", comment="stale"),
+        lambda: table.update(other, PREPARED),
+        pull_requests.ClaimLost,
     )
 
 
@@ -341,6 +388,16 @@ def pull_request_whose_scan_was_requested(_: World) -> Case:
 
 def pull_request_whose_scan_was_requested_again(_: World) -> Case:
     return _pull_request(ScanRequestId.of(ORGANIZATION, "q1"), ScanRequestId.of(ORGANIZATION, "q2"))
+
+
+def repository_of_a_deleted_organization(world: World) -> Case:
+    company = world.company()
+    organization = keys.organization(company.organization_id)
+    return (
+        lambda: world.connected_repository(company, linked=False),
+        lambda: table.delete(Delete(organization), PREPARED),
+        LegFailed,
+    )
 
 
 def endpoint_of_a_deleted_organization(world: World) -> Case:
@@ -484,6 +541,10 @@ CASES = [
     delivery_that_was_given_up,
     delivery_that_was_given_up_before_it_is_taken,
     delivery_that_was_attempted_before_it_is_taken,
+    delivery_that_another_worker_has,
+    attempt_at_a_delivery_that_has_ended,
+    attempt_that_was_recorded,
+    attempt_that_another_worker_makes,
     device_request_that_was_denied,
     api_key_that_was_changed_again,
     api_key_that_was_deleted,
@@ -502,8 +563,11 @@ CASES = [
     failed_request_whose_scan_is_started,
     freed_repository_whose_scan_is_started,
     repository_with_another_preview,
+    pull_request_with_another_commit,
+    report_that_another_worker_makes,
     pull_request_whose_scan_was_requested,
     pull_request_whose_scan_was_requested_again,
+    repository_of_a_deleted_organization,
     endpoint_of_a_deleted_organization,
     slot_that_another_delivery_has,
     invitation_that_was_deleted,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from controlplane.core import clock, tokens
+from controlplane.core import clock, sealing, tokens
 from controlplane.core.ids import EventId
 from controlplane.core.plans import LOW_CREDITS
 from controlplane.core.settings import SigningSecret, settings
@@ -306,6 +306,19 @@ class TestRetries:
 
 
 class TestReplays:
+    def test_a_replay_of_a_delivery_that_changed_since_it_was_read_follows_its_last_attempt(self, company: Company):
+        delivery, owner = delivered(company), company.owner.user_id
+        webhook, event_id = webhooks.get_webhook(delivery.webhook_id), delivery.event_id
+        for end in (
+            lambda: webhook_deliveries._give_up(delivery, "disabled"),
+            lambda: webhook_deliveries.finish_attempt(begin(delivery), FAILED, events.leave_to_sweep),
+        ):
+            seen = webhook_deliveries.get_delivery(webhook.webhook_id, event_id)
+            end()
+            replayed, message = webhook_deliveries.replay_delivery(webhook, event_id, owner, seen)
+            assert replayed == webhook_deliveries.get_delivery(webhook.webhook_id, event_id)[0]
+            assert message.message["attempt"] == replayed.attempts + 1
+
     def test_an_event_of_another_organization_is_unknown(self, company: Company, world: World):
         delivery = delivered(company)
         foreign = EventId.of(world.company().organization_id, delivery.event_id.local)
@@ -397,6 +410,29 @@ class TestSecrets:
             line.work()
         assert [it.status for it in line.deliveries(webhook)] == ["succeeded", "succeeded"]
         assert line.read(webhook).secret != webhook.secret
+
+    def test_both_secrets_are_sealed_with_the_current_signing_secret_unless_one_was_replaced(
+        self, line: Line, company: Company, monkeypatch: pytest.MonkeyPatch
+    ):
+        outdated, first = endpoint(company), settings.signing_secret
+        assert first is not None
+
+        def sign_with(current: str, previous: str | None = None) -> None:
+            secret = SigningSecret(current=current, previous=previous)
+            monkeypatch.setattr(
+                "controlplane.core.keyring.settings", settings.model_copy(update={"signing_secret": secret})
+            )
+
+        second = "another-signing-secret-of-enough-length"
+        sign_with(second, first.current)
+        webhooks.rotate_secret(outdated, SECRET, company.owner.user_id, {})
+        webhook = line.read(outdated)
+        webhooks.seal_again(outdated)
+        assert line.read(outdated) == webhook
+        webhooks.seal_again(webhook)
+        sign_with(second)
+        texts = [sealing.unseal(webhook.webhook_id, it).text for it in line.read(webhook).sealed_secrets]
+        assert texts == [SECRET, SECRET]
 
     def test_a_secret_that_no_key_opens_fails_visibly_until_it_is_rotated(
         self, line: Line, company: Company, monkeypatch: pytest.MonkeyPatch
