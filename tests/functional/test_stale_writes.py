@@ -41,7 +41,7 @@ from controlplane.store.organizations import Membership, UnknownOrganization
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.pull_requests import PullRequestItem
 from controlplane.store.retry import WriteConflict
-from controlplane.store.scans import execution, failures, history, recovery, requests
+from controlplane.store.scans import execution, failures, history, reads, recovery, requests, unlocks
 from controlplane.store.scans.items import STAGES, RequestItem, ScanItem
 from controlplane.store.table import Check, ConditionFailed, Delete, Leg, LegFailed, Put, Update, table
 from tests.functional.device_auth.devices import get_request, request_code
@@ -308,12 +308,29 @@ def completed_scan_that_is_acquired(world: World) -> Case:
     return _scan(world, lambda scan, _: execution.acquire_scan(scan.scan_id, 420), complete, leases.Finished)
 
 
+def _retry(scan: ScanItem, _: Lease) -> None:
+    if not recovery._retry(scan, outbox.new_entry("scan-execution", {})):
+        raise Refused
+
+
 def completed_scan_that_is_retried(world: World) -> Case:
-    def retry(scan: ScanItem, _: Lease) -> None:
-        if not recovery._retry(scan, outbox.new_entry("scan-execution", {})):
+    return _scan(world, _retry, end_scan, Refused)
+
+
+def abandoned_scan_that_its_worker_gives_back(world: World) -> Case:
+    return _scan(world, _retry, lambda scan: leases.release(lease_of(scan)), Refused)
+
+
+def waiting_scan_that_was_attempted_again(world: World) -> Case:
+    scan_id = make_scan(world.connected_repository(world.company()), status="running").scan_id
+    leases.release(lease_of(reads.get_scan(scan_id)))
+    read = reads.get_scan(scan_id)
+
+    def fail() -> None:
+        if not failures.fail_abandoned(read):
             raise Refused
 
-    return _scan(world, retry, end_scan, Refused)
+    return fail, lambda: leases.release(execution.acquire_scan(scan_id, 420)[0]), Refused
 
 
 def failed_scan_that_is_completed(world: World) -> Case:
@@ -321,6 +338,32 @@ def failed_scan_that_is_completed(world: World) -> Case:
         table.update(Update(scan.key, "SET #status = :failed", None, {"failed": "failed"}), PREPARED)
 
     return _scan(world, lambda scan, _: end_scan(scan), fail)
+
+
+def _unlocked(world: World, change: str, value: object) -> Case:
+    """Unlocks a scan."""
+    company = world.company("free")
+    world.credits(company, 100)
+    scan = make_scan(world.connected_repository(company), issues=[make_issue(number) for number in range(1, 6)])
+
+    def unlock() -> None:
+        if unlocks.unlock_scan(scan, company.owner.user_id, outbox.new_entry("scan-execution", {})) == "already":
+            raise Refused
+
+    other = Update(scan.key, change, None, {"value": value})
+    return unlock, lambda: table.update(other, PREPARED), Refused
+
+
+def scan_that_was_unlocked(world: World) -> Case:
+    return _unlocked(world, "SET #access = :value", "full")
+
+
+def scan_with_another_price(world: World) -> Case:
+    return _unlocked(world, "SET #unlockCredits = :value", 51)
+
+
+def scan_that_is_no_longer_completed(world: World) -> Case:
+    return _unlocked(world, "SET #status = :value", "failed")
 
 
 def _start(world: World, change: Callable[[RequestItem], Update]) -> Case:
@@ -559,7 +602,12 @@ CASES = [
     history_of_a_canceled_scan,
     completed_scan_that_is_acquired,
     completed_scan_that_is_retried,
+    abandoned_scan_that_its_worker_gives_back,
+    waiting_scan_that_was_attempted_again,
     failed_scan_that_is_completed,
+    scan_that_was_unlocked,
+    scan_with_another_price,
+    scan_that_is_no_longer_completed,
     failed_request_whose_scan_is_started,
     freed_repository_whose_scan_is_started,
     repository_with_another_preview,
