@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from controlplane.core import clock
-from controlplane.core.ids import InvitationId, ProjectId, RepositoryId, ScanRequestId
+from controlplane.core.ids import InvitationId, ProjectId, RepositoryId, ScanId, ScanRequestId
 from controlplane.store import (
     api_keys,
     billing,
@@ -433,6 +433,31 @@ def pull_request_whose_scan_was_requested_again(_: World) -> Case:
     return _pull_request(ScanRequestId.of(ORGANIZATION, "q1"), ScanRequestId.of(ORGANIZATION, "q2"))
 
 
+def _deleted_pull_request(write: Act) -> Case:
+    table.put(Put(PULL_REQUEST.to_item()), PREPARED)
+    return write, lambda: table.delete(Delete(PULL_REQUEST.key), PREPARED), LegFailed
+
+
+def closed_pull_request_that_was_deleted(_: World) -> Case:
+    return _deleted_pull_request(lambda: pull_requests.close(PULL_REQUEST, outbox.new_entry("github-events", {})))
+
+
+def requested_pull_request_that_was_deleted(_: World) -> Case:
+    leg = pull_requests.requested_leg(PULL_REQUEST.key, ScanRequestId.of(ORGANIZATION, "q1"))
+    return _deleted_pull_request(lambda: table.transact({"pullRequest": leg}, PREPARED))
+
+
+def pull_request_whose_scan_was_requested_before_another_starts(_: World) -> Case:
+    earlier, later = (ScanRequestId.of(ORGANIZATION, name) for name in ("q1", "q2"))
+    table.put(Put(replace(PULL_REQUEST, request_id=earlier).to_item()), PREPARED)
+    leg = pull_requests.started_leg(PULL_REQUEST.key, earlier, ScanId.of(ORGANIZATION, "s1"), "2a1b")
+    return (
+        lambda: table.transact({"pullRequest": leg}, PREPARED),
+        lambda: table.update(pull_requests.requested_leg(PULL_REQUEST.key, later), PREPARED),
+        LegFailed,
+    )
+
+
 def repository_of_a_deleted_organization(world: World) -> Case:
     company = world.company()
     organization = keys.organization(company.organization_id)
@@ -615,6 +640,9 @@ CASES = [
     report_that_another_worker_makes,
     pull_request_whose_scan_was_requested,
     pull_request_whose_scan_was_requested_again,
+    closed_pull_request_that_was_deleted,
+    requested_pull_request_that_was_deleted,
+    pull_request_whose_scan_was_requested_before_another_starts,
     repository_of_a_deleted_organization,
     endpoint_of_a_deleted_organization,
     slot_that_another_delivery_has,

@@ -151,6 +151,16 @@ class TestConcurrentChanges:
         assert stored_name(repository, "renamed") == repository.repository_id
         assert stored_name(repository, DEMO[1]) == other.repository_id
 
+    def test_a_repository_is_disconnected_once(self, repository: RepositoryItem):
+        def disconnect() -> None:
+            repositories.disconnect_repository(repository.repository_id)
+
+        with (
+            before_the_transaction(table.client, disconnect),
+            pytest.raises(repositories.UnknownRepository),
+        ):
+            disconnect()
+
     def test_a_repository_without_its_name_can_be_disconnected(
         self, repository: RepositoryItem, company: Company, world: World
     ):
