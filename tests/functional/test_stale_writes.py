@@ -17,6 +17,7 @@ from controlplane.store import (
     billing,
     detections,
     device,
+    idempotency,
     identities,
     invitations,
     key_changes,
@@ -458,6 +459,33 @@ def pull_request_whose_scan_was_requested_before_another_starts(_: World) -> Cas
     )
 
 
+def _idempotent(write: Callable[[keys.Key], Any], change: str, error: type[Exception] = ConditionFailed) -> Case:
+    """Writes to the record of a request with an Idempotency-Key."""
+    key = keys.idempotent_answer("digest")
+    idempotency.begin_attempt(key, "mine", "payload")
+    other = Update(key, f"SET {change} = :other", None, {"other": "other"})
+    return lambda: write(key), lambda: table.update(other, PREPARED), error
+
+
+def effect_of_a_request_that_another_attempt_makes(_: World) -> Case:
+    def take_effect(key: keys.Key) -> None:
+        table.transact({"key": idempotency.effect_leg(key, "mine")}, PREPARED)
+
+    return _idempotent(take_effect, "#attempt", LegFailed)
+
+
+def answer_to_a_request_that_another_attempt_makes(_: World) -> Case:
+    return _idempotent(lambda key: idempotency.complete_attempt(key, "mine", "{}"), "#attempt")
+
+
+def abandoned_request_that_another_attempt_makes(_: World) -> Case:
+    return _idempotent(lambda key: idempotency.abandon_attempt(key, "mine"), "#attempt")
+
+
+def abandoned_request_that_took_effect(_: World) -> Case:
+    return _idempotent(lambda key: idempotency.abandon_attempt(key, "mine"), "#effective")
+
+
 def repository_of_a_deleted_organization(world: World) -> Case:
     company = world.company()
     organization = keys.organization(company.organization_id)
@@ -643,6 +671,10 @@ CASES = [
     closed_pull_request_that_was_deleted,
     requested_pull_request_that_was_deleted,
     pull_request_whose_scan_was_requested_before_another_starts,
+    effect_of_a_request_that_another_attempt_makes,
+    answer_to_a_request_that_another_attempt_makes,
+    abandoned_request_that_another_attempt_makes,
+    abandoned_request_that_took_effect,
     repository_of_a_deleted_organization,
     endpoint_of_a_deleted_organization,
     slot_that_another_delivery_has,

@@ -206,7 +206,8 @@ class TestIssues:
             assert api.get("/v1/inbox", company.owner.token).data[0]["githubIssue"]["state"] == state
 
     def test_a_known_state_and_that_of_another_issue_are_not_recorded(self, company: Company, world: World):
-        item = world.finding(company, world.connected_repository(company))
+        repository = world.connected_repository(company)
+        item = world.finding(company, repository)
         opened = GithubIssue(1, "https://github.com/demo-shop/storefront/issues/1", "2026-03-04T05:06:07Z")
         issue_attempts.complete(item.item_id, None, opened)
         opened_issues.record_state(item.item_id, 1, is_open=False)
@@ -214,6 +215,8 @@ class TestIssues:
         for number, is_open in ((1, False), (2, True)):
             opened_issues.record_state(item.item_id, number, is_open=is_open)
             assert table_dump() == before
+        assert not opened_issues.index(repository.repository_id, 2, item.item_id, None)
+        assert table_dump() == before
 
     def test_issues_of_older_releases_are_followed_once_they_are_indexed(  # noqa: PLR0917
         self, events: Events, repository: RepositoryItem, company: Company, code_host: GitHub, world: World, now
