@@ -41,9 +41,12 @@ from controlplane.store.leases import Lease, LeaseLost
 from controlplane.store.organizations import Membership, UnknownOrganization
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.pull_requests import PullRequestItem
+from controlplane.store.repositories import ProjectGone, RepositoryItem, UnknownRepository
 from controlplane.store.retry import WriteConflict
-from controlplane.store.scans import execution, failures, history, reads, recovery, requests, unlocks
+from controlplane.store.scans import execution, failures, history, queue, reads, recovery, requests, unlocks
+from controlplane.store.scans.causes import Cause
 from controlplane.store.scans.items import STAGES, RequestItem, ScanItem
+from controlplane.store.scans.queue import QueuedScan
 from controlplane.store.table import Check, ConditionFailed, Delete, Leg, LegFailed, Put, Update, table
 from tests.functional.device_auth.devices import get_request, request_code
 from tests.functional.projects.builders import make_project
@@ -355,6 +358,38 @@ def _unlocked(world: World, change: str, value: object) -> Case:
     return unlock, lambda: table.update(other, PREPARED), Refused
 
 
+def scan_of_a_disconnected_repository_that_is_completed(world: World) -> Case:
+    def disconnect(scan: ScanItem) -> None:
+        table.delete(Delete(keys.repository(*scan.repository_id.location)), PREPARED)
+
+    return _scan(world, lambda scan, _: end_scan(scan), disconnect)
+
+
+def _request(world: World, gone: Callable[[RepositoryItem], keys.Key], error: type[Exception]) -> Case:
+    """Requests a scan of what is deleted meanwhile."""
+    repository = world.connected_repository(world.company())
+    return lambda: make_request(repository), lambda: table.delete(Delete(gone(repository)), PREPARED), error
+
+
+def scan_of_a_deleted_project(world: World) -> Case:
+    return _request(world, lambda it: keys.project(*it.links[0].project_id.location), ProjectGone)
+
+
+def scan_of_a_disconnected_repository(world: World) -> Case:
+    return _request(world, lambda it: keys.repository(*it.location), UnknownRepository)
+
+
+def queued_scan_that_a_newer_one_replaced(_: World) -> Case:
+    repository_id, project_id = PULL_REQUEST.repository_id, PULL_REQUEST.project_id
+    queued = QueuedScan.of(repository_id, project_id, Cause("push"))
+    queue.enqueue(queued)
+    return (
+        lambda: table.transact({"queued": queued.taken_leg()}, PREPARED),
+        lambda: queue.enqueue(replace(queued, queued_at="2026-03-04T05:06:08.000Z")),
+        LegFailed,
+    )
+
+
 def scan_that_was_unlocked(world: World) -> Case:
     return _unlocked(world, "SET #access = :value", "full")
 
@@ -658,6 +693,10 @@ CASES = [
     abandoned_scan_that_its_worker_gives_back,
     waiting_scan_that_was_attempted_again,
     failed_scan_that_is_completed,
+    scan_of_a_disconnected_repository_that_is_completed,
+    scan_of_a_deleted_project,
+    scan_of_a_disconnected_repository,
+    queued_scan_that_a_newer_one_replaced,
     scan_that_was_unlocked,
     scan_with_another_price,
     scan_that_is_no_longer_completed,
