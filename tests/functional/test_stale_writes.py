@@ -43,7 +43,17 @@ from controlplane.store.project_items import ProjectItem
 from controlplane.store.pull_requests import PullRequestItem
 from controlplane.store.repositories import ProjectGone, RepositoryItem, UnknownRepository
 from controlplane.store.retry import WriteConflict
-from controlplane.store.scans import execution, failures, history, queue, reads, recovery, requests, unlocks
+from controlplane.store.scans import (
+    execution,
+    failures,
+    history,
+    queue,
+    reads,
+    recovery,
+    requests,
+    resolutions,
+    unlocks,
+)
 from controlplane.store.scans.causes import Cause
 from controlplane.store.scans.items import STAGES, RequestItem, ScanItem
 from controlplane.store.scans.queue import QueuedScan
@@ -390,6 +400,18 @@ def queued_scan_that_a_newer_one_replaced(_: World) -> Case:
     )
 
 
+def late_finding_that_is_found_again(world: World) -> Case:
+    scan = make_scan(world.connected_repository(world.company()))
+    read = replace(history_of(scan, make_issue()), gone=history.Absence(scan.scan_id, scan.created_at))
+    table.put(Put(read.to_item()), PREPARED)
+    same = resolutions._if_unchanged(read.key, read.gone)
+    return (
+        lambda: table.transact({"history": same}, PREPARED),
+        lambda: table.put(Put(replace(read, gone=None).to_item()), PREPARED),
+        LegFailed,
+    )
+
+
 def scan_that_was_unlocked(world: World) -> Case:
     return _unlocked(world, "SET #access = :value", "full")
 
@@ -697,6 +719,7 @@ CASES = [
     scan_of_a_deleted_project,
     scan_of_a_disconnected_repository,
     queued_scan_that_a_newer_one_replaced,
+    late_finding_that_is_found_again,
     scan_that_was_unlocked,
     scan_with_another_price,
     scan_that_is_no_longer_completed,

@@ -13,11 +13,12 @@ from controlplane.store.scans import execution, failures, queue, reads, requests
 from controlplane.store.scans.causes import Cause
 from controlplane.store.scans.items import ScanItem, Work
 from controlplane.store.scans.queue import QueuedScan
-from controlplane.store.table import Put, table
+from controlplane.store.table import Delete, Put, table
 from ops import issue_backfill
 from tests.functional.github_events.conftest import DEMO, Events, connect
 from tests.support.api import Api
 from tests.support.audits import end_scan, make_scan, stored_repository
+from tests.support.calls import before_the_transaction
 from tests.support.code_host import SHA
 from tests.support.github import GitHub
 from tests.support.sweeping import swept
@@ -175,6 +176,19 @@ class TestSchedule:
         now.advance(5 * 86_400)
         assert swept(scan_starts.queue_scheduled) == 1
         assert swept(scan_starts.queue_scheduled) == 0
+
+    def test_one_of_two_sweeps_queues_a_scan(self, company: Company, now):
+        connect(company, schedule="daily")
+        now.advance(86_401)
+        with before_the_transaction(table.client, lambda: swept(scan_starts.queue_scheduled)):
+            assert swept(scan_starts.queue_scheduled) == 0
+
+    def test_no_scan_of_a_disconnected_repository_is_queued(self, company: Company, now):
+        key = keys.repository(*connect(company, schedule="daily").location)
+        now.advance(86_401)
+        with before_the_transaction(table.client, lambda: table.delete(Delete(key), PREPARED)):
+            assert swept(scan_starts.queue_scheduled) == 0
+        assert [it for it in table_dump() if it["pk"]["S"].startswith("SCANQUEUE#")] == []
 
     def test_a_scan_that_is_no_longer_wanted_is_dropped(self, events: Events, company: Company, now):
         repository = connect(company, schedule="daily")
