@@ -12,13 +12,13 @@ from controlplane.store.outbox import new_entry
 from controlplane.store.repositories import RepositoryItem
 from controlplane.store.scans import expiry, reads, unlocks
 from controlplane.store.scans.items import ScanItem, work_key
-from controlplane.store.table import table
+from controlplane.store.table import Delete, table
 from local.template import load_template
 from tests.functional.conftest import FakeClock
 from tests.functional.projects.builders import make_project
 from tests.support.api import Api, Reply
 from tests.support.audits import make_issue, make_scan
-from tests.support.calls import intercepted
+from tests.support.calls import before_the_update_of, intercepted
 from tests.support.cleanup import clean_up, clean_up_failing
 from tests.support.populated_organization import detection
 from tests.support.table import PREPARED
@@ -176,6 +176,17 @@ class TestFindings:
         now.advance(60)
         clean_up()
         assert None not in {reads.get_scan(scan.scan_id).findings_expire_at for scan in earlier}
+
+    def test_a_superseded_scan_that_is_deleted_meanwhile_stays_deleted(
+        self, world: World, company: Company, now: FakeClock
+    ):
+        repository = world.connected_repository(company)
+        earlier, later = (later_scan(repository, now) for _ in range(2))
+        with before_the_update_of(
+            table.client, "findingsExpireAt", lambda: table.delete(Delete(earlier.key), PREPARED)
+        ):
+            expiry.expire_superseded(later.scan_id)
+        assert table.get(earlier.key) is None
 
     def test_expiring_findings_of_a_missing_scan_is_no_error(self, world: World, company: Company):
         repository = world.connected_repository(company)

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from controlplane.core import clock
-from controlplane.core.ids import InvitationId, ProjectId, RepositoryId, ScanRequestId
+from controlplane.core.ids import InvitationId, ProjectId, RepositoryId, ScanId, ScanRequestId
 from controlplane.store import (
     api_keys,
     billing,
     detections,
     device,
+    idempotency,
     identities,
     invitations,
     key_changes,
@@ -40,9 +41,22 @@ from controlplane.store.leases import Lease, LeaseLost
 from controlplane.store.organizations import Membership, UnknownOrganization
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.pull_requests import PullRequestItem
+from controlplane.store.repositories import ProjectGone, RepositoryItem, UnknownRepository
 from controlplane.store.retry import WriteConflict
-from controlplane.store.scans import execution, failures, history, recovery, requests
+from controlplane.store.scans import (
+    execution,
+    failures,
+    history,
+    queue,
+    reads,
+    recovery,
+    requests,
+    resolutions,
+    unlocks,
+)
+from controlplane.store.scans.causes import Cause
 from controlplane.store.scans.items import STAGES, RequestItem, ScanItem
+from controlplane.store.scans.queue import QueuedScan
 from controlplane.store.table import Check, ConditionFailed, Delete, Leg, LegFailed, Put, Update, table
 from tests.functional.device_auth.devices import get_request, request_code
 from tests.functional.projects.builders import make_project
@@ -58,6 +72,12 @@ type Act = Callable[[], Any]
 type Case = tuple[Act, Act, type[Exception]]
 
 ORGANIZATION = "org_0000000000000000"
+PULL_REQUEST = PullRequestItem(
+    repository_id=RepositoryId.of(ORGANIZATION, "r1"),
+    project_id=ProjectId.of(ORGANIZATION, "p1"),
+    number=12,
+    head_sha="1f0c",
+)
 IDENTITY = Subject("https://issuer.example", "ada")
 
 
@@ -128,6 +148,38 @@ def delivery_that_was_given_up_before_it_is_taken(world: World) -> Case:
 
 def delivery_that_was_attempted_before_it_is_taken(world: World) -> Case:
     return _taken(world, lambda begun: webhook_deliveries.finish_attempt(begin(begun.delivery), FAILED, lambda _: None))
+
+
+def delivery_that_another_worker_has(world: World) -> Case:
+    def lease(begun: webhook_deliveries.Begun) -> None:
+        until = {"until": int(clock.now()) + 1}
+        table.update(Update(begun.delivery.key, "SET #leaseUntil = :until", None, until), PREPARED)
+
+    return _taken(world, lease)
+
+
+def _finished(world: World, change: str, value: object) -> Case:
+    """Records an attempt."""
+    begun = begin(delivered(world.company()))
+
+    def finish() -> None:
+        if webhook_deliveries.finish_attempt(begun, FAILED, lambda _: None) is None:
+            raise Refused
+
+    other = Update(begun.delivery.key, change, None, {"value": value})
+    return finish, lambda: table.update(other, PREPARED), Refused
+
+
+def attempt_at_a_delivery_that_has_ended(world: World) -> Case:
+    return _finished(world, "SET #status = :value", "failed")
+
+
+def attempt_that_was_recorded(world: World) -> Case:
+    return _finished(world, "SET #attempts = :value", 1)
+
+
+def attempt_that_another_worker_makes(world: World) -> Case:
+    return _finished(world, "SET #leaseUntil = :value", 1)
 
 
 def device_request_that_was_denied(_: World) -> Case:
@@ -270,12 +322,29 @@ def completed_scan_that_is_acquired(world: World) -> Case:
     return _scan(world, lambda scan, _: execution.acquire_scan(scan.scan_id, 420), complete, leases.Finished)
 
 
+def _retry(scan: ScanItem, _: Lease) -> None:
+    if not recovery._retry(scan, outbox.new_entry("scan-execution", {})):
+        raise Refused
+
+
 def completed_scan_that_is_retried(world: World) -> Case:
-    def retry(scan: ScanItem, _: Lease) -> None:
-        if not recovery._retry(scan, outbox.new_entry("scan-execution", {})):
+    return _scan(world, _retry, end_scan, Refused)
+
+
+def abandoned_scan_that_its_worker_gives_back(world: World) -> Case:
+    return _scan(world, _retry, lambda scan: leases.release(lease_of(scan)), Refused)
+
+
+def waiting_scan_that_was_attempted_again(world: World) -> Case:
+    scan_id = make_scan(world.connected_repository(world.company()), status="running").scan_id
+    leases.release(lease_of(reads.get_scan(scan_id)))
+    read = reads.get_scan(scan_id)
+
+    def fail() -> None:
+        if not failures.fail_abandoned(read):
             raise Refused
 
-    return _scan(world, retry, end_scan, Refused)
+    return fail, lambda: leases.release(execution.acquire_scan(scan_id, 420)[0]), Refused
 
 
 def failed_scan_that_is_completed(world: World) -> Case:
@@ -283,6 +352,76 @@ def failed_scan_that_is_completed(world: World) -> Case:
         table.update(Update(scan.key, "SET #status = :failed", None, {"failed": "failed"}), PREPARED)
 
     return _scan(world, lambda scan, _: end_scan(scan), fail)
+
+
+def _unlocked(world: World, change: str, value: object) -> Case:
+    """Unlocks a scan."""
+    company = world.company("free")
+    world.credits(company, 100)
+    scan = make_scan(world.connected_repository(company), issues=[make_issue(number) for number in range(1, 6)])
+
+    def unlock() -> None:
+        if unlocks.unlock_scan(scan, company.owner.user_id, outbox.new_entry("scan-execution", {})) == "already":
+            raise Refused
+
+    other = Update(scan.key, change, None, {"value": value})
+    return unlock, lambda: table.update(other, PREPARED), Refused
+
+
+def scan_of_a_disconnected_repository_that_is_completed(world: World) -> Case:
+    def disconnect(scan: ScanItem) -> None:
+        table.delete(Delete(keys.repository(*scan.repository_id.location)), PREPARED)
+
+    return _scan(world, lambda scan, _: end_scan(scan), disconnect)
+
+
+def _request(world: World, gone: Callable[[RepositoryItem], keys.Key], error: type[Exception]) -> Case:
+    """Requests a scan of what is deleted meanwhile."""
+    repository = world.connected_repository(world.company())
+    return lambda: make_request(repository), lambda: table.delete(Delete(gone(repository)), PREPARED), error
+
+
+def scan_of_a_deleted_project(world: World) -> Case:
+    return _request(world, lambda it: keys.project(*it.links[0].project_id.location), ProjectGone)
+
+
+def scan_of_a_disconnected_repository(world: World) -> Case:
+    return _request(world, lambda it: keys.repository(*it.location), UnknownRepository)
+
+
+def queued_scan_that_a_newer_one_replaced(_: World) -> Case:
+    repository_id, project_id = PULL_REQUEST.repository_id, PULL_REQUEST.project_id
+    queued = QueuedScan.of(repository_id, project_id, Cause("push"))
+    queue.enqueue(queued)
+    return (
+        lambda: table.transact({"queued": queued.taken_leg()}, PREPARED),
+        lambda: queue.enqueue(replace(queued, queued_at="2026-03-04T05:06:08.000Z")),
+        LegFailed,
+    )
+
+
+def late_finding_that_is_found_again(world: World) -> Case:
+    scan = make_scan(world.connected_repository(world.company()))
+    read = replace(history_of(scan, make_issue()), gone=history.Absence(scan.scan_id, scan.created_at))
+    table.put(Put(read.to_item()), PREPARED)
+    same = resolutions._if_unchanged(read.key, read.gone)
+    return (
+        lambda: table.transact({"history": same}, PREPARED),
+        lambda: table.put(Put(replace(read, gone=None).to_item()), PREPARED),
+        LegFailed,
+    )
+
+
+def scan_that_was_unlocked(world: World) -> Case:
+    return _unlocked(world, "SET #access = :value", "full")
+
+
+def scan_with_another_price(world: World) -> Case:
+    return _unlocked(world, "SET #unlockCredits = :value", 51)
+
+
+def scan_that_is_no_longer_completed(world: World) -> Case:
+    return _unlocked(world, "SET #status = :value", "failed")
 
 
 def _start(world: World, change: Callable[[RequestItem], Update]) -> Case:
@@ -316,22 +455,31 @@ def repository_with_another_preview(world: World) -> Case:
     return _start(world, use)
 
 
-def _pull_request(earlier: ScanRequestId | None, later: ScanRequestId | None) -> Case:
+def _pull_request(earlier: ScanRequestId | None, later: ScanRequestId | None, head_sha: str = "1f0c") -> Case:
     """Checks that the scan of a pull request is still the one that was read."""
-    item = PullRequestItem(
-        repository_id=RepositoryId.of(ORGANIZATION, "r1"),
-        project_id=ProjectId.of(ORGANIZATION, "p1"),
-        number=12,
-        head_sha="1f0c",
-        request_id=earlier,
-    )
+    item = replace(PULL_REQUEST, request_id=earlier)
     table.put(Put(item.to_item()), PREPARED)
     same = Check(item.key, *pull_requests._as_read(item))
-    changed = replace(item, request_id=later)
+    changed = replace(item, request_id=later, head_sha=head_sha)
     return (
         lambda: table.transact({"pullRequest": same}, PREPARED),
         lambda: table.put(Put(changed.to_item()), PREPARED),
         LegFailed,
+    )
+
+
+def pull_request_with_another_commit(_: World) -> Case:
+    return _pull_request(None, None, head_sha="2a1b")
+
+
+def report_that_another_worker_makes(_: World) -> Case:
+    """Records what was reported on a pull request, after the claim has expired."""
+    table.put(Put({**PULL_REQUEST.to_item(), "claim": "mine"}), PREPARED)
+    other = Update(PULL_REQUEST.key, "SET #claim = :claim", None, {"claim": "other"})
+    return (
+        lambda: pull_requests.record(PULL_REQUEST.key, "mine", comment="stale"),
+        lambda: table.update(other, PREPARED),
+        pull_requests.ClaimLost,
     )
 
 
@@ -341,6 +489,68 @@ def pull_request_whose_scan_was_requested(_: World) -> Case:
 
 def pull_request_whose_scan_was_requested_again(_: World) -> Case:
     return _pull_request(ScanRequestId.of(ORGANIZATION, "q1"), ScanRequestId.of(ORGANIZATION, "q2"))
+
+
+def _deleted_pull_request(write: Act) -> Case:
+    table.put(Put(PULL_REQUEST.to_item()), PREPARED)
+    return write, lambda: table.delete(Delete(PULL_REQUEST.key), PREPARED), LegFailed
+
+
+def closed_pull_request_that_was_deleted(_: World) -> Case:
+    return _deleted_pull_request(lambda: pull_requests.close(PULL_REQUEST, outbox.new_entry("github-events", {})))
+
+
+def requested_pull_request_that_was_deleted(_: World) -> Case:
+    leg = pull_requests.requested_leg(PULL_REQUEST.key, ScanRequestId.of(ORGANIZATION, "q1"))
+    return _deleted_pull_request(lambda: table.transact({"pullRequest": leg}, PREPARED))
+
+
+def pull_request_whose_scan_was_requested_before_another_starts(_: World) -> Case:
+    earlier, later = (ScanRequestId.of(ORGANIZATION, name) for name in ("q1", "q2"))
+    table.put(Put(replace(PULL_REQUEST, request_id=earlier).to_item()), PREPARED)
+    leg = pull_requests.started_leg(PULL_REQUEST.key, earlier, ScanId.of(ORGANIZATION, "s1"), "2a1b")
+    return (
+        lambda: table.transact({"pullRequest": leg}, PREPARED),
+        lambda: table.update(pull_requests.requested_leg(PULL_REQUEST.key, later), PREPARED),
+        LegFailed,
+    )
+
+
+def _idempotent(write: Callable[[keys.Key], Any], change: str, error: type[Exception] = ConditionFailed) -> Case:
+    """Writes to the record of a request with an Idempotency-Key."""
+    key = keys.idempotent_answer("digest")
+    idempotency.begin_attempt(key, "mine", "payload")
+    other = Update(key, f"SET {change} = :other", None, {"other": "other"})
+    return lambda: write(key), lambda: table.update(other, PREPARED), error
+
+
+def effect_of_a_request_that_another_attempt_makes(_: World) -> Case:
+    def take_effect(key: keys.Key) -> None:
+        table.transact({"key": idempotency.effect_leg(key, "mine")}, PREPARED)
+
+    return _idempotent(take_effect, "#attempt", LegFailed)
+
+
+def answer_to_a_request_that_another_attempt_makes(_: World) -> Case:
+    return _idempotent(lambda key: idempotency.complete_attempt(key, "mine", "{}"), "#attempt")
+
+
+def abandoned_request_that_another_attempt_makes(_: World) -> Case:
+    return _idempotent(lambda key: idempotency.abandon_attempt(key, "mine"), "#attempt")
+
+
+def abandoned_request_that_took_effect(_: World) -> Case:
+    return _idempotent(lambda key: idempotency.abandon_attempt(key, "mine"), "#effective")
+
+
+def repository_of_a_deleted_organization(world: World) -> Case:
+    company = world.company()
+    organization = keys.organization(company.organization_id)
+    return (
+        lambda: world.connected_repository(company, linked=False),
+        lambda: table.delete(Delete(organization), PREPARED),
+        LegFailed,
+    )
 
 
 def endpoint_of_a_deleted_organization(world: World) -> Case:
@@ -484,6 +694,10 @@ CASES = [
     delivery_that_was_given_up,
     delivery_that_was_given_up_before_it_is_taken,
     delivery_that_was_attempted_before_it_is_taken,
+    delivery_that_another_worker_has,
+    attempt_at_a_delivery_that_has_ended,
+    attempt_that_was_recorded,
+    attempt_that_another_worker_makes,
     device_request_that_was_denied,
     api_key_that_was_changed_again,
     api_key_that_was_deleted,
@@ -498,12 +712,32 @@ CASES = [
     history_of_a_canceled_scan,
     completed_scan_that_is_acquired,
     completed_scan_that_is_retried,
+    abandoned_scan_that_its_worker_gives_back,
+    waiting_scan_that_was_attempted_again,
     failed_scan_that_is_completed,
+    scan_of_a_disconnected_repository_that_is_completed,
+    scan_of_a_deleted_project,
+    scan_of_a_disconnected_repository,
+    queued_scan_that_a_newer_one_replaced,
+    late_finding_that_is_found_again,
+    scan_that_was_unlocked,
+    scan_with_another_price,
+    scan_that_is_no_longer_completed,
     failed_request_whose_scan_is_started,
     freed_repository_whose_scan_is_started,
     repository_with_another_preview,
+    pull_request_with_another_commit,
+    report_that_another_worker_makes,
     pull_request_whose_scan_was_requested,
     pull_request_whose_scan_was_requested_again,
+    closed_pull_request_that_was_deleted,
+    requested_pull_request_that_was_deleted,
+    pull_request_whose_scan_was_requested_before_another_starts,
+    effect_of_a_request_that_another_attempt_makes,
+    answer_to_a_request_that_another_attempt_makes,
+    abandoned_request_that_another_attempt_makes,
+    abandoned_request_that_took_effect,
+    repository_of_a_deleted_organization,
     endpoint_of_a_deleted_organization,
     slot_that_another_delivery_has,
     invitation_that_was_deleted,

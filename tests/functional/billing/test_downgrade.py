@@ -18,7 +18,9 @@ from tests.functional.projects.builders import make_project
 from tests.functional.projects.test_create_project import fill
 from tests.functional.scan_preparation.test_prepare_scan import prepare
 from tests.support.api import Api
+from tests.support.audit_log import all_entries
 from tests.support.audits import make_issue, make_scan, serving
+from tests.support.calls import before_the_transaction
 from tests.support.sqs import FakeSqs
 from tests.support.table import PREPARED
 from tests.support.world import Company, World
@@ -145,3 +147,25 @@ class TestBilling:
         company = world.company("free")
         fill(company, 10)
         assert api.get("/v1/billing", company.owner.token).data["overLimit"] == []
+
+
+class TestConcurrentChanges:
+    def test_of_the_plan_are_recorded_as_they_were_made(self, company: Company):
+        with before_the_transaction(table.client, lambda: downgrade(company, "starter")):
+            downgrade(company, "free")
+        changes = [it for it in all_entries() if it["action"] == "organization.change_plan"]
+        assert {(it["before"]["plan"], it["after"]["plan"]) for it in changes} == {
+            ("free", "pro"),
+            ("pro", "starter"),
+            ("starter", "free"),
+        }
+
+    def test_of_the_top_up_are_both_made(self, company: Company):
+        def enable(threshold: int) -> None:
+            billing.enable_top_up(company.organization_id, threshold=threshold, amount=100, monthly_limit=3)
+
+        enable(10)
+        with before_the_transaction(table.client, lambda: enable(20)):
+            billing.disable_top_up(company.organization_id)
+        top_up = billing.get_billing(company.organization_id)[1].top_up
+        assert (top_up.enabled, top_up.threshold) == (False, 20)

@@ -1,14 +1,19 @@
 """The automatic top-up of credits, which is part of the charge that needs it."""
 
+from itertools import product
+
 import pytest
 
-from controlplane.store import billing, keys
+from controlplane.store import billing, charges, keys
+from controlplane.store.organization_items import BillingItem, TopUpItem
 from controlplane.store.scans.items import ScanItem
-from controlplane.store.table import Update, table
+from controlplane.store.scans.requests import new_scan_id
+from controlplane.store.table import LegFailed, Put, Update, table
 from tests.functional.code_audit.test_unlock_scan import ISSUES, balance, ledger, unlock
 from tests.functional.conftest import FakeClock
 from tests.support.api import Api
 from tests.support.audits import make_scan
+from tests.support.each import each
 from tests.support.recorded import recorded_calls
 from tests.support.table import PREPARED
 from tests.support.world import Company, World, table_dump
@@ -164,3 +169,64 @@ class TestRefused:
         unlock(api, company.owner.token, scans[0])
         assert changes(company) == [("unlock", -50)]
         assert unlock(api, company.owner.token, scans[1]).code == "INSUFFICIENT_CREDITS"
+
+
+def enabled(threshold: int, amount: int, used: int = 0) -> TopUpItem:
+    return TopUpItem(
+        enabled=True, threshold=threshold, amount=amount, monthly_limit=1, month="2026-03" if used else None, used=used
+    )
+
+
+def is_charged(read: BillingItem, stored: BillingItem) -> bool:
+    """Charges as decided on what was read. Checks that the balance is changed as the ledger says."""
+    table.put(Put(stored.to_item()), PREPARED)
+    legs = charges.charge_legs(read, new_scan_id(read.organization_id), 50, "usr_ada")
+    try:
+        table.transact(legs, PREPARED)
+    except LegFailed:
+        return False
+    entries = [
+        leg.item["credits"] for name, leg in legs.items() if name in {"ledger", "topUp"} and isinstance(leg, Put)
+    ]
+    after = billing.get_billing(read.organization_id)[1].credits
+    assert after == stored.credits + sum(entries)
+    assert after >= 0
+    return True
+
+
+class TestOutdated:
+    """A charge of 50 credits that was decided on another state. A balance below 100 is low."""
+
+    @each(
+        ("top_up", "balances"),
+        [
+            (TopUpItem(), (49, 50, 99, 100, 149, 150)),
+            (enabled(40, 20), (29, 30, 89, 90, 99, 100, 149, 150)),
+            (enabled(120, 20), (29, 30, 99, 100, 129, 130, 169, 170)),
+            (enabled(40, 60), (0, 89, 90)),
+            (enabled(40, 20, used=1), (49, 50, 99, 100, 149, 150)),
+        ],
+    )
+    def test_happens_only_if_the_stored_balance_is_enough_and_has_the_same_effects(
+        self, top_up: TopUpItem, balances: tuple[int, ...], company: Company
+    ):
+        for balance_read, balance_stored in product(balances, repeat=2):
+            read, stored = (
+                BillingItem(organization_id=company.organization_id, credits=it, top_up=top_up)
+                for it in (balance_read, balance_stored)
+            )
+            scan_id = new_scan_id(company.organization_id)
+            effects, others = (charges.charge_legs(it, scan_id, 50, "usr_ada").keys() for it in (read, stored))
+            expected = effects == others and charges.covers(stored, 50)
+            assert is_charged(read, stored) is expected, (balance_read, balance_stored)
+
+    def test_happens_only_with_the_same_settings_or_without_a_top_up(self, company: Company):
+        disabled = TopUpItem(enabled=False, threshold=40, amount=20)
+        choices = (TopUpItem(), disabled, enabled(40, 20), enabled(40, 30))
+        for balance, earlier, later in product((200, 60), choices, choices):
+            read, stored = (
+                BillingItem(organization_id=company.organization_id, credits=balance, top_up=it)
+                for it in (earlier, later)
+            )
+            expected = earlier == later or not (earlier.enabled or later.enabled)
+            assert is_charged(read, stored) is expected, (balance, earlier, later)

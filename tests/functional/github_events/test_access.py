@@ -1,22 +1,23 @@
 """Events of installations and repositories: names, and whether our App still has access."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
 from controlplane.core import clock
 from controlplane.queues import messages
 from controlplane.queues.messages import Queue
-from controlplane.store import keys, repositories
-from controlplane.store.repositories import RepositoryItem
-from controlplane.store.table import Put, table
+from controlplane.store import hosted_repositories, keys, repositories
+from controlplane.store.repositories import HostedRepository, RepositoryItem
+from controlplane.store.table import Put, Update, table
 from local.github.faults import Fault
 from tests.functional.github_events.conftest import DEMO, INSTALLATION, Events, by_name, connect, read
+from tests.support.calls import before_the_transaction
 from tests.support.github import GitHub
 from tests.support.sqs import FakeSqs
 from tests.support.sweeping import swept
 from tests.support.table import PREPARED
-from tests.support.world import Company
+from tests.support.world import Company, World
 
 
 def stored_name(repository: RepositoryItem, name: str) -> str | None:
@@ -90,6 +91,84 @@ class TestNames:
         events.take("repository")
         assert read(repository).visibility == "private"
         assert read(repository).default_branch == "main"
+
+
+def describe(repository: RepositoryItem, **changes: object) -> None:
+    """Describes the repository as it was read, with these changes."""
+    described = {it.name: getattr(repository, it.name) for it in fields(HostedRepository)}
+    hosted_repositories.describe(repository.repository_id, HostedRepository(**{**described, **changes}))
+
+
+def reconnect(repository: RepositoryItem) -> None:
+    """Connects the repository through another installation."""
+    key = keys.repository(*repository.location)
+    table.update(Update(key, "SET #installationId = :other", None, {"other": 5}), PREPARED)
+
+
+class TestConcurrentChanges:
+    """A repository that changes after the worker of an event has read it."""
+
+    def test_another_installation_keeps_its_description_and_its_access(self, repository: RepositoryItem):
+        with before_the_transaction(table.client, lambda: reconnect(repository)):
+            describe(repository, visibility="public")
+        hosted_repositories.lose_access(repository)
+        assert read(repository) == replace(repository, installation_id=5)
+
+    def test_a_disconnected_repository_stays_so(self, repository: RepositoryItem):
+        with before_the_transaction(table.client, lambda: repositories.disconnect_repository(repository.repository_id)):
+            describe(repository, name="renamed")
+        assert repositories.find_repository(repository.repository_id) is None
+        assert stored_name(repository, "renamed") is None
+
+    def test_the_time_when_access_was_lost_stays(self, repository: RepositoryItem, now):
+        at = clock.timestamp()
+        hosted_repositories.lose_access(repository)
+        now.advance(1)
+        hosted_repositories.lose_access(repository)
+        assert read(repository).access_lost_at == at
+
+    @pytest.mark.parametrize(("owner", "name"), [("other", DEMO[1]), (DEMO[0], "renamed")])
+    def test_a_repository_has_one_name(self, owner: str, name: str, repository: RepositoryItem):
+        with before_the_transaction(table.client, lambda: describe(repository, owner=owner, name=name)):
+            describe(repository, visibility="public")
+        assert read(repository) == replace(repository, visibility="public")
+        assert stored_name(repository, DEMO[1]) == repository.repository_id
+        assert table.get(keys.repository_name(repository.organization_id, owner, name)) is None
+
+    @pytest.mark.parametrize("is_late", [False, True])
+    def test_another_repository_keeps_the_name_that_it_took(
+        self, is_late: bool, repository: RepositoryItem, company: Company, world: World
+    ):
+        other = world.connected_repository(company, installation_id=INSTALLATION)
+
+        def take() -> None:
+            describe(other, owner=DEMO[0], name=DEMO[1])
+
+        if not is_late:
+            take()
+        with before_the_transaction(table.client, take if is_late else lambda: None):
+            describe(repository, name="renamed")
+        assert stored_name(repository, "renamed") == repository.repository_id
+        assert stored_name(repository, DEMO[1]) == other.repository_id
+
+    def test_a_repository_is_disconnected_once(self, repository: RepositoryItem):
+        def disconnect() -> None:
+            repositories.disconnect_repository(repository.repository_id)
+
+        with (
+            before_the_transaction(table.client, disconnect),
+            pytest.raises(repositories.UnknownRepository),
+        ):
+            disconnect()
+
+    def test_a_repository_without_its_name_can_be_disconnected(
+        self, repository: RepositoryItem, company: Company, world: World
+    ):
+        other = world.connected_repository(company, installation_id=INSTALLATION)
+        describe(other, owner=DEMO[0], name=DEMO[1])
+        repositories.disconnect_repository(repository.repository_id)
+        assert repositories.find_repository(repository.repository_id) is None
+        assert stored_name(repository, DEMO[1]) == other.repository_id
 
 
 class TestRetries:

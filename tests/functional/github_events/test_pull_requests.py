@@ -1,5 +1,6 @@
 """Scans of pull requests: what is scanned, what is reported, and what is canceled."""
 
+from dataclasses import replace
 from unittest import mock
 
 import pytest
@@ -11,16 +12,23 @@ from controlplane.store import pull_requests, repositories
 from controlplane.store.pull_requests import PullRequestItem
 from controlplane.store.repositories import RepositoryItem
 from controlplane.store.scans import reads
+from controlplane.store.scans.causes import Cause
 from controlplane.store.scans.items import ScanItem
+from controlplane.store.scans.queue import QueuedScan
+from controlplane.store.scans.requests import new_request_id, new_scan_id
+from controlplane.store.table import Put, table
 from local.github.faults import Fault, Quota
 from local.github.pull_requests import CheckRun, Comment
 from local.github.stand_in import Denied
+from tests.functional.conftest import FakeClock
 from tests.functional.github_events.conftest import DEMO, INSTALLATION, Events, connect
 from tests.support.api import Api
 from tests.support.audits import make_request, make_scan, stored_repository
+from tests.support.calls import before_the_transaction
 from tests.support.github import GitHub
 from tests.support.sqs import FakeSqs
 from tests.support.sweeping import swept
+from tests.support.table import PREPARED
 from tests.support.world import Company, World, table_dump
 
 TRACKER = '<script async src="https://www.googletagmanager.com/gtag/js?id=G-1"></script>'
@@ -226,6 +234,62 @@ class TestNewest:
         events.take("pull_request", open_one(code_host))
         assert events.sqs.at(Queue.SCAN_PREPARATION.url) == []
         assert swept(scan_starts.start_queued) == 0
+
+
+class TestStored:
+    """A pull request as it is stored, which events and workers write."""
+
+    @pytest.fixture
+    def item(self, repository: RepositoryItem) -> PullRequestItem:
+        project_id = repository.links[0].project_id
+        return PullRequestItem(
+            repository_id=repository.repository_id, project_id=project_id, number=12, head_sha="1f0c"
+        )
+
+    @staticmethod
+    def want(item: PullRequestItem) -> bool:
+        place = (item.repository_id, item.project_id)
+        queued = QueuedScan.of(*place, Cause("pull_request", item.number))
+        report = pull_requests.report_entry(*place, item.number)
+        return pull_requests.want_scan(item, Put(queued.to_item()), report, again=False)
+
+    def test_the_first_of_two_events_counts(self, item: PullRequestItem, repository: RepositoryItem):
+        first = replace(item, marker="first")
+        with before_the_transaction(table.client, lambda: self.want(first)):
+            assert not self.want(item)
+        assert item_of(repository, item.number) == first
+
+    def test_a_new_commit_keeps_only_what_was_reported(self, item: PullRequestItem, repository: RepositoryItem):
+        organization_id = repository.organization_id
+        scanned = {"request_id": new_request_id(organization_id), "scan_id": new_scan_id(organization_id)}
+        before = replace(item, **scanned, closed=True, comment_id=7)
+        table.put(Put(before.to_item()), PREPARED)
+        assert self.want(replace(item, head_sha="2a1b", marker="other"))
+        assert item_of(repository, item.number) == replace(item, head_sha="2a1b", comment_id=7)
+
+    def test_one_worker_reports_until_its_claim_expires(self, item: PullRequestItem, now: FakeClock):
+        assert pull_requests.claim(item.key) is None
+        assert table.get(item.key) is None
+        table.put(Put(item.to_item()), PREPARED)
+        first = pull_requests.claim(item.key)
+        now.advance(149)
+        with pytest.raises(pull_requests.BeingReported) as reported:
+            pull_requests.claim(item.key)
+        assert reported.value.seconds == 1
+        now.advance(1)
+        second = pull_requests.claim(item.key)
+        assert first is not None
+        assert second is not None
+        with pytest.raises(pull_requests.ClaimLost):
+            pull_requests.record(item.key, first[0], comment="late")
+        pull_requests.release(item.key, first[0])
+        with pytest.raises(pull_requests.BeingReported):
+            pull_requests.claim(item.key)
+        pull_requests.record(item.key, second[0], comment="first")
+        pull_requests.release(item.key, second[0])
+        third = pull_requests.claim(item.key)
+        assert third is not None
+        assert third[1] == replace(item, comment="first")
 
 
 class TestFailures:

@@ -13,11 +13,12 @@ from controlplane.store.scans import execution, failures, queue, reads, requests
 from controlplane.store.scans.causes import Cause
 from controlplane.store.scans.items import ScanItem, Work
 from controlplane.store.scans.queue import QueuedScan
-from controlplane.store.table import Put, table
+from controlplane.store.table import Delete, Put, table
 from ops import issue_backfill
 from tests.functional.github_events.conftest import DEMO, Events, connect
 from tests.support.api import Api
 from tests.support.audits import end_scan, make_scan, stored_repository
+from tests.support.calls import before_the_transaction
 from tests.support.code_host import SHA
 from tests.support.github import GitHub
 from tests.support.sweeping import swept
@@ -176,6 +177,19 @@ class TestSchedule:
         assert swept(scan_starts.queue_scheduled) == 1
         assert swept(scan_starts.queue_scheduled) == 0
 
+    def test_one_of_two_sweeps_queues_a_scan(self, company: Company, now):
+        connect(company, schedule="daily")
+        now.advance(86_401)
+        with before_the_transaction(table.client, lambda: swept(scan_starts.queue_scheduled)):
+            assert swept(scan_starts.queue_scheduled) == 0
+
+    def test_no_scan_of_a_disconnected_repository_is_queued(self, company: Company, now):
+        key = keys.repository(*connect(company, schedule="daily").location)
+        now.advance(86_401)
+        with before_the_transaction(table.client, lambda: table.delete(Delete(key), PREPARED)):
+            assert swept(scan_starts.queue_scheduled) == 0
+        assert [it for it in table_dump() if it["pk"]["S"].startswith("SCANQUEUE#")] == []
+
     def test_a_scan_that_is_no_longer_wanted_is_dropped(self, events: Events, company: Company, now):
         repository = connect(company, schedule="daily")
         now.advance(86_401)
@@ -206,7 +220,8 @@ class TestIssues:
             assert api.get("/v1/inbox", company.owner.token).data[0]["githubIssue"]["state"] == state
 
     def test_a_known_state_and_that_of_another_issue_are_not_recorded(self, company: Company, world: World):
-        item = world.finding(company, world.connected_repository(company))
+        repository = world.connected_repository(company)
+        item = world.finding(company, repository)
         opened = GithubIssue(1, "https://github.com/demo-shop/storefront/issues/1", "2026-03-04T05:06:07Z")
         issue_attempts.complete(item.item_id, None, opened)
         opened_issues.record_state(item.item_id, 1, is_open=False)
@@ -214,6 +229,8 @@ class TestIssues:
         for number, is_open in ((1, False), (2, True)):
             opened_issues.record_state(item.item_id, number, is_open=is_open)
             assert table_dump() == before
+        assert not opened_issues.index(repository.repository_id, 2, item.item_id, None)
+        assert table_dump() == before
 
     def test_issues_of_older_releases_are_followed_once_they_are_indexed(  # noqa: PLR0917
         self, events: Events, repository: RepositoryItem, company: Company, code_host: GitHub, world: World, now

@@ -244,7 +244,9 @@ class Test409:
     def test_a_crash_before_the_effect_frees_the_key_after_its_lease(self, api: Api, world: World, now):
         company = world.company()
         die_during("TransactWriteItems", api, company, applied=False)
-        now.advance(store.LEASE_SECONDS + 1)
+        now.advance(store.LEASE_SECONDS)
+        assert create(api, company).error["details"] == {"reason": "in_flight"}
+        now.advance(1)
         assert create(api, company).status == 201
         assert len(listed(api, company)) == 1
 
@@ -254,8 +256,9 @@ class Test409:
     ):
         company = world.company()
         die_during(operation, api, company, applied=applied)
+        now.advance(store.LEASE_SECONDS)
         assert create(api, company).error["details"] == {"reason": "in_flight"}
-        now.advance(store.LEASE_SECONDS + 1)
+        now.advance(1)
         reply = create(api, company)
         assert (reply.status, reply.code, reply.error["details"]) == (409, "CONFLICT", {"reason": "answer_lost"})
         assert len(listed(api, company)) == 1

@@ -18,12 +18,12 @@ from controlplane.store import inbox, leases, repositories
 from controlplane.store.inbox_items import InboxItem, Status
 from controlplane.store.leases import MAX_ATTEMPTS
 from controlplane.store.repositories import Link, RepositoryItem
-from controlplane.store.scans import execution, failures, findings, reads
+from controlplane.store.scans import execution, failures, findings, history, reads, requests
 from controlplane.store.scans.items import Coverage, Failure, Progress, ScanItem
 from scan_execution.messages import ACCEPTED, ScanMessage
 from scan_execution.service import execute_scan, publish_scan
 from tests.support.api import Api
-from tests.support.audits import make_issue, make_scan, stored_repository
+from tests.support.audits import history_of, lease_of, make_issue, make_scan, stored_repository
 from tests.support.code_host import SHA, FakeHost, archive
 from tests.support.sqs import FakeSqs, Handler, SqsMessage
 from tests.support.world import World, table_dump
@@ -349,6 +349,16 @@ class TestDelivery:
         assert (ended.status, ended.findings_attempt) == ("completed", 2)
         assert findings.list_findings(scan.scan_id, 1, 500) == []
 
+    def test_any_number_of_findings_and_histories_is_stored_and_removed(self, repository: RepositoryItem):
+        scan = make_scan(repository, status="running")
+        found = [make_issue(number) for number in range(1, 251)]
+        history.put_history(lease_of(scan), [history_of(scan, issue) for issue in found])
+        assert len(history.list_history(repository.repository_id)) == 250
+        for attempt in (1, 2, 3):
+            findings.put_findings(scan.scan_id, attempt, found)
+        findings.delete_attempts_before(scan.scan_id, 3)
+        assert [len(findings.list_findings(scan.scan_id, attempt, 500)) for attempt in (1, 2, 3)] == [0, 0, 250]
+
     def test_a_stale_lease_can_neither_report_nor_finish(self, repository: RepositoryItem, now):
         scan = make_scan(repository, status="queued")
         stale, _ = execution.acquire_scan(scan.scan_id, 420)
@@ -359,9 +369,27 @@ class TestDelivery:
             lambda: execution.report_stage(stale, "publish", "completed"),
             lambda: execution.complete_scan(scan, stale, 1, 1, Coverage(1, 1, {})),
             lambda: failures.fail_attempted(scan.scan_id, Failure("X", "x"), stale),
+            lambda: failures.fail_attempted(scan.scan_id, Failure("X", "x"), None),  # two attempts are left
         ):
             with pytest.raises(leases.LeaseLost):
                 late()
+        assert table_dump() == before
+
+    def test_a_scan_is_attempted_four_times_each_once_the_lease_before_has_ended(self, repository: RepositoryItem, now):
+        scan = make_scan(repository, status="queued")
+        for attempt in range(1, 5):
+            lease, _ = execution.acquire_scan(scan.scan_id, 420)
+            assert (lease.attempt, lease.last) == (attempt, attempt == 4)
+            now.advance(419)
+            with pytest.raises(leases.Held) as held:
+                execution.acquire_scan(scan.scan_id, 420)
+            assert held.value.seconds == 1
+            now.advance(1)
+        before = table_dump()
+        with pytest.raises(leases.Exhausted):
+            execution.acquire_scan(scan.scan_id, 420)
+        with pytest.raises(leases.Finished):
+            requests.acquire_request(requests.new_request_id(repository.organization_id), 30)
         assert table_dump() == before
 
     def test_leaves_no_files_on_disk(

@@ -25,13 +25,13 @@ from controlplane.store import (
 )
 from controlplane.store.cleanup import SETTLED_AFTER_SECONDS
 from controlplane.store.project_items import ProjectItem
-from controlplane.store.scans import execution, findings, history, reads, unlocks
+from controlplane.store.scans import execution, failures, findings, history, reads, unlocks
 from controlplane.store.scans.items import Coverage, ScanItem, UnknownScan
-from controlplane.store.table import Put, table
+from controlplane.store.table import Delete, Put, table
 from tests.functional.projects.builders import make_project, stored
 from tests.support.api import Api
 from tests.support.audits import history_of, lease_of, make_issue, make_scan
-from tests.support.calls import before_the_transaction, intercepted
+from tests.support.calls import before_the_transaction, before_the_update_of, intercepted
 from tests.support.cleanup import clean_up, clean_up_failing, clean_up_for, finish_deletions
 from tests.support.populated_organization import (
     PopulatedOrganization,
@@ -160,6 +160,12 @@ class TestARunningScan:
             execution.report_stage(lease, "publish", "running")
         with pytest.raises(leases.Finished):
             execution.acquire_scan(running.scan_id, 420)
+
+    def test_a_scan_that_is_deleted_while_it_is_ended_stays_deleted(self, running: ScanItem):
+        repositories.disconnect_repository(running.repository_id)
+        with before_the_update_of(table.client, "status", lambda: table.delete(Delete(running.key), PREPARED)):
+            failures.fail_deleted(running)
+        assert table.get(running.key) is None
 
     def test_a_running_scan_of_a_deleted_project_writes_nothing_that_remains(
         self, running: ScanItem, delete: Callable[[], object]

@@ -4,19 +4,21 @@ import json
 
 import pytest
 
-from controlplane.core import clock, tokens
+from controlplane.core import clock, sealing, tokens
+from controlplane.core.ids import EventId
 from controlplane.core.plans import LOW_CREDITS
 from controlplane.core.settings import SigningSecret, settings
 from controlplane.queues import messages
 from controlplane.queues.messages import OrganizationEvent, Queue
-from controlplane.store import api_keys, events, leaked_keys, publications, webhook_deliveries, webhooks
+from controlplane.store import api_keys, events, keys, leaked_keys, publications, webhook_deliveries, webhooks
 from controlplane.store.inbox_items import Discovery
 from controlplane.store.leaked_keys import Leak
 from controlplane.store.organization_items import OrganizationItem
 from controlplane.store.organizations import get_organization
 from controlplane.store.outbox import Entry
-from controlplane.store.table import Update, table
-from controlplane.store.webhook_deliveries import RETRY_SECONDS
+from controlplane.store.table import Delete, Update, table
+from controlplane.store.webhook_deliveries import RETRY_SECONDS, TIMEOUT, EndpointBusy, Held, UnknownDelivery
+from controlplane.store.webhook_items import Attempt, WebhookItem
 from notifications import formats
 from notifications.service import process
 from ops import members
@@ -26,6 +28,14 @@ from tests.support.calls import Call, Proceed, intercepted
 from tests.support.endpoints import FAILED, SECRET, URL, Line, begin, delivered, documented_verify, endpoint
 from tests.support.table import PREPARED
 from tests.support.world import Company, World, table_dump
+
+SUCCEEDED = Attempt("2026-03-04T05:06:07.000Z", 200, None, 1)
+TIMED_OUT = Attempt("2026-03-04T05:06:07.000Z", None, TIMEOUT, 1)
+
+
+def attempt(company: Company, webhook: WebhookItem, made: Attempt) -> None:
+    """Makes the first attempt at the delivery of a new event."""
+    webhook_deliveries.finish_attempt(begin(delivered(company, webhook)), made, events.leave_to_sweep)
 
 
 class TestADelivery:
@@ -229,8 +239,92 @@ class TestRetries:
         (delivery,) = line.deliveries(disabled)
         assert (delivery.status, delivery.log[-1].error) == ("failed", "disabled")
 
+    def test_an_endpoint_rests_longer_after_each_timeout_until_it_answers(self, company: Company, now: FakeClock):
+        webhook = endpoint(company)
+        for number in range(1, 17):
+            attempt(company, webhook, TIMED_OUT)
+            now.advance(min(60 * number, 900) - 1)
+            with pytest.raises(EndpointBusy) as busy:
+                attempt(company, webhook, SUCCEEDED)
+            assert busy.value.seconds == 1
+            now.advance(1)
+        attempt(company, webhook, SUCCEEDED)
+        assert webhooks.get_webhook(webhook.webhook_id) == webhook
+
+    def test_an_endpoint_that_is_enabled_again_starts_anew(self, company: Company):
+        webhook = endpoint(company)
+        attempt(company, webhook, TIMED_OUT)
+        for status in ("disabled", "enabled"):
+            webhooks.update_webhook(webhook, {"status": status}, company.owner.user_id)
+        assert webhooks.get_webhook(webhook.webhook_id) == webhook
+
+    @pytest.mark.parametrize(("seconds", "status"), [(86_399, "enabled"), (86_400, "disabled")])
+    def test_an_endpoint_is_disabled_by_a_failure_a_day_after_the_first(
+        self, seconds: int, status: str, company: Company, now: FakeClock
+    ):
+        webhook = endpoint(company)
+        attempt(company, webhook, FAILED)
+        now.advance(seconds)
+        attempt(company, webhook, FAILED)
+        assert webhooks.get_webhook(webhook.webhook_id).status == status
+
+    def test_an_attempt_waits_until_another_workers_lease_ends(self, company: Company, now: FakeClock):
+        delivery = delivered(company)
+        begin(delivery)
+        now.advance(webhook_deliveries.LEASE_SECONDS - 1)
+        with pytest.raises(Held) as held:
+            begin(delivery)
+        assert held.value.seconds == 1
+        now.advance(1)
+        begin(delivery)
+
+    def test_the_latest_20_attempts_are_kept(self, company: Company):
+        webhook, owner = endpoint(company), company.owner.user_id
+        webhook_id, event_id = webhook.webhook_id, delivered(company, webhook).event_id
+        for number in range(1, 23):
+            begun = webhook_deliveries.begin_attempt(webhook_id, event_id, number)
+            assert begun is not None
+            made = FAILED._replace(milliseconds=number)
+            webhook_deliveries.finish_attempt(begun, made, events.leave_to_sweep)
+            webhook_deliveries.replay_delivery(webhook, event_id, owner)
+        kept = webhook_deliveries.get_delivery(webhook_id, event_id)[0].log
+        assert [it.milliseconds for it in kept] == [*range(3, 23)]
+        webhooks.update_webhook(webhook, {"status": "disabled"}, owner)
+        assert webhook_deliveries.begin_attempt(webhook_id, event_id, 23) is None
+        after = webhook_deliveries.get_delivery(webhook_id, event_id)[0].log
+        assert (after[:-1], after[-1].error) == (kept[1:], "disabled")
+
+    def test_an_event_that_has_expired_is_neither_sent_nor_replayed(self, company: Company):
+        delivery = delivered(company)
+        webhook_id, event_id = delivery.webhook_id, delivery.event_id
+        table.delete(Delete(keys.webhook_event(*event_id.location)), PREPARED)
+        assert webhook_deliveries.begin_attempt(webhook_id, event_id, 1) is None
+        ended, _ = webhook_deliveries.get_delivery(webhook_id, event_id)
+        assert (ended.status, ended.attempts, ended.log[-1].error) == ("failed", 0, "expired")
+        with pytest.raises(UnknownDelivery):
+            webhook_deliveries.replay_delivery(webhooks.get_webhook(webhook_id), event_id, company.owner.user_id)
+
 
 class TestReplays:
+    def test_a_replay_of_a_delivery_that_changed_since_it_was_read_follows_its_last_attempt(self, company: Company):
+        delivery, owner = delivered(company), company.owner.user_id
+        webhook, event_id = webhooks.get_webhook(delivery.webhook_id), delivery.event_id
+        for end in (
+            lambda: webhook_deliveries._give_up(delivery, "disabled"),
+            lambda: webhook_deliveries.finish_attempt(begin(delivery), FAILED, events.leave_to_sweep),
+        ):
+            seen = webhook_deliveries.get_delivery(webhook.webhook_id, event_id)
+            end()
+            replayed, message = webhook_deliveries.replay_delivery(webhook, event_id, owner, seen)
+            assert replayed == webhook_deliveries.get_delivery(webhook.webhook_id, event_id)[0]
+            assert message.message["attempt"] == replayed.attempts + 1
+
+    def test_an_event_of_another_organization_is_unknown(self, company: Company, world: World):
+        delivery = delivered(company)
+        foreign = EventId.of(world.company().organization_id, delivery.event_id.local)
+        with pytest.raises(UnknownDelivery):
+            webhook_deliveries.get_delivery(delivery.webhook_id, foreign)
+
     def test_a_replay_sends_the_same_event_again_and_is_retried(self, line: Line, company: Company, now: FakeClock):
         webhook = endpoint(company)
         line.happen()
@@ -286,7 +380,7 @@ class TestSecrets:
         webhook, verify = endpoint(company), documented_verify()
         new = "whsec_" + "Zz9x" * 9
         webhooks.rotate_secret(webhook, new, company.owner.user_id, {})
-        for elapsed, valid in ((0, {SECRET, new}), (86_401, {new})):
+        for elapsed, valid in ((0, {SECRET, new}), (86_399, {SECRET, new}), (1, {new})):
             now.advance(elapsed)
             line.happen()
             line.work()
@@ -316,6 +410,29 @@ class TestSecrets:
             line.work()
         assert [it.status for it in line.deliveries(webhook)] == ["succeeded", "succeeded"]
         assert line.read(webhook).secret != webhook.secret
+
+    def test_both_secrets_are_sealed_with_the_current_signing_secret_unless_one_was_replaced(
+        self, line: Line, company: Company, monkeypatch: pytest.MonkeyPatch
+    ):
+        outdated, first = endpoint(company), settings.signing_secret
+        assert first is not None
+
+        def sign_with(current: str, previous: str | None = None) -> None:
+            secret = SigningSecret(current=current, previous=previous)
+            monkeypatch.setattr(
+                "controlplane.core.keyring.settings", settings.model_copy(update={"signing_secret": secret})
+            )
+
+        second = "another-signing-secret-of-enough-length"
+        sign_with(second, first.current)
+        webhooks.rotate_secret(outdated, SECRET, company.owner.user_id, {})
+        webhook = line.read(outdated)
+        webhooks.seal_again(outdated)
+        assert line.read(outdated) == webhook
+        webhooks.seal_again(webhook)
+        sign_with(second)
+        texts = [sealing.unseal(webhook.webhook_id, it).text for it in line.read(webhook).sealed_secrets]
+        assert texts == [SECRET, SECRET]
 
     def test_a_secret_that_no_key_opens_fails_visibly_until_it_is_rotated(
         self, line: Line, company: Company, monkeypatch: pytest.MonkeyPatch

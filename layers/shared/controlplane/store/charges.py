@@ -67,7 +67,7 @@ def _same_event(account: BillingItem, difference: int) -> tuple[str, dict[str, A
     values = {"low": LOW_CREDITS, "ample": LOW_CREDITS - difference}
     if _becomes_low(account, difference):
         return "#credits >= :low AND #credits < :ample", values
-    return ("(#credits < :low OR #credits >= :ample)", values) if difference < 0 else ("", {})
+    return "(#credits < :low OR #credits >= :ample)", values
 
 
 class _TopUp(NamedTuple):
@@ -105,7 +105,7 @@ def _plain_charge(account: BillingItem, price: int) -> Update:
         when, values = "#topUp.#enabled = :false", {**values, "false": False}
     key = keys.billing(account.organization_id)
     same, limits = _same_event(account, -price)
-    when = " AND ".join(filter(None, [f"#credits >= :least AND {when}", same]))
+    when = f"#credits >= :least AND {when} AND {same}"
     return Update(key, "SET #credits = #credits - :price", when, {**values, **limits})
 
 
@@ -115,7 +115,7 @@ def _charge_with(top_up: _TopUp, account: BillingItem, price: int) -> Update:
     return Update(
         keys.billing(account.organization_id),
         "SET #credits = #credits + :difference, #topUp = :counted",
-        " AND ".join(filter(None, ["#topUp = :seen AND #credits >= :least AND #credits < :enough", same])),
+        f"#topUp = :seen AND #credits >= :least AND #credits < :enough AND {same}",
         {
             **limits,
             "difference": difference,

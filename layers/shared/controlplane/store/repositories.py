@@ -489,11 +489,19 @@ def disconnect_repository(repository_id: RepositoryId, caller_id: str | None = N
     legs: dict[str, Leg] = {
         **admin_check(caller_id, repository_id.organization_id),
         "repository": Delete(keys.repository(*repository.location), "attribute_exists(pk)"),
-        "name": Delete(name, "attribute_not_exists(pk) OR #repositoryId = :id", {"id": repository_id}),
         "deletion": deletions.work_item(repository_id),
     }
+    own_name = Delete(name, "attribute_not_exists(pk) OR #repositoryId = :id", {"id": repository_id})
+    record = repository.recorded(Action.REPOSITORY_DISCONNECT, before=HostedRepository.to_item(repository))
+
+    def disconnect(legs: Mapping[str, Leg]) -> None:
+        try:
+            _transact(legs, record)
+        except WriteConflict:
+            raise UnknownRepository from None
+
     try:
-        _transact(legs, repository.recorded(Action.REPOSITORY_DISCONNECT, before=HostedRepository.to_item(repository)))
-    except WriteConflict:
-        raise UnknownRepository from None
+        disconnect({**legs, "name": own_name})
+    except LegFailed:  # another repository has the name now
+        disconnect(legs)
     return repository
