@@ -15,6 +15,7 @@ from controlplane.core.ids import InvitationId, ProjectId, RepositoryId, ScanReq
 from controlplane.store import (
     api_keys,
     billing,
+    deletions,
     detections,
     device,
     identities,
@@ -26,6 +27,7 @@ from controlplane.store import (
     organizations,
     outbox,
     projects,
+    publications,
     pull_requests,
     resends,
     users,
@@ -35,6 +37,7 @@ from controlplane.store import (
 )
 from controlplane.store.api_key_items import ApiKeyItem
 from controlplane.store.identities import IdentityItem, Subject
+from controlplane.store.inbox_items import Discovery, Evidence
 from controlplane.store.invitation_items import InvitationItem
 from controlplane.store.leases import Lease, LeaseLost
 from controlplane.store.organizations import Membership, UnknownOrganization
@@ -376,13 +379,113 @@ def invitation_that_was_sent_again(world: World) -> Case:
     return _invitation(world, lambda _, legs: table.transact({"invitation": legs["invitation"]}, PREPARED))
 
 
-def _joining(world: World, role: organizations.Role, change: str) -> Case:
-    """Makes a person a member of another person's organization."""
-    company, user_id = world.company(), world.person().user_id
+def _join(world: World, user_id: str, role: organizations.Role) -> Act:
+    """Makes the person a member of another person's organization."""
+    company = world.company()
     joined = Membership(organization_id=company.organization_id, slug=company.slug, name="Acme", role=role)
     legs = organizations.join(joined, organizations.get_account(user_id), 3).legs
+    return lambda: table.transact(legs, PREPARED)
+
+
+def _joining(world: World, role: organizations.Role, change: str) -> Case:
+    user_id = world.person().user_id
     other = Update(keys.user(user_id), change, None, {"other": "other"})
-    return lambda: table.transact(legs, PREPARED), lambda: table.update(other, PREPARED), LegFailed
+    return _join(world, user_id, role), lambda: table.update(other, PREPARED), LegFailed
+
+
+def member_who_left_the_only_organization(world: World) -> Case:
+    company = world.company()
+    user_id = world.member(company).user_id
+    left = Delete(keys.membership(user_id, company.organization_id))
+    return _join(world, user_id, "member"), lambda: table.delete(left, PREPARED), LegFailed
+
+
+def member_who_joined_the_lost_default_again(world: World) -> Case:
+    company = world.company()
+    user_id = company.owner.user_id
+    membership = table.delete(Delete(keys.membership(user_id, company.organization_id)), PREPARED)
+    assert membership is not None
+    return _join(world, user_id, "member"), lambda: table.put(Put(membership), PREPARED), LegFailed
+
+
+def _give_address_away(email: str) -> None:
+    table.update(Update(keys.user_email(email), "SET #userId = :other", None, {"other": "usr_other"}), PREPARED)
+
+
+def account_whose_former_address_another_one_has(world: World) -> Case:
+    profile = get_profile(world.person().user_id)
+    return (
+        lambda: users.change_address(profile, "stale@example.com"),
+        lambda: _give_address_away(profile.email),
+        WriteConflict,
+    )
+
+
+def account_whose_address_another_one_has_that_is_deleted(world: World) -> Case:
+    profile = get_profile(world.person().user_id)
+    return lambda: deletions.delete_account(profile, [], []), lambda: _give_address_away(profile.email), WriteConflict
+
+
+def _deleting(world: World, changed: str, value: Any, *, owner: bool) -> Case:
+    """Deletes an account, of one of the two owners of an organization or of a person without one."""
+    company = world.company()
+    world.member(company, "owner")
+    user_id = company.owner.user_id if owner else world.person().user_id
+    account = organizations.get_account(user_id)
+    profile = account.profile
+    assert profile is not None
+    other = Update(keys.user(user_id), f"SET #{changed} = :other", None, {"other": value})
+    return (
+        lambda: deletions.delete_account(profile, account.memberships, []),
+        lambda: table.update(other, PREPARED),
+        WriteConflict,
+    )
+
+
+def owner_with_another_address_who_is_deleted(world: World) -> Case:
+    return _deleting(world, "email", "other@example.com", owner=True)
+
+
+def owner_of_another_organization_who_is_deleted(world: World) -> Case:
+    return _deleting(world, "ownerships", 2, owner=True)
+
+
+def person_with_another_address_who_is_deleted(world: World) -> Case:
+    return _deleting(world, "email", "other@example.com", owner=False)
+
+
+def person_who_became_an_owner_and_is_deleted(world: World) -> Case:
+    return _deleting(world, "ownerships", 1, owner=False)
+
+
+def finding_that_was_published(world: World) -> Case:
+    found = world.discovery(world.company())
+    write = publications.publish_leg(found, None)
+    return lambda: publications._write(write), lambda: publications.publish_finding(found), WriteConflict
+
+
+def _observed(world: World, write: Callable[[Discovery, Any], Any], earlier: Callable[[Discovery], Any]) -> Case:
+    """Observes a finding again, which changes nothing that lists show."""
+    found = world.discovery(world.company())
+    publications.publish_finding(found)
+    key = keys.inbox_item(*found.item_id.location)
+    again = found._replace(observed_at="2026-03-04T06:00:00.000Z", evidence=(Evidence("A page"),))
+    leg = write(again, table.get(key))
+    return lambda: publications._write(leg), lambda: earlier(again), WriteConflict
+
+
+def finding_that_was_observed_later(world: World) -> Case:
+    later = "2026-03-04T07:00:00.000Z"
+    return _observed(
+        world, publications.publish_leg, lambda it: publications.publish_finding(it._replace(observed_at=later))
+    )
+
+
+def finding_that_was_deleted(world: World) -> Case:
+    def delete(found: Discovery) -> None:
+        table.delete(Delete(keys.inbox_item(*found.item_id.location)), PREPARED)
+
+    return _observed(world, publications.evidence_leg, delete)
 
 
 def member_with_another_address(world: World) -> Case:
@@ -512,6 +615,17 @@ CASES = [
     member_with_another_default,
     owner_with_another_address,
     owner_with_another_default,
+    member_who_left_the_only_organization,
+    member_who_joined_the_lost_default_again,
+    account_whose_former_address_another_one_has,
+    account_whose_address_another_one_has_that_is_deleted,
+    owner_with_another_address_who_is_deleted,
+    owner_of_another_organization_who_is_deleted,
+    person_with_another_address_who_is_deleted,
+    person_who_became_an_owner_and_is_deleted,
+    finding_that_was_published,
+    finding_that_was_observed_later,
+    finding_that_was_deleted,
     vendor_that_was_decided_on,
     vendor_that_was_decided_on_again,
     vendor_that_was_detected,

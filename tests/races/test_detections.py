@@ -231,7 +231,8 @@ class TestEveryOrder:
 
         assert explore(stage.client, scenario).exhaustive
 
-    def test_a_deleted_project_gets_no_vendor(self, stage: Stage) -> None:
+    @pytest.mark.parametrize("act", [Shop.decides, lambda shop: shop.detects()()], ids=["decision", "detection"])
+    def test_a_deleted_project_gets_no_vendor(self, stage: Stage, act: Callable[[Shop], Any]) -> None:
         def scenario() -> Race:
             shop = Shop(stage.fresh())
 
@@ -244,7 +245,7 @@ class TestEveryOrder:
                 finish_deletions()
                 assert shop.vendor() == {}
 
-            return Race([deletes, shop.detects()], check)
+            return Race([deletes, lambda: act(shop)], check)
 
         assert explore(stage.client, scenario).exhaustive
 
