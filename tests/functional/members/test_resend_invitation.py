@@ -95,17 +95,22 @@ class Test200:
         ]
         assert "example.com" not in json.dumps(sent)
 
-    def test_the_outcome_of_an_earlier_email_isnt_recorded(self, api: Api, company: Company):
+    def test_the_outcome_of_an_earlier_or_canceled_email_isnt_recorded(self, api: Api, company: Company):
         invitation_id = InvitationId.parse(invite(api, company.owner))
         assert invitation_id is not None
-        found = []
+        found = [invitations.find_invitation(invitation_id)]
         for _ in range(2):
             resend(api, company.owner, invitation_id)
             found.append(invitations.find_invitation(invitation_id))
-        earlier, latest = found
-        assert earlier is not None
-        resends.record_mail(earlier, "returned")
+        assert None not in found
+        *earlier, latest = filter(None, found)
+        for invitation in earlier:
+            resends.record_mail(invitation, "returned")
         assert invitations.find_invitation(invitation_id) == latest
+        api.delete(f"{PATH}/{invitation_id}", company.owner.token)
+        for invitation in (*earlier, latest):
+            resends.record_mail(invitation, "returned")
+        assert invitations.find_invitation(invitation_id) is None
 
     def test_nothing_is_queued_if_no_emails_are_sent(self, api: Api, company: Company):
         assert resend(api, company.owner, invite(api, company.owner)).status == 200
