@@ -708,12 +708,18 @@ def test_identities_of_a_deleted_account_get_no_list():
 
 def test_what_became_of_an_email_is_recorded_once():
     mail_id = MailId("usr_1", "m1")
-    mails.claim(mail_id, "ada@example.com", "digest", ORGANIZATION, {})
+
+    def claim() -> None:
+        mails.claim(mail_id, "ada@example.com", "digest", ORGANIZATION, {})
+
+    claim()
+    with pytest.raises(mails.Unsettled) as unsettled:
+        claim()
+    assert unsettled.value.seconds == 120
     for state in ("sent", "failed"):
         mails.settle(mail_id, state)
-    found = mails.find_mail(mail_id)
-    assert found is not None
-    assert found.state == "sent"
+    with pytest.raises(mails.AlreadySent):
+        claim()
 
 
 def test_findings_of_events_at_the_same_time_are_in_one_email():

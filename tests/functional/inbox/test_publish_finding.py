@@ -55,6 +55,16 @@ class TestFirst:
         assert (item.evidence[0].url, len(item.evidence[0].snippet or "")) == (None, 2_000)
 
 
+    def test_texts_of_the_greatest_length_are_kept(self, found: Discovery):
+        url = "https://e.com/".ljust(2_000, "x")
+        evidence = (Evidence("e" * 1_000, url, "a.html", snippet="c" * 2_000),)
+        texts = {"title": "t" * 200, "summary": "s" * 1_000, "description": "d" * 4_000, "remediation": "r" * 4_000}
+        longest = found._replace(**texts, references=(url,), evidence=evidence)
+        item = publications.publish_finding(longest)
+        assert {name: getattr(item, name) for name in texts} == texts
+        assert (item.references, item.evidence) == ((url,), evidence)
+
+
 class TestAgain:
     def test_the_same_observation_writes_nothing(self, found: Discovery):
         publications.publish_finding(found)

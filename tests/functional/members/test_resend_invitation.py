@@ -8,10 +8,12 @@ import pytest
 from controlplane.core.ids import InvitationId
 from controlplane.core.settings import settings
 from controlplane.store import invitations, keys, resends
-from controlplane.store.table import table
+from controlplane.store.table import Delete, table
 from tests.functional.conftest import FakeClock
 from tests.support import invariants
 from tests.support.api import Api, Reply
+from tests.support.calls import before_the_transaction
+from tests.support.table import PREPARED
 from tests.support.world import Company, Person, World
 
 PATH = "/v1/invitations"
@@ -126,7 +128,20 @@ class Test403:
         assert resend(api, admin, invite(api, company.owner, "member", "b@example.com")).status == 200
 
 
+    def test_a_caller_who_leaves_meanwhile_is_refused(self, api: Api, world: World, company: Company):
+        admin = world.member(company, "admin")
+        invitation_id = invite(api, company.owner)
+        with before_the_transaction(table.client, lambda: world.leave(company, admin)):
+            assert resend(api, admin, invitation_id).code == "FORBIDDEN"
+
+
 class Test404:
+    def test_an_invitation_that_is_canceled_meanwhile_is_not_sent(self, api: Api, company: Company):
+        invitation_id = invite(api, company.owner)
+        canceled = Delete(keys.invitation(*InvitationId.stored(invitation_id).location))
+        with before_the_transaction(table.client, lambda: table.delete(canceled, PREPARED)):
+            assert resend(api, company.owner, invitation_id).code == "NOT_FOUND"
+
     def test_unknown_canceled_void_and_foreign_invitations_are_not_sent(self, api: Api, world: World, company: Company):
         canceled = invite(api, company.owner)
         api.delete(f"{PATH}/{canceled}", company.owner.token)
