@@ -54,7 +54,6 @@ class TestFirst:
         assert (len(item.references), len(item.evidence)) == (20, 20)
         assert (item.evidence[0].url, len(item.evidence[0].snippet or "")) == (None, 2_000)
 
-
     def test_texts_of_the_greatest_length_are_kept(self, found: Discovery):
         url = "https://e.com/".ljust(2_000, "x")
         evidence = (Evidence("e" * 1_000, url, "a.html", snippet="c" * 2_000),)

@@ -127,7 +127,6 @@ class Test403:
         assert resend(api, member, invitation_id).status == 403
         assert resend(api, admin, invite(api, company.owner, "member", "b@example.com")).status == 200
 
-
     def test_a_caller_who_leaves_meanwhile_is_refused(self, api: Api, world: World, company: Company):
         admin = world.member(company, "admin")
         invitation_id = invite(api, company.owner)
