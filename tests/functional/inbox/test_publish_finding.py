@@ -7,7 +7,7 @@ import pytest
 from controlplane.store import inbox, issue_attempts, publications
 from controlplane.store.inbox_items import Discovery, Evidence, GithubIssue, InboxItem, Status
 from controlplane.store.table import table
-from tests.support.calls import intercepted
+from tests.support.calls import before_the_transaction, intercepted
 from tests.support.world import Company, World, table_dump
 
 LATER = "2026-03-04T06:00:00.000Z"
@@ -134,6 +134,11 @@ class TestAgain:
         now.advance(3_600)
         again = publications.publish_finding(found._replace(observed_at=LATER, title="Another"))
         assert (again.github_issue, again.title) == (issue, "Another")
+
+    def test_of_two_first_observations_at_the_same_time_the_later_one_wins(self, found: Discovery):
+        with before_the_transaction(table.client, lambda: publications.publish_finding(found)):
+            item = publications.publish_finding(found._replace(observed_at=LATER, title="Later"))
+        assert item.title == "Later"
 
     def test_a_concurrent_change_is_not_overwritten(self, found: Discovery, now):
         item = publications.publish_finding(found)

@@ -117,6 +117,8 @@ class TestProject:
         with intercepted(table.client, rediscovered):
             clean_up()
         assert [item["projectId"]["S"] for item in stored("INBOX#")] == [second.project_id]
+        links = repositories.get_repository(repository.repository_id).links
+        assert [link.project_id for link in links] == [second.project_id]
 
     def test_a_project_deleted_by_an_earlier_release_is_cleaned_up_too(self, populated: PopulatedOrganization):
         projects.delete_project(populated.project)
