@@ -243,6 +243,8 @@ class TestEveryOrder:
                 outcomes[0].get()
                 assert outcomes[1].error is None or isinstance(outcomes[1].error, projects.UnknownProject)
                 finish_deletions()
+                with pytest.raises(projects.UnknownProject):
+                    act(shop)
                 assert shop.vendor() == {}
 
             return Race([deletes, lambda: act(shop)], check)

@@ -120,6 +120,15 @@ class TestProject:
         links = repositories.get_repository(repository.repository_id).links
         assert [link.project_id for link in links] == [second.project_id]
 
+    def test_a_deleted_projects_former_slugs_are_removed_unless_another_one_has_them(self, company: Company):
+        project = make_project(company, "First")
+        for name in ("Second", "Third"):
+            project = projects.update_project(project, {"name": name}, may_remove_websites=False)
+        make_project(company, "First")
+        projects.delete_project(project)
+        finish_deletions()
+        assert [item["sk"]["S"] for item in stored(keys.PROJECT_SLUG_PREFIX)] == [f"{keys.PROJECT_SLUG_PREFIX}first"]
+
     def test_a_project_deleted_by_an_earlier_release_is_cleaned_up_too(self, populated: PopulatedOrganization):
         projects.delete_project(populated.project)
         key = keys.deletion(populated.project.project_id)
@@ -292,6 +301,11 @@ class TestOrganization:
         with intercepted(table.client, around):
             deletions.delete_organization(company.organization_id, company.owner.user_id)
         assert calls[0] <= 100
+        assert stored_pks("KH#") == set()
+
+    def test_a_key_that_is_created_during_the_deletion_is_deleted_too(self, world: World, company: Company):
+        with before_the_transaction(table.client, lambda: world.key(company)):
+            deletions.delete_organization(company.organization_id)
         assert stored_pks("KH#") == set()
 
     def test_a_deleted_organizations_slug_is_reserved_for_90_days(self, api: Api, world: World, company: Company, now):
