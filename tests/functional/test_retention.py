@@ -228,7 +228,8 @@ class TestResolvedItems:
         item = inbox.change_status(item, "resolved", item.version, company.owner.user_id, None)
         ends = now.seconds + 365 * DAY
         now.advance(60)
-        table.update(inbox.update_leg(item.item_id, "v2", fields={"githubIssue": {"number": 1}}), PREPARED)
+        leg = inbox.update_leg(item.item_id, "v2", fields={"githubIssue": {"number": 1}}, when="attribute_exists(pk)")
+        table.update(leg, PREPARED)
         assert expiries("INBOX#") == {ends}
 
     def test_a_vendors_expired_item_doesnt_prevent_a_decision(self, company: Company):
@@ -265,3 +266,4 @@ class TestAuditRunsAndFeedback:
         feedback.submit_report(company.owner.user_id, {"category": "bug", "message": "It is slow."})
         ends = None if left is None else now.seconds + left
         assert expiries("AUDITRUN#") == expiries("FEEDBACK#", "FEEDBACKBY#") == {ends}
+        assert expiries("FEEDBACKQUOTA#") == {now.seconds + DAY}

@@ -15,6 +15,8 @@ from controlplane.core.ids import InvitationId, ProjectId, RepositoryId, ScanId,
 from controlplane.store import (
     api_keys,
     billing,
+    cleanup,
+    deletions,
     detections,
     device,
     idempotency,
@@ -23,10 +25,13 @@ from controlplane.store import (
     key_changes,
     keys,
     leases,
+    mail_batches,
+    mails,
     members,
     organizations,
     outbox,
     projects,
+    publications,
     pull_requests,
     resends,
     users,
@@ -36,8 +41,11 @@ from controlplane.store import (
 )
 from controlplane.store.api_key_items import ApiKeyItem
 from controlplane.store.identities import IdentityItem, Subject
+from controlplane.store.inbox_items import Discovery, Evidence
 from controlplane.store.invitation_items import InvitationItem
 from controlplane.store.leases import Lease, LeaseLost
+from controlplane.store.mails import MailId
+from controlplane.store.organization_items import LedgerItem
 from controlplane.store.organizations import Membership, UnknownOrganization
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.pull_requests import PullRequestItem
@@ -62,6 +70,7 @@ from tests.functional.device_auth.devices import get_request, request_code
 from tests.functional.projects.builders import make_project
 from tests.support.api import Api
 from tests.support.audits import end_scan, history_of, lease_of, make_issue, make_request, make_scan
+from tests.support.calls import before_the_transaction
 from tests.support.code_host import SHA
 from tests.support.endpoints import FAILED, begin, delivered, endpoint
 from tests.support.populated_organization import OBSERVED_AT, detection
@@ -586,13 +595,150 @@ def invitation_that_was_sent_again(world: World) -> Case:
     return _invitation(world, lambda _, legs: table.transact({"invitation": legs["invitation"]}, PREPARED))
 
 
-def _joining(world: World, role: organizations.Role, change: str) -> Case:
-    """Makes a person a member of another person's organization."""
-    company, user_id = world.company(), world.person().user_id
+def invitation_whose_sender_left(world: World) -> Case:
+    def leave(read: InvitationItem, _: Mapping[str, Leg]) -> None:
+        key = keys.membership(read.invited_by.id, read.invitation_id.organization_id)
+        table.delete(Delete(key), PREPARED)
+
+    return _invitation(world, leave)
+
+
+def invitation_whose_address_was_invited_again(world: World) -> Case:
+    def invite(read: InvitationItem, _: Mapping[str, Leg]) -> None:
+        table.update(Update(read.lock_key, "SET #invitationId = :other", None, {"other": "inv_other"}), PREPARED)
+
+    return _invitation(world, invite)
+
+
+def _join(world: World, user_id: str, role: organizations.Role) -> Act:
+    """Makes the person a member of another person's organization."""
+    company = world.company()
     joined = Membership(organization_id=company.organization_id, slug=company.slug, name="Acme", role=role)
     legs = organizations.join(joined, organizations.get_account(user_id), 3).legs
+    return lambda: table.transact(legs, PREPARED)
+
+
+def _joining(world: World, role: organizations.Role, change: str) -> Case:
+    user_id = world.person().user_id
     other = Update(keys.user(user_id), change, None, {"other": "other"})
-    return lambda: table.transact(legs, PREPARED), lambda: table.update(other, PREPARED), LegFailed
+    return _join(world, user_id, role), lambda: table.update(other, PREPARED), LegFailed
+
+
+def member_who_left_the_only_organization(world: World) -> Case:
+    company = world.company()
+    user_id = world.member(company).user_id
+    left = Delete(keys.membership(user_id, company.organization_id))
+    return _join(world, user_id, "member"), lambda: table.delete(left, PREPARED), LegFailed
+
+
+def member_who_joined_the_lost_default_again(world: World) -> Case:
+    company = world.company()
+    user_id = company.owner.user_id
+    membership = table.delete(Delete(keys.membership(user_id, company.organization_id)), PREPARED)
+    assert membership is not None
+    return _join(world, user_id, "member"), lambda: table.put(Put(membership), PREPARED), LegFailed
+
+
+def _give_address_away(email: str) -> None:
+    table.update(Update(keys.user_email(email), "SET #userId = :other", None, {"other": "usr_other"}), PREPARED)
+
+
+def account_whose_former_address_another_one_has(world: World) -> Case:
+    profile = get_profile(world.person().user_id)
+    return (
+        lambda: users.change_address(profile, "stale@example.com"),
+        lambda: _give_address_away(profile.email),
+        WriteConflict,
+    )
+
+
+def account_whose_address_another_one_has_that_is_deleted(world: World) -> Case:
+    profile = get_profile(world.person().user_id)
+    return lambda: deletions.delete_account(profile, [], []), lambda: _give_address_away(profile.email), WriteConflict
+
+
+def _deleting(world: World, changed: str, value: Any, *, owner: bool) -> Case:
+    """Deletes an account, of one of the two owners of an organization or of a person without one."""
+    company = world.company()
+    world.member(company, "owner")
+    user_id = company.owner.user_id if owner else world.person().user_id
+    account = organizations.get_account(user_id)
+    profile = account.profile
+    assert profile is not None
+    other = Update(keys.user(user_id), f"SET #{changed} = :other", None, {"other": value})
+    return (
+        lambda: deletions.delete_account(profile, account.memberships, []),
+        lambda: table.update(other, PREPARED),
+        WriteConflict,
+    )
+
+
+def owner_with_another_address_who_is_deleted(world: World) -> Case:
+    return _deleting(world, "email", "other@example.com", owner=True)
+
+
+def owner_of_another_organization_who_is_deleted(world: World) -> Case:
+    return _deleting(world, "ownerships", 2, owner=True)
+
+
+def person_with_another_address_who_is_deleted(world: World) -> Case:
+    return _deleting(world, "email", "other@example.com", owner=False)
+
+
+def person_who_became_an_owner_and_is_deleted(world: World) -> Case:
+    return _deleting(world, "ownerships", 1, owner=False)
+
+
+def scan_that_was_charged(_: World) -> Case:
+    key = keys.ledger_of_scan(ORGANIZATION, "s1")
+    charged = LedgerItem(key=key, kind="unlock", credits=-50, at=clock.timestamp()).leg
+
+    def charge() -> None:
+        table.transact({"ledger": charged}, PREPARED)
+
+    return charge, charge, LegFailed
+
+
+def deletion_that_another_sweep_finished(world: World) -> Case:
+    project = make_project(world.company())
+    projects.delete_project(project)
+    deletion = deletions.DeletionItem.from_item(table.get(keys.deletion(project.project_id)) or {})
+
+    def advance() -> None:
+        if cleanup._store_position(deletion, {"step": 1, "after": "x", "final": False}) is None:
+            raise Refused
+
+    return advance, lambda: table.delete(Delete(deletion.key), PREPARED), Refused
+
+
+def finding_that_was_published(world: World) -> Case:
+    found = world.discovery(world.company())
+    write = publications.publish_leg(found, None)
+    return lambda: publications._write(write), lambda: publications.publish_finding(found), WriteConflict
+
+
+def _observed(world: World, write: Callable[[Discovery, Any], Any], earlier: Callable[[Discovery], Any]) -> Case:
+    """Observes a finding again, which changes nothing that lists show."""
+    found = world.discovery(world.company())
+    publications.publish_finding(found)
+    key = keys.inbox_item(*found.item_id.location)
+    again = found._replace(observed_at="2026-03-04T06:00:00.000Z", evidence=(Evidence("A page"),))
+    leg = write(again, table.get(key))
+    return lambda: publications._write(leg), lambda: earlier(again), WriteConflict
+
+
+def finding_that_was_observed_later(world: World) -> Case:
+    later = "2026-03-04T07:00:00.000Z"
+    return _observed(
+        world, publications.publish_leg, lambda it: publications.publish_finding(it._replace(observed_at=later))
+    )
+
+
+def finding_that_was_deleted(world: World) -> Case:
+    def delete(found: Discovery) -> None:
+        table.delete(Delete(keys.inbox_item(*found.item_id.location)), PREPARED)
+
+    return _observed(world, publications.evidence_leg, delete)
 
 
 def member_with_another_address(world: World) -> Case:
@@ -624,6 +770,11 @@ class Vendor:
 
     def detect(self, at: str = OBSERVED_AT) -> None:
         detections.record_detection(replace(detection(self.project.project_id), observed_at=at))
+
+    def detect_as_before(self) -> None:
+        """Leaves the vendor as a release that didn't count detections stored it."""
+        self.detect()
+        table.update(Update(self.key, "REMOVE #revision"), PREPARED)
 
     def approve(self) -> None:
         vendors.decide_vendor(self.project, "segment", "approved", self.decided_by)
@@ -659,12 +810,7 @@ def vendor_that_was_detected_again(world: World) -> Case:
 
 
 def vendor_that_was_deleted(world: World) -> Case:
-    def detect_as_before(vendor: Vendor) -> None:
-        """Leaves the vendor as a release that didn't count detections stored it."""
-        vendor.detect()
-        table.update(Update(vendor.key, "REMOVE #revision"), PREPARED)
-
-    return _vendor(world, detect_as_before, lambda it: table.delete(Delete(it.key), PREPARED))
+    return _vendor(world, Vendor.detect_as_before, lambda it: table.delete(Delete(it.key), PREPARED))
 
 
 def _detection(world: World, first: Callable[[Vendor], Any], earlier: Callable[[Vendor], Any]) -> Case:
@@ -683,6 +829,10 @@ def detected_vendor_that_was_decided_on(world: World) -> Case:
 
 def detected_vendor_that_was_decided_on_again(world: World) -> Case:
     return _detection(world, lambda it: (it.detect(), it.ignore()), Vendor.approve)
+
+
+def detected_vendor_that_was_detected_again(world: World) -> Case:
+    return _detection(world, Vendor.detect_as_before, lambda it: it.detect("2026-03-04T05:05:00.000Z"))
 
 
 CASES = [
@@ -742,10 +892,25 @@ CASES = [
     slot_that_another_delivery_has,
     invitation_that_was_deleted,
     invitation_that_was_sent_again,
+    invitation_whose_sender_left,
+    invitation_whose_address_was_invited_again,
     member_with_another_address,
     member_with_another_default,
     owner_with_another_address,
     owner_with_another_default,
+    member_who_left_the_only_organization,
+    member_who_joined_the_lost_default_again,
+    scan_that_was_charged,
+    deletion_that_another_sweep_finished,
+    account_whose_former_address_another_one_has,
+    account_whose_address_another_one_has_that_is_deleted,
+    owner_with_another_address_who_is_deleted,
+    owner_of_another_organization_who_is_deleted,
+    person_with_another_address_who_is_deleted,
+    person_who_became_an_owner_and_is_deleted,
+    finding_that_was_published,
+    finding_that_was_observed_later,
+    finding_that_was_deleted,
     vendor_that_was_decided_on,
     vendor_that_was_decided_on_again,
     vendor_that_was_detected,
@@ -753,6 +918,7 @@ CASES = [
     vendor_that_was_deleted,
     detected_vendor_that_was_decided_on,
     detected_vendor_that_was_decided_on_again,
+    detected_vendor_that_was_detected_again,
 ]
 
 
@@ -772,3 +938,31 @@ def test_identities_of_a_deleted_account_get_no_list():
     before = table_dump()
     identities.record(IDENTITY, user_id)
     assert table_dump() == before
+
+
+def test_what_became_of_an_email_is_recorded_once():
+    mail_id = MailId("usr_1", "m1")
+
+    def claim() -> None:
+        mails.claim(mail_id, "ada@example.com", "digest", ORGANIZATION, {})
+
+    claim()
+    with pytest.raises(mails.Unsettled) as unsettled:
+        claim()
+    assert unsettled.value.seconds == 120
+    for state in ("sent", "failed"):
+        mails.settle(mail_id, state)
+    with pytest.raises(mails.AlreadySent):
+        claim()
+
+
+def test_findings_of_events_at_the_same_time_are_in_one_email():
+    def add(number: int) -> None:
+        entry = outbox.new_entry("notifications", {})
+        mail_batches.add_findings(ORGANIZATION, f"evt_{number}", [f"inb_{number}"], lambda *_: entry)
+
+    add(1)
+    with before_the_transaction(table.client, lambda: add(2)):
+        add(3)
+    batch = mail_batches.find_batch(ORGANIZATION, str(int(clock.now()) // mail_batches.WINDOW_SECONDS))
+    assert batch == (3, ["inb_1", "inb_2", "inb_3"])

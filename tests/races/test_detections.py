@@ -231,7 +231,8 @@ class TestEveryOrder:
 
         assert explore(stage.client, scenario).exhaustive
 
-    def test_a_deleted_project_gets_no_vendor(self, stage: Stage) -> None:
+    @pytest.mark.parametrize("act", [Shop.decides, lambda shop: shop.detects()()], ids=["decision", "detection"])
+    def test_a_deleted_project_gets_no_vendor(self, stage: Stage, act: Callable[[Shop], Any]) -> None:
         def scenario() -> Race:
             shop = Shop(stage.fresh())
 
@@ -242,9 +243,11 @@ class TestEveryOrder:
                 outcomes[0].get()
                 assert outcomes[1].error is None or isinstance(outcomes[1].error, projects.UnknownProject)
                 finish_deletions()
+                with pytest.raises(projects.UnknownProject):
+                    act(shop)
                 assert shop.vendor() == {}
 
-            return Race([deletes, shop.detects()], check)
+            return Race([deletes, lambda: act(shop)], check)
 
         assert explore(stage.client, scenario).exhaustive
 

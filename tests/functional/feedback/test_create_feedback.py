@@ -169,7 +169,7 @@ class Test200:
         person = world.person()
         fields = {"category": "bug", "message": "It fails."}
         # Without a surface, or with one other than `other`, the same fields are compared as before.
-        for more in ({}, {"surface": "docs"}):
+        for more in ({}, {"surface": "docs"}, {"expected": "Größe"}):
             content = json.dumps(fields | more, sort_keys=True, ensure_ascii=False)
             expected = ids.derived_local(person.user_id, content).upper()
             reference = api.post(PATH, person.token, json_body=fields | more).data["reference"]

@@ -154,7 +154,8 @@ class TestIntakeSwitch:
         for number in range(feedback.NEW_PER_HOUR):
             assert self.post(api, token, number) == 201
         feedback.set_intake(paused=True)
-        assert self.post(api, token, 99) == 429
+        refused = api.post(PATH, token, json_body={"category": "bug", "message": "Number 99."})
+        assert (refused.status, refused.headers["retry-after"]) == (429, str(3600 - 6 * 60 - 7))
 
     def test_the_switch_costs_one_read_and_no_write_unit(self, api: Api, token: str):
         self.post(api, token, 0)

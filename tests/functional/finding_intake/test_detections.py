@@ -57,9 +57,11 @@ class TestFirst:
         assert [shown["url"] for shown in item["evidence"]] == ["https://shop.example.com/a", "http://localhost:5173/b"]
         assert (intake.waiting, intake.dead) == (0, [])
 
-    def test_an_unrecognized_vendor_needs_review(self, intake: Intake, project: ProjectItem):
+    def test_a_vendor_needs_review_until_it_is_recognized(self, intake: Intake, project: ProjectItem):
         intake.take(detection(project))
         assert vendors_of(project)[0]["reviewState"] == "needs_review"
+        intake.take(detection(project, category="analytics", observedAt="2026-03-04T05:01:00Z"))
+        assert vendors_of(project)[0]["reviewState"] == "suggested"
 
     def test_a_vendor_loaded_before_consent_is_more_urgent(
         self, intake: Intake, company: Company, project: ProjectItem

@@ -7,7 +7,7 @@ import pytest
 from controlplane.store import inbox, issue_attempts, publications
 from controlplane.store.inbox_items import Discovery, Evidence, GithubIssue, InboxItem, Status
 from controlplane.store.table import table
-from tests.support.calls import intercepted
+from tests.support.calls import before_the_transaction, intercepted
 from tests.support.world import Company, World, table_dump
 
 LATER = "2026-03-04T06:00:00.000Z"
@@ -53,6 +53,15 @@ class TestFirst:
         assert item.title.endswith("…")
         assert (len(item.references), len(item.evidence)) == (20, 20)
         assert (item.evidence[0].url, len(item.evidence[0].snippet or "")) == (None, 2_000)
+
+    def test_texts_of_the_greatest_length_are_kept(self, found: Discovery):
+        url = "https://e.com/".ljust(2_000, "x")
+        evidence = (Evidence("e" * 1_000, url, "a.html", snippet="c" * 2_000),)
+        texts = {"title": "t" * 200, "summary": "s" * 1_000, "description": "d" * 4_000, "remediation": "r" * 4_000}
+        longest = found._replace(**texts, references=(url,), evidence=evidence)
+        item = publications.publish_finding(longest)
+        assert {name: getattr(item, name) for name in texts} == texts
+        assert (item.references, item.evidence) == ((url,), evidence)
 
 
 class TestAgain:
@@ -125,6 +134,11 @@ class TestAgain:
         now.advance(3_600)
         again = publications.publish_finding(found._replace(observed_at=LATER, title="Another"))
         assert (again.github_issue, again.title) == (issue, "Another")
+
+    def test_of_two_first_observations_at_the_same_time_the_later_one_wins(self, found: Discovery):
+        with before_the_transaction(table.client, lambda: publications.publish_finding(found)):
+            item = publications.publish_finding(found._replace(observed_at=LATER, title="Later"))
+        assert item.title == "Later"
 
     def test_a_concurrent_change_is_not_overwritten(self, found: Discovery, now):
         item = publications.publish_finding(found)

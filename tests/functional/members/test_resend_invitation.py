@@ -8,10 +8,12 @@ import pytest
 from controlplane.core.ids import InvitationId
 from controlplane.core.settings import settings
 from controlplane.store import invitations, keys, resends
-from controlplane.store.table import table
+from controlplane.store.table import Delete, table
 from tests.functional.conftest import FakeClock
 from tests.support import invariants
 from tests.support.api import Api, Reply
+from tests.support.calls import before_the_transaction
+from tests.support.table import PREPARED
 from tests.support.world import Company, Person, World
 
 PATH = "/v1/invitations"
@@ -95,17 +97,22 @@ class Test200:
         ]
         assert "example.com" not in json.dumps(sent)
 
-    def test_the_outcome_of_an_earlier_email_isnt_recorded(self, api: Api, company: Company):
+    def test_the_outcome_of_an_earlier_or_canceled_email_isnt_recorded(self, api: Api, company: Company):
         invitation_id = InvitationId.parse(invite(api, company.owner))
         assert invitation_id is not None
-        found = []
+        found = [invitations.find_invitation(invitation_id)]
         for _ in range(2):
             resend(api, company.owner, invitation_id)
             found.append(invitations.find_invitation(invitation_id))
-        earlier, latest = found
-        assert earlier is not None
-        resends.record_mail(earlier, "returned")
+        assert None not in found
+        *earlier, latest = filter(None, found)
+        for invitation in earlier:
+            resends.record_mail(invitation, "returned")
         assert invitations.find_invitation(invitation_id) == latest
+        api.delete(f"{PATH}/{invitation_id}", company.owner.token)
+        for invitation in (*earlier, latest):
+            resends.record_mail(invitation, "returned")
+        assert invitations.find_invitation(invitation_id) is None
 
     def test_nothing_is_queued_if_no_emails_are_sent(self, api: Api, company: Company):
         assert resend(api, company.owner, invite(api, company.owner)).status == 200
@@ -120,8 +127,20 @@ class Test403:
         assert resend(api, member, invitation_id).status == 403
         assert resend(api, admin, invite(api, company.owner, "member", "b@example.com")).status == 200
 
+    def test_a_caller_who_leaves_meanwhile_is_refused(self, api: Api, world: World, company: Company):
+        admin = world.member(company, "admin")
+        invitation_id = invite(api, company.owner)
+        with before_the_transaction(table.client, lambda: world.leave(company, admin)):
+            assert resend(api, admin, invitation_id).code == "FORBIDDEN"
+
 
 class Test404:
+    def test_an_invitation_that_is_canceled_meanwhile_is_not_sent(self, api: Api, company: Company):
+        invitation_id = invite(api, company.owner)
+        canceled = Delete(keys.invitation(*InvitationId.stored(invitation_id).location))
+        with before_the_transaction(table.client, lambda: table.delete(canceled, PREPARED)):
+            assert resend(api, company.owner, invitation_id).code == "NOT_FOUND"
+
     def test_unknown_canceled_void_and_foreign_invitations_are_not_sent(self, api: Api, world: World, company: Company):
         canceled = invite(api, company.owner)
         api.delete(f"{PATH}/{canceled}", company.owner.token)

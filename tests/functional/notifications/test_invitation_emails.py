@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from controlplane.core import clock
 from controlplane.core.settings import settings
 from controlplane.store import invitations, mail_addresses
 from tests.support.api import Api
@@ -40,6 +41,8 @@ class TestSending:
         guest = world.person(GRACE)
         invite(api, company, GRACE, "admin")
         (email,) = post_office.work()
+        counters = [it for it in table_dump() if it["sk"]["S"].startswith(("DAY#", "MAILDAY#"))]
+        assert [int(it["expiresAt"]["N"]) for it in counters] == [int(clock.now()) + 2 * DAY] * 2
         assert (email.to, email.subject) == (GRACE, "Invitation to Acme on Assent")
         assert "invites you to be an admin of Acme" in email.text
         assert email.request["FromEmailAddress"] == "Assent <no-reply@assent.test>"
@@ -175,7 +178,7 @@ class TestFeedback:
 
     def test_reports_about_unknown_emails_change_nothing(self, company: Company, post_office: PostOffice):
         before = table_dump()
-        for mail in ([], ["x"], ["usr_5w1n8q2k7m3r9t4v-0"], ["inv_x-y"]):
+        for mail in ([], ["x"], ["usr_5w1n8q2k7m3r9t4v-"], ["-0"], ["usr_5w1n8q2k7m3r9t4v-0"], ["inv_x-y"]):
             post_office.post({"version": 1, "kind": "mail-report", "event": "complained", "mail": mail})
         post_office.work()
         assert table_dump() == before

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.core import tokens
+from controlplane.core import clock, tokens
 from controlplane.core.settings import settings
 from controlplane.queues import messages
 from controlplane.store import billing, events, inbox, leaked_keys, mail_addresses, mail_choices, members
@@ -18,11 +18,11 @@ from tests.support.browser import Browser
 from tests.support.mailbox import DEAD_LETTERS, Email, Mailbox, PostOffice
 from tests.support.sweeping import swept
 from tests.support.table import PREPARED
-from tests.support.world import Company, Person, World
+from tests.support.world import Company, Person, World, table_dump
 
 # From Wednesday, March 4, to the next Monday.
 UNTIL_MONDAY = 5 * 86_400 + 6 * 3600
-MINUTE = 60
+MINUTE, DAY = 60, 86_400
 
 
 @pytest.fixture
@@ -45,6 +45,16 @@ LEAK = Leak("commit", "https://github.com/octocat/hello-world/blob/1f0c2b9e/.env
 def leak(world: World, company: Company) -> None:
     """Reports the secret of a new key as found in public."""
     assert leaked_keys.revoke(tokens.digest(world.key(company)), LEAK)
+
+
+def lifetimes(*prefixes: str) -> dict[str, int]:
+    """Returns the seconds until items expire, by the prefix of a key."""
+    found = [(key["S"], item) for item in table_dump() for key in (item["pk"], item["sk"])]
+    return {
+        key.partition("#")[0]: int(item["expiresAt"]["N"]) - int(clock.now())
+        for key, item in found
+        if key.startswith(prefixes)
+    }
 
 
 class TestFindings:
@@ -73,6 +83,17 @@ class TestFindings:
             assert forbidden not in email.text
             assert forbidden not in email.html
         assert post_office.work(3600) == []
+
+    def test_the_email_waits_a_minute_longer_than_its_findings(
+        self, world: World, company: Company, post_office: PostOffice
+    ):
+        world.finding(company, world.connected_repository(company), priority="P0")
+        post_office.work()
+        fortnight = lifetimes("MAILBATCH#", "MAILEVENT#", "DIGEST#")
+        assert fortnight == {"MAILBATCH": 15 * DAY, "MAILEVENT": 15 * DAY, "DIGEST": 15 * DAY}
+        assert post_office.work(289) == []  # 05:10:58
+        assert len(post_office.work(5)) == 1
+        assert lifetimes("MAILS#") == {"MAILS": 90 * DAY}
 
     def test_a_repeated_event_isnt_sent_again_and_many_findings_are_counted(
         self, world: World, company: Company, post_office: PostOffice

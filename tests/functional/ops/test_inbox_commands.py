@@ -10,13 +10,14 @@ from botocore.session import Session
 from controlplane.store import detections, inbox, issue_attempts, keys
 from controlplane.store.inbox_items import InboxItem
 from controlplane.store.issue_attempts import AttemptItem
-from controlplane.store.table import table
+from controlplane.store.table import Delete, table
 from tests.functional.ops.conftest import Ops
 from tests.functional.projects.builders import make_project
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.each import each
 from tests.support.older_detections import as_older_release_wrote_it
 from tests.support.populated_organization import detection
+from tests.support.table import PREPARED
 from tests.support.world import Company, World, table_dump
 
 
@@ -74,6 +75,15 @@ class TestInbox:
             "read": 3,
             "completed": 0,
         }
+
+    def test_inbox_index_creates_no_vendor_for_a_finding_without_one(self, ops: Ops, company: Company):
+        project = make_project(company)
+        detections.record_detection(detection(project.project_id))
+        as_older_release_wrote_it(project, company)
+        key = keys.vendor(*project.project_id.location, "segment")
+        table.delete(Delete(key), PREPARED)
+        assert ops("inbox", "index").document["completed"] == 1
+        assert table.get(key) is None
 
     def test_inbox_list_shows_the_latest_first_and_filters_by_status(
         self, ops: Ops, company: Company, item: InboxItem, world: World, now

@@ -63,6 +63,9 @@ class Test201:
         billing = table.get(keys.billing(organization_id))
         assert billing is not None
         assert billing["credits"] == 0
+        invitations = table.get(keys.invitations_made(organization_id))
+        assert invitations is not None
+        assert invitations["made"] == 0
         roster = table.get(keys.member(organization_id, person.user_id))
         assert roster is not None
         assert (roster["role"], roster["name"], roster["email"]) == ("owner", "Ada Lovelace", person.email)

@@ -266,10 +266,12 @@ class TestWrites:
                 raise ServiceError(call.operation, code)
             return proceed()
 
+        key = world.key(company)
         with intercepted(table.client, around):
-            refused = api.get("/v1/projects/prj_unknown", world.key(company))
+            refused = api.get("/v1/projects/prj_unknown", key)
         assert refused.code == "NOT_FOUND"
         assert ask(api, refused, company.owner.token).status == 404
+        assert ask(api, api.get("/v1/projects/prj_unknown", key), company.owner.token).status == 200
 
 
 def test_a_record_has_no_text_that_was_sent_and_no_person(api: Api, world: World, company: Company):

@@ -174,7 +174,7 @@ class TestOtherSources:
         )
         assert entry["changes"] == [{"field": "added", "before": None, "after": 5}]
 
-    def test_long_values_are_cut(self, api: Api, company: Company):
+    def test_long_values_are_cut(self, api: Api, company: Company, now: FakeClock):
         project_id = change(api, company, 1)
         path = f"/v1/projects/{project_id}"
         addresses = [f"shop{number}.example.com" for number in range(25)]
@@ -184,3 +184,7 @@ class TestOtherSources:
         assert changes["description"] == "x" * 200 + "…"
         assert (len(changes["websites"]), changes["websites"][-1]) == (21, "…")
         assert len(projects.get_project(ProjectId.stored(project_id)).websites) == 25
+        now.advance(1)
+        api.patch(path, company.owner.token, json_body={"description": "y" * 200, "websites": addresses[:20]})
+        longest = {it["field"]: it["after"] for it in listed(api, company).data[0]["changes"]}
+        assert (longest["description"], longest["websites"]) == ("y" * 200, addresses[:20])

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.store.project_items import ProjectItem
-from controlplane.store.projects import get_project
+from controlplane.store.project_items import Address, ProjectItem
+from controlplane.store.projects import ProjectChange, get_project, update_project
 from tests.functional.projects.builders import add_audits, create, make_project, stored, uncounted, without_consent
 from tests.support.api import Api, Reply
 from tests.support.world import Company, World
@@ -188,6 +188,11 @@ class TestWebsites:
         changed = update(api, world.key(company), project, websites=[B, C, A]).data
         assert changed["products"]["consent"]["trustedOrigins"] == [C, A]
         assert origins_of(project) == [B, C, A]
+
+    def test_an_added_website_that_is_only_audited_becomes_an_entry(self, api: Api, world: World):
+        project = audited_only(api, world.company())
+        added: ProjectChange = {"added_websites": [Address(B, "domain")]}
+        assert update_project(project, added, may_remove_websites=False).trusted_origins == [A, B]
 
     def test_the_only_listed_website_becomes_an_entry(self, api: Api, world: World):
         company = world.company()

@@ -117,6 +117,17 @@ class TestProject:
         with intercepted(table.client, rediscovered):
             clean_up()
         assert [item["projectId"]["S"] for item in stored("INBOX#")] == [second.project_id]
+        links = repositories.get_repository(repository.repository_id).links
+        assert [link.project_id for link in links] == [second.project_id]
+
+    def test_a_deleted_projects_former_slugs_are_removed_unless_another_one_has_them(self, company: Company):
+        project = make_project(company, "First")
+        for name in ("Second", "Third"):
+            project = projects.update_project(project, {"name": name}, may_remove_websites=False)
+        make_project(company, "First")
+        projects.delete_project(project)
+        finish_deletions()
+        assert [item["sk"]["S"] for item in stored(keys.PROJECT_SLUG_PREFIX)] == [f"{keys.PROJECT_SLUG_PREFIX}first"]
 
     def test_a_project_deleted_by_an_earlier_release_is_cleaned_up_too(self, populated: PopulatedOrganization):
         projects.delete_project(populated.project)
@@ -234,8 +245,20 @@ class TestOrganization:
     def test_a_deleted_organizations_ledger_expires(self, populated: PopulatedOrganization, now):
         deletions.delete_organization(populated.company.organization_id)
         finish_deletions()
-        ends = {int(item["expiresAt"]["N"]) for item in stored("LEDGER#")}
-        assert min(ends) >= now.seconds + 3650 * 86_400
+        assert {int(item["expiresAt"]["N"]) for item in stored("LEDGER#")} == {now.seconds + 3650 * 86_400}
+
+    def test_a_deleted_organization_loses_the_audit_log_of_every_month(self, world: World, now):
+        now.seconds = 1_763_596_800.0  # 2025-11-20
+        company = world.company()
+        for _ in range(3):
+            now.advance(31 * 86_400)
+            world.credits(company, 1)
+        entries = [keys.log_entry(company.organization_id, "2025-12-24", f"{number:018}") for number in range(120)]
+        table.put_all((key._asdict() for key in entries), PREPARED)
+        assert len(stored_pks("AUDITLOG#")) == 4
+        deletions.delete_organization(company.organization_id)
+        finish_deletions()
+        assert stored_pks("AUDITLOG#") == set()
 
     def test_a_deleted_organization_loses_keys_members_and_invitations_at_once(
         self, api: Api, world: World, populated: PopulatedOrganization
@@ -286,6 +309,11 @@ class TestOrganization:
         assert calls[0] <= 100
         assert stored_pks("KH#") == set()
 
+    def test_a_key_that_is_created_during_the_deletion_is_deleted_too(self, world: World, company: Company):
+        with before_the_transaction(table.client, lambda: world.key(company)):
+            deletions.delete_organization(company.organization_id)
+        assert stored_pks("KH#") == set()
+
     def test_a_deleted_organizations_slug_is_reserved_for_90_days(self, api: Api, world: World, company: Company, now):
         deletions.delete_organization(company.organization_id)
         finish_deletions()
@@ -302,6 +330,13 @@ class TestOrganization:
             detections.record_detection(detection(populated.project.project_id, "hotjar"))
 
 
+def put_inbox_item(organization_id: str, number: int, project_id: str | None) -> None:
+    local = f"{number:018d}"
+    item_id = f"inb_{id_part(organization_id)}{local}"
+    key = keys.inbox_item(organization_id, local)
+    table.put(Put({**key._asdict(), "itemId": item_id, "projectId": project_id}), PREPARED)
+
+
 class TestPages:
     @pytest.fixture
     def many(self, company: Company) -> ProjectItem:
@@ -309,17 +344,7 @@ class TestPages:
         project = make_project(company)
         organization_id = company.organization_id
         for number in range(230):
-            local = f"{number:018d}"
-            table.put(
-                Put(
-                    {
-                        **keys.inbox_item(organization_id, local)._asdict(),
-                        "itemId": f"inb_{id_part(organization_id)}{local}",
-                        "projectId": project.project_id if number % 2 else None,
-                    }
-                ),
-                PREPARED,
-            )
+            put_inbox_item(organization_id, number, project.project_id if number % 2 else None)
             table.put(Put({**keys.vendor(*project.project_id.location, f"vendor{number}")._asdict()}), PREPARED)
         projects.delete_project(project)
         return project
@@ -333,6 +358,19 @@ class TestPages:
         assert sweeps >= 4
         assert len(stored("INBOX#")) == 115
         assert finish_deletions() == 1
+
+    def test_everything_is_removed_twice_if_the_first_pass_takes_longer_than_late_writers(
+        self, world: World, company: Company, now
+    ):
+        scan = make_scan(world.connected_repository(company), status="running")
+        findings.put_findings(scan.scan_id, 1, [make_issue(1)])
+        for number in range(120):
+            put_inbox_item(company.organization_id, number, scan.project_id)
+        projects.delete_project(projects.get_project(ProjectId.stored(scan.project_id)))
+        clean_up_for(positions=1)
+        now.advance(SETTLED_AFTER_SECONDS)
+        assert clean_up() + clean_up() == 1  # the first continues behind the deletion
+        assert (stored("SCAN#"), stored_pks("SCAN#")) == ([], set())
 
     def test_a_large_deletion_doesnt_delay_a_small_one(self, many: ProjectItem, world: World):
         other = world.company()

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from itertools import count
+from math import inf
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
 from controlplane.store import keys, projects, shards
 from controlplane.store.cleanup import SETTLED_AFTER_SECONDS
+from controlplane.store.sweep_runs import SweepRun
 from controlplane.store.table import Put, table
 from sweeper import service
 from sweeper.service import STEPS, SWEEP_SECONDS, StepsFailed
@@ -177,6 +179,17 @@ class TestTime:
         capsys.readouterr()
         sweep()
         assert table.get(keys.sweep_position("ResentMessages")) is None
+
+    def test_a_run_that_ends_between_partitions_is_continued_with_the_next_one(self, ticking: Ticking):
+        table.put_all(({"pk": f"PK#{name}", "sk": name} for name in "abc"), PREPARED)
+        partitions = ["PK#a", "PK#b", "PK#c"]
+        ticking(1)  # once for each entry, and after each partition
+        runs = [SweepRun("Test", ends_at) for ends_at in (1, 3, 5)]
+        visited = [[entry["sk"] for entry in run.entries(partitions)] for run in runs]
+        assert visited == [["a"], ["b"], ["c"]]
+        assert [run.unfinished for run in runs] == [True, True, False]
+        assert table.get(keys.sweep_position("Test")) is None
+        assert [it["sk"] for it in SweepRun("Test", inf).entries(partitions, before="b")] == ["a"]
 
     def test_a_position_in_another_releases_partition_restarts_the_step(self, sweep, sqs: FakeSqs):
         key = keys.sweep_position("ResentMessages")

@@ -3,7 +3,14 @@
 from itertools import permutations
 from typing import Any
 
-from controlplane.store.inbox_items import Evidence, InboxItem, RuntimeVendor, StatusChange, merge_evidence
+from controlplane.store.inbox_items import (
+    Evidence,
+    InboxItem,
+    RuntimeVendor,
+    StatusChange,
+    VendorDecision,
+    merge_evidence,
+)
 from controlplane.store.vendors import VendorItem
 
 _ORGANIZATION, _LOCAL = "3f8k2m9q7r1s5t6v", "01kb2m3n4p5q6r7s8t"
@@ -78,6 +85,22 @@ def test_merged_evidence_is_the_same_in_any_order():
     for order in permutations(pieces):
         assert merge_evidence(order) == merged
         assert merge_evidence([*merged, *order]) == merged
+
+
+def test_evidence_without_a_url_is_merged_by_its_description():
+    pieces = (Evidence("A", seen_at="1"), Evidence("B", seen_at="1"), Evidence("A", snippet="x", seen_at="1"))
+    assert merge_evidence(pieces) == pieces[:2]
+
+
+def test_an_item_has_its_decisions_its_former_statuses_and_the_path_of_its_evidence():
+    at = "2026-03-04T05:06:07.000Z"
+    stored = {**LISTED, "source": "code-audit", "statusAt": at, "evidence": [{**EVIDENCE, "path": "src/a.html"}]}
+    statuses = [{"status": status, "at": at} for status in ("open", "accepted")]
+    decision = {"vendorId": "segment", "state": "approved", "decidedAt": at}
+    item = InboxItem.from_item({**stored, "history": statuses, "decisions": [decision]})
+    assert [change.status for change in item.history] == ["open", "accepted", "open"]
+    assert item.former == StatusChange("accepted", at)
+    assert (item.decisions, item.path) == ((VendorDecision("segment", "approved", at),), "src/a.html")
 
 
 def test_an_item_without_history_has_its_current_status_only():

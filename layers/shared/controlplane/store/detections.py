@@ -188,8 +188,8 @@ def _if_unchanged(key: keys.Key, vendor: VendorItem | None, changes: Mapping[str
     unchanged, read = vendor.undetected_since()
     same_decision = "attribute_not_exists(#state)"
     if vendor.state is not None:
-        same_decision = "#state = :readState AND #decidedAt = :readDecidedAt"
-        read |= {"readState": vendor.state, "readDecidedAt": vendor.decided_at}
+        same_decision = "#state = :readState"
+        read |= {"readState": vendor.state}
     return Update(key, set_expression(changed), f"{same_decision} AND {unchanged}", {**changed, **read})
 
 

@@ -221,7 +221,7 @@ def update_leg(
     path: str | None = None,
     history: Sequence[StatusChange] = (),
     fields: Mapping[str, Any] | None = None,
-    when: str = "attribute_exists(pk)",
+    when: str,
     values: Mapping[str, Any] | None = None,
 ) -> Update:
     """Returns a user-visible change of an item, as a write or a leg of a transaction.

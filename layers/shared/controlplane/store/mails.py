@@ -113,7 +113,7 @@ def claim(mail_id: MailId, address: str, about: str, organization_id: str, legs:
             raise NotClaimed(failure.leg) from None
         if stored["state"] == "sent":
             raise AlreadySent from None
-        raise Unsettled(max(1, stored["until"] - now)) from None
+        raise Unsettled(stored["until"] - now) from None
 
 
 def settle(mail_id: MailId, state: State) -> None:
