@@ -118,6 +118,21 @@ class TestUnknownOutcomes:
             wanted.work()
         assert wanted.host.count("create") == 1
         assert wanted.host.count("list") == 5
+        now.advance(5)
+        wanted.sqs.at(QUEUE)[0].visible_at = 0
+        wanted.work()
+        assert wanted.host.count("create") == 2
+
+    def test_a_lost_issue_is_searched_for_after_20_and_120_seconds_and_once_it_must_be_listed(
+        self, wanted: Opening, now
+    ):
+        began, moments = now(), []
+        wanted.host.script.append("lost")
+        wanted.host.lag_seconds = 10_000
+        wanted.host.around = lambda operation, proceed: (moments.append((operation, now() - began)), proceed())[1]
+        wanted.work_until_quiet()
+        assert moments == [("create", 0), ("list", 20), ("list", 120), ("list", 601), ("create", 601)]
+        assert all("since=2026-03-04T05" in url for kind, url in wanted.host.requests if kind == "list")
 
     def test_after_ten_minutes_without_it_the_attempt_is_sent_again(self, wanted: Opening):
         wanted.host.script.append((502, {}))
