@@ -14,6 +14,7 @@ from controlplane.store.scans import reads, requests
 from controlplane.store.scans.items import RequestItem
 from tests.support.audits import make_request, make_scan, preparation_worker, serving, stored_repository
 from tests.support.code_host import SHA, FakeHost
+from tests.support.each import each
 from tests.support.sqs import FakeSqs, SqsMessage
 from tests.support.sweeping import swept
 from tests.support.world import World, table_dump
@@ -143,6 +144,29 @@ class TestTransientFailure:
         for letter in sqs.due(QUEUE.url):
             deliver(sqs, letter, host)
         assert reads.get_request(first).status == "started"
+
+    @each(
+        ("failure", "seconds"),
+        [
+            (errors.HostUnavailable(), 30),
+            (errors.AppKeyUnreadable(), 300),
+            (errors.AppNotConfigured(), 300),
+            (errors.Refused(401), 300),
+        ],
+        ids=repr,
+    )
+    def test_the_message_is_redelivered_and_another_one_can_do_the_work_at_once(
+        self, failure: Exception, seconds: int, world: World, sqs: FakeSqs, now
+    ):
+        repository = world.connected_repository(world.company())
+        request_id = make_request(repository)
+        host = serving(repository)
+        host.failures = [failure]
+        letter = send(sqs, request_id)
+        deliver(sqs, letter, host)
+        assert letter.visible_at == now() + seconds
+        deliver(sqs, send(sqs, request_id), host)
+        assert reads.get_request(request_id).status == "started"
 
     def test_after_the_last_attempt_the_request_fails_and_the_message_is_kept_with_its_reason(
         self, world: World, sqs: FakeSqs, now
