@@ -96,8 +96,6 @@ def _link_issue(item: InboxItem, attempt: AttemptItem, number: int, repository: 
     """Records the issue, or why it can't be. Raises AttemptChanged, Postponed, Rejected, and RateLimitedByHost."""
     try:
         issue = _connect(repository).get_issue(repository.owner, repository.name, number)
-    except RateLimitedByHost:
-        raise
     except HostUnavailable as failure:
         raise Postponed(_RETRY_SECONDS, "the code host does not answer") from failure
     except (IssueGone, RepositoryGone, InvalidName, AccessLost, Refused) as failure:

@@ -11,6 +11,8 @@ from controlplane.core.urls import error_page
 from controlplane.queues.messages import MAX_RECEIVES
 from local.gateway import body_of
 from local.template import load_template
+from scan_execution import service as scan_execution
+from scan_preparation import service as scan_preparation
 from scripts.artifacts import ARCHITECTURES
 from tests.support.each import each
 from tests.support.operations import operations
@@ -276,6 +278,10 @@ class TestAllFunctions:
             Settings.model_fields["scan_wait_seconds"].default + Settings.model_fields["dependency_seconds"].default
         )
         assert waiting + 2 < FUNCTIONS["CodeAuditFunction"]["Properties"]["Timeout"] < gateway_seconds
+
+    def test_a_scans_lease_lasts_as_long_as_its_function_can_run(self):
+        for name, lease in (("ScanPreparation", scan_preparation), ("ScanExecution", scan_execution)):
+            assert FUNCTIONS[f"{name}Function"]["Properties"]["Timeout"] == lease.LEASE_SECONDS
 
     def test_there_is_no_log_group_without_a_function(self):
         used = {function["Properties"]["LoggingConfig"]["LogGroup"]["Ref"] for function in FUNCTIONS.values()}

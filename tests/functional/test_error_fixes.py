@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from controlplane.core.errors import CATALOG, MethodNotAllowed, RouteNotFound
+from controlplane.core.errors import CATALOG, InvalidPayload, MethodNotAllowed, RouteNotFound
 from controlplane.core.scopes import SCOPES
 from controlplane.core.settings import settings
 from controlplane.core.tokens import digest
@@ -310,6 +310,15 @@ class TestNothingIsRepeated:
         reply = api.get(f"/v1/projects?organizationId={SECRET}&cursor=x", token)
         assert SECRET not in reply.text
         assert token not in reply.text
+
+    @each("number", [9_999, -9_999, 10_000, -10_000, True])
+    def test_a_number_is_repeated_only_if_it_is_small(self, number: int):
+        field, operation = "gracePeriodSeconds", "POST /v1/api-keys/{keyId}/roll"
+        path = f"/v1/api-keys/key_{'0' * 34}/roll"
+        request = RefusedRequest("POST", path, operation, content={field: number}, has_body=True)
+        fix = find_fix(InvalidPayload.at(["x"], "Unknown"), request)
+        assert fix is not None
+        assert fix["body"] == ({field: number} if abs(number) == 9_999 else {})
 
     def test_a_path_with_something_else_than_ids_is_not_repeated(self, api: Api, world: World):
         reply = api.get("/v1/organizations/a%20b%40example.com?limit=1&limit=2", world.company().owner.token)

@@ -419,6 +419,15 @@ class TestHostileBody:
         reply = api.call(operation.method, path, company.owner.token, raw_body=b"name=a", headers=headers)
         assert (reply.status, reply.code) == (415, "INVALID_PAYLOAD")
 
+    def test_compressed_json_returns_415(self, operation: Operation, api: Api, world: World):
+        company = world.company()
+        path = address(operation, company.organization_id)
+        body = json.dumps(valid_body(operation)).encode()
+        for encoding in ("gzip", "identity, gzip"):
+            headers = {"Content-Encoding": encoding}
+            reply = api.call(operation.method, path, company.owner.token, raw_body=body, headers=headers)
+            assert (reply.status, reply.code) == (415, "INVALID_PAYLOAD")
+
 
 HOSTILE_FORMS = {
     "not ASCII": "client_id=\u00e9".encode(),

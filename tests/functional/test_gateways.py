@@ -15,12 +15,15 @@ import projects.app
 from controlplane.core.errors import RouteNotFound
 from controlplane.http.envelope import failure
 from controlplane.http.fixes import RefusedRequest, public_details
+from controlplane.store.table import table
 from dashboard.app import handler
 from local.events import rest_event
 from local.gateway import Request, body_of, own_response, rename_headers, template_table
 from local.server import Gateway, load_apps
 from tests.support.api import Api, Reply
+from tests.support.calls import intercepted
 from tests.support.each import each
+from tests.support.logs import captured_logs
 from tests.support.operations import operations
 from tests.support.template import gateway_responses
 from tests.support.world import Company, World
@@ -245,3 +248,24 @@ class TestTheGatewaysResponses:
             ("set-cookie", "a"),
             ("set-cookie", "b"),
         ]
+
+
+def test_each_response_is_counted_and_a_server_error_also_as_one(api: Api, world: World):
+    token = world.person().token
+
+    def fail(call, proceed):
+        raise RuntimeError
+
+    def counted(around, path: str) -> tuple[int, list[list[str]]]:
+        with intercepted(table.client, around), captured_logs() as written:
+            status = api.get(path, token).status
+        metrics = [
+            line["_aws"]["CloudWatchMetrics"][0]
+            for line in map(json.loads, written.getvalue().splitlines())
+            if "_aws" in line
+        ]
+        return status, [[it["Name"] for it in metric["Metrics"]] for metric in metrics]
+
+    assert counted(lambda call, proceed: proceed(), "/v1/me") == (200, [["Requests"]])
+    assert counted(lambda call, proceed: proceed(), "/v1/me?a=%00") == (400, [["Requests"]])
+    assert counted(fail, "/v1/me") == (500, [["Requests", "ServerErrors"]])

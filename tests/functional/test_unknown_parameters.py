@@ -70,6 +70,15 @@ class TestLists:
             assert api.get(path, token).code == "INSUFFICIENT_SCOPE"
 
 
+@each("query", ["name=%00", "&".join(f"a{number}=1" for number in range(65))])
+def test_a_query_with_nul_or_too_many_parameters_returns_400(query: str, api: Api, world: World):
+    token = world.company().owner.token
+    for path in ("/v1/me", "/v1/projects"):
+        reply = api.get(f"{path}?{query}", token)
+        assert (reply.status, reply.error["details"][0]["code"]) == (400, "query_invalid")
+    assert api.get(f"/v1/me?{'&'.join(query.split('&')[:64])}", token).status == (200 if "&" in query else 400)
+
+
 @each("operation", PROTECTED, ids=_named)
 class TestOrganizationId:
     def test_organization_id_is_accepted_everywhere(self, operation: Operation, api: Api, world: World):

@@ -64,6 +64,14 @@ def test_hostile_forms_are_rejected_within_five_times_the_time_of_valid_json():
     assert too_dear(longest, parse) == {}
 
 
+def test_a_form_at_the_limits_is_read():
+    longest = b"a=" + b"x" * 65_534
+    assert forms.parse_pairs(longest, 1) == [("a", "x" * 65_534)]
+    for over, most in ((longest + b"x", 1), (b"a=1&b=2", 1)):
+        with pytest.raises(ValueError, match=r"too long|fields"):
+            forms.parse_pairs(over, most)
+
+
 def test_objects_at_the_limits_are_read():
     assert (strict_json.MAX_KEYS, strict_json.MAX_OPENINGS) == (10_000, 50_000)
     keys = {str(number): number for number in range(strict_json.MAX_KEYS)}

@@ -1,5 +1,6 @@
 """IDs: what they locate, how they sort, and which strings are invalid."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,3 +57,6 @@ def test_an_id_of_another_kind_is_refused():
     assert ProjectId.parse(key) is None
     assert KeyId.parse(key + "\n") is None
     assert KeyId.parse(key.upper()) is None
+    assert KeyId.stored(key) == key
+    with pytest.raises(LookupError):
+        ProjectId.stored(key)

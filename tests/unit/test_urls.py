@@ -26,7 +26,7 @@ def test_without_settings_the_stage_determines_the_urls():
 
 
 @pytest.mark.usefixtures("unset")
-@each("event", [None, {}, {"stageVariables": None}, {"stageVariables": {}}])
+@each("event", [None, {}, {"stageVariables": None}, {"stageVariables": {}}, {"stageVariables": {"publicBaseUrl": ""}}])
 def test_a_client_cant_influence_the_urls(event: dict[str, object] | None):
     urls.read_stage(event)
     with pytest.raises(LookupError):

@@ -10,7 +10,8 @@ import pytest
 from pydantic import Field, TypeAdapter
 
 from controlplane.core import clock
-from controlplane.queues.messages import MAX_RECEIVES, ExecuteScan, PublishScan, Queue
+from controlplane.core.settings import settings
+from controlplane.queues.messages import MAX_RECEIVES, ExecuteScan, PublishScan, Queue, Unreachable
 from controlplane.queues.worker import Delayed, Malformed, Postponed, Rejected, _parse, create_worker
 from local.template import load_template
 from tests.support.each import each
@@ -128,7 +129,7 @@ class TestNewerRelease:
         assert taken == [ExecuteScan(scan_id=self.SCAN)]
         assert dead_letters(sqs) == []
 
-    @each("fields", [{"version": 2}, {"version": 2, "scanId": 7}, {"kind": "archive-scan"}])
+    @each("fields", [{"version": 2}, {"version": 2, "scanId": 7}, {"kind": "archive-scan", "scanId": 7}])
     def test_a_message_is_postponed_for_longer_than_the_slowest_deployment(
         self, fields: Any, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch
     ):
@@ -217,6 +218,14 @@ def test_each_message_is_one_log_line_with_its_outcome_and_duration(monkeypatch:
     (line,) = map(json.loads, lines.getvalue().splitlines())
     assert (line["messageId"], line["receives"]) == (letter.record["messageId"], 1)
     assert (line["outcome"], line["durationMs"]) == ("done", 123.5)
+
+
+def test_a_queue_whose_address_the_function_does_not_have_is_unreachable(monkeypatch: pytest.MonkeyPatch):
+    for name in ("queue_url", "dead_letters_url"):
+        monkeypatch.setitem(settings.__dict__, f"scan_execution_{name}", None)
+    for address in (lambda: QUEUE.url, lambda: QUEUE.dead_letters_url):
+        with pytest.raises(Unreachable):
+            address()
 
 
 class TestUnreachableDeadLetters:

@@ -131,7 +131,7 @@ class TestReading:
 
     @each(
         "body",
-        [b"form_token=%ff", b"form_token=\xff", b"a=%00", b"a=1&a=2", b"&".join(b"a%d=1" % n for n in range(33))],
+        [b"form_token=%ff", b"form_token=\xff", b"a=%00&b=1", b"a=1&a=2", b"&".join(b"a%d=1" % n for n in range(33))],
         ids=["not UTF-8", "not ASCII", "NUL", "twice", "many"],
     )
     def test_an_unreadable_form_returns_400_with_a_token_too(self, operation: Operation, body: bytes, visitor: Browser):

@@ -72,9 +72,9 @@ class TestMalformed:
     def test_a_future_time_is_dead_lettered_unless_within_the_clock_skew(
         self, intake: Intake, company: Company, project: ProjectItem
     ):
-        intake.take(advisory(company, publishedAt="2026-03-04T05:12:00Z"))
+        intake.take(advisory(company, publishedAt="2026-03-04T05:11:08Z"))
         assert [reason for _, reason in intake.dead] == ["observed in the future"]
-        intake.take(advisory(company, publishedAt="2026-03-04T05:11:00Z"))
+        intake.take(advisory(company, publishedAt="2026-03-04T05:11:07Z"))
         assert len(items_of(company)) == 1
 
 

@@ -5,6 +5,7 @@ from unittest import mock
 
 import pytest
 
+from controlplane.core.ids import ScanRequestId
 from controlplane.github import client
 from controlplane.queues import messages, scan_starts
 from controlplane.queues.messages import PrepareScan, Queue
@@ -111,6 +112,18 @@ class TestScan:
         (edited,) = comments(code_host)
         assert edited.comment_id == comment.comment_id
         assert "new.html" not in edited.body
+
+    def test_one_that_is_closed_before_its_scan_is_prepared_is_not_scanned(
+        self, events: Events, reviewed: RepositoryItem, code_host: GitHub
+    ):
+        number = open_one(code_host)
+        events.take("pull_request", number)
+        request_id = stored_repository(reviewed)["activeRequestId"]
+        code_host.stand_in.set_pull_request_state(*DEMO, number, "closed")
+        events.scan()
+        request = reads.get_request(ScanRequestId.stored(request_id))
+        assert (request.status, request.failure and request.failure.code) == ("failed", "PULL_REQUEST_CLOSED")
+        assert scans_of(reviewed) == []
 
     def test_neither_the_inbox_nor_the_history_nor_the_preview_nor_credits_change(
         self, events: Events, reviewed: RepositoryItem, code_host: GitHub, api: Api, company: Company

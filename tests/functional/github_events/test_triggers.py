@@ -1,14 +1,25 @@
 """Scans after pushes and on a schedule, and the state of issues."""
 
+from dataclasses import fields
+
 from controlplane.core import clock
 from controlplane.core.ids import RepositoryId, ScanRequestId
 from controlplane.core.schedules import next_run
 from controlplane.queues import messages, scan_starts
 from controlplane.queues.messages import Queue, ref_digest
-from controlplane.store import inbox, issue_attempts, keys, opened_issues, repositories
+from controlplane.store import (
+    deletions,
+    host_limits,
+    hosted_repositories,
+    inbox,
+    issue_attempts,
+    keys,
+    opened_issues,
+    repositories,
+)
 from controlplane.store.inbox_items import GithubIssue, InboxItem
 from controlplane.store.pull_requests import PullRequestItem
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repositories import HostedRepository, RepositoryItem
 from controlplane.store.scans import execution, failures, queue, reads, requests
 from controlplane.store.scans.causes import Cause
 from controlplane.store.scans.items import ScanItem, Work
@@ -20,6 +31,7 @@ from tests.support.api import Api
 from tests.support.audits import end_scan, make_scan, stored_repository
 from tests.support.calls import before_the_transaction
 from tests.support.code_host import SHA
+from tests.support.each import each
 from tests.support.github import GitHub
 from tests.support.sweeping import swept
 from tests.support.table import PREPARED
@@ -109,6 +121,13 @@ def open_pull_requests(repository: RepositoryItem, count: int) -> None:
         queue.enqueue(QueuedScan.of(repository_id, link.project_id, Cause("pull_request", number)))
 
 
+def queue_push(repository: RepositoryItem) -> None:
+    """Queues the scan of a push."""
+    link = repository.links[0]._replace(scan_on_push=True)
+    repositories.link_project(repository.repository_id, link)
+    queue.enqueue(QueuedScan.of(repository.repository_id, link.project_id, Cause("push")))
+
+
 class TestTurns:
     def test_a_monorepo_with_a_hundred_open_pull_requests_delays_no_one(self, world: World, now):
         company, other_company = world.company("starter"), world.company("starter")
@@ -123,9 +142,7 @@ class TestTurns:
             open_pull_requests(busy, count)
         now.advance(60)
         for late in (quiet, others):
-            link = late.links[0]._replace(scan_on_push=True)
-            repositories.link_project(late.repository_id, link)
-            queue.enqueue(QueuedScan.of(late.repository_id, link.project_id, Cause("push")))
+            queue_push(late)
         started = []
         for _ in range(4):
             # More pushes to the pull requests come in whenever a scan has ended.
@@ -142,6 +159,44 @@ class TestTurns:
         assert 2 in started[0] | started[1]
         assert 1 in set.union(*started)
         assert [len(turns - {3}) for turns in started] == [2] * 4
+
+    @each(("plan", "most"), [("free", 1), ("starter", 2), ("pro", 5), ("enterprise", 20)])
+    def test_as_many_scans_run_by_themselves_as_the_plan_allows_and_half_of_them_out_of_turn(
+        self, plan: str, most: int, world: World
+    ):
+        company = world.company(plan)
+        for running in range(most):
+            repository = world.connected_repository(company)
+            queue_push(repository)
+            assert scan_starts.start_next(repository.repository_id) == (running < most // 2)
+            assert not scan_starts.start_next(repository.repository_id)
+            swept(scan_starts.start_queued)
+            begin_requested([repository.repository_id])
+        for _ in range(2):
+            queue_push(world.connected_repository(company))
+        assert swept(scan_starts.start_queued) == 0
+        failures.cancel_superseded(reads.get_active_work(stored_repository(repository)))
+        assert swept(scan_starts.start_queued) == 1
+
+    def test_a_scan_waits_while_the_app_is_limited_or_has_no_access(self, world: World, now):
+        repository = world.connected_repository(world.company())
+        queue_push(repository)
+        host_limits.limit(repository.installation_id, 60)
+        now.advance(59)
+        assert swept(scan_starts.start_queued) == 0
+        hosted_repositories.lose_access(repository)
+        now.advance(1)
+        assert swept(scan_starts.start_queued) == 0
+        hosted = HostedRepository(**{it.name: getattr(repository, it.name) for it in fields(HostedRepository)})
+        hosted_repositories.describe(repository.repository_id, hosted)
+        assert swept(scan_starts.start_queued) == 1
+
+    def test_a_scan_of_a_deleted_organization_is_dropped(self, world: World):
+        repository = world.connected_repository(world.company())
+        queue_push(repository)
+        deletions.delete_organization(repository.organization_id)
+        assert swept(scan_starts.start_queued) == 0
+        assert queue.list_queued(repository.repository_id) == []
 
 
 class TestSchedule:

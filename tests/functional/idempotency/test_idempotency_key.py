@@ -13,7 +13,7 @@ from controlplane.http.replays import Record
 from controlplane.store import billing, keys
 from controlplane.store import idempotency as store
 from controlplane.store.credentials import Counted
-from controlplane.store.table import ConditionFailed, Put, Update, table
+from controlplane.store.table import Check, ConditionFailed, LegFailed, Put, Update, table
 from tests.support.api import Api
 from tests.support.calls import intercepted
 from tests.support.cold_start import loaded_by
@@ -415,6 +415,14 @@ class TestWithoutSecret:
     def test_the_order_of_a_payloads_fields_does_not_matter(self):
         self.run("k", Made(name="x"), {"a": 1, "b": 2})
         assert self.run("k", Made(name="x"), {"b": 2, "a": 1}).headers == {"Idempotency-Replayed": "true"}
+
+    def test_another_failed_leg_is_the_operations_and_frees_the_key(self):
+        def effect(legs):
+            table.transact({**legs, "thing": Check(keys.user("usr_x"), "attribute_exists(pk)")}, PREPARED)
+
+        with pytest.raises(LegFailed, match="thing"):
+            idempotency.idempotent(self.access, "createThing", "k", None, effect)
+        assert records() == []
 
     def test_an_organizations_api_key_acts_as_the_organization(self):
         self.run("k", Made(name="x"))

@@ -1,8 +1,11 @@
 """POST /v1/inbox/{itemId}/github-issue with an existing issue, and the worker that looks it up."""
 
-from controlplane.queues import issue_messages
+from typing import Any
+
+from controlplane.queues import issue_messages, messages
 from controlplane.store import inbox, issue_attempts, opened_issues
 from tests.functional.issue_creation.conftest import QUEUE, Opening
+from tests.support.issue_host import HostedIssue
 from tests.support.sweeping import swept
 from tests.support.world import World
 
@@ -58,6 +61,25 @@ class Test409:
             assert details == {"status": "link_refused", "reason": reason}
         opening.exists(44)
         assert opening.link(44).status == 201
+
+    def test_returns_409_for_an_issue_that_was_transferred_to_another_repository(self, opening: Opening):
+        class Transferred(HostedIssue):
+            def shown(self, repository: str) -> dict[str, Any]:
+                return super().shown("acme/elsewhere")
+
+        opening.exists(43)
+        opening.host.issues[f"acme/{opening.repository.name}"].append(Transferred(42, "An issue", "", 0, 0))
+        assert opening.link(42).error["details"] == {"status": "link_refused", "reason": "issue_not_found"}
+
+    def test_the_code_hosts_rate_limit_is_waited_for(self, opening: Opening, now):
+        opening.exists(42)
+        opening.host.script.append((429, {"Retry-After": "3000"}))
+        assert opening.link(42).error["details"] == {"status": "creation_pending"}
+        assert opening.sqs.at(QUEUE) == []
+        now.advance(3_000)
+        assert (swept(messages.resend), swept(issue_messages.resend_overdue)) == (2, 0)
+        opening.work()
+        assert opening.post().data["githubIssue"]["number"] == 42
 
     def test_returns_409_if_the_finding_has_another_issue(self, opening: Opening):
         opening.post()

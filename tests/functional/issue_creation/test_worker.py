@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from controlplane.github import app_auth
+from controlplane.queues import issue_messages
 from controlplane.queues.messages import MAX_RECEIVES
 from controlplane.store import inbox, issue_attempts
 from controlplane.store.inbox_items import GithubIssue
@@ -118,6 +120,21 @@ class TestUnknownOutcomes:
             wanted.work()
         assert wanted.host.count("create") == 1
         assert wanted.host.count("list") == 5
+        now.advance(5)
+        wanted.sqs.at(QUEUE)[0].visible_at = 0
+        wanted.work()
+        assert wanted.host.count("create") == 2
+
+    def test_a_lost_issue_is_searched_for_after_20_and_120_seconds_and_once_it_must_be_listed(
+        self, wanted: Opening, now
+    ):
+        began, moments = now(), []
+        wanted.host.script.append("lost")
+        wanted.host.lag_seconds = 10_000
+        wanted.host.around = lambda operation, proceed: (moments.append((operation, now() - began)), proceed())[1]
+        wanted.work_until_quiet()
+        assert moments == [("create", 0), ("list", 20), ("list", 120), ("list", 601), ("create", 601)]
+        assert all("since=2026-03-04T05" in url for kind, url in wanted.host.requests if kind == "list")
 
     def test_after_ten_minutes_without_it_the_attempt_is_sent_again(self, wanted: Opening):
         wanted.host.script.append((502, {}))
@@ -139,6 +156,33 @@ class TestUnknownOutcomes:
         assert wanted.host.count("create") == 1
         wanted.work_until_quiet()
         assert (len(wanted.issues), wanted.host.count("create")) == (1, 1)
+
+    def test_while_issues_cant_be_listed_the_sweep_tries_again_every_eleven_minutes(self, wanted: Opening, now):
+        wanted.host.script.append("lost")
+        wanted.work()
+        wanted.host.list_script.extend([404] * 4)
+        now.advance(20)
+        for _ in range(2):
+            wanted.work()
+            assert wanted.sqs.at(QUEUE) == []
+            now.advance(659)
+            assert swept(issue_messages.resend_overdue) == 0
+            now.advance(1)
+            assert swept(issue_messages.resend_overdue) == 1
+        assert progress(wanted).item.github_issue is None
+        wanted.host.list_script.clear()
+        wanted.work()
+        assert (len(wanted.issues), wanted.host.count("create")) == (1, 1)
+        assert progress(wanted).item.github_issue is not None
+
+    def test_while_the_apps_key_is_unreadable_nothing_is_sent_and_the_message_is_retried(
+        self, wanted: Opening, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setattr(app_auth, "read_configured_key", lambda: "no key")
+        wanted.work()
+        attempt = progress(wanted).attempt
+        assert attempt is not None
+        assert (attempt.state, wanted.host.requests, len(wanted.sqs.at(QUEUE))) == ("wanted", [], 1)
 
     def test_another_attempts_issue_is_not_adopted(self, wanted: Opening):
         wanted.host.script.append((500, {}))
@@ -162,8 +206,6 @@ class TestUnknownOutcomes:
         assert after.refusal.reason == "repository-not-connected"
 
     def test_after_five_receives_the_message_is_dead_lettered_and_the_sweep_takes_over(self, wanted: Opening, now):
-        from controlplane.queues import issue_messages
-
         wanted.host.script.extend(["unreached"] * 5)
         wanted.work_until_quiet()
         (dead,) = wanted.sqs.at(DEAD_LETTERS)

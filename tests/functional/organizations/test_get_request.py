@@ -108,6 +108,8 @@ class TestRefused:
             {"code": "string_type", "field": "name"},
             {"code": "extra_forbidden", "field": None},
         ]
+        refused = api.post("/v1/api-keys", token, json_body={f"f{number}": 1 for number in range(20)})
+        assert len(ask(api, refused, token).data["refusal"]["problems"]) == 10
 
     def test_a_rate_limit_is_explained_once_the_minute_is_over(
         self, api: Api, world: World, company: Company, now: FakeClock

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from assent_analysis.sandbox import Sandbox
+from controlplane.core.settings import settings
 from controlplane.github import errors
 from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, PublishScan, Queue
@@ -255,6 +256,21 @@ class TestFailed:
         ended = reads.get_scan(scan.scan_id)
         assert ended.failure is not None
         assert ended.failure.code == "ARCHIVE_INVALID"
+
+    def test_if_the_repository_is_too_large(
+        self, repository: RepositoryItem, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setitem(settings.__dict__, "scan_unpacked_bytes", 10)
+        ended = run(sqs, make_scan(repository, status="queued"))
+        assert (ended.status, ended.failure and ended.failure.code) == ("failed", "REPOSITORY_TOO_LARGE")
+
+    def test_a_scan_of_a_disconnected_repository_is_left_to_its_deletion(
+        self, repository: RepositoryItem, sqs: FakeSqs
+    ):
+        scan = make_scan(repository, status="queued")
+        repositories.disconnect_repository(repository.repository_id)
+        run(sqs, scan)
+        assert sqs.letters == []
 
     def test_a_scan_fails_after_the_last_attempt(self, repository: RepositoryItem, sqs: FakeSqs, now):
         scan = make_scan(repository, status="queued")

@@ -1,5 +1,7 @@
 """The worker that turns a request into a scan: the scanned commit, its access level, and every request's outcome."""
 
+import re
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -7,13 +9,14 @@ import pytest
 from controlplane.github import errors
 from controlplane.queues import messages
 from controlplane.queues.messages import PrepareScan, Queue
-from controlplane.store import outbox, projects, repositories
+from controlplane.store import deletions, hosted_repositories, outbox, projects, repositories
 from controlplane.store.leases import MAX_ATTEMPTS
-from controlplane.store.repositories import Link, RepositoryItem
+from controlplane.store.repositories import HostedRepository, Link, RepositoryItem
 from controlplane.store.scans import reads, requests
 from controlplane.store.scans.items import RequestItem
 from tests.support.audits import make_request, make_scan, preparation_worker, serving, stored_repository
 from tests.support.code_host import SHA, FakeHost
+from tests.support.each import each
 from tests.support.sqs import FakeSqs, SqsMessage
 from tests.support.sweeping import swept
 from tests.support.world import World, table_dump
@@ -111,6 +114,27 @@ class TestRequestEndsAsFailed:
             assert request.failure is not None
             assert request.failure.code == "REPOSITORY_NOT_LINKED"
 
+    def test_is_left_to_the_deletion_of_the_repository_or_the_organization(self, world: World, sqs: FakeSqs):
+        for lose in (
+            lambda it: repositories.disconnect_repository(it.repository_id),
+            lambda it: deletions.delete_organization(it.organization_id),
+        ):
+            repository = world.connected_repository(world.company())
+            letter = send(sqs, make_request(repository))
+            lose(repository)
+            host = serving(repository)
+            deliver(sqs, letter, host)
+            assert (sqs.letters, host.asked) == ([], [])
+
+    def test_if_the_repository_has_no_commit_yet(self, world: World, sqs: FakeSqs):
+        repository = world.connected_repository(world.company())
+        hosted = HostedRepository(**{it.name: getattr(repository, it.name) for it in fields(HostedRepository)})
+        hosted_repositories.describe(repository.repository_id, replace(hosted, default_branch=None))
+        host = serving(repository)
+        request = prepare(sqs, repository, host)
+        assert (request.status, request.failure and request.failure.code) == ("failed", "BRANCH_GONE")
+        assert host.asked == []
+
 
 def _delete_project(repository: RepositoryItem) -> None:
     projects.delete_project(projects.get_project(repository.links[0].project_id))
@@ -144,6 +168,29 @@ class TestTransientFailure:
             deliver(sqs, letter, host)
         assert reads.get_request(first).status == "started"
 
+    @each(
+        ("failure", "seconds"),
+        [
+            (errors.HostUnavailable(), 30),
+            (errors.AppKeyUnreadable(), 300),
+            (errors.AppNotConfigured(), 300),
+            (errors.Refused(401), 300),
+        ],
+        ids=repr,
+    )
+    def test_the_message_is_redelivered_and_another_one_can_do_the_work_at_once(
+        self, failure: Exception, seconds: int, world: World, sqs: FakeSqs, now
+    ):
+        repository = world.connected_repository(world.company())
+        request_id = make_request(repository)
+        host = serving(repository)
+        host.failures = [failure]
+        letter = send(sqs, request_id)
+        deliver(sqs, letter, host)
+        assert letter.visible_at == now() + seconds
+        deliver(sqs, send(sqs, request_id), host)
+        assert reads.get_request(request_id).status == "started"
+
     def test_after_the_last_attempt_the_request_fails_and_the_message_is_kept_with_its_reason(
         self, world: World, sqs: FakeSqs, now
     ):
@@ -160,6 +207,17 @@ class TestTransientFailure:
         (dead,) = sqs.at(QUEUE.dead_letters_url)
         assert reason(dead) == "code host unavailable"
         assert "activeRequestId" not in stored_repository(repository)
+
+    def test_an_unexpected_error_ends_the_request_with_the_last_attempt(self, world: World, sqs: FakeSqs, now):
+        request_id = make_request(world.connected_repository(world.company()))
+        letter = send(sqs, request_id)
+        for _ in range(MAX_ATTEMPTS):
+            deliver(sqs, letter, FakeHost(failures=[ValueError("a secret")]))
+            now.advance(1_000)
+        request = reads.get_request(request_id)
+        assert (request.status, request.failure and request.failure.code) == ("failed", "INTERNAL_ERROR")
+        (dead,) = sqs.at(QUEUE.dead_letters_url)
+        assert re.fullmatch(r"ValueError at code_host\.py:\d+ _fail", reason(dead))
 
     def test_work_that_crashes_its_worker_ends_too(self, world: World, sqs: FakeSqs, now):
         repository = world.connected_repository(world.company())

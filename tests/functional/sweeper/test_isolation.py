@@ -113,17 +113,20 @@ class TestABadEntry:
 
 
 class TestAQueue:
-    def test_a_queue_that_refuses_doesnt_hold_back_other_queues(self, sweep, sqs: FakeSqs, monkeypatch):
+    def test_a_refused_message_holds_back_neither_its_queue_nor_others(self, sweep, sqs: FakeSqs, monkeypatch):
+        refusals = [ServiceError("SendMessage", "KMS.DisabledException")]
+
         def send(**message: Any) -> dict[str, Any]:
-            if message["QueueUrl"] == Queue.SCAN_PREPARATION.url:
-                raise ServiceError("SendMessage", "KMS.DisabledException")
+            if message["QueueUrl"] == Queue.SCAN_PREPARATION.url and refusals:
+                raise refusals.pop()
             return FakeSqs.send_message(sqs, **message)
 
         monkeypatch.setattr(sqs, "send_message", send)
         waiting(0)
         waiting(1, "scan-execution")
-        assert sweep() == {**NOTHING, "ResentMessages": 1}
-        assert sent(sqs) == [1]
+        waiting(2)
+        assert sweep() == {**NOTHING, "ResentMessages": 2}
+        assert 1 in sent(sqs)
 
     def test_a_queue_that_times_out_is_tried_once_per_sweep(self, sweep, sqs: FakeSqs, monkeypatch):
         asked: list[Any] = []

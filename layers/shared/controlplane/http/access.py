@@ -374,7 +374,7 @@ def _resolve_resource(access: Access[Any], resource: Resource, named: str, *, wi
     if item is None or access.organization is None:
         raise NotFound
     access.resource = resource.read(item, *companions)
-    if access.project_ids is not None and resource.project_of is not None:
-        project_id = resource.project_of(access.resource)
+    if access.project_ids is not None:
+        project_id = resource.project_of(access.resource) if resource.project_of else None
         if project_id not in access.project_ids:
             raise NotFound

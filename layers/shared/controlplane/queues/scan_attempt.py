@@ -37,7 +37,6 @@ class PermanentFailure(Exception):
     """A permanent failure: a retry would have the same result."""
 
     def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.code)
         self.failure = failure
 
 

@@ -1,0 +1,46 @@
+"""Times in queries: which are accepted, and their other forms."""
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from controlplane.http.times import Time, to_seconds, to_timestamp
+from tests.support.each import each
+
+TIME: TypeAdapter[str] = TypeAdapter(Time)
+
+
+@each(
+    "text",
+    ["2000-01-01T00:00:00Z", "2999-12-31T23:59:59-08:00", "2026-03-04T05:06:07+0100", f"2026-03-04T05:06:07.{0:019}Z"],
+)
+def test_a_time_has_a_date_and_a_time_zone_and_at_most_40_characters(text: str):
+    assert TIME.validate_python(text) == text
+
+
+@each(
+    "text",
+    [
+        "1999-12-31T23:59:59Z",
+        "3000-01-01T00:00:00Z",
+        "2026-03-04T05:06:07",
+        "2026-03-04",
+        "yesterday",
+        f"2026-03-04T05:06:07.{0:020}Z",
+    ],
+)
+def test_anything_else_is_refused(text: str):
+    with pytest.raises(ValidationError):
+        TIME.validate_python(text)
+
+
+def test_a_timestamp_is_in_utc_and_rounded_up_to_milliseconds():
+    for fraction, rounded in (
+        ("", "07.000"),
+        (".000001", "07.001"),
+        (".001", "07.001"),
+        (".5", "07.500"),
+        (".999999", "08.000"),
+    ):
+        assert to_timestamp(f"2026-03-04T06:06:07{fraction}+01:00") == f"2026-03-04T05:06:{rounded}Z"
+    assert to_seconds("2026-03-04T06:06:07.5+01:00") == 1_772_600_767.5
+    assert (to_timestamp(None), to_seconds(None)) == (None, None)
