@@ -8,6 +8,7 @@ from controlplane.store.table import Delete, Put, table
 from tests.support import invariants
 from tests.support.api import Api
 from tests.support.browser import Browser, text_of
+from tests.support.calls import before_the_transaction
 from tests.support.each import each
 from tests.support.table import PREPARED
 from tests.support.world import Company, Person, World
@@ -74,6 +75,18 @@ class TestLink:
         again = api.post("/v1/invitations", other.owner.token, json_body=body).data["id"]
         assert "This invitation isn't open" in text_of(visitor.get(f"/invitations/{again}"))
 
+    def test_an_invitation_that_expired_or_whose_organization_is_gone_isnt_open(
+        self, visitor: Browser, world: World, person: Person, now
+    ):
+        former = world.company()
+        expired, gone = (invite(visitor, company, person.email) for company in (world.company(), former))
+        table.delete(Delete(keys.organization(former.organization_id)), PREPARED)
+        assert "This invitation isn't open" in text_of(visitor.get(f"/invitations/{gone}"))
+        assert visitor.post(ACCEPT, {"form_token": visitor.form_token, "invitation_id": gone}).status == 404
+        now.advance(7 * 24 * 3600)
+        visitor.signed_in(person.user_id)
+        assert "This invitation isn't open" in text_of(visitor.get(f"/invitations/{expired}"))
+
 
 class TestShown:
     def test_lists_the_invitations_to_the_users_address(self, visitor: Browser, company: Company, person: Person):
@@ -115,6 +128,16 @@ class TestAccepted:
         assert pending(visitor, company) == []
         assert visitor.post(ACCEPT, fields).status == 404
         assert owners(company) == (2 if role == "owner" else 1)
+
+    def test_an_organization_that_is_deleted_meanwhile_gets_no_member(
+        self, visitor: Browser, company: Company, person: Person, role: str
+    ):
+        invite(visitor, company, person.email, role)
+        visitor.get("/invitations")
+        organization = Delete(keys.organization(company.organization_id))
+        with before_the_transaction(table.client, lambda: table.delete(organization, PREPARED)):
+            assert visitor.submit(ACCEPT).status == 404
+        assert role_of(person, company) is None
 
     def test_accepting_frees_the_address_for_another_invitation(
         self, visitor: Browser, company: Company, person: Person, role: str
