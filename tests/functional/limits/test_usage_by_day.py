@@ -30,7 +30,8 @@ def usage(secret: str) -> list[tuple[int, int]]:
 
 
 def test_requests_and_refusals_are_counted_by_day(api: Api, secret: str, now: FakeClock):
-    table.update(Update(keys.key_secret(tokens.digest(secret)), "SET #rateLimit = :two", values={"two": 2}), PREPARED)
+    change, values = "SET #rateLimit = :two, #refusedFor = :note", {"two": 2, "note": "1#org_0000000000000000"}
+    table.update(Update(keys.key_secret(tokens.digest(secret)), change, values=values), PREPARED)
     assert send(api, secret, 3) == [200, 200, 429]
     now.advance(60)
     assert send(api, secret, 1) == [200]
