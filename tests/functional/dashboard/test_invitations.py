@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.core.ids import MemberId
+from controlplane.core.ids import InvitationId, MemberId
 from controlplane.store import keys, organizations, users
 from controlplane.store.table import Delete, Put, table
 from tests.support import invariants
@@ -161,6 +161,7 @@ class TestDeclined:
         assert "You declined the invitation." in text_of(visitor.follow(visitor.submit(DECLINE)))
         assert role_of(person, company) is None
         assert pending(visitor, company) == []
+        assert table.get(keys.invitee(person.email, company.organization_id)) is None
         assert visitor.post(DECLINE, fields).status == 404
 
 
@@ -185,6 +186,17 @@ class TestRefused:
         made = invite(visitor, company, person.email)
         visitor.api.delete(f"/v1/invitations/{made}", company.owner.token)
         assert self._post(visitor, action, made) == 404
+
+    @pytest.mark.parametrize("ended", ["invitation", "lock"])
+    def test_an_invitation_that_ends_meanwhile_returns_404(
+        self, visitor: Browser, company: Company, person: Person, action: str, ended: str
+    ):
+        made = InvitationId.stored(invite(visitor, company, person.email))
+        lock = keys.invitee(person.email, company.organization_id)
+        gone = Delete(keys.invitation(*made.location) if ended == "invitation" else lock)
+        with before_the_transaction(table.client, lambda: table.delete(gone, PREPARED)):
+            assert self._post(visitor, action, made) == 404
+        assert role_of(person, company) is None
 
     def test_an_expired_invitation_that_is_still_stored_returns_404(
         self, visitor: Browser, company: Company, person: Person, action: str, now
@@ -226,6 +238,7 @@ class TestInviter:
         assert reply.status == 409
         text = "You are already a member" if is_member else "This invitation is no longer valid"
         assert text in text_of(reply)
+        assert (table.get(keys.invitation(*InvitationId.stored(made).location)) is None) is is_member
 
     def test_an_owner_invitation_requires_that_its_inviter_is_still_an_owner(
         self, visitor: Browser, company: Company, person: Person, world: World
