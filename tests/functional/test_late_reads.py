@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from controlplane.core import ids
-from controlplane.core.ids import KeyId, MemberId
+from controlplane.core.ids import InvitationId, KeyId, MemberId
 from controlplane.core.plans import KEYS_IN_GRACE_PER_ORGANIZATION
 from controlplane.rules import accounts
 from controlplane.store import (
@@ -16,6 +16,7 @@ from controlplane.store import (
     identities,
     inbox,
     invitations,
+    invitees,
     keys,
     organizations,
     revocations,
@@ -29,7 +30,7 @@ from tests.support.api import Api
 from tests.support.lagging import EVERYTHING, deciding, late_by, settle
 from tests.support.mutants import mutant
 from tests.support.table import PREPARED, own_table
-from tests.support.world import World
+from tests.support.world import World, get_profile
 
 CONSISTENT = ("ConsistentRead=True", "ConsistentRead=False")
 CONSISTENT_BATCH = ('"ConsistentRead": True', '"ConsistentRead": False')
@@ -158,6 +159,34 @@ def the_last_invitation_of_an_organization_counts() -> None:
     raise AssertionError("one more invitation is pending")
 
 
+def an_address_is_invited_once() -> None:
+    """Its pending invitation is found by a query."""
+    api, company = Api(), World().company()
+    body = {"email": "ada@example.com", "role": "member"}
+    assert [api.post("/v1/invitations", company.owner.token, json_body=body).status for _ in range(2)] == [201, 409]
+
+
+def a_deleted_account_leaves_no_invitation_and_no_block() -> None:
+    """The newest ones included, which are found by queries."""
+    api, world = Api(), World()
+    profile, company = get_profile(world.person().user_id), world.company()
+    body = {"email": profile.email, "role": "member"}
+
+    def invite() -> InvitationId:
+        return InvitationId.stored(api.post("/v1/invitations", company.owner.token, json_body=body).data["id"])
+
+    invite()
+    with deciding():
+        assert invitees.decline_all(profile.email) == 1
+    invitees.block_organization(invite(), profile)
+    invite()
+    with deciding():
+        invitees.forget_blocks(profile.user_id)
+        invitees.forget_address(profile.email)
+    assert not invitees.list_all_blocked(profile.user_id)
+    assert not invitees.list_for_address(profile.email)
+
+
 def the_last_key_in_a_grace_period_counts() -> None:
     """A roll counts the others by a query."""
     world = World()
@@ -210,6 +239,8 @@ STORIES = (
     a_deleted_account_has_no_identity,
     the_identities_of_a_former_account_are_deleted,
     the_last_invitation_of_an_organization_counts,
+    an_address_is_invited_once,
+    a_deleted_account_leaves_no_invitation_and_no_block,
     the_last_key_in_a_grace_period_counts,
 )
 MUTANTS: tuple[tuple[Any, tuple[str, str], Callable[[], None]], ...] = (
@@ -226,6 +257,10 @@ MUTANTS: tuple[tuple[Any, tuple[str, str], Callable[[], None]], ...] = (
     (identities.list_identities, CONSISTENT_QUERY, the_identities_of_a_former_account_are_deleted),
     (identities.list_listings, CONSISTENT_QUERY, the_identities_of_a_former_account_are_deleted),
     (invitations._count_sent, CONSISTENT_QUERY, the_last_invitation_of_an_organization_counts),
+    (invitations._read_state, CONSISTENT_QUERY, an_address_is_invited_once),
+    (invitees.list_for_address, CONSISTENT_QUERY, a_deleted_account_leaves_no_invitation_and_no_block),
+    (invitees.list_all_blocked, CONSISTENT_QUERY, a_deleted_account_leaves_no_invitation_and_no_block),
+    (invitees.forget_address, CONSISTENT_QUERY, a_deleted_account_leaves_no_invitation_and_no_block),
     (api_keys._require_grace_left, CONSISTENT_QUERY, the_last_key_in_a_grace_period_counts),
 )
 

@@ -101,6 +101,28 @@ def member_with_another_role(world: World) -> Case:
     )
 
 
+def member_with_another_role_who_is_removed(world: World) -> Case:
+    company = world.company()
+    member = members.get_member(company.organization_id, world.member(company).user_id)
+    owner = company.owner.user_id
+    return (
+        lambda: members.delete_member(member, owner, "owner"),
+        lambda: members.change_role(member, "admin", owner, "owner"),
+        WriteConflict,
+    )
+
+
+def member_with_another_role_who_owns_too_many(world: World) -> Case:
+    company = world.company()
+    member = members.get_member(company.organization_id, world.member(company).user_id)
+    owner = company.owner.user_id
+    return (
+        lambda: members.change_role(member, "owner", owner, "owner", limit=0),
+        lambda: members.change_role(member, "admin", owner, "owner"),
+        WriteConflict,
+    )
+
+
 def account_with_another_address(world: World) -> Case:
     profile = get_profile(world.person().user_id)
     return (
@@ -288,6 +310,12 @@ def identity_of_a_deleted_account(world: World) -> Case:
         lambda: table.delete(Delete(keys.user(user_id)), PREPARED),
         WriteConflict,
     )
+
+
+def identity_that_another_account_has_taken(world: World) -> Case:
+    taken = identities._put(Subject(IDENTITY.issuer, "grace"), "usr_other")
+    write, _, _ = _identity(world, lambda it: lambda: identities.replace(it, "grace"), _give_away)
+    return write, lambda: table.transact({"identity": taken}, PREPARED), identities.IdentityTaken
 
 
 def account_with_another_identity(world: World) -> Case:
@@ -837,6 +865,8 @@ def detected_vendor_that_was_detected_again(world: World) -> Case:
 
 CASES = [
     member_with_another_role,
+    member_with_another_role_who_is_removed,
+    member_with_another_role_who_owns_too_many,
     account_with_another_address,
     project_of_a_deleted_organization,
     delivery_that_is_being_attempted,
@@ -856,6 +886,7 @@ CASES = [
     identity_of_another_account_that_is_replaced,
     identity_of_another_account_that_is_moved,
     identity_of_a_deleted_account,
+    identity_that_another_account_has_taken,
     account_with_another_identity,
     list_with_another_identity,
     stage_of_a_canceled_scan,
@@ -932,11 +963,16 @@ def test_an_outdated_write_is_refused_and_changes_nothing(case: Callable[[World]
     assert table_dump() == before
 
 
-def test_identities_of_a_deleted_account_get_no_list():
+def test_only_the_account_that_has_an_identity_lists_it(world: World):
     user_id = "usr_" + "0" * 16
     table.transact({"identity": identities._put(IDENTITY, user_id)}, PREPARED)
+    another = world.person().user_id
     before = table_dump()
-    identities.record(IDENTITY, user_id)
+    for not_listing in (user_id, another):
+        identities.record(IDENTITY, not_listing)
+    identity = identities.find_identity(IDENTITY)
+    assert identity is not None
+    assert not identities.record_if_missing(identity)
     assert table_dump() == before
 
 

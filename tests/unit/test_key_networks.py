@@ -55,6 +55,7 @@ def key(*accepted: str) -> ApiKeyItem:
         ("2001:0db8:0000::/32", "2001:db8::/32"),
         ("::ffff:203.0.113.0/120", "203.0.113.0/24"),
         ("::ffff:203.0.113.7", "203.0.113.7/32"),
+        ("::ffff:0.0.0.0/96", "0.0.0.0/0"),
     ],
 )
 def test_a_network_is_stored_in_its_normal_form(text: str, expected: str):

@@ -8,12 +8,13 @@ from controlplane.core import clock, tokens
 from controlplane.core.ids import KeyId
 from controlplane.core.plans import KEYS_IN_GRACE_PER_ORGANIZATION
 from controlplane.store import api_keys, billing, deletions, keys
-from controlplane.store.table import table
+from controlplane.store.table import Delete, table
 from tests.support.api import Api, Reply
 from tests.support.audit_log import all_entries
 from tests.support.calls import before_the_transaction
 from tests.support.each import each
 from tests.support.recorded import recorded_calls
+from tests.support.table import PREPARED
 from tests.support.world import Company, World
 
 DAY = 86_400
@@ -128,6 +129,15 @@ class Test200:
         roll(api, company, old)
         billing.change_plan(company.organization_id, "free")
         assert api.get("/v1/me", old["key"]).code == "PLAN_REQUIRED"
+
+    def test_a_plan_changes_after_an_old_secret_was_deleted(self, api: Api, world: World, now):
+        company = world.company()
+        old = create(api, company)
+        new = roll(api, company, old).data
+        now.advance(DAY)
+        table.delete(Delete(keys.key_secret(tokens.digest(old["key"]))), PREPARED)
+        billing.change_plan(company.organization_id, "free")
+        assert api.get("/v1/me", new["key"]).code == "PLAN_REQUIRED"
 
     def test_deleting_the_organization_ends_the_old_secret(self, api: Api, world: World):
         company = world.company()

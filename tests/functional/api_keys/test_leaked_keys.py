@@ -16,9 +16,10 @@ from controlplane.store import api_keys, codec, key_changes, keys, leaked_keys
 from controlplane.store.table import table
 from local.github.faults import Fault
 from local.github.secret_scanning import TOKEN_TYPE, SecretScanning
+from tests.functional.conftest import FakeClock
 from tests.support.api import Api, Reply
 from tests.support.audit_log import all_entries
-from tests.support.calls import before_the_transaction
+from tests.support.calls import Call, Proceed, before_the_transaction, intercepted
 from tests.support.each import each
 from tests.support.github import GitHub, github
 from tests.support.world import Company, World, table_dump
@@ -92,7 +93,11 @@ class Test200:
         company = world.company()
         old = api_keys.create_key(company.organization_id, "deploy", company.owner.user_id, "test")
         new = api_keys.roll_key(old.item.key_id, company.owner.user_id, "test", grace_seconds=3600)
+        before = table.get(keys.organization(company.organization_id))
         assert labels(report(api, code_host.scanning, [found(old.secret)])) == ["true_positive"]
+        after = table.get(keys.organization(company.organization_id))
+        assert (after["keys"], after["keyVersion"]) == (before["keys"], before["keyVersion"] + 1)
+        assert leaked_keys.find_leaked_key(old.item.key_id).start == old.item.start
         assert [api.get("/v1/me", it.secret).status for it in (old, new)] == [401, 200]
         assert api.get(f"/v1/api-keys/{new.item.key_id}", new.secret).data["previous"] is None
 
@@ -109,12 +114,33 @@ class Test200:
         _, key = api_keys.get_key(new.key_id)
         assert (key.name, key.previous, key.revision) == ("deploys", None, 2)
 
-    def test_a_leaked_successor_ends_both_secrets(self, api: Api, world: World, code_host):
+    def test_of_two_reports_at_once_one_ends_the_grace_period(self, world: World):
+        company = world.company()
+        old = api_keys.create_key(company.organization_id, "deploy", company.owner.user_id, "test")
+        new = api_keys.roll_key(old.item.key_id, company.owner.user_id, "test", grace_seconds=3600).item
+        digest, leak = tokens.digest(old.secret), leaked_keys.Leak("commit", None)
+        listed, reports = keys.api_key(*new.key_id.location).sk, list[bool]()
+
+        def around(call: Call, proceed: Proceed) -> Any:
+            if call.operation == "GetItem" and call.parameters["Key"]["sk"]["S"] == listed and not reports:
+                reports.append(True)
+                reports.append(leaked_keys.revoke(digest, leak))
+            return proceed()
+
+        with intercepted(table.client, around):
+            assert not leaked_keys.revoke(digest, leak)
+        assert reports == [True, True]
+        assert [it["action"] for it in all_entries()].count("api_key.end_grace_period") == 1
+
+    def test_a_leaked_successor_ends_both_secrets(self, api: Api, world: World, code_host, now: FakeClock):
         company = world.company()
         old = api_keys.create_key(company.organization_id, "deploy", company.owner.user_id, "test")
         new = api_keys.roll_key(old.item.key_id, company.owner.user_id, "test", grace_seconds=3600)
         report(api, code_host.scanning, [found(new.secret)])
         assert [api.get("/v1/me", it.secret).status for it in (old, new)] == [401, 401]
+        assert leaked_keys.find_leaked_key(new.item.key_id).start == new.item.start
+        stored = table.get(keys.leaked_key(*new.item.key_id.location))
+        assert stored["expiresAt"] == now() + 90 * 86_400
 
     def test_other_credentials_are_no_keys(self, api: Api, world: World, code_host):
         person = world.person()

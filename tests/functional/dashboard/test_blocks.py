@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from controlplane.core.ids import InvitationId
-from controlplane.store import keys, organizations
+from controlplane.store import invitees, keys, organizations
 from controlplane.store.table import Delete, table
 from dashboard.invitations import BLOCKED_PER_PAGE, ON_PAGE
 from tests.functional.dashboard.test_invitations import ACCEPT, DECLINE, invite, pending, role_of
@@ -149,6 +149,22 @@ class TestManyInvitations:
         assert len(flooded.forms()[ACCEPT]) == 1
         assert "invites you to be a member" in text
         assert "1 invitation is waiting for you" in text_of(flooded.get("/"))
+
+    def test_void_invitations_are_no_further_ones_unless_not_all_were_read(
+        self, flooded: Browser, company: Company, monkeypatch: pytest.MonkeyPatch
+    ):
+        inviters = [
+            keys.membership(company.owner.user_id, organization_id)
+            for organization_id in (company.organization_id, *(f"org_{it:016d}" for it in range(ON_PAGE, self.COUNT)))
+        ]
+        hint = "There are more invitations."
+        table.delete_all(inviters[:-1], PREPARED)
+        assert hint in text_of(flooded.get("/invitations"))
+        table.delete_all(inviters, PREPARED)
+        assert hint not in text_of(flooded.get("/invitations"))
+        assert len(flooded.forms()[ACCEPT]) == ON_PAGE
+        monkeypatch.setattr(invitees, "_MAX_PAGES", 1)
+        assert hint in text_of(flooded.get("/invitations"))
 
     def test_counting_invitations_doesnt_read_them_all(self, flooded: Browser):
         read: list[str] = []

@@ -5,16 +5,21 @@ import pytest
 from controlplane.core.settings import settings
 from controlplane.http import web_session
 from controlplane.store import identities, keys, organizations, users
+from controlplane.store import sign_in as store_sign_in
 from controlplane.store.identities import Subject
-from controlplane.store.table import Delete, Update, table
+from controlplane.store.retry import WriteConflict
+from controlplane.store.sign_in import Claims
+from controlplane.store.table import Delete, Throttled, Update, table
 from controlplane.store.users import UserItem
 from tests.functional.dashboard.test_sign_in import principal, sign_in
 from tests.support.browser import Browser, text_of
+from tests.support.calls import before_the_transaction, before_the_update_of
 from tests.support.issuer import Issuer
 from tests.support.table import PREPARED
 from tests.support.world import World, get_profile, table_dump
 
 ADA = "ada@example.com"
+OTHER_ISSUER = "https://elsewhere.example"
 
 
 def forget_lists(user_id: str, subject: Subject) -> None:
@@ -90,7 +95,7 @@ class TestAnotherSubject:
         self, browser: Browser, issuer: Issuer, world: World
     ):
         person = world.person(ADA)
-        elsewhere = Subject("https://elsewhere.example", "subject-1")
+        elsewhere = Subject(OTHER_ISSUER, "subject-1")
         for leg in identities.first_legs(elsewhere, person.user_id).values():
             table.put(leg, PREPARED)
         sign_in(browser, issuer)
@@ -107,6 +112,45 @@ class TestAnotherSubject:
         other = Browser(browser.api)
         assert sign_in(other, issuer, subject="subject-2").status == 303
         assert principal(other)["userId"] != first
+
+
+class TestChangedMeanwhile:
+    """What a sign-in has read changes before it writes."""
+
+    CLAIMS = Claims(issuer=OTHER_ISSUER, subject="ada", email=ADA, email_verified=True, name="Ada Lovelace", image=None)
+
+    def test_an_account_whose_address_has_moved_isnt_joined(self, world: World):
+        former = world.person(ADA).user_id
+        with before_the_transaction(
+            table.client, lambda: users.change_address(get_profile(former), "countess@example.com")
+        ):
+            assert store_sign_in.sign_in(self.CLAIMS).user_id != former
+
+    def test_an_account_that_was_deleted_isnt_joined(self, world: World):
+        profile = keys.user(world.person(ADA).user_id)
+        with (
+            before_the_transaction(table.client, lambda: table.delete(Delete(profile), PREPARED)),
+            pytest.raises(Throttled),
+        ):
+            store_sign_in.sign_in(self.CLAIMS)
+        assert identities.find_identity(Subject(OTHER_ISSUER, "ada")) is None
+
+    def test_an_organization_that_the_person_has_left_gets_no_roster_entry(self, world: World):
+        company = world.company()
+        person = world.member(company)
+        with before_the_transaction(table.client, lambda: world.leave(company, person)):
+            store_sign_in.refresh(get_profile(person.user_id), "Countess", None)
+        assert table.get(keys.member(company.organization_id, person.user_id)) is None
+
+    def test_an_account_that_was_deleted_gets_no_name(self, world: World):
+        profile = get_profile(world.person().user_id)
+        key = keys.user(profile.user_id)
+        with (
+            before_the_update_of(table.client, "name", lambda: table.delete(Delete(key), PREPARED)),
+            pytest.raises(WriteConflict),
+        ):
+            store_sign_in.refresh(profile, "Countess", None)
+        assert table.get(key) is None
 
 
 class TestFirstAddress:

@@ -2,12 +2,13 @@
 
 import pytest
 
-from controlplane.core.ids import MemberId
+from controlplane.core.ids import InvitationId, MemberId
 from controlplane.store import keys, organizations, users
 from controlplane.store.table import Delete, Put, table
 from tests.support import invariants
 from tests.support.api import Api
 from tests.support.browser import Browser, text_of
+from tests.support.calls import before_the_transaction
 from tests.support.each import each
 from tests.support.table import PREPARED
 from tests.support.world import Company, Person, World
@@ -74,6 +75,18 @@ class TestLink:
         again = api.post("/v1/invitations", other.owner.token, json_body=body).data["id"]
         assert "This invitation isn't open" in text_of(visitor.get(f"/invitations/{again}"))
 
+    def test_an_invitation_that_expired_or_whose_organization_is_gone_isnt_open(
+        self, visitor: Browser, world: World, person: Person, now
+    ):
+        former = world.company()
+        expired, gone = (invite(visitor, company, person.email) for company in (world.company(), former))
+        table.delete(Delete(keys.organization(former.organization_id)), PREPARED)
+        assert "This invitation isn't open" in text_of(visitor.get(f"/invitations/{gone}"))
+        assert visitor.post(ACCEPT, {"form_token": visitor.form_token, "invitation_id": gone}).status == 404
+        now.advance(7 * 24 * 3600)
+        visitor.signed_in(person.user_id)
+        assert "This invitation isn't open" in text_of(visitor.get(f"/invitations/{expired}"))
+
 
 class TestShown:
     def test_lists_the_invitations_to_the_users_address(self, visitor: Browser, company: Company, person: Person):
@@ -116,6 +129,16 @@ class TestAccepted:
         assert visitor.post(ACCEPT, fields).status == 404
         assert owners(company) == (2 if role == "owner" else 1)
 
+    def test_an_organization_that_is_deleted_meanwhile_gets_no_member(
+        self, visitor: Browser, company: Company, person: Person, role: str
+    ):
+        invite(visitor, company, person.email, role)
+        visitor.get("/invitations")
+        organization = Delete(keys.organization(company.organization_id))
+        with before_the_transaction(table.client, lambda: table.delete(organization, PREPARED)):
+            assert visitor.submit(ACCEPT).status == 404
+        assert role_of(person, company) is None
+
     def test_accepting_frees_the_address_for_another_invitation(
         self, visitor: Browser, company: Company, person: Person, role: str
     ):
@@ -138,6 +161,7 @@ class TestDeclined:
         assert "You declined the invitation." in text_of(visitor.follow(visitor.submit(DECLINE)))
         assert role_of(person, company) is None
         assert pending(visitor, company) == []
+        assert table.get(keys.invitee(person.email, company.organization_id)) is None
         assert visitor.post(DECLINE, fields).status == 404
 
 
@@ -162,6 +186,17 @@ class TestRefused:
         made = invite(visitor, company, person.email)
         visitor.api.delete(f"/v1/invitations/{made}", company.owner.token)
         assert self._post(visitor, action, made) == 404
+
+    @pytest.mark.parametrize("ended", ["invitation", "lock"])
+    def test_an_invitation_that_ends_meanwhile_returns_404(
+        self, visitor: Browser, company: Company, person: Person, action: str, ended: str
+    ):
+        made = InvitationId.stored(invite(visitor, company, person.email))
+        lock = keys.invitee(person.email, company.organization_id)
+        gone = Delete(keys.invitation(*made.location) if ended == "invitation" else lock)
+        with before_the_transaction(table.client, lambda: table.delete(gone, PREPARED)):
+            assert self._post(visitor, action, made) == 404
+        assert role_of(person, company) is None
 
     def test_an_expired_invitation_that_is_still_stored_returns_404(
         self, visitor: Browser, company: Company, person: Person, action: str, now
@@ -203,6 +238,7 @@ class TestInviter:
         assert reply.status == 409
         text = "You are already a member" if is_member else "This invitation is no longer valid"
         assert text in text_of(reply)
+        assert (table.get(keys.invitation(*InvitationId.stored(made).location)) is None) is is_member
 
     def test_an_owner_invitation_requires_that_its_inviter_is_still_an_owner(
         self, visitor: Browser, company: Company, person: Person, world: World

@@ -4,18 +4,27 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import tokens
-from controlplane.store import credential_index, device, device_approvals, keys, revocations, token_families
+from controlplane.core import clock, tokens
+from controlplane.store import (
+    credential_index,
+    device,
+    device_approvals,
+    keys,
+    revocations,
+    token_families,
+    user_tokens,
+)
 from controlplane.store.device import LIFE_SECONDS
 from controlplane.store.device_approvals import PEOPLE_PER_CODE, AlreadyDecided, UnknownUserCode
 from controlplane.store.keys import Key
 from controlplane.store.retry import WriteConflict
-from controlplane.store.table import LegFailed, Update, table
+from controlplane.store.table import Delete, LegFailed, Update, table
 from controlplane.store.token_families import REFRESH_SECONDS, Pair, TokenFamilyItem
 from tests.functional.conftest import FakeClock
-from tests.functional.device_auth.devices import Device, get_request, refresh, request_code, works
+from tests.functional.device_auth.devices import CLIENT, Device, get_request, refresh, request_code, works
 from tests.support.api import Api
 from tests.support.calls import Call, Proceed, before_the_transaction, intercepted
+from tests.support.legacy_table import delete_index
 from tests.support.table import PREPARED
 from tests.support.world import Person, World, table_dump
 
@@ -71,6 +80,24 @@ class TestFamily:
             token_families.revoke(str(tokens.family_of(token)), "stolen")
         assert not works(api, made[0].access_token)
 
+    def test_of_several_revocations_the_first_is_kept(self, token: str, now: FakeClock):
+        family_id, at = str(tokens.family_of(token)), clock.timestamp()
+        with before_the_transaction(table.client, lambda: token_families.revoke(family_id, "stolen")):
+            token_families.revoke(family_id, "at the same time")
+        now.advance(1)
+        token_families.revoke(family_id, "later")
+        stored = table.get(keys.token_family(family_id))
+        assert stored is not None
+        assert (stored["reason"], stored["revokedAt"], stored["access"]) == ("stolen", at, [])
+
+    def test_a_family_that_was_deleted_is_neither_refreshed_nor_revoked(self, api: Api, token: str):
+        table.delete(Delete(family_of(token).key), PREPARED)
+        assert refresh(api, token).status == 401
+        before = table_dump()
+        for client_id in (CLIENT, None):
+            token_families.revoke_refresh_token(token, client_id)
+        assert table_dump() == before
+
     def test_a_family_that_was_refreshed_is_not_deleted_by_its_earlier_state(self, token: str):
         legs = token_families.erasure(family_of(token))
         token_families.rotate(token)
@@ -95,6 +122,21 @@ class TestRequest:
         now.advance(1)
         assert device.note_poll(request)
         assert get_request_of(request).interval == request.interval
+
+    def test_a_repeated_write_of_an_early_poll_is_early(self, api: Api, now: FakeClock):
+        pending = request_code(api)
+        pending.redeem()
+        now.advance(1)
+        request = get_request(pending.device_code)
+        assert device.note_poll(request)
+        assert device.note_poll(request)
+
+    def test_a_request_that_was_deleted_is_neither_polled_nor_withdrawn(self, approved: Device, person: Person):
+        request = get_request(approved.device_code)
+        with before_the_transaction(table.client, lambda: table.delete(Delete(request.key), PREPARED)):
+            assert device_approvals.withdraw(request.digest, person.user_id) is None
+        with pytest.raises(WriteConflict):
+            device.note_poll(request)
 
     def test_only_the_person_who_approved_withdraws_that(self, approved: Device, world: World):
         request = get_request(approved.device_code)
@@ -166,11 +208,27 @@ class TestUserCode:
         assert len(stored(pointer)["seenBy"]) == PEOPLE_PER_CODE
 
     def test_a_look_at_a_code_that_was_issued_again_is_refused(self, pointer: dict[str, Any]):
-        reissue = Update(Key(pointer["pk"], pointer["sk"]), "SET #digest = :digest", None, {"digest": "another"})
-        table.update(reissue, PREPARED)
+        key = Key(pointer["pk"], pointer["sk"])
+        values = {"digest": "another", "seen": ["usr_2"]}
+        table.update(Update(key, "SET #digest = :digest, #seenBy = :seen", None, values), PREPARED)
+        for user_id in ("usr_1", "usr_2"):
+            with pytest.raises(UnknownUserCode):
+                device_approvals._note_look(pointer, user_id)
+        assert stored(pointer)["seenBy"] == ["usr_2"]
+        table.delete(Delete(key), PREPARED)
         with pytest.raises(UnknownUserCode):
             device_approvals._note_look(pointer, "usr_1")
-        assert stored(pointer)["seenBy"] == []
+
+
+def test_a_token_that_was_revoked_is_not_listed(person: Person):
+    delete_index()
+    token = user_tokens.find_token(person.token)
+    assert token is not None
+    user_tokens.revoke_token(token)
+    before = table_dump()
+    with pytest.raises(LegFailed):
+        user_tokens.list_older_token(token)
+    assert table_dump() == before
 
 
 def stored(pointer: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,6 @@ import pytest
 
 from controlplane.core import tokens
 from controlplane.store import api_keys, key_usage, keys
-from controlplane.store.key_usage import KEPT_DAYS
 from controlplane.store.table import Update, table
 from dashboard import trends
 from tests.functional.conftest import FakeClock
@@ -31,7 +30,8 @@ def usage(secret: str) -> list[tuple[int, int]]:
 
 
 def test_requests_and_refusals_are_counted_by_day(api: Api, secret: str, now: FakeClock):
-    table.update(Update(keys.key_secret(tokens.digest(secret)), "SET #rateLimit = :two", values={"two": 2}), PREPARED)
+    change, values = "SET #rateLimit = :two, #refusedFor = :note", {"two": 2, "note": "1#org_0000000000000000"}
+    table.update(Update(keys.key_secret(tokens.digest(secret)), change, values=values), PREPARED)
     assert send(api, secret, 3) == [200, 200, 429]
     now.advance(60)
     assert send(api, secret, 1) == [200]
@@ -43,14 +43,14 @@ def test_requests_and_refusals_are_counted_by_day(api: Api, secret: str, now: Fa
 
 def test_the_last_14_days_are_kept_in_a_small_item(api: Api, secret: str, now: FakeClock):
     key = keys.key_secret(tokens.digest(secret))
-    for _ in range(KEPT_DAYS + 3):
+    for _ in range(17):
         table.update(Update(key, "SET #rateLimit = :none", values={"none": 0}), PREPARED)
         send(api, secret, 1)
         now.advance(_DAY)
     send(api, secret, 1)
-    assert usage(secret) == [(1, 1)] * KEPT_DAYS
+    assert usage(secret) == [(1, 1)] * 14
     item = table.get(key) or {}
-    assert sum(name.startswith("requests") for name in item) == KEPT_DAYS
+    assert sum(name.startswith("requests") for name in item) == 14
     assert sum(len(name) + len(str(value)) for name, value in item.items()) < 1_024, "it would cost two write units"
 
 
@@ -64,7 +64,7 @@ def test_usage_is_found_for_listed_keys_and_charted(api: Api, world: World):
     assert by_digest == {tokens.digest(first): 2, tokens.digest(second): 0}
     chart = trends.usage_chart(found[next(key.key_id for key in listed if key.digest == tokens.digest(first))])
     assert chart.rows[0] == ("Mar 4", [2, 0])
-    assert len(chart.labels) == KEPT_DAYS
+    assert len(chart.labels) == 14
 
 
 def test_a_key_that_an_earlier_release_counted_is_counted_by_day_from_now_on(api: Api, secret: str, now: FakeClock):

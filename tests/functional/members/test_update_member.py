@@ -195,3 +195,10 @@ class Test404:
         world.leave(company, admin)
         assert give(api, company, company.owner, admin, "member").status == 404
         assert give(api, company, admin, person, "admin").status == 404
+
+    @pytest.mark.parametrize("leaves", ["caller", "member"])
+    def test_returns_404_if_one_of_both_leaves_meanwhile(self, api: Api, world: World, company: Company, leaves: str):
+        admin, person = world.member(company, "admin"), world.member(company)
+        leaving = admin if leaves == "caller" else person
+        with before_the_transaction(table.client, lambda: world.leave(company, leaving)):
+            assert give(api, company, admin, person, "admin").status == 404

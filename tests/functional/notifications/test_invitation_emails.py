@@ -6,11 +6,13 @@ import pytest
 
 from controlplane.core import clock
 from controlplane.core.settings import settings
-from controlplane.store import invitations, mail_addresses
+from controlplane.store import invitations, keys, mail_addresses
+from controlplane.store.table import Delete, table
 from tests.support.api import Api
 from tests.support.browser import Browser, text_of
 from tests.support.logs import captured_logs
 from tests.support.mailbox import Mailbox, PostOffice
+from tests.support.table import PREPARED
 from tests.support.world import Company, Person, World, table_dump
 
 GRACE = "Grace.Hopper@example.com"
@@ -83,9 +85,13 @@ class TestSending:
         admin = world.member(company, "admin")
         invite(api, company, "void@example.com", by=admin)
         world.leave(company, admin)
-        assert post_office.work() == []
+        former = world.company()
+        invite(api, former)
+        table.delete(Delete(keys.organization(former.organization_id)), PREPARED)
+        assert post_office.work_until_quiet() == []
         invite(api, company, "late@example.com")
         assert post_office.work(8 * DAY) == []
+        assert post_office.dead_letters == []
 
     def test_a_blocked_organization_sends_nothing_and_doesnt_learn_that(
         self, api: Api, world: World, company: Company, post_office: PostOffice

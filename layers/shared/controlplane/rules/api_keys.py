@@ -103,7 +103,8 @@ def _read_network(text: str, place: int) -> Network:
         raise InvalidPayload.at(path, message, "invalid_network") from None
     if ipaddress.ip_address(text.partition("/")[0]) != network.network_address:
         raise InvalidPayload.at(path, f"This is an address in the network {network}. Send {network}.", "host_bits")
-    if isinstance(network, ipaddress.IPv6Network) and network.prefixlen >= _MAPPED_BITS:
+    if isinstance(network, ipaddress.IPv6Network):
+        # Networks with a shorter prefix have no mapped address, because its 96th bit is set.
         mapped = network.network_address.ipv4_mapped
         if mapped is not None:
             return ipaddress.IPv4Network((mapped, network.prefixlen - _MAPPED_BITS))

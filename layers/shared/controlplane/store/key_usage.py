@@ -77,4 +77,4 @@ def _over(item: Mapping[str, Any]) -> int:
 
 def _day_of(name: str) -> int | None:
     day = name.removeprefix(_REQUESTS).removeprefix(_REFUSED)
-    return int(day) if day != name and day.isdecimal() else None
+    return int(day) if day.isdecimal() else None
