@@ -223,10 +223,10 @@ class TestOutdated:
     def test_happens_only_with_the_same_settings_or_without_a_top_up(self, company: Company):
         disabled = TopUpItem(enabled=False, threshold=40, amount=20)
         choices = (TopUpItem(), disabled, enabled(40, 20), enabled(40, 30))
-        for balance, earlier, later in product((200, 60), choices, choices):
+        for credits_read, earlier, later in product((200, 60), choices, choices):
             read, stored = (
-                BillingItem(organization_id=company.organization_id, credits=balance, top_up=it)
+                BillingItem(organization_id=company.organization_id, credits=credits_read, top_up=it)
                 for it in (earlier, later)
             )
             expected = earlier == later or not (earlier.enabled or later.enabled)
-            assert is_charged(read, stored) is expected, (balance, earlier, later)
+            assert is_charged(read, stored) is expected, (credits_read, earlier, later)

@@ -493,15 +493,11 @@ def disconnect_repository(repository_id: RepositoryId, caller_id: str | None = N
     }
     own_name = Delete(name, "attribute_not_exists(pk) OR #repositoryId = :id", {"id": repository_id})
     record = repository.recorded(Action.REPOSITORY_DISCONNECT, before=HostedRepository.to_item(repository))
-
-    def disconnect(legs: Mapping[str, Leg]) -> None:
-        try:
-            _transact(legs, record)
-        except WriteConflict:
-            raise UnknownRepository from None
-
     try:
-        disconnect({**legs, "name": own_name})
-    except LegFailed:  # another repository has the name now
-        disconnect(legs)
+        try:
+            _transact({**legs, "name": own_name}, record)
+        except LegFailed:  # another repository has the name now
+            _transact(legs, record)
+    except WriteConflict:
+        raise UnknownRepository from None
     return repository
