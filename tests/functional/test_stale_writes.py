@@ -413,7 +413,7 @@ def scan_of_a_disconnected_repository_that_is_completed(world: World) -> Case:
 
 
 def _request(world: World, gone: Callable[[RepositoryItem], keys.Key], error: type[Exception]) -> Case:
-    """Requests a scan of what is deleted meanwhile."""
+    """Requests a scan of what another request deletes."""
     repository = world.connected_repository(world.company())
     return lambda: make_request(repository), lambda: table.delete(Delete(gone(repository)), PREPARED), error
 

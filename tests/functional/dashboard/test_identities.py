@@ -114,8 +114,8 @@ class TestAnotherSubject:
         assert principal(other)["userId"] != first
 
 
-class TestChangedMeanwhile:
-    """What a sign-in has read changes before it writes."""
+class TestConcurrentChanges:
+    """Changes what a sign-in has read before it writes."""
 
     CLAIMS = Claims(issuer=OTHER_ISSUER, subject="ada", email=ADA, email_verified=True, name="Ada Lovelace", image=None)
 
