@@ -10,19 +10,22 @@ from controlplane.store import (
     device,
     device_approvals,
     keys,
+    mail_addresses,
+    mail_choices,
     organizations,
     sessions,
     sign_in,
     token_families,
     users,
 )
-from controlplane.store.table import table
+from controlplane.store.table import Put, table
 from tests.functional.device_auth.devices import get_request
 from tests.functional.ops.conftest import Ops
 from tests.support.api import Api
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.each import each
 from tests.support.legacy_table import delete_index
+from tests.support.table import PREPARED
 from tests.support.world import Person, World, table_dump
 
 
@@ -274,7 +277,11 @@ class TestDelete:
         world.member(company, "admin", Person(guest.user_id, guest.email, "Ada King", ""))
         session = guest.bearers[0]
         assert api.post("/v1/api-keys", session, json_body={"name": "deploy"}).status == 201
+        mail_choices.save_choices(guest.user_id, {company.organization_id: []})
+        mail_addresses.stop(guest.email, "returned")
+        table.put(Put({**keys.mail(guest.user_id, "3q8")._asdict(), "about": "invitation"}), PREPARED)
         ops("user", "delete", guest.email, "--yes")
+        assert not [item for item in table_dump() if item["pk"]["S"].startswith("MAIL")]
         assert guest.email not in str(table_dump())
         assert "Ada King" not in str(table_dump())
         # The key that they created and the audit log keep their ID.

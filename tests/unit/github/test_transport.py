@@ -1,9 +1,15 @@
 """The transport's setup, before any request."""
 
 import ssl
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from urllib3 import HTTPResponse
 
 from controlplane.github import transport
-from controlplane.github.transport import Response, seconds_to_wait
+from controlplane.github.errors import Refused
+from controlplane.github.transport import Deadline, Request, Response, Transport, seconds_to_wait
 from tests.support.each import each
 
 
@@ -43,6 +49,20 @@ class TestRedirects:
     )
     def test_redirects_stay_with_one_host(self, one, other, is_same):
         assert (transport._origin(one) == transport._origin(other)) is is_same
+
+    def test_a_download_that_would_give_up_tls_is_refused(self):
+        with pytest.raises(Refused) as failure:
+            follow("https://api.example/b", {"Location": "http://files.example/a"})
+        assert failure.value.context["reason"] == "redirect to another host"
+
+    def test_a_redirect_without_a_target_is_the_response(self):
+        assert follow("https://api.example/b", {}).status == 302
+
+
+def follow(url: str, headers: dict[str, str]) -> Any:
+    pool = SimpleNamespace(request=lambda *_, **__: HTTPResponse(b"", headers, 302))
+    request = Request("GET", "/b", url, "Bearer x")
+    return Transport("https://api.example")._follow(pool, request, Deadline(9), {302}, allow_other_hosts=True)  # type: ignore[arg-type]
 
 
 class TestLimits:
