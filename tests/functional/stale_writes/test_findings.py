@@ -1,0 +1,136 @@
+"""Writes about findings and vendors."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from controlplane.store import (
+    detections,
+    keys,
+    publications,
+    vendors,
+)
+from controlplane.store.inbox_items import Discovery, Evidence
+from controlplane.store.project_items import ProjectItem
+from controlplane.store.retry import WriteConflict
+from controlplane.store.table import ConditionFailed, Delete, Update, table
+from tests.functional.projects.builders import make_project
+from tests.functional.stale_writes.cases import Case, Make, cases, check_refused
+from tests.support.populated_organization import OBSERVED_AT, detection
+from tests.support.table import PREPARED
+from tests.support.world import World
+
+
+def finding_that_was_published(world: World) -> Case:
+    found = world.discovery(world.company())
+    write = publications.publish_leg(found, None)
+    return lambda: publications._write(write), lambda: publications.publish_finding(found), WriteConflict
+
+
+def _observed(world: World, write: Callable[[Discovery, Any], Any], earlier: Callable[[Discovery], Any]) -> Case:
+    """Observes a finding again, which changes nothing that lists show."""
+    found = world.discovery(world.company())
+    publications.publish_finding(found)
+    key = keys.inbox_item(*found.item_id.location)
+    again = found._replace(observed_at="2026-03-04T06:00:00.000Z", evidence=(Evidence("A page"),))
+    leg = write(again, table.get(key))
+    return lambda: publications._write(leg), lambda: earlier(again), WriteConflict
+
+
+def finding_that_was_observed_later(world: World) -> Case:
+    later = "2026-03-04T07:00:00.000Z"
+    return _observed(
+        world, publications.publish_leg, lambda it: publications.publish_finding(it._replace(observed_at=later))
+    )
+
+
+def finding_that_was_deleted(world: World) -> Case:
+    def delete(found: Discovery) -> None:
+        table.delete(Delete(keys.inbox_item(*found.item_id.location)), PREPARED)
+
+    return _observed(world, publications.evidence_leg, delete)
+
+
+@dataclass
+class Vendor:
+    """A vendor of a project."""
+
+    project: ProjectItem
+    decided_by: str
+
+    @property
+    def key(self) -> keys.Key:
+        return keys.vendor(*self.project.project_id.location, "segment")
+
+    def detect(self, at: str = OBSERVED_AT) -> None:
+        detections.record_detection(replace(detection(self.project.project_id), observed_at=at))
+
+    def detect_as_before(self) -> None:
+        """Leaves the vendor as a release that didn't count detections stored it."""
+        self.detect()
+        table.update(Update(self.key, "REMOVE #revision"), PREPARED)
+
+    def approve(self) -> None:
+        vendors.decide_vendor(self.project, "segment", "approved", self.decided_by)
+
+    def ignore(self) -> None:
+        vendors.decide_vendor(self.project, "segment", "ignored", self.decided_by)
+
+
+def _vendor(world: World, first: Callable[[Vendor], Any], earlier: Callable[[Vendor], Any]) -> Case:
+    """Decides on a vendor. first: what was done before it was read."""
+    company = world.company()
+    vendor = Vendor(make_project(company), company.owner.user_id)
+    first(vendor)
+    read = vendors.find_vendor(vendor.project.project_id, "segment")
+    write = vendors._decision(vendor.project, "segment", "ignored", vendor.decided_by, read)
+    return lambda: table.update(write, PREPARED), lambda: earlier(vendor), ConditionFailed
+
+
+def vendor_that_was_decided_on(world: World) -> Case:
+    return _vendor(world, Vendor.detect, Vendor.approve)
+
+
+def vendor_that_was_decided_on_again(world: World) -> Case:
+    return _vendor(world, lambda it: (it.detect(), it.ignore()), Vendor.approve)
+
+
+def vendor_that_was_detected(world: World) -> Case:
+    return _vendor(world, lambda _: None, Vendor.detect)
+
+
+def vendor_that_was_detected_again(world: World) -> Case:
+    return _vendor(world, Vendor.detect, lambda it: it.detect("2026-03-04T05:05:00.000Z"))
+
+
+def vendor_that_was_deleted(world: World) -> Case:
+    return _vendor(world, Vendor.detect_as_before, lambda it: table.delete(Delete(it.key), PREPARED))
+
+
+def _detection(world: World, first: Callable[[Vendor], Any], earlier: Callable[[Vendor], Any]) -> Case:
+    """Stores a detection of a vendor. first: what was done before it was read."""
+    company = world.company()
+    vendor = Vendor(make_project(company), company.owner.user_id)
+    first(vendor)
+    read = vendors.find_vendor(vendor.project.project_id, "segment")
+    write = detections._if_unchanged(vendor.key, read, {"domain": "stale.example"})
+    return lambda: table.update(write, PREPARED), lambda: earlier(vendor), ConditionFailed
+
+
+def detected_vendor_that_was_decided_on(world: World) -> Case:
+    return _detection(world, Vendor.detect, Vendor.approve)
+
+
+def detected_vendor_that_was_decided_on_again(world: World) -> Case:
+    return _detection(world, lambda it: (it.detect(), it.ignore()), Vendor.approve)
+
+
+def detected_vendor_that_was_detected_again(world: World) -> Case:
+    return _detection(world, Vendor.detect_as_before, lambda it: it.detect("2026-03-04T05:05:00.000Z"))
+
+
+@pytest.mark.parametrize("make", cases(globals()), ids=lambda make: make.__name__)
+def test_an_outdated_write_is_refused_and_changes_nothing(make: Make, world: World):
+    check_refused(make, world)
