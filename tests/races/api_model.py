@@ -722,9 +722,9 @@ def delete_link(model: ApiModel, caller: Caller, org: Org, pick: int) -> Request
 def create_webhook_endpoint(model: ApiModel, caller: Caller, org: Org, pick: int) -> Request | None:
     body = {"name": "Alerts", "url": "https://hooks.example.com/", "events": ["credits.low"]}
     status = 201 if len(org.hooks) < webhooks.WEBHOOKS_PER_ORGANIZATION else 409
-    return Request(
-        f"/v1/webhook-endpoints{org.query}", status, body, lambda data: org.hooks.append(data["id"]), org=org
-    )
+    path = f"/v1/webhook-endpoints{org.query}"
+    found = partial(model.new_one, org, path, org.hooks)
+    return Request(path, status, body, lambda data: org.hooks.append(data["id"]), org=org, found=found)
 
 
 @modeled
