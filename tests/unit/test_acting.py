@@ -6,7 +6,8 @@ from controlplane.core import acting
 from controlplane.core.acting import Actor
 
 
-def test_a_request_has_an_id_and_an_actor_only_once_its_credential_is_authenticated():
+def test_a_request_has_an_id_and_an_actor_only_once_its_credential_is_authenticated(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "sweeper")
     with acting.request("request-1"):
         assert acting.request_id() == "request-1"
         with pytest.raises(LookupError):
@@ -15,4 +16,4 @@ def test_a_request_has_an_id_and_an_actor_only_once_its_credential_is_authentica
         acting.identify(ada)
         assert acting.current() == (ada, "request-1")
     assert acting.request_id() is None
-    assert acting.current() == (Actor("service", "test", "worker"), None)
+    assert acting.current() == (Actor("service", "sweeper", "worker"), None)
