@@ -1,6 +1,8 @@
 """The transport's setup, before any request."""
 
 import ssl
+from contextlib import nullcontext
+from io import BytesIO
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,7 +10,7 @@ import pytest
 from urllib3 import HTTPResponse
 
 from controlplane.github import transport
-from controlplane.github.errors import Refused
+from controlplane.github.errors import OutcomeUnknown, Refused
 from controlplane.github.transport import Deadline, Request, Response, Transport, seconds_to_wait
 from tests.support.each import each
 
@@ -63,6 +65,17 @@ def follow(url: str, headers: dict[str, str]) -> Any:
     pool = SimpleNamespace(request=lambda *_, **__: HTTPResponse(b"", headers, 302))
     request = Request("GET", "/b", url, "Bearer x")
     return Transport("https://api.example")._follow(pool, request, Deadline(9), {302}, allow_other_hosts=True)  # type: ignore[arg-type]
+
+
+class TestWrites:
+    @each(("status", "is_unknown"), [(201, True), (299, True), (300, False), (302, False), (422, False), (500, True)])
+    def test_only_a_refusal_without_json_has_a_known_outcome(self, status, is_unknown, monkeypatch):
+        answer = HTTPResponse(BytesIO(b"<html>"), {}, status, preload_content=False)
+        pool = SimpleNamespace(request=lambda *_, **__: answer)
+        monkeypatch.setattr(transport, "_new_pool", lambda: nullcontext(pool))
+        request = Request("POST", "/b", "https://api.example/b", "Bearer x", {})
+        with pytest.raises(OutcomeUnknown) if is_unknown else nullcontext():
+            assert Transport("https://api.example").send_once(request, Deadline(9)).status == status
 
 
 class TestLimits:
