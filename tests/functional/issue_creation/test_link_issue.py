@@ -54,11 +54,15 @@ class Test400:
 
 
 class Test409:
-    def test_returns_409_for_a_missing_issue_and_for_a_pull_request_and_another_can_be_linked(self, opening: Opening):
+    def test_returns_409_for_a_missing_or_deleted_issue_and_a_pull_request_and_another_can_be_linked(
+        self, opening: Opening
+    ):
         opening.exists(43, is_pull_request=True)
         for number, reason in ((42, "issue_not_found"), (43, "is_pull_request")):
             details = opening.link(number).error["details"]
             assert details == {"status": "link_refused", "reason": reason}
+        opening.host.script.append(410)  # it was deleted
+        assert opening.link(45).error["details"] == {"status": "link_refused", "reason": "issue_not_found"}
         opening.exists(44)
         assert opening.link(44).status == 201
 
