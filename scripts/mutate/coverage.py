@@ -14,7 +14,6 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator
 from heapq import heappush, heappushpop
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType
 from typing import Any, Self
@@ -22,6 +21,7 @@ from typing import Any, Self
 import pytest
 
 from scripts.mutate.changes import PRODUCT
+from scripts.mutate.imports import change_imports
 from scripts.mutate.mutants import scopes
 
 FOLDER = ".mutants"
@@ -47,16 +47,13 @@ class Recorder:
     def start(self) -> None:
         sys.monitoring.use_tool_id(_TOOL, "assent mutants")
         sys.monitoring.register_callback(_TOOL, _EVENTS.LINE, self._ran)
-        get_code = SourceFileLoader.get_code
-
-        def get_watched_code(loader: Any, name: str) -> CodeType | None:
-            code = get_code(loader, name)
-            if code is not None and code.co_filename.startswith(self._roots):
-                self._watch(code)
-            return code
-
         # Events of the product's code alone: events of all code, restarted for each test, cost several times as much.
-        SourceFileLoader.get_code = get_watched_code  # type: ignore[method-assign, assignment]
+        change_imports(self._imported)
+
+    def _imported(self, path: str, code: CodeType) -> CodeType:
+        if path.startswith(self._roots):
+            self._watch(code)
+        return code
 
     def _watch(self, code: CodeType) -> None:
         sys.monitoring.set_local_events(_TOOL, code, _EVENTS.LINE)

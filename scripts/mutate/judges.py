@@ -16,7 +16,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import _lru_cache_wrapper
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -24,6 +23,7 @@ from typing import Any
 import pytest
 
 from scripts.mutate.changes import PRODUCT
+from scripts.mutate.imports import change_imports
 from scripts.mutate.mutants import Mutant
 from scripts.mutate.trials import Judge, Trial, Verdict
 
@@ -51,12 +51,7 @@ def _files(tests: Sequence[str]) -> list[str]:
 
 def _import_mutated(path: Path, code: CodeType) -> None:
     """Makes every later import of the file run this code."""
-    original = SourceFileLoader.get_code
-
-    def get_code(loader: SourceFileLoader, name: str) -> CodeType | None:
-        return code if Path(loader.path) == path else original(loader, name)
-
-    SourceFileLoader.get_code = get_code  # type: ignore[method-assign, assignment]
+    change_imports(lambda imported, original: code if Path(imported) == path else original)
 
 
 class _Collected:
