@@ -177,7 +177,7 @@ class TestFindings:
         clean_up()
         assert None not in {reads.get_scan(scan.scan_id).findings_expire_at for scan in earlier}
 
-    def test_a_superseded_scan_that_is_deleted_meanwhile_stays_deleted(
+    def test_a_superseded_scan_that_is_deleted_concurrently_stays_deleted(
         self, world: World, company: Company, now: FakeClock
     ):
         repository = world.connected_repository(company)

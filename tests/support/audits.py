@@ -1,7 +1,7 @@
 """Creates scan requests and scans for tests, in place of the workers."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -10,9 +10,9 @@ from controlplane.core.ids import ScanRequestId
 from controlplane.queues import messages
 from controlplane.queues.messages import PrepareScan, Queue
 from controlplane.queues.worker import create_worker
-from controlplane.store import keys, repositories
+from controlplane.store import hosted_repositories, keys, repositories
 from controlplane.store.leases import Lease
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repositories import HostedRepository, RepositoryItem
 from controlplane.store.scans import execution, failures, findings, reads, reports, requests
 from controlplane.store.scans.findings import FindingItem, Location
 from controlplane.store.scans.history import HistoryItem
@@ -142,3 +142,9 @@ def stored_repository(repository: RepositoryItem) -> dict[str, Any]:
     item = table.get(keys.repository(*repository.location))
     assert item is not None
     return item
+
+
+def describe(repository: RepositoryItem, **changes: object) -> None:
+    """Describes the repository as it was read, with these changes, as an event of the code host does."""
+    described = {it.name: getattr(repository, it.name) for it in fields(HostedRepository)}
+    hosted_repositories.describe(repository.repository_id, HostedRepository(**{**described, **changes}))

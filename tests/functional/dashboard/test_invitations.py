@@ -129,7 +129,7 @@ class TestAccepted:
         assert visitor.post(ACCEPT, fields).status == 404
         assert owners(company) == (2 if role == "owner" else 1)
 
-    def test_an_organization_that_is_deleted_meanwhile_gets_no_member(
+    def test_an_organization_that_is_deleted_concurrently_gets_no_member(
         self, visitor: Browser, company: Company, person: Person, role: str
     ):
         invite(visitor, company, person.email, role)
@@ -188,7 +188,7 @@ class TestRefused:
         assert self._post(visitor, action, made) == 404
 
     @pytest.mark.parametrize("ended", ["invitation", "lock"])
-    def test_an_invitation_that_ends_meanwhile_returns_404(
+    def test_an_invitation_that_ends_concurrently_returns_404(
         self, visitor: Browser, company: Company, person: Person, action: str, ended: str
     ):
         made = InvitationId.stored(invite(visitor, company, person.email))

@@ -12,7 +12,6 @@ from controlplane.store import (
     keys,
     revocations,
     token_families,
-    user_tokens,
 )
 from controlplane.store.device import LIFE_SECONDS
 from controlplane.store.device_approvals import PEOPLE_PER_CODE, AlreadyDecided, UnknownUserCode
@@ -24,7 +23,6 @@ from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import CLIENT, Device, get_request, refresh, request_code, works
 from tests.support.api import Api
 from tests.support.calls import Call, Proceed, before_the_transaction, intercepted
-from tests.support.legacy_table import delete_index
 from tests.support.table import PREPARED
 from tests.support.world import Person, World, table_dump
 
@@ -218,17 +216,6 @@ class TestUserCode:
         table.delete(Delete(key), PREPARED)
         with pytest.raises(UnknownUserCode):
             device_approvals._note_look(pointer, "usr_1")
-
-
-def test_a_token_that_was_revoked_is_not_listed(person: Person):
-    delete_index()
-    token = user_tokens.find_token(person.token)
-    assert token is not None
-    user_tokens.revoke_token(token)
-    before = table_dump()
-    with pytest.raises(LegFailed):
-        user_tokens.list_older_token(token)
-    assert table_dump() == before
 
 
 def stored(pointer: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Events of installations and repositories: names, and whether our App still has access."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import pytest
 
@@ -8,10 +8,11 @@ from controlplane.core import clock
 from controlplane.queues import messages
 from controlplane.queues.messages import Queue
 from controlplane.store import hosted_repositories, keys, repositories
-from controlplane.store.repositories import HostedRepository, RepositoryItem
+from controlplane.store.repositories import RepositoryItem
 from controlplane.store.table import Put, Update, table
 from local.github.faults import Fault
 from tests.functional.github_events.conftest import DEMO, INSTALLATION, Events, by_name, connect, read
+from tests.support.audits import describe
 from tests.support.calls import before_the_transaction
 from tests.support.github import GitHub
 from tests.support.sqs import FakeSqs
@@ -91,12 +92,6 @@ class TestNames:
         events.take("repository")
         assert read(repository).visibility == "private"
         assert read(repository).default_branch == "main"
-
-
-def describe(repository: RepositoryItem, **changes: object) -> None:
-    """Describes the repository as it was read, with these changes."""
-    described = {it.name: getattr(repository, it.name) for it in fields(HostedRepository)}
-    hosted_repositories.describe(repository.repository_id, HostedRepository(**{**described, **changes}))
 
 
 def reconnect(repository: RepositoryItem) -> None:

@@ -1,7 +1,5 @@
 """Scans after pushes and on a schedule, and the state of issues."""
 
-from dataclasses import fields
-
 from controlplane.core import clock
 from controlplane.core.ids import RepositoryId, ScanRequestId
 from controlplane.core.schedules import next_run
@@ -19,7 +17,7 @@ from controlplane.store import (
 )
 from controlplane.store.inbox_items import GithubIssue, InboxItem
 from controlplane.store.pull_requests import PullRequestItem
-from controlplane.store.repositories import HostedRepository, RepositoryItem
+from controlplane.store.repositories import RepositoryItem
 from controlplane.store.scans import execution, failures, queue, reads, requests
 from controlplane.store.scans.causes import Cause
 from controlplane.store.scans.items import ScanItem, Work
@@ -28,7 +26,7 @@ from controlplane.store.table import Delete, Put, table
 from ops import issue_backfill
 from tests.functional.github_events.conftest import DEMO, Events, connect
 from tests.support.api import Api
-from tests.support.audits import end_scan, make_scan, stored_repository
+from tests.support.audits import describe, end_scan, make_scan, stored_repository
 from tests.support.calls import before_the_transaction
 from tests.support.code_host import SHA
 from tests.support.each import each
@@ -187,8 +185,7 @@ class TestTurns:
         hosted_repositories.lose_access(repository)
         now.advance(1)
         assert swept(scan_starts.start_queued) == 0
-        hosted = HostedRepository(**{it.name: getattr(repository, it.name) for it in fields(HostedRepository)})
-        hosted_repositories.describe(repository.repository_id, hosted)
+        describe(repository)
         assert swept(scan_starts.start_queued) == 1
 
     def test_a_scan_of_a_deleted_organization_is_dropped(self, world: World):

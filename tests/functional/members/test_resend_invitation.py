@@ -127,7 +127,7 @@ class Test403:
         assert resend(api, member, invitation_id).status == 403
         assert resend(api, admin, invite(api, company.owner, "member", "b@example.com")).status == 200
 
-    def test_a_caller_who_leaves_meanwhile_is_refused(self, api: Api, world: World, company: Company):
+    def test_a_caller_who_leaves_concurrently_is_refused(self, api: Api, world: World, company: Company):
         admin = world.member(company, "admin")
         invitation_id = invite(api, company.owner)
         with before_the_transaction(table.client, lambda: world.leave(company, admin)):
@@ -135,7 +135,7 @@ class Test403:
 
 
 class Test404:
-    def test_an_invitation_that_is_canceled_meanwhile_is_not_sent(self, api: Api, company: Company):
+    def test_an_invitation_that_is_canceled_concurrently_is_not_sent(self, api: Api, company: Company):
         invitation_id = invite(api, company.owner)
         canceled = Delete(keys.invitation(*InvitationId.stored(invitation_id).location))
         with before_the_transaction(table.client, lambda: table.delete(canceled, PREPARED)):

@@ -197,7 +197,7 @@ class Test404:
         assert give(api, company, admin, person, "admin").status == 404
 
     @pytest.mark.parametrize("leaves", ["caller", "member"])
-    def test_returns_404_if_one_of_both_leaves_meanwhile(self, api: Api, world: World, company: Company, leaves: str):
+    def test_returns_404_if_either_leaves_concurrently(self, api: Api, world: World, company: Company, leaves: str):
         admin, person = world.member(company, "admin"), world.member(company)
         leaving = admin if leaves == "caller" else person
         with before_the_transaction(table.client, lambda: world.leave(company, leaving)):

@@ -1,7 +1,6 @@
 """The worker that turns a request into a scan: the scanned commit, its access level, and every request's outcome."""
 
 import re
-from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -9,12 +8,12 @@ import pytest
 from controlplane.github import errors
 from controlplane.queues import messages
 from controlplane.queues.messages import PrepareScan, Queue
-from controlplane.store import deletions, hosted_repositories, outbox, projects, repositories
+from controlplane.store import deletions, outbox, projects, repositories
 from controlplane.store.leases import MAX_ATTEMPTS
-from controlplane.store.repositories import HostedRepository, Link, RepositoryItem
+from controlplane.store.repositories import Link, RepositoryItem
 from controlplane.store.scans import reads, requests
 from controlplane.store.scans.items import RequestItem
-from tests.support.audits import make_request, make_scan, preparation_worker, serving, stored_repository
+from tests.support.audits import describe, make_request, make_scan, preparation_worker, serving, stored_repository
 from tests.support.code_host import SHA, FakeHost
 from tests.support.each import each
 from tests.support.sqs import FakeSqs, SqsMessage
@@ -128,8 +127,7 @@ class TestRequestEndsAsFailed:
 
     def test_if_the_repository_has_no_commit_yet(self, world: World, sqs: FakeSqs):
         repository = world.connected_repository(world.company())
-        hosted = HostedRepository(**{it.name: getattr(repository, it.name) for it in fields(HostedRepository)})
-        hosted_repositories.describe(repository.repository_id, replace(hosted, default_branch=None))
+        describe(repository, default_branch=None)
         host = serving(repository)
         request = prepare(sqs, repository, host)
         assert (request.status, request.failure and request.failure.code) == ("failed", "BRANCH_GONE")

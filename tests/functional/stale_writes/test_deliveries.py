@@ -6,14 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.core import clock
-from controlplane.store import (
-    keys,
-    mail_batches,
-    mails,
-    outbox,
-    webhook_deliveries,
-    webhooks,
-)
+from controlplane.store import keys, mail_batches, mails, outbox, webhook_deliveries, webhooks
 from controlplane.store.mails import MailId
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.retry import WriteConflict

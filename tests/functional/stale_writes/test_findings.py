@@ -6,16 +6,12 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import (
-    detections,
-    keys,
-    publications,
-    vendors,
-)
+from controlplane.store import detections, keys, publications, vendors
 from controlplane.store.inbox_items import Discovery, Evidence
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.retry import WriteConflict
 from controlplane.store.table import ConditionFailed, Delete, Update, table
+from controlplane.store.vendors import VendorItem
 from tests.functional.projects.builders import make_project
 from tests.functional.stale_writes.cases import Case, Make, cases, check_refused
 from tests.support.populated_organization import OBSERVED_AT, detection
@@ -79,14 +75,25 @@ class Vendor:
         vendors.decide_vendor(self.project, "segment", "ignored", self.decided_by)
 
 
-def _vendor(world: World, first: Callable[[Vendor], Any], earlier: Callable[[Vendor], Any]) -> Case:
-    """Decides on a vendor. first: what was done before it was read."""
+def _seen(
+    world: World,
+    first: Callable[[Vendor], Any],
+    earlier: Callable[[Vendor], Any],
+    write: Callable[[Vendor, VendorItem | None], Update],
+) -> Case:
+    """Writes a vendor. first: what was done before it was read."""
     company = world.company()
     vendor = Vendor(make_project(company), company.owner.user_id)
     first(vendor)
-    read = vendors.find_vendor(vendor.project.project_id, "segment")
-    write = vendors._decision(vendor.project, "segment", "ignored", vendor.decided_by, read)
-    return lambda: table.update(write, PREPARED), lambda: earlier(vendor), ConditionFailed
+    leg = write(vendor, vendors.find_vendor(vendor.project.project_id, "segment"))
+    return lambda: table.update(leg, PREPARED), lambda: earlier(vendor), ConditionFailed
+
+
+def _vendor(world: World, first: Callable[[Vendor], Any], earlier: Callable[[Vendor], Any]) -> Case:
+    """Decides on a vendor."""
+    return _seen(
+        world, first, earlier, lambda it, read: vendors._decision(it.project, "segment", "ignored", it.decided_by, read)
+    )
 
 
 def vendor_that_was_decided_on(world: World) -> Case:
@@ -110,13 +117,13 @@ def vendor_that_was_deleted(world: World) -> Case:
 
 
 def _detection(world: World, first: Callable[[Vendor], Any], earlier: Callable[[Vendor], Any]) -> Case:
-    """Stores a detection of a vendor. first: what was done before it was read."""
-    company = world.company()
-    vendor = Vendor(make_project(company), company.owner.user_id)
-    first(vendor)
-    read = vendors.find_vendor(vendor.project.project_id, "segment")
-    write = detections._if_unchanged(vendor.key, read, {"domain": "stale.example"})
-    return lambda: table.update(write, PREPARED), lambda: earlier(vendor), ConditionFailed
+    """Stores a detection of a vendor."""
+    return _seen(
+        world,
+        first,
+        earlier,
+        lambda it, read: detections._if_unchanged(it.key, read, {"domain": "stale.example"}),
+    )
 
 
 def detected_vendor_that_was_decided_on(world: World) -> Case:

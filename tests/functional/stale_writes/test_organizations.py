@@ -2,12 +2,7 @@
 
 import pytest
 
-from controlplane.store import (
-    cleanup,
-    deletions,
-    keys,
-    projects,
-)
+from controlplane.store import cleanup, deletions, keys, projects
 from controlplane.store.table import Delete, LegFailed, table
 from tests.functional.projects.builders import make_project
 from tests.functional.stale_writes.cases import Case, Make, Refused, cases, check_refused

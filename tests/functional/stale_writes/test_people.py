@@ -6,19 +6,10 @@ from typing import Any
 import pytest
 
 from controlplane.core.ids import InvitationId
-from controlplane.store import (
-    deletions,
-    identities,
-    invitations,
-    keys,
-    members,
-    organizations,
-    resends,
-    users,
-)
+from controlplane.store import deletions, identities, invitations, keys, members, organizations, resends, users
 from controlplane.store.identities import IdentityItem, Subject
 from controlplane.store.invitation_items import InvitationItem
-from controlplane.store.organizations import Membership
+from controlplane.store.organizations import MemberItem, Membership
 from controlplane.store.retry import WriteConflict
 from controlplane.store.table import Delete, Leg, LegFailed, Put, Update, table
 from tests.functional.stale_writes.cases import Act, Case, Make, cases, check_refused
@@ -29,37 +20,24 @@ from tests.support.world import World, get_profile, table_dump
 IDENTITY = Subject("https://issuer.example", "ada")
 
 
-def member_with_another_role(world: World) -> Case:
+def _member(world: World, write: Callable[[MemberItem, str], Any]) -> Case:
+    """Writes a member, whose role an owner changes, in the name of that owner."""
     company = world.company()
     member = members.get_member(company.organization_id, world.member(company).user_id)
     owner = company.owner.user_id
-    return (
-        lambda: members.change_role(member, "owner", owner, "owner"),
-        lambda: members.change_role(member, "admin", owner, "owner"),
-        WriteConflict,
-    )
+    return lambda: write(member, owner), lambda: members.change_role(member, "admin", owner, "owner"), WriteConflict
+
+
+def member_with_another_role(world: World) -> Case:
+    return _member(world, lambda member, owner: members.change_role(member, "owner", owner, "owner"))
 
 
 def member_with_another_role_who_is_removed(world: World) -> Case:
-    company = world.company()
-    member = members.get_member(company.organization_id, world.member(company).user_id)
-    owner = company.owner.user_id
-    return (
-        lambda: members.delete_member(member, owner, "owner"),
-        lambda: members.change_role(member, "admin", owner, "owner"),
-        WriteConflict,
-    )
+    return _member(world, lambda member, owner: members.delete_member(member, owner, "owner"))
 
 
 def member_with_another_role_who_owns_too_many(world: World) -> Case:
-    company = world.company()
-    member = members.get_member(company.organization_id, world.member(company).user_id)
-    owner = company.owner.user_id
-    return (
-        lambda: members.change_role(member, "owner", owner, "owner", limit=0),
-        lambda: members.change_role(member, "admin", owner, "owner"),
-        WriteConflict,
-    )
+    return _member(world, lambda member, owner: members.change_role(member, "owner", owner, "owner", limit=0))
 
 
 def account_with_another_address(world: World) -> Case:

@@ -8,12 +8,7 @@ import pytest
 
 from controlplane.core import clock
 from controlplane.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
-from controlplane.store import (
-    keys,
-    leases,
-    outbox,
-    pull_requests,
-)
+from controlplane.store import keys, leases, outbox, pull_requests
 from controlplane.store.leases import Lease, LeaseLost
 from controlplane.store.organization_items import LedgerItem
 from controlplane.store.pull_requests import PullRequestItem

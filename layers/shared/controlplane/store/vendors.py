@@ -13,13 +13,7 @@ from controlplane.core.errors import Forbidden
 from controlplane.core.ids import ProjectId
 from controlplane.store import events, inbox, keys, organizations
 from controlplane.store.inbox import Change
-from controlplane.store.inbox_items import (
-    Evidence,
-    InboxItem,
-    RuntimeVendor,
-    VendorDecision,
-    finding_item_id,
-)
+from controlplane.store.inbox_items import Evidence, InboxItem, RuntimeVendor, VendorDecision, finding_item_id
 from controlplane.store.legs import set_expression
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.projects import UnknownProject
