@@ -33,7 +33,7 @@ from controlplane.store import (
 from controlplane.store.detections import Detection
 from controlplane.store.device import Issued
 from controlplane.store.inbox_items import Discovery, InboxItem, RuntimeVendor
-from controlplane.store.repositories import HostedRepository, Link, RepositoryItem
+from controlplane.store.repository_items import HostedRepository, Link, RepositoryItem
 from controlplane.store.scans import execution, findings, requests
 from controlplane.store.scans.findings import FindingItem, Location
 from controlplane.store.scans.items import Coverage, ScanItem

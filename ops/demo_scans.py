@@ -12,7 +12,7 @@ from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
 from controlplane.rules.scans import starting
 from controlplane.store import outbox, publications, repositories
-from controlplane.store.repositories import Link, RepositoryItem
+from controlplane.store.repository_items import Link, RepositoryItem
 from controlplane.store.scans import execution, findings, reads, requests
 from controlplane.store.scans.findings import FindingItem, Location
 from controlplane.store.scans.history import HistoryItem, put_history

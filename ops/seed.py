@@ -29,7 +29,7 @@ from controlplane.store import (
 from controlplane.store.api_key_items import KeySecretItem
 from controlplane.store.organizations import Role
 from controlplane.store.project_items import AUDITABLE_KIND, Address, ProjectItem
-from controlplane.store.repositories import HostedRepository, Link
+from controlplane.store.repository_items import HostedRepository, Link
 from controlplane.store.table import table
 from controlplane.store.users import UserItem
 from finding_intake.service import process_finding

@@ -15,7 +15,7 @@ from controlplane.http.idempotency import IdempotencyKey, idempotent
 from controlplane.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.http.responses import refuses
 from controlplane.store import keys, repositories
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repository_items import RepositoryItem
 
 router = ControlRouter(tags=["Code audit"])
 

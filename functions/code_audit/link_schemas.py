@@ -10,7 +10,7 @@ from controlplane.core.schedules import Schedule
 from controlplane.http.envelope import Wire
 from controlplane.http.fields import ProjectId
 from controlplane.store.inbox_items import Priority
-from controlplane.store.repositories import DEFAULT_FAILURE_THRESHOLD, Link, LinkSettings
+from controlplane.store.repository_items import DEFAULT_FAILURE_THRESHOLD, Link, LinkSettings
 
 _BRANCH: dict[str, Any] = {
     "description": "The branch to scan. Null means the repository's default branch.",

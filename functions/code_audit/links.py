@@ -8,7 +8,7 @@ from controlplane.core.errors import Conflict, InvalidPayload, NotFound
 from controlplane.core.ids import ProjectId
 from controlplane.store import projects, repositories
 from controlplane.store.project_items import ProjectItem
-from controlplane.store.repositories import Link, RepositoryItem
+from controlplane.store.repository_items import Link, RepositoryItem
 from controlplane.store.table import Leg
 
 

@@ -10,7 +10,7 @@ from controlplane.core.schedules import Schedule
 from controlplane.http.envelope import Wire
 from controlplane.store.inbox_items import Priority
 from controlplane.store.project_items import ProjectItem
-from controlplane.store.repositories import Link, RepositoryItem
+from controlplane.store.repository_items import Link, RepositoryItem
 
 
 class LinkedProject(Wire):

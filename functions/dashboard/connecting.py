@@ -23,7 +23,7 @@ from controlplane.github.errors import AccessLost, CodeHostError, CodeRejected, 
 from controlplane.github.people import Granted
 from controlplane.store import installations, organizations
 from controlplane.store.organizations import Membership
-from controlplane.store.repositories import HostedRepository, RepositoryItem
+from controlplane.store.repository_items import HostedRepository, RepositoryItem
 from dashboard.organizations import require_admin
 
 STATE_SECONDS = 3_600

@@ -20,7 +20,7 @@ from controlplane.store.issue_attempts import IssueProgress
 from controlplane.store.organizations import Account, Membership
 from controlplane.store.parallel import read_each
 from controlplane.store.project_items import ProjectItem
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repository_items import RepositoryItem
 from controlplane.store.vendors import VendorItem
 from dashboard.organizations import get_organization
 from dashboard.repositories import list_choices

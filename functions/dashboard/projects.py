@@ -11,7 +11,7 @@ from controlplane.store.organizations import Account, Membership
 from controlplane.store.parallel import read_both
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.projects import ProjectPage
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repository_items import RepositoryItem
 from controlplane.store.scans.items import ScanItem
 from controlplane.store.vendors import Seen, VendorItem
 from dashboard import scans

@@ -12,7 +12,8 @@ from controlplane.store.inbox_items import Priority
 from controlplane.store.organizations import Account, Membership
 from controlplane.store.parallel import read_both
 from controlplane.store.project_items import ProjectItem
-from controlplane.store.repositories import Link, LinkSettings, RepositoryItem, RepositoryPage
+from controlplane.store.repositories import RepositoryPage
+from controlplane.store.repository_items import Link, LinkSettings, RepositoryItem
 from dashboard.forms import NotAcceptable
 from dashboard.organizations import get_organization, require_admin
 

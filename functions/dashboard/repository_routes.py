@@ -10,7 +10,7 @@ from controlplane.github import people
 from controlplane.http.app import ControlRouter
 from controlplane.http.web_session import WebSession
 from controlplane.store.organizations import Membership
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repository_items import RepositoryItem
 from dashboard import organizations, repositories
 from dashboard.forms import NotAcceptable
 from dashboard.page_parameters import Done, OrganizationSlug, RepositoryPath, SignedIn, Submits, Text

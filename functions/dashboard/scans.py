@@ -12,7 +12,7 @@ from controlplane.store.inbox_items import InboxItem
 from controlplane.store.organizations import Account, Membership
 from controlplane.store.parallel import read_both, read_each
 from controlplane.store.project_items import ProjectItem
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repository_items import RepositoryItem
 from controlplane.store.scans import findings, reads
 from controlplane.store.scans.findings import PublishedFinding
 from controlplane.store.scans.inventories import Inventory

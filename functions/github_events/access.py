@@ -8,7 +8,7 @@ from controlplane.github.errors import AccessLost, InvalidName, RepositoryGone
 from controlplane.github.installations import GrantedRepository
 from controlplane.queues.messages import HostEvent
 from controlplane.store import hosted_repositories
-from controlplane.store.repositories import HostedRepository, RepositoryItem
+from controlplane.store.repository_items import HostedRepository, RepositoryItem
 
 
 def find_connected(event: HostEvent) -> list[RepositoryItem]:

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 from controlplane.core.ids import ScanId
 from controlplane.github.reviews import TEXT_LIMIT, Annotation, CheckState
 from controlplane.store.pull_requests import PullRequestItem
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repository_items import RepositoryItem
 from controlplane.store.scans import findings, queue, reads
 from controlplane.store.scans.causes import Cause
 from controlplane.store.scans.findings import FindingItem

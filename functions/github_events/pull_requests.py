@@ -8,7 +8,7 @@ from controlplane.queues.messages import HostEvent
 from controlplane.queues.scan_starts import is_wanted, start_next
 from controlplane.store import keys, pull_requests
 from controlplane.store.pull_requests import PullRequestItem, report_entry
-from controlplane.store.repositories import Link, RepositoryItem
+from controlplane.store.repository_items import Link, RepositoryItem
 from controlplane.store.scans import failures, queue, reads
 from controlplane.store.scans.causes import Cause
 from controlplane.store.scans.items import Work

@@ -6,7 +6,7 @@ from controlplane.github import client
 from controlplane.github.errors import BranchGone
 from controlplane.queues.messages import HostEvent, ref_digest
 from controlplane.queues.scan_starts import start_next
-from controlplane.store.repositories import Link, RepositoryItem
+from controlplane.store.repository_items import Link, RepositoryItem
 from controlplane.store.scans import queue, reads
 from controlplane.store.scans.causes import Cause
 from controlplane.store.scans.queue import QueuedScan

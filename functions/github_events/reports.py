@@ -20,7 +20,8 @@ from controlplane.queues.messages import ReportPullRequest
 from controlplane.queues.worker import Postponed
 from controlplane.store import keys, pull_requests
 from controlplane.store.pull_requests import BeingReported, PullRequestItem
-from controlplane.store.repositories import RepositoryItem, find_linked_projects
+from controlplane.store.repositories import find_linked_projects
+from controlplane.store.repository_items import RepositoryItem
 from github_events import outcomes
 from github_events.outcomes import Outcome
 

@@ -11,7 +11,7 @@ from controlplane.core.observability import describe, logger
 from controlplane.github.errors import AccessLost, InvalidName, Refused, RepositoryGone
 from controlplane.queues.messages import HostEvent, HostEventName, ReportPullRequest
 from controlplane.store import repositories
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repository_items import RepositoryItem
 from github_events import access, issues, pull_requests, pushes, reports
 from github_events.persistence import persistently
 

@@ -28,7 +28,7 @@ from controlplane.queues.worker import Delayed, LeftToSweep, Postponed, Rejected
 from controlplane.store import issue_attempts, repositories
 from controlplane.store.inbox_items import GithubIssue, InboxItem
 from controlplane.store.issue_attempts import UNSETTLED_SECONDS, AttemptChanged, AttemptItem, IssueExists
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repository_items import RepositoryItem
 from issue_creation import text
 
 # Ages at which the list is checked after an unknown outcome. By the last one, the list has caught up. Including the

@@ -23,7 +23,8 @@ from controlplane.queues.scan_attempt import PermanentFailure, code_host_errors,
 from controlplane.store import repositories
 from controlplane.store.leases import Lease
 from controlplane.store.pull_requests import report_entry
-from controlplane.store.repositories import RepositoryItem, UnknownRepository
+from controlplane.store.repositories import UnknownRepository
+from controlplane.store.repository_items import RepositoryItem
 from controlplane.store.scans import execution, reads, reports
 from controlplane.store.scans.items import Coverage, CoveredKind, Failure, ScanItem, UnknownScan
 from scan_execution import folders, workspace

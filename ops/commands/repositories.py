@@ -14,7 +14,7 @@ from ops.output import Result, confirm
 
 if TYPE_CHECKING:
     from controlplane.core.ids import RepositoryId
-    from controlplane.store.repositories import HostedRepository, RepositoryItem
+    from controlplane.store.repository_items import HostedRepository, RepositoryItem
 
 app = typer.Typer(no_args_is_help=True, help="Connected repositories, and the projects linked to them.")
 
@@ -70,6 +70,7 @@ def connect_repository(  # noqa: PLR0917 (Typer passes them by name)
     and the defaults are: branch main, visibility private, and the page on github.com.
     """
     from controlplane.store import repositories
+    from controlplane.store.repository_items import HostedRepository
     from ops.lookup import get_organization_id
 
     organization_id = get_organization_id(organization)
@@ -78,7 +79,7 @@ def connect_repository(  # noqa: PLR0917 (Typer passes them by name)
         hosted = _fetch_repository(owner, name)
     else:
         page = f"https://github.com/{full_name}"
-        hosted = repositories.HostedRepository(
+        hosted = HostedRepository(
             installation_id=installation,
             owner=owner,
             name=name,
@@ -143,13 +144,14 @@ def link_project(
     """
     from controlplane.core.ids import ProjectId
     from controlplane.store import repositories
+    from controlplane.store.repository_items import Link
 
     repository_id, project_id = _parse_repository_id(repository), ProjectId.parse(project)
     unknown_project = NotFound(f"The repository's organization has no project {project}.")
     if project_id is None:
         raise unknown_project
     found = repositories.find_repository(repository_id)
-    kept = (found.find_link(project_id) if found else None) or repositories.Link(project_id, None, None, False)
+    kept = (found.find_link(project_id) if found else None) or Link(project_id, None, None, False)
     link = kept._replace(
         production_branch=branch, root_directory=root_directory, pull_request_scans_enabled=pull_request_scans
     )
@@ -201,7 +203,7 @@ def disconnect_repository(repository: Repository, yes: Yes = False) -> Result:
 
 def _fetch_repository(owner: str, name: str) -> "HostedRepository":
     """Returns the repository as GitHub reports it now, with its new name if it was renamed."""
-    from controlplane.store.repositories import HostedRepository
+    from controlplane.store.repository_items import HostedRepository
     from ops import code_host
 
     installation_id, found = code_host.find_repository(owner, name)

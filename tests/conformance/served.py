@@ -30,7 +30,7 @@ from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
 from controlplane.queues.worker import create_worker
 from controlplane.store import api_keys, credential_index, default_organizations, repositories
 from controlplane.store import keys as store_keys
-from controlplane.store.repositories import Link
+from controlplane.store.repository_items import Link
 from controlplane.store.table import Delete, table
 from issue_creation.app import handler as create_issues
 from local.server import Gateway, load_apps

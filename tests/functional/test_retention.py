@@ -9,7 +9,7 @@ from controlplane.core.ids import InboxItemId
 from controlplane.core.settings import settings
 from controlplane.store import audits, detections, feedback, inbox, keys, projects, publications, repositories, vendors
 from controlplane.store.outbox import new_entry
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repository_items import Link, RepositoryItem
 from controlplane.store.scans import expiry, reads, unlocks
 from controlplane.store.scans.items import ScanItem, work_key
 from controlplane.store.table import Delete, table
@@ -142,7 +142,7 @@ class TestFindings:
         repository = world.connected_repository(company)
         make_scan(repository, issues=ISSUES)
         other = make_project(company, "Other")
-        link = repositories.Link(other.project_id, None, None, False)
+        link = Link(other.project_id, None, None, False)
         repositories.unlink_project(repository.repository_id, repository.links[0].project_id)
         make_scan(repositories.link_project(repository.repository_id, link), issues=ISSUES)
         clean_up()

@@ -16,7 +16,7 @@ from controlplane.core.ids import MemberId
 from controlplane.core.roles import RANK
 from controlplane.store import deletions, detections, invitations, members, organizations
 from controlplane.store.organizations import Role
-from controlplane.store.repositories import HostedRepository, RepositoryItem
+from controlplane.store.repository_items import HostedRepository, RepositoryItem
 from controlplane.store.table import table
 from dashboard import connecting
 from tests.functional.projects.builders import COUNTERS, make_project

@@ -25,6 +25,7 @@ from controlplane.store import (
 from controlplane.store.keys import Key
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.project_items import Address
+from controlplane.store.repository_items import HostedRepository
 from controlplane.store.scans import execution, findings, history
 from controlplane.store.scans.items import Coverage
 from ops import members as operator
@@ -69,7 +70,7 @@ def creates_a_project(world: World, company: Company) -> Callable[[], Any]:
 
 
 def connects_a_repository(world: World, company: Company) -> Callable[[], Any]:
-    hosted = repositories.HostedRepository(
+    hosted = HostedRepository(
         installation_id=1,
         owner="acme",
         name="shop",

@@ -7,7 +7,7 @@ import pytest
 from controlplane.core.errors import Forbidden
 from controlplane.store import installations, keys, members, repositories
 from controlplane.store.installations import InstallationTaken
-from controlplane.store.repositories import HostedRepository
+from controlplane.store.repository_items import HostedRepository
 from controlplane.store.table import table
 from tests.races.stage import Stage
 from tests.support.outcomes import Outcome

@@ -12,7 +12,7 @@ from controlplane.queues import issue_messages
 from controlplane.queues.messages import Queue
 from controlplane.store import inbox, issue_attempts
 from controlplane.store.inbox_items import InboxItem
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repository_items import RepositoryItem
 from issue_creation.app import handler
 from tests.races.stage import RACE_TIME, Stage
 from tests.races.yields import beyond_the_token, only_writes

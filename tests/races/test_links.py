@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from controlplane.store import members, projects, repositories
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repository_items import RepositoryItem
 from tests.functional.projects.builders import make_project
 from tests.races.stage import Stage
 from tests.races.yields import beyond_the_token

@@ -10,7 +10,7 @@ from controlplane.queues.messages import PrepareScan, Queue
 from controlplane.queues.worker import Rejected
 from controlplane.store import keys, leases, outbox, projects, repositories, vendors
 from controlplane.store.project_items import Address, ProjectItem
-from controlplane.store.repositories import HostedRepository, Link
+from controlplane.store.repository_items import HostedRepository, Link
 from controlplane.store.scans import requests
 from controlplane.store.table import table
 from scan_preparation.service import prepare_scan

@@ -5,7 +5,7 @@ from typing import Any
 from controlplane.store import codec, keys
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.projects import get_project
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repository_items import RepositoryItem
 from tests.support.api import Api
 from tests.support.browser import Browser
 from tests.support.world import Company, Person, World, table_dump

@@ -12,7 +12,7 @@ from controlplane.queues.messages import PrepareScan, Queue
 from controlplane.queues.worker import create_worker
 from controlplane.store import hosted_repositories, keys, repositories
 from controlplane.store.leases import Lease
-from controlplane.store.repositories import HostedRepository, RepositoryItem
+from controlplane.store.repository_items import HostedRepository, RepositoryItem
 from controlplane.store.scans import execution, failures, findings, reads, reports, requests
 from controlplane.store.scans.findings import FindingItem, Location
 from controlplane.store.scans.history import HistoryItem

@@ -325,6 +325,18 @@ def repositories_have_one_scan_at_a_time(items: Items) -> None:
         assert len(previews) <= 1, f"{key} has {len(previews)} free previews"
 
 
+def names_of_repositories_lead_to_them(items: Items) -> None:
+    """Each name of a repository leads to a connected repository that has it. One may have lost its name to another."""
+    names = {
+        item["repositoryId"]: keys.repository_name(item["organizationId"], item["owner"], item["name"])
+        for key, item in items.items()
+        if key.pk.startswith("ORG#") and key.sk.startswith(keys.REPOSITORY_PREFIX)
+    }
+    for key, item in items.items():
+        if key.pk.startswith("ORG#") and key.sk.startswith("reponame#"):
+            assert key == names.get(item["repositoryId"]), f"{key} leads to another repository, or to none"
+
+
 # The fields of entries that the items have, by the kind of resource, if all of their changes have entries.
 _LOGGED = {
     "prj": ("name", "slug", "description"),
@@ -429,6 +441,7 @@ CHECKS: tuple[Callable[[Items], None], ...] = (
     balances_are_the_sum_of_their_ledgers,
     reports_are_charged_once,
     repositories_have_one_scan_at_a_time,
+    names_of_repositories_lead_to_them,
     reports_are_counted_and_capped,
     families_know_their_access_tokens,
     live_credentials_are_listed_and_listed_ones_exist,

@@ -21,7 +21,7 @@ from controlplane.store.detections import Detection
 from controlplane.store.inbox_items import RuntimeVendor
 from controlplane.store.outbox import delete_entry, new_entry
 from controlplane.store.project_items import ProjectItem
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repository_items import RepositoryItem
 from controlplane.store.scans import findings, unlocks
 from controlplane.store.scans.items import ScanItem
 from controlplane.store.table import table

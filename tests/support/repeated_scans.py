@@ -8,7 +8,7 @@ from controlplane.queues.messages import ExecuteScan, Queue
 from controlplane.queues.worker import create_worker
 from controlplane.store import inbox, repositories
 from controlplane.store.inbox_items import InboxItem, Status
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repository_items import RepositoryItem
 from controlplane.store.scans import findings, reads
 from controlplane.store.scans.findings import FindingItem
 from controlplane.store.scans.items import Access, ScanItem

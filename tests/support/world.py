@@ -19,7 +19,7 @@ from controlplane.store import (
 )
 from controlplane.store.inbox_items import Discovery, Evidence, InboxItem
 from controlplane.store.project_items import Address
-from controlplane.store.repositories import HostedRepository, Link, RepositoryItem
+from controlplane.store.repository_items import HostedRepository, Link, RepositoryItem
 from controlplane.store.table import Delete, Put, Update, table
 from controlplane.store.users import UserItem
 from tests.support.table import PREPARED

@@ -8,7 +8,7 @@ from controlplane.core.actions import Action
 from controlplane.core.ids import InvitationId
 from controlplane.core.settings import settings
 from controlplane.store import detections, inbox, invitees, members, organizations
-from controlplane.store.repositories import HostedRepository
+from controlplane.store.repository_items import HostedRepository
 from controlplane.store.users import find_user
 from dashboard import connecting
 from tests.support.api import Api

@@ -8,7 +8,7 @@ from controlplane.core import clock
 from controlplane.core.ids import ProjectId
 from controlplane.core.schedules import next_run
 from controlplane.store import keys, projects, repositories
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repository_items import RepositoryItem
 from controlplane.store.table import Update, table
 from tests.functional.projects.builders import make_project
 from tests.support.api import Api

@@ -6,7 +6,7 @@ from controlplane.core import clock
 from controlplane.core.ids import ProjectId
 from controlplane.core.schedules import next_run
 from controlplane.store import keys, projects, repositories
-from controlplane.store.repositories import Link
+from controlplane.store.repository_items import Link
 from tests.support.api import Api
 from tests.support.recorded import recorded_calls
 from tests.support.world import World

@@ -9,7 +9,7 @@ from controlplane.core.settings import settings
 from controlplane.http.preferences import read_wait
 from controlplane.queues import messages
 from controlplane.store import waiting
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repository_items import RepositoryItem
 from controlplane.store.scans import execution, reads
 from controlplane.store.scans.items import ScanItem
 from tests.functional.code_audit.test_start_scan import KEY, _AtOnce

@@ -7,7 +7,7 @@ import pytest
 from assent_analysis import rules_version
 from controlplane.queues.messages import ExecuteScan, PublishScan
 from controlplane.store import billing, keys, projects, repositories, schema
-from controlplane.store.repositories import Link, RepositoryItem
+from controlplane.store.repository_items import Link, RepositoryItem
 from controlplane.store.scans import reads
 from controlplane.store.scans.items import ScanItem
 from controlplane.store.table import Update, table

@@ -9,7 +9,7 @@ from controlplane.queues import messages
 from controlplane.queues.messages import Queue
 from controlplane.store import outbox, projects, repositories
 from controlplane.store.leases import MAX_ATTEMPTS
-from controlplane.store.repositories import Link, RepositoryItem
+from controlplane.store.repository_items import Link, RepositoryItem
 from controlplane.store.scans import execution, reads
 from tests.support.api import Api, Reply
 from tests.support.audits import end_scan, make_request, make_scan, preparation_worker, serving, stored_repository

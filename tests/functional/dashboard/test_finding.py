@@ -7,7 +7,7 @@ import pytest
 from controlplane.core.ids import ProjectId
 from controlplane.store import detections, inbox, issue_attempts, repositories, vendors
 from controlplane.store.inbox_items import Evidence, Fix, GithubIssue, InboxItem, LockedFindings, RuntimeVendor
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repository_items import RepositoryItem
 from tests.support.browser import Browser, text_of
 from tests.support.reply import Reply
 from tests.support.world import Company, Person, World

@@ -10,7 +10,7 @@ from controlplane.core import clock, ids
 from controlplane.core.ids import ProjectId, RepositoryId
 from controlplane.core.schedules import next_run
 from controlplane.store import projects, repositories
-from controlplane.store.repositories import Link, RepositoryItem
+from controlplane.store.repository_items import Link, RepositoryItem
 from controlplane.store.table import table
 from tests.functional.projects.builders import make_project
 from tests.support.browser import Browser, text_of

@@ -9,7 +9,7 @@ from controlplane.core.settings import settings
 from controlplane.http import web_session
 from controlplane.rules import unsubscriptions
 from controlplane.store import api_keys, credential_index, feedback, inbox, keys, repositories, sessions
-from controlplane.store.repositories import Link
+from controlplane.store.repository_items import Link
 from controlplane.store.table import Put, table
 from dashboard.pages import asset
 from tests.functional import test_roles_at_commit

@@ -8,7 +8,7 @@ import pytest
 from controlplane.core.ids import ScanRequestId
 from controlplane.queues.messages import Queue
 from controlplane.store import keys, projects, repositories
-from controlplane.store.repositories import Link, RepositoryItem
+from controlplane.store.repository_items import Link, RepositoryItem
 from controlplane.store.scans import failures, requests
 from controlplane.store.scans.items import Failure, ScanItem
 from controlplane.store.table import Update, table

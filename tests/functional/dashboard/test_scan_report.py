@@ -10,7 +10,7 @@ import pytest
 
 from controlplane.queues.messages import Queue
 from controlplane.store import billing, publications
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repository_items import RepositoryItem
 from controlplane.store.scans import findings, reads
 from controlplane.store.scans.causes import Comparison
 from controlplane.store.scans.findings import FindingVendor

@@ -11,7 +11,7 @@ from controlplane.core import ids
 from controlplane.core.ids import ScanId
 from controlplane.store import inbox, projects, publications, repositories
 from controlplane.store.inbox_items import Fix
-from controlplane.store.repositories import Link, RepositoryItem
+from controlplane.store.repository_items import Link, RepositoryItem
 from controlplane.store.scans import findings
 from controlplane.store.scans.findings import FindingItem
 from controlplane.store.scans.inventories import Inventory, UsedVendor, VendorPackage

@@ -10,7 +10,7 @@ from controlplane.github import client
 from controlplane.queues import messages
 from controlplane.queues.messages import HostEvent, HostEventName, Queue
 from controlplane.store import repositories
-from controlplane.store.repositories import HostedRepository, Link, RepositoryItem
+from controlplane.store.repository_items import HostedRepository, Link, RepositoryItem
 from github_events.app import handler
 from local.github.repositories import stable_id
 from local.github.setup import DEMO_NAME, DEMO_OWNER, installation_id

@@ -1,5 +1,6 @@
 """Events of installations and repositories: names, and whether our App still has access."""
 
+from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
@@ -8,7 +9,7 @@ from controlplane.core import clock
 from controlplane.queues import messages
 from controlplane.queues.messages import Queue
 from controlplane.store import hosted_repositories, keys, repositories
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repository_items import RepositoryItem
 from controlplane.store.table import Put, Update, table
 from local.github.faults import Fault
 from tests.functional.github_events.conftest import DEMO, INSTALLATION, Events, by_name, connect, read
@@ -164,6 +165,26 @@ class TestConcurrentChanges:
         repositories.disconnect_repository(repository.repository_id)
         assert repositories.find_repository(repository.repository_id) is None
         assert stored_name(repository, DEMO[1]) == other.repository_id
+
+    def test_a_repository_that_gets_its_name_back_while_it_is_disconnected_leaves_none(
+        self, repository: RepositoryItem, company: Company, world: World
+    ):
+        other = world.connected_repository(company, installation_id=INSTALLATION)
+
+        def lose() -> None:
+            describe(other, owner=DEMO[0], name=DEMO[1])
+            calls.enter_context(before_the_transaction(table.client, regain))
+
+        def regain() -> None:
+            describe(read(other), name="other")
+            describe(repository, name="renamed")
+            describe(read(repository), name=DEMO[1])
+
+        with ExitStack() as calls:
+            calls.enter_context(before_the_transaction(table.client, lose))
+            repositories.disconnect_repository(repository.repository_id)
+        assert stored_name(repository, DEMO[1]) is None
+        assert stored_name(repository, "other") == other.repository_id
 
 
 class TestRetries:

@@ -11,7 +11,7 @@ from controlplane.queues import messages, scan_starts
 from controlplane.queues.messages import PrepareScan, Queue
 from controlplane.store import pull_requests, repositories
 from controlplane.store.pull_requests import PullRequestItem
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repository_items import RepositoryItem
 from controlplane.store.scans import reads
 from controlplane.store.scans.causes import Cause
 from controlplane.store.scans.items import ScanItem

@@ -17,7 +17,7 @@ from controlplane.store import (
 )
 from controlplane.store.inbox_items import GithubIssue, InboxItem
 from controlplane.store.pull_requests import PullRequestItem
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repository_items import RepositoryItem
 from controlplane.store.scans import execution, failures, queue, reads, requests
 from controlplane.store.scans.causes import Cause
 from controlplane.store.scans.items import ScanItem, Work

@@ -10,7 +10,7 @@ import pytest
 from controlplane.core import clock
 from controlplane.queues.messages import Queue
 from controlplane.store.inbox_items import InboxItem
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repository_items import RepositoryItem
 from issue_creation.app import handler
 from tests.support.api import Api, Reply
 from tests.support.issue_host import HostedIssue, IssueHost

@@ -4,7 +4,7 @@ import pytest
 
 from controlplane.core.ids import ProjectId
 from controlplane.store import projects, repositories
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repository_items import RepositoryItem
 from tests.functional.ops.conftest import Ops
 from tests.functional.projects.builders import make_project
 from tests.support.each import each

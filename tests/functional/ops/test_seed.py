@@ -22,7 +22,7 @@ from controlplane.store import (
     user_tokens,
     users,
 )
-from controlplane.store.repositories import HostedRepository
+from controlplane.store.repository_items import HostedRepository
 from controlplane.store.scans import reads
 from controlplane.store.table import Delete, table
 from ops.members import add_member, remove_member

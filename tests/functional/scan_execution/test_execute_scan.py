@@ -18,7 +18,7 @@ from controlplane.queues.worker import create_worker
 from controlplane.store import inbox, leases, repositories
 from controlplane.store.inbox_items import InboxItem, Status
 from controlplane.store.leases import MAX_ATTEMPTS
-from controlplane.store.repositories import Link, RepositoryItem
+from controlplane.store.repository_items import Link, RepositoryItem
 from controlplane.store.scans import execution, failures, findings, history, reads, requests
 from controlplane.store.scans.items import Coverage, Failure, Progress, ScanItem
 from scan_execution.messages import ACCEPTED, ScanMessage

@@ -8,7 +8,7 @@ from assent_analysis.sandbox import Sandbox
 from controlplane.core.ids import RepositoryId
 from controlplane.store import keys, repositories
 from controlplane.store.inbox_items import Status
-from controlplane.store.repositories import Link
+from controlplane.store.repository_items import Link
 from controlplane.store.scans.history import list_history
 from controlplane.store.table import Put, table
 from scan_execution import publication

@@ -12,7 +12,7 @@ from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, Queue
 from controlplane.queues.worker import create_worker
 from controlplane.store import keys, repositories
-from controlplane.store.repositories import Link, RepositoryItem
+from controlplane.store.repository_items import Link, RepositoryItem
 from controlplane.store.scans.items import STAGES, ScanItem, Stage
 from controlplane.store.table import table
 from scan_execution import service

@@ -10,7 +10,7 @@ from controlplane.queues import messages
 from controlplane.queues.messages import PrepareScan, Queue
 from controlplane.store import deletions, outbox, projects, repositories
 from controlplane.store.leases import MAX_ATTEMPTS
-from controlplane.store.repositories import Link, RepositoryItem
+from controlplane.store.repository_items import Link, RepositoryItem
 from controlplane.store.scans import reads, requests
 from controlplane.store.scans.items import RequestItem
 from tests.support.audits import describe, make_request, make_scan, preparation_worker, serving, stored_repository

@@ -12,7 +12,8 @@ from controlplane.store import keys, leases, outbox, pull_requests
 from controlplane.store.leases import Lease, LeaseLost
 from controlplane.store.organization_items import LedgerItem
 from controlplane.store.pull_requests import PullRequestItem
-from controlplane.store.repositories import ProjectGone, RepositoryItem, UnknownRepository
+from controlplane.store.repositories import ProjectGone, UnknownRepository
+from controlplane.store.repository_items import RepositoryItem
 from controlplane.store.scans import (
     execution,
     failures,

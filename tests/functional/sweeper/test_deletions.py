@@ -25,6 +25,7 @@ from controlplane.store import (
 )
 from controlplane.store.cleanup import SETTLED_AFTER_SECONDS
 from controlplane.store.project_items import ProjectItem
+from controlplane.store.repository_items import Link
 from controlplane.store.scans import execution, failures, findings, history, reads, unlocks
 from controlplane.store.scans.items import Coverage, ScanItem, UnknownScan
 from controlplane.store.table import Delete, Put, table
@@ -100,7 +101,7 @@ class TestProject:
         repository = world.connected_repository(company)
         first = projects.get_project(repository.links[0].project_id)
         second = make_project(company, "Second")
-        repositories.link_project(repository.repository_id, repositories.Link(second.project_id, None, None, False))
+        repositories.link_project(repository.repository_id, Link(second.project_id, None, None, False))
         found = world.discovery(company, repository)
         publications.publish_finding(found)
         projects.delete_project(first)

@@ -3,7 +3,7 @@
 from controlplane.queues.messages import Queue
 from controlplane.store import outbox, pull_requests, repositories
 from controlplane.store.pull_requests import PullRequestItem, report_entry
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repository_items import RepositoryItem
 from controlplane.store.scans import queue, reads
 from controlplane.store.scans.causes import Cause
 from controlplane.store.scans.queue import QueuedScan

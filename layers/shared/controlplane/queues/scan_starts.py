@@ -15,7 +15,8 @@ from controlplane.core.schedules import Schedule
 from controlplane.queues import messages
 from controlplane.queues.messages import PrepareScan, Queue
 from controlplane.store import host_limits, keys, pull_requests, repositories
-from controlplane.store.repositories import Link, ProjectGone, RepositoryItem, UnknownRepository
+from controlplane.store.repositories import ProjectGone, UnknownRepository
+from controlplane.store.repository_items import Link, RepositoryItem
 from controlplane.store.scans import queue, reads, requests, schedule
 from controlplane.store.scans.causes import Cause
 from controlplane.store.scans.queue import QueuedScan

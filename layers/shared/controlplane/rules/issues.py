@@ -19,7 +19,7 @@ from controlplane.queues import issue_messages
 from controlplane.store import inbox, issue_attempts, repositories, waiting
 from controlplane.store.inbox_items import InboxItem
 from controlplane.store.issue_attempts import AttemptItem
-from controlplane.store.repositories import RepositoryItem
+from controlplane.store.repository_items import RepositoryItem
 
 ISSUE_INVALID = "This isn't an issue of the finding's repository. Send its number or URL."
 

@@ -8,7 +8,7 @@ from controlplane.core.ids import RepositoryId
 from controlplane.store import keys
 from controlplane.store.keys import Key
 from controlplane.store.legs import set_expression
-from controlplane.store.repositories import HostedRepository, RepositoryItem
+from controlplane.store.repository_items import HostedRepository, RepositoryItem
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.table import Delete, Leg, LegFailed, Put, Update, table
 

@@ -10,7 +10,7 @@ from controlplane.core import ids
 from controlplane.core.errors import Conflict, Forbidden
 from controlplane.store import keys, repositories
 from controlplane.store.organizations import UnknownOrganization, role_check
-from controlplane.store.repositories import HostedRepository, RepositoryItem
+from controlplane.store.repository_items import HostedRepository, RepositoryItem
 from controlplane.store.table import ConditionFailed, Delete, Leg, LegFailed, Put, Unrecorded, table
 
 

@@ -1,29 +1,24 @@
-"""Code host repositories that are connected to an organization, and the projects linked to them.
-
-The repository's item also names its requested or running scan: see `store.scans`.
-"""
+"""Code host repositories that are connected to an organization, and the projects linked to them."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, Final, NamedTuple, Self, TypedDict
+from contextlib import suppress
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
 
 from controlplane.core import clock, ids
 from controlplane.core.actions import Action
 from controlplane.core.errors import Forbidden, NotFound
 from controlplane.core.ids import ProjectId, RepositoryId
-from controlplane.core.schedules import Schedule, next_run
 from controlplane.store import deletions, keys
-from controlplane.store.codec import present
-from controlplane.store.inbox_items import Priority
 from controlplane.store.legs import set_expression
 from controlplane.store.organizations import admin_check
 from controlplane.store.project_items import ProjectItem
+from controlplane.store.repository_items import HostedRepository, Link, LinkSettings, RepositoryItem
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.scans import schedule
 from controlplane.store.table import Check, Delete, Leg, LegFailed, Put, Recorded, StoreError, Update, table
 
 MAX_LINKS = 10
-DEFAULT_FAILURE_THRESHOLD: Final = "P1"
 
 
 class UnknownRepository(NotFound):
@@ -44,165 +39,6 @@ class NotLinked(StoreError):
 
 class AlreadyLinked(StoreError):
     """The project is linked to the repository."""
-
-
-class LinkSettings(TypedDict, total=False):
-    """The settings of a link to change; absent keys keep their values."""
-
-    production_branch: str | None
-    root_directory: str | None
-    pull_request_scans_enabled: bool
-    scan_on_push: bool
-    schedule: Schedule | None
-    failure_threshold: Priority
-
-
-class Link(NamedTuple):
-    """A project built from the repository. A branch of None means the repository's default branch.
-
-    A new finding whose priority is `failure_threshold` or more urgent fails the check of its pull request.
-    """
-
-    project_id: ProjectId
-    production_branch: str | None
-    root_directory: str | None
-    pull_request_scans_enabled: bool
-    scan_on_push: bool = False
-    schedule: Schedule | None = None
-    failure_threshold: Priority = DEFAULT_FAILURE_THRESHOLD
-
-    def to_item(self) -> dict[str, Any]:
-        # Settings of later releases are stored only if they differ from the default. A link that an earlier release
-        # stored is therefore equal to the one read from it, which the condition of `_replace_links` depends on.
-        return {
-            "projectId": self.project_id,
-            "productionBranch": self.production_branch,
-            "rootDirectory": self.root_directory,
-            "pullRequestScansEnabled": self.pull_request_scans_enabled,
-            **present(
-                scanOnPush=self.scan_on_push or None,
-                schedule=self.schedule,
-                failureThreshold=None
-                if self.failure_threshold == DEFAULT_FAILURE_THRESHOLD
-                else self.failure_threshold,
-            ),
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            project_id=ProjectId.stored(item["projectId"]),
-            production_branch=item["productionBranch"],
-            root_directory=item["rootDirectory"],
-            pull_request_scans_enabled=item["pullRequestScansEnabled"],
-            scan_on_push=item.get("scanOnPush", False),
-            schedule=item.get("schedule"),
-            failure_threshold=item.get("failureThreshold", DEFAULT_FAILURE_THRESHOLD),
-        )
-
-    def next_scheduled_scan(self, repository_id: RepositoryId) -> float | None:
-        """Returns the time of the next scheduled scan in Unix seconds, or None without a schedule."""
-        if self.schedule is None:
-            return None
-        return next_run(self.schedule, repository_id, self.project_id, clock.now())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostedRepository:
-    """A repository as the code host describes it.
-
-    hosted_id: the code host's id, which stays the same if the repository is renamed. None: an earlier release, or the
-    operator, connected it by name.
-    """
-
-    hosted_id: int | None = None
-    installation_id: int
-    owner: str
-    name: str
-    html_url: str
-    default_branch: str | None
-    visibility: str
-
-    def to_item(self) -> dict[str, Any]:
-        return {
-            "installationId": self.installation_id,
-            "owner": self.owner,
-            "name": self.name,
-            "htmlUrl": self.html_url,
-            "defaultBranch": self.default_branch,
-            "visibility": self.visibility,
-            **present(hostedId=self.hosted_id),
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepositoryItem(HostedRepository):
-    """A connected repository, as the code host last described it.
-
-    access_lost_at: when the code host said that our App no longer has access. None: it has.
-    """
-
-    repository_id: RepositoryId
-    connected_at: str
-    links: tuple[Link, ...]
-    preview_used: bool
-    access_lost_at: str | None = None
-
-    @property
-    def organization_id(self) -> str:
-        return self.repository_id.organization_id
-
-    @property
-    def location(self) -> ids.Located:
-        return self.repository_id.location
-
-    @property
-    def full_name(self) -> str:
-        return f"{self.owner}/{self.name}"
-
-    def recorded(
-        self,
-        action: Action,
-        resource: str | None = None,
-        *,
-        before: Mapping[str, Any] | None = None,
-        after: Mapping[str, Any] | None = None,
-    ) -> Recorded:
-        """Returns the entry of a change of the repository, or of a resource of it, in the audit log."""
-        changed = resource or self.repository_id
-        return Recorded(action, self.organization_id, changed, self.full_name, before or {}, after or {})
-
-    def find_link(self, project_id: str) -> Link | None:
-        return next((link for link in self.links if link.project_id == project_id), None)
-
-    def to_item(self) -> dict[str, Any]:
-        return {
-            **keys.repository(*self.location)._asdict(),
-            "repositoryId": self.repository_id,
-            "organizationId": self.organization_id,
-            **HostedRepository.to_item(self),
-            "connectedAt": self.connected_at,
-            "links": [link.to_item() for link in self.links],
-            "previewUsed": self.preview_used,
-            **present(accessLostAt=self.access_lost_at),
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            repository_id=RepositoryId.stored(item["repositoryId"]),
-            installation_id=item["installationId"],
-            owner=item["owner"],
-            name=item["name"],
-            html_url=item["htmlUrl"],
-            default_branch=item["defaultBranch"],
-            visibility=item["visibility"],
-            connected_at=item["connectedAt"],
-            links=tuple(Link.from_item(link) for link in item["links"]),
-            preview_used=item["previewUsed"],
-            hosted_id=item.get("hostedId"),
-            access_lost_at=item.get("accessLostAt"),
-        )
 
 
 class RepositoryPage(NamedTuple):
@@ -265,7 +101,7 @@ def connect_repository(
     """Connects the repository to the organization, or updates its description if it is already connected.
 
     `extra_legs` come first in either transaction. Raises LegFailed if one of them fails, or the organization is gone;
-    UnknownRepository if it is disconnected at the same time.
+    UnknownRepository if it is disconnected or renamed at the same time.
     """
     repository = RepositoryItem(
         repository_id=RepositoryId.of(organization_id, ids.new_local()),
@@ -295,7 +131,8 @@ def connect_repository(
             raise
         connected = RepositoryId.stored((failure.item or {})["repositoryId"])
         if connected != repository.repository_id:  # otherwise our own write, whose response was lost
-            return _update_description(connected, hosted, extra_legs or {})
+            named = Check(name_key, "#repositoryId = :id", {"id": connected})
+            return _update_description(connected, hosted, {**(extra_legs or {}), "name": named})
     return repository
 
 
@@ -318,6 +155,8 @@ def _update_description(
         try:
             table.transact({**extra_legs, "repository": change}, record)
         except LegFailed as failure:
+            if failure.leg == "name":
+                raise UnknownRepository from None
             if failure.leg != "repository":
                 raise
             raise WriteConflict from None
@@ -484,20 +323,27 @@ def disconnect_repository(repository_id: RepositoryId, caller_id: str | None = N
     Its scans end and are deleted in the background with their findings and inbox items. Connecting it again creates a
     new repository. Raises UnknownRepository, Forbidden.
     """
-    repository = get_repository(repository_id)
-    name = keys.repository_name(repository.organization_id, repository.owner, repository.name)
-    legs: dict[str, Leg] = {
-        **admin_check(caller_id, repository_id.organization_id),
-        "repository": Delete(keys.repository(*repository.location), "attribute_exists(pk)"),
-        "deletion": deletions.work_item(repository_id),
-    }
-    own_name = Delete(name, "attribute_not_exists(pk) OR #repositoryId = :id", {"id": repository_id})
-    record = repository.recorded(Action.REPOSITORY_DISCONNECT, before=HostedRepository.to_item(repository))
-    try:
-        try:
-            _transact({**legs, "name": own_name}, record)
-        except LegFailed:  # another repository has the name now
-            _transact(legs, record)
-    except WriteConflict:
-        raise UnknownRepository from None
-    return repository
+
+    def write() -> RepositoryItem:
+        repository = get_repository(repository_id)
+        name = keys.repository_name(repository.organization_id, repository.owner, repository.name)
+        read = {"readOwner": repository.owner, "readName": repository.name}
+        legs: dict[str, Leg] = {
+            **admin_check(caller_id, repository_id.organization_id),
+            "repository": Delete(
+                keys.repository(*repository.location), "#owner = :readOwner AND #name = :readName", read
+            ),
+            "deletion": deletions.work_item(repository_id),
+        }
+        record = repository.recorded(Action.REPOSITORY_DISCONNECT, before=HostedRepository.to_item(repository))
+        own = {"id": repository_id}
+        for name_leg in (
+            Delete(name, "attribute_not_exists(pk) OR #repositoryId = :id", own),
+            Check(name, "#repositoryId <> :id", own),  # another repository has the name now
+        ):
+            with suppress(LegFailed):
+                _transact({**legs, "name": name_leg}, record)
+                return repository
+        raise WriteConflict
+
+    return retry_on_conflict(write, "the repository")

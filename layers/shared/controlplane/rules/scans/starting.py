@@ -10,7 +10,7 @@ from controlplane.queues.messages import PrepareScan, Queue
 from controlplane.rules.scans import waits
 from controlplane.rules.scans.waits import Outcome
 from controlplane.store import repositories
-from controlplane.store.repositories import Link, RepositoryItem
+from controlplane.store.repository_items import Link, RepositoryItem
 from controlplane.store.scans import reads, requests
 from controlplane.store.scans.items import RequestItem, Status
 from controlplane.store.scans.reads import ScanPage

@@ -11,7 +11,8 @@ from controlplane.core.plans import SCAN_UNLOCK_CREDITS
 from controlplane.store import keys, leases, pull_requests
 from controlplane.store.leases import Lease
 from controlplane.store.outbox import Entry
-from controlplane.store.repositories import Link, ProjectGone, RepositoryItem, UnknownRepository
+from controlplane.store.repositories import ProjectGone, UnknownRepository
+from controlplane.store.repository_items import Link, RepositoryItem
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.scans.causes import MANUAL, Cause
 from controlplane.store.scans.failures import fail_abandoned
