@@ -51,7 +51,7 @@ class TestLogs:
         told = [json.loads(line) if line.startswith("{") else {"message": line} for line in lines]
         found = {(it["message"], it.get("errorType", "")) for it in told}
         expected = {("message failed", "Malformed"), ("message dead-lettered", "")}
-        assert found - {("message failed", "Postponed")} == expected
+        assert found - {("message failed", "Postponed")} == expected, "\n".join(lines)
 
 
 class TestRoles:
