@@ -140,66 +140,42 @@ $(REFERENCE): docs/openapi.json docs/errors.md $(wildcard scripts/reference/*.py
 	@.venv/bin/python -m scripts.reference
 
 # UPGRADE=1 takes the newest versions. Without it, existing pins are kept.
-LOCK = .venv/bin/uv pip compile --quiet --universal --python-version 3.13 --generate-hashes \
+LOCK = .tools/uv/bin/uv pip compile --quiet --universal --python-version 3.13 --generate-hashes \
 	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 
-TOOLS = uv ministack sam conformance checkov lambda load parliament sdk supply
+TOOLS := ministack sam conformance checkov lambda load parliament sdk supply
 
-lock: .venv/.ready ## Update the hashed pins from pyproject.toml, requirements/*.in, and package.json (UPGRADE=1: newest)
+lock: .tools/uv/.ready ## Update the hashed pins from pyproject.toml, requirements/*.in, and package.json (UPGRADE=1: newest)
 	@$(LOCK) pyproject.toml -o layers/shared/requirements.txt
 	@for lock in layers/analysis/requirements.txt functions/*/requirements.txt; do \
 		$(LOCK) --group pyproject.toml:$$(basename $$(dirname $$lock)) -c layers/shared/requirements.txt -o $$lock || exit 1; \
 	done
-	@$(LOCK) pyproject.toml --group dev -c requirements/uv.txt $(addprefix -c ,$(DEPLOYED)) -o requirements/dev.txt
-	@$(LOCK) cli/pyproject.toml --extra mcp requirements/cli.in -c requirements/uv.txt -o requirements/cli.txt
-	@for tool in $(TOOLS); do \
-		$(LOCK) requirements/$$tool.in $$(test $$tool = uv || echo -c requirements/uv.txt) -o requirements/$$tool.txt || exit 1; \
+	@$(LOCK) pyproject.toml --group dev $(addprefix -c ,$(DEPLOYED)) -o requirements/dev.txt
+	@$(LOCK) cli/pyproject.toml --extra mcp requirements/cli.in -o requirements/cli.txt
+	@for tool in uv $(TOOLS); do \
+		$(LOCK) requirements/$$tool.in -o requirements/$$tool.txt || exit 1; \
 	done
 	@scripts/npm-lock
 
 # bin/python is a link: if its interpreter is replaced or removed, the environment is rebuilt.
-.venv/bin/python $(addprefix .tools/,$(addsuffix /bin/python,ministack cli sam conformance checkov lambda load parliament sdk supply)):
+.venv/bin/python $(patsubst %,.tools/%/bin/python,uv cli $(TOOLS)):
 	@:
 
-.venv/.ready: requirements/dev.txt requirements/uv.txt .venv/bin/python
+.tools/uv/.ready: requirements/uv.txt .tools/uv/bin/python
+	@scripts/environment .tools/uv requirements/uv.txt
+
+.venv/.ready: requirements/dev.txt .tools/uv/.ready .venv/bin/python
 	@scripts/environment .venv requirements/dev.txt
 
-.tools/ministack/.ready: requirements/ministack.txt requirements/uv.txt .tools/ministack/bin/python
-	@scripts/environment .tools/ministack requirements/ministack.txt
-
-.tools/conformance/.ready: requirements/conformance.txt requirements/uv.txt .tools/conformance/bin/python
-	@scripts/environment .tools/conformance requirements/conformance.txt
-
-.tools/checkov/.ready: requirements/checkov.txt requirements/uv.txt .tools/checkov/bin/python
-	@scripts/environment .tools/checkov requirements/checkov.txt
-
-.tools/cli/.ready: requirements/cli.txt requirements/uv.txt .tools/cli/bin/python
-	@scripts/environment .tools/cli requirements/cli.txt
+$(patsubst %,.tools/%/.ready,cli $(TOOLS)): .tools/%/.ready: requirements/%.txt .tools/uv/.ready .tools/%/bin/python
+	@scripts/environment .tools/$* requirements/$*.txt
 
 .tools/cli/.installed: .tools/cli/.ready pyproject.toml $(WHEEL_SOURCES)
 	@rm -f dist/assent-*.whl
 	@.tools/cli/bin/python -m assent_cli.manual >cli/man/assent.1
 	@cd cli && ../.tools/cli/bin/hatchling build -t wheel -d ../dist >/dev/null
-	@VIRTUAL_ENV=.tools/cli .tools/cli/bin/uv pip install --quiet --offline --no-deps --reinstall dist/assent-*.whl
+	@.tools/uv/bin/uv pip install --python .tools/cli/bin/python --quiet --offline --no-deps --reinstall dist/assent-*.whl
 	@touch $@
-
-.tools/sam/.ready: requirements/sam.txt requirements/uv.txt .tools/sam/bin/python
-	@scripts/environment .tools/sam requirements/sam.txt
-
-.tools/lambda/.ready: requirements/lambda.txt requirements/uv.txt .tools/lambda/bin/python
-	@scripts/environment .tools/lambda requirements/lambda.txt
-
-.tools/load/.ready: requirements/load.txt requirements/uv.txt .tools/load/bin/python
-	@scripts/environment .tools/load requirements/load.txt
-
-.tools/parliament/.ready: requirements/parliament.txt requirements/uv.txt .tools/parliament/bin/python
-	@scripts/environment .tools/parliament requirements/parliament.txt
-
-.tools/sdk/.ready: requirements/sdk.txt requirements/uv.txt .tools/sdk/bin/python
-	@scripts/environment .tools/sdk requirements/sdk.txt
-
-.tools/supply/.ready: requirements/supply.txt requirements/uv.txt .tools/supply/bin/python
-	@scripts/environment .tools/supply requirements/supply.txt
 
 # Redoc, axe, the linters of docs/openapi.json, and the race tests' engine, which doesn't exist for every platform.
 node_modules/.ready: package-lock.json

@@ -46,12 +46,6 @@ class TestDevelopment:
         assert {(place, name, development.get(name)) for place, name, _ in deployed} == deployed
 
 
-class TestInstaller:
-    def test_the_installer_is_the_same_in_every_environment(self):
-        installers = {lock.name: read_pins(lock)["uv"] for lock in TOOLS}
-        assert len(set(installers.values())) == 1
-
-
 @each("lock", ["package-lock.json", "requirements/nag/package-lock.json"])
 class TestNpmLock:
     def test_the_npm_lock_names_no_url(self, lock: str):
