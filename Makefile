@@ -27,7 +27,7 @@ reset: ## Delete the local stack's data and credentials
 
 test: .venv/.ready .tools/ministack/.ready .tools/conformance/.ready node_modules/.ready .tools/sdk/.ready .tools/supply/.ready $(REFERENCE) ## Run every test except those that need SAM or a browser (ENGINE=moto: all functional tests on moto; CLIENT=botocore: not with our own client)
 	@echo "Not run here: tests that deploy to a local AWS (make e2e) or need Chromium (make browser)."
-	@.venv/bin/python -m pytest -n 2 --dist worksteal --engine=$(or $(ENGINE),both) --client=$(or $(CLIENT),own) -p scripts.mutate.coverage -m "not e2e and not browser"
+	@$(NICE) .venv/bin/python -m pytest -n 2 --dist worksteal --engine=$(or $(ENGINE),both) --client=$(or $(CLIENT),own) -p scripts.mutate.coverage -m "not e2e and not browser"
 
 mutate: .venv/.ready node_modules/.ready $(REFERENCE) ## Change the changed lines (BASE=main), or a FILE, and list what no test notices (LIMIT=40 SEED=7 WITHIN=80 TESTS=tests/races)
 	@.venv/bin/python -m scripts.mutate --pytest=--engine=fast $(if $(BASE),--base $(BASE)) $(addprefix --file ,$(FILE)) \
