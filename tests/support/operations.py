@@ -2,7 +2,7 @@
 
 import importlib
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from controlplane.http.access import Requires
@@ -56,11 +56,12 @@ def operations() -> list[Operation]:
     ]
 
 
-def operations_at(path: str) -> list[Operation]:
+@lru_cache(maxsize=4_096)
+def operations_at(path: str) -> tuple[Operation, ...]:
     """Returns the operations of the path, with any method: of the route with the fewest parameters, as the gateway."""
     found = [operation for operation in operations() if operation.route.path_regex.match(path)]
     fewest = min((operation.path.count("{") for operation in found), default=0)
-    return [operation for operation in found if operation.path.count("{") == fewest]
+    return tuple(operation for operation in found if operation.path.count("{") == fewest)
 
 
 def is_page(path: str, *, accepts_html: bool = False) -> bool:
