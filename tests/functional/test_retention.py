@@ -160,6 +160,9 @@ class TestFindings:
         clean_up()
         marks = [reads.get_scan(scan.scan_id).findings_expire_at for scan in (*earlier, last)]
         assert marks == [now.seconds + 7 * DAY] * 3 + [None]
+        *superseded, newest = last, *(later_scan(repository, now) for _ in range(3))
+        expiry.expire_superseded(newest.scan_id)
+        assert None not in {reads.get_scan(scan.scan_id).findings_expire_at for scan in superseded}
 
     def test_expiry_is_set_again_if_the_sweep_crashed(self, world: World, company: Company, now: FakeClock):
         repository = world.connected_repository(company)

@@ -8,6 +8,7 @@ import pytest
 from controlplane.core.ids import MemberId
 from controlplane.rules import accounts
 from controlplane.store import (
+    deletions,
     device,
     device_approvals,
     invitations,
@@ -248,7 +249,12 @@ def test_a_deletion_with_organizations_interrupted_anywhere_is_finished_by_the_n
 class TestOwnDeletion:
     """A person deletes the account on the pages: access has ended when the request returns, without the sweep."""
 
-    def test_of_two_owners_one_is_deleted_or_the_other_steps_down(self, stage: Stage) -> None:
+    @pytest.mark.parametrize("at_once", [deletions.MEMBERSHIPS_OF_ACCOUNT, 0])
+    def test_of_two_owners_one_is_deleted_or_the_other_steps_down(
+        self, at_once: int, stage: Stage, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(deletions, "MEMBERSHIPS_OF_ACCOUNT", at_once)
+
         def check(account: DeletedAccount, outcomes: list[Outcome]) -> None:
             deletion, demotion = outcomes
             roles = [account.role(account.user_id), account.role(account.b.user_id)]

@@ -80,9 +80,18 @@ def test_a_rule_has_help_and_the_severity_of_its_worst_finding():
 
 def test_findings_have_a_baseline_state_if_the_scan_was_compared():
     issues = make_issue(1), replace(make_issue(2), is_new=True)
-    assert not any("baselineState" in result for result in run_of(*issues)["results"])
+    of_pull_request = replace(SCAN, comparison=Comparison(SCAN.scan_id))
+    for scan in (SCAN, of_pull_request):
+        assert not any("baselineState" in result for result in run_of(*issues, scan=scan)["results"])
     compared = replace(SCAN, comparison=Comparison(SCAN.scan_id, 0, (), new_count=1))
     assert [it["baselineState"] for it in run_of(*issues, scan=compared)["results"]] == ["unchanged", "new"]
+
+
+def test_links_of_a_rule_are_a_list():
+    (rule,) = run_of(replace(make_issue(1), references=("https://a.example/", "https://b.example/")))["tool"]["driver"][
+        "rules"
+    ]
+    assert rule["help"]["markdown"].endswith(".\n\n- https://a.example/\n- https://b.example/")
 
 
 def test_text_of_the_repository_cant_become_markup_in_help():
@@ -95,5 +104,7 @@ def test_text_of_the_repository_cant_become_markup_in_help():
 def test_a_log_without_findings_is_complete():
     run = run_of(scan=replace(SCAN, issue_count=0, rules_version=None, root_directory=None))
     assert (run["results"], run["tool"]["driver"]["rules"]) == ([], [])
-    assert run["invocations"][0]["executionSuccessful"] is True
+    assert run["invocations"] == [
+        {"executionSuccessful": True, "startTimeUtc": SCAN.started_at, "endTimeUtc": SCAN.completed_at}
+    ]
     assert run["automationDetails"]["id"] == "assent/"

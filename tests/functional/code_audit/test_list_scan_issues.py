@@ -112,6 +112,13 @@ class Test200:
         scan = make_scan(world.connected_repository(company), again="locked")
         assert read(api, company, scan).data == {**NONE, "unlockCredits": 0}
 
+    def test_expired_findings_of_a_locked_scan_are_not_offered_for_credits(self, api: Api, world: World):
+        company = world.company("free")
+        scan = make_scan(world.connected_repository(company), again="locked", issues=ISSUES)
+        table.update(Update(scan.key, "SET #findingsExpireAt = :past", values={"past": 1}), PREPARED)
+        reply = read(api, company, scan)
+        assert (reply.status, reply.data["issues"], reply.data["expiredCount"]) == (200, [], 5)
+
     def test_five_hundred_findings_fit_into_one_response(self, api: Api, world: World):
         company = world.company()
         many = [make_issue(number, path="src/" + "x" * 200) for number in range(1, 501)]

@@ -1,23 +1,27 @@
 """Prefer: wait (RFC 7240), for starting and for reading a scan."""
 
+import json
 from collections.abc import Callable
 
 import pytest
 
 from controlplane.core import clock
+from controlplane.core.ids import ScanRequestId
 from controlplane.core.settings import settings
 from controlplane.http.preferences import read_wait
 from controlplane.queues import messages
 from controlplane.store import waiting
 from controlplane.store.repository_items import RepositoryItem
-from controlplane.store.scans import execution, reads
-from controlplane.store.scans.items import ScanItem
+from controlplane.store.scans import execution, failures, reads, requests
+from controlplane.store.scans.items import Failure, ScanItem
+from controlplane.store.table import table
 from tests.functional.code_audit.test_start_scan import KEY, _AtOnce
 from tests.support.api import Api, Reply
 from tests.support.audits import end_scan, make_scan
 from tests.support.each import each
 from tests.support.recorded import recorded_calls
 from tests.support.sqs import FakeSqs
+from tests.support.table import PREPARED
 from tests.support.world import Company, World
 
 LEFT_ALONE = [
@@ -95,6 +99,13 @@ class TestReading:
         assert sum(pauses) == 5
         assert reply.data == read(api, company, scan, None).data
 
+    def test_a_scan_that_is_deleted_in_the_meantime_is_unknown(
+        self, api: Api, company: Company, repository: RepositoryItem, pausing
+    ):
+        scan = make_scan(repository, status="running")
+        pausing(2, lambda: table.delete_all([scan.key], PREPARED))
+        assert read(api, company, scan, "wait=5").code == "NOT_FOUND"
+
     def test_the_time_and_the_reads_are_bounded(self, api: Api, company: Company, repository: RepositoryItem, pausing):
         scan, pauses = make_scan(repository, status="running"), pausing()
         with recorded_calls() as calls:
@@ -168,6 +179,19 @@ class TestStarting:
         assert sum(pauses) == 8
         again = start(api, company, repository, "wait=1", **KEY)
         assert (again.data, again.headers["idempotency-replayed"]) == (reply.data, "true")
+
+    def test_returns_the_request_as_soon_as_it_has_failed(
+        self, api: Api, company: Company, repository: RepositoryItem, sqs: FakeSqs, pausing
+    ):
+        def fail() -> None:
+            (letter,) = sqs.at(messages.Queue.SCAN_PREPARATION.url)
+            request_id = ScanRequestId.stored(json.loads(letter.body)["requestId"])
+            lease, _ = requests.acquire_request(request_id, 30)
+            failures.fail_attempted(request_id, Failure("BRANCH_GONE", "It does not exist."), lease)
+
+        pauses = pausing(4, fail)
+        assert start(api, company, repository, "wait=8").data["status"] == "failed"
+        assert sum(pauses) == 4
 
     def test_a_shorter_wait_than_the_usual_one_is_honored(
         self, api: Api, company: Company, repository: RepositoryItem, sqs: FakeSqs, pausing

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import keys
+from controlplane.store import keys, publications
+from controlplane.store.scans import findings
 from controlplane.store.scans.causes import Comparison
 from controlplane.store.scans.items import ScanItem
 from controlplane.store.table import Update, table
@@ -75,11 +76,19 @@ class TestDiff:
         repository = world.connected_repository(company)
         base = make_scan(repository, again="full", issues=[ONE])
         scan = make_scan(repository, access="full", issues=[TWO])
+        item_ids = [
+            publications.publish_finding(findings.as_discovery(*found)).item_id for found in ((scan, TWO), (base, ONE))
+        ]
         first = get(api, company, scan, "diff").data
         assert (first["baseScanId"], first["newCount"], first["fixedCount"]) == (None, 1, 0)
         compared = {"c": Comparison(base.scan_id, 1, (ONE.fingerprint,), 1).to_item()}
         table.update(Update(keys.scan(*scan.scan_id.location), "SET comparison = :c", values=compared), PREPARED)
-        assert get(api, company, scan, "diff").data["baseScanId"] == base.scan_id
+        found = get(api, company, scan, "diff").data
+        assert found["baseScanId"] == base.scan_id
+        assert [issue["inboxItemId"] for issue in (*found["new"], *found["fixed"])] == item_ids
+        assert get(api, company, scan, f"diff?base={scan.scan_id}").data["baseScanId"] == scan.scan_id
+        table.delete_all([base.key], PREPARED)
+        assert get(api, company, scan, "diff").status == 404
 
     def test_a_base_that_cant_be_compared_is_refused(self, api: Api, world: World):
         company = world.company()
@@ -100,7 +109,9 @@ class TestDiff:
         repository = world.connected_repository(company)
         base = make_scan(repository, again="full", issues=[ONE])
         scan = make_scan(repository, access="full", issues=[TWO])
-        expired = {"e": 1}
-        table.update(Update(keys.scan(*base.scan_id.location), "SET findingsExpireAt = :e", values=expired), PREPARED)
-        refused = get(api, company, scan, f"diff?base={base.scan_id}")
-        assert (refused.status, refused.code) == (409, "CONFLICT")
+        expire = "SET findingsExpireAt = :e"
+        table.update(Update(base.key, expire, values={"e": 1}), PREPARED)
+        assert get(api, company, scan, "diff").status == 200
+        for compared, query in ((scan, f"?base={base.scan_id}"), (base, f"?base={scan.scan_id}"), (base, "")):
+            refused = get(api, company, compared, f"diff{query}")
+            assert (refused.status, refused.code) == (409, "CONFLICT")

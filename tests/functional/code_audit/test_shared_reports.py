@@ -15,6 +15,7 @@ from tests.functional.code_audit.test_unlock_scan import ISSUES, balance, ledger
 from tests.functional.projects.builders import make_project
 from tests.functional.scan_execution.test_execute_scan import FILES, QUEUE, deliver, published, run, send
 from tests.support.api import Api
+from tests.support.audit_log import all_entries
 from tests.support.audits import make_scan
 from tests.support.calls import before_the_transaction
 from tests.support.cleanup import finish_deletions
@@ -89,6 +90,8 @@ class TestEarlierScans:
         assert is_full(api, company, second)
         assert balance(company) == 30
         assert sum("scanId" in entry for entry in ledger(company)) == 1
+        recorded = {it["resource"]: it["after"]["credits"] for it in all_entries() if it["action"] == "scan.unlock"}
+        assert recorded == {first.scan_id: -50, second.scan_id: 0}
         publish(sqs)
         assert len(published(first)) == 5
         assert len(reports(repository)) == 1
@@ -180,6 +183,11 @@ class TestOtherReports:
         publish(sqs)
         assert is_full(api, company, other_project)
         assert not is_full(api, company, other_folder)
+
+    def test_a_later_release_identifies_a_report_as_before_so_that_it_isnt_charged_again(
+        self, repository: RepositoryItem
+    ):
+        assert make_scan(repository).report == "7c60173ae0e0ff28db49ccbf36bc7d73"
 
     def test_a_scan_that_was_full_by_plan_was_not_paid_for(
         self, company: Company, repository: RepositoryItem, api: Api, sqs: FakeSqs

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import feedback, invitees, members, organizations, users
+from controlplane.store import deletions, feedback, invitees, members, organizations, users
 from controlplane.store.sign_in import Claims, sign_in
 from controlplane.store.table import table
 from ops import accounts
@@ -150,6 +150,23 @@ class TestDeletion:
         assert organizations.find_membership(person.user_id, company.organization_id) is not None
         world.member(company, "owner")
         assert visitor.post(DELETE, fields).status == 303
+
+    def test_memberships_that_dont_fit_into_one_transaction_end_before_the_account_and_ownerships(
+        self, visitor: Browser, person: Person, world: World, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setattr(deletions, "MEMBERSHIPS_OF_ACCOUNT", 1)
+        owned = world.company()
+        world.member(owned, "owner", person)
+        world.member(world.company(), "member", person)
+        visitor.get(DELETE)
+        fields = {"form_token": visitor.form_token, "confirmation": person.email}
+        with failing_write(2):
+            assert visitor.post(DELETE, fields).status == 500
+        profile, left = organizations.get_account(person.user_id)
+        assert profile is not None
+        assert [held.slug for held in left] == [owned.slug]
+        assert visitor.post(DELETE, fields).status == 303
+        assert organizations.get_account(person.user_id) == (None, [])
 
     def test_another_address_deletes_nothing(self, visitor: Browser, person: Person):
         before = users.find_user(person.user_id)

@@ -1,8 +1,13 @@
 """POST /v1/inbox/{itemId}/github-issue with an existing issue, and the worker that looks it up."""
 
+import asyncio
+from contextlib import closing
 from typing import Any
 
+import pytest
+
 from controlplane.queues import issue_messages, messages
+from controlplane.rules import issues
 from controlplane.store import inbox, issue_attempts, opened_issues
 from tests.functional.issue_creation.conftest import QUEUE, Opening
 from tests.support.issue_host import HostedIssue
@@ -90,6 +95,17 @@ class Test409:
         opening.exists(42)
         assert opening.link(42).error["details"] == {"reason": "has_another_issue", "number": 1}
         assert opening.link(1).status == 201
+
+    def test_a_finding_that_got_an_issue_since_it_was_read_keeps_it(self, opening: Opening):
+        read, user_id = opening.item, opening.company.owner.user_id
+        opening.post()
+        opening.exists(42)
+        with pytest.raises(issues.HasAnotherIssue):
+            issues.request_issue(read, user_id, 42)
+        current = inbox.get_item(read.item_id)
+        assert current.github_issue is not None
+        with closing(asyncio.new_event_loop()) as loop:
+            assert loop.run_until_complete(issues.open_issue(read, user_id)) == current
 
     def test_returns_409_while_an_issue_is_being_opened_and_the_other_way_around(self, opening: Opening, world: World):
         opening.exists(42)

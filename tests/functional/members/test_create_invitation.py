@@ -10,6 +10,7 @@ from controlplane.store.table import Delete, Put, table
 from tests.functional.conftest import FakeClock
 from tests.support import invariants
 from tests.support.api import Api, Reply
+from tests.support.calls import before_the_transaction
 from tests.support.each import each
 from tests.support.table import PREPARED
 from tests.support.world import ALL_SCOPES, Company, Person, World, table_dump
@@ -116,6 +117,27 @@ class Test201:
         assert [item["id"] for item in api.get(PATH, company.owner.token).data] == [second.data["id"]]
         assert table.get(keys.invitation(company.organization_id, first[20:])) is None
         invariants.check_all(invariants.read_items(table.client, table.name))
+
+    def test_of_two_invitations_at_once_after_expiry_one_is_sent(
+        self, api: Api, world: World, company: Company, now: FakeClock
+    ):
+        invite(api, company.owner)
+        company.owner.token = world.token(company.owner.user_id, lifetime_seconds=2 * WEEK)
+        now.advance(WEEK)
+
+        def invite_first() -> None:
+            invitations.create_invitation(
+                company.organization_id,
+                "grace@example.com",
+                "member",
+                inviter_id=company.owner.user_id,
+                limits=invitations.Limits(100, 20),
+                extra_legs={},
+            )
+
+        with before_the_transaction(table.client, invite_first):
+            assert invite(api, company.owner).code == "CONFLICT"
+        assert len(api.get(PATH, company.owner.token).data) == 1
 
     def test_an_address_can_be_invited_again_after_a_cancellation(self, api: Api, company: Company):
         first = invite(api, company.owner)

@@ -127,7 +127,7 @@ class TestExport:
 
     def test_user_export_contains_everything_known_about_the_user(self, ops: Ops, full_account: FullAccount):
         text = ops("user", "export", full_account.user_id).stdout
-        for known in (NAME, EMAIL, TEXT, DEVICE, ADDRESS, "canary-subject", "https://issuer.example"):
+        for known in (NAME, EMAIL, f"{TEXT} {TEXT}", DEVICE, ADDRESS, "canary-subject", "https://issuer.example"):
             assert known in text
 
     def test_user_export_contains_no_secret_and_no_digest(self, ops: Ops, full_account: FullAccount):
@@ -149,6 +149,18 @@ class TestExport:
         assert "secret of the organization" not in text
         assert "Someone Else" not in text
         assert "It should not be so." not in text  # the text of the item that they decided on
+
+    def test_user_export_has_their_own_part_of_a_findings_decisions(self, ops: Ops, full_account: FullAccount):
+        user_id, owner = full_account.user_id, full_account.company.owner.user_id
+        for number, by in enumerate((owner, user_id)):
+            before = inbox.get_item(full_account.item_id)
+            inbox.change_status(before, ("accepted", "dismissed")[number], before.version, by, f"Reason {number}")
+            items = ops("user", "export", user_id).document["items"]
+            (shown,) = [it["attributes"] for it in items if it["kind"] == "inbox"]
+            assert [entry["by"] for entry in shown["history"]] == [user_id]
+            own = {"statusBy": user_id, "statusReason": "Reason 1"} if by == user_id else {}
+            key = keys.inbox_item(*full_account.item_id.location)._asdict()
+            assert shown == {**key, **own, "history": shown["history"], "statusAt": shown["statusAt"]}
 
     def test_user_export_changes_nothing(self, ops: Ops, full_account: FullAccount):
         before = table_dump()
@@ -264,6 +276,12 @@ class TestAddress:
     )
     def test_user_delete_matches_whole_addresses_only(self, text: str, named: bool):
         assert Subject("usr_0123456789abcdef", "ada@example.com").is_named_by(text) is named
+
+    def test_user_delete_matches_international_addresses_also_as_stored_responses_have_them(self):
+        """Earlier releases accepted such addresses."""
+        subject = Subject("usr_0123456789abcdef", "jörg@example.com")
+        for text in ("to jörg@example.com", '{"email":"j\\u00f6rg@example.com"}'):
+            assert subject.is_named_by(text)
 
 
 def test_user_delete_ends_token_families_before_erasing_anything(full_account: FullAccount):

@@ -25,6 +25,7 @@ from tests.support.api import Api
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.each import each
 from tests.support.legacy_table import delete_index
+from tests.support.populated_organization import kinds_containing
 from tests.support.table import PREPARED
 from tests.support.world import Person, World, table_dump
 
@@ -263,6 +264,7 @@ class TestDelete:
             if call.operation == "Scan" and not installed:
                 installed.append(None)
                 guest.assert_out(api)
+                assert "FAMILY" not in kinds_containing(guest.user_id)
             return proceed()
 
         with intercepted(table.client, around):

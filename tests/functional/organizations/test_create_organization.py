@@ -96,6 +96,7 @@ class Test201:
             ("Acme Shops", "acme-shops"),
             ("  Größe & Søn  ", "grosse-son"),
             ("Ada's Shop", "adas-shop"),
+            ("ABC", "abc"),
             ("İstanbul Đại", "istanbul-dai"),
             ("--A__B??C--", "a-b-c"),
             ("The Very Long Name Of A Company", "the-very-long-name-o"),

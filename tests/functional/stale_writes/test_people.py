@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.core.ids import InvitationId
+from controlplane.rules import accounts
 from controlplane.store import deletions, identities, invitations, keys, members, organizations, resends, users
 from controlplane.store.identities import IdentityItem, Subject
 from controlplane.store.invitation_items import InvitationItem
@@ -200,6 +201,11 @@ def account_whose_former_address_another_one_has(world: World) -> Case:
 def account_whose_address_another_one_has_that_is_deleted(world: World) -> Case:
     profile = get_profile(world.person().user_id)
     return lambda: deletions.delete_account(profile, [], []), lambda: _give_address_away(profile.email), WriteConflict
+
+
+def account_whose_address_another_one_has_that_the_operator_deletes(world: World) -> Case:
+    profile = get_profile(world.person().user_id)
+    return lambda: accounts.remove_profile(profile), lambda: _give_address_away(profile.email), LegFailed
 
 
 def _deleting(world: World, changed: str, value: Any, *, owner: bool) -> Case:

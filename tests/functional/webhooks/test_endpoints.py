@@ -127,7 +127,8 @@ class TestDeliveries:
         assert (replayed.status, replayed.data["status"]) == (200, "pending")
         line.work()
         assert api.get(path, company.owner.token).data[0]["status"] == "succeeded"
-        assert api.post(f"{path}/evt_{'0' * 34}/replay", company.owner.token).status == 404
+        for unknown in (f"evt_{'0' * 34}", "evt_x"):
+            assert api.post(f"{path}/{unknown}/replay", company.owner.token).status == 404
         api.patch(f"{PATH}/{made['id']}", company.owner.token, json_body={"status": "disabled"})
         assert api.post(f"{path}/{ids[0]}/replay", company.owner.token).status == 409
 

@@ -168,7 +168,7 @@ def list_last_owned(memberships: Iterable[Membership]) -> list[str]:
     return sorted(organization.slug for organization in found if organization.owners < 2)
 
 
-def leave_all(user_id: str, *, with_organizations: bool = False) -> int:
+def leave_all(user_id: str, *, with_organizations: bool) -> int:
     """Ends the user's memberships and returns their number. Raises LastOwnerOf after ending all that it can.
 
     with_organizations: also deletes the organizations that would be left without an owner.
@@ -203,6 +203,6 @@ def remove_profile(profile: UserItem) -> None:
             Unrecorded.ACCOUNT,
         )
     except LegFailed as failure:
-        if failure.leg != "profile" or failure.item is not None:
+        if failure.leg != "profile":
             raise
         # A concurrent run of this command was faster.

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from controlplane.core import clock
-from controlplane.store import feedback, keys, own_items, schema
+from controlplane.store import feedback, own_items, schema
 
 type Item = Mapping[str, Any]
 
@@ -35,7 +35,7 @@ _KINDS = {
 # The person's own items, exported whole. From all others, only attributes that name the person are exported.
 _PERSONAL_KINDS = _KINDS.keys() - {"UC", "IDEMPOTENCY"}
 # Exported in addition to the attributes that name the person.
-_CONTEXT_FIELDS = {"statusReason", "statusAt", "decidedAt", "createdAt", "requestedAt", "at"}
+_CONTEXT_FIELDS = {"statusAt", "decidedAt", "createdAt", "requestedAt", "at"}
 # Secrets are stored only as digests. Neither digests nor values derived from them belong in a file.
 _SECRET_FIELDS = {"digest", "challenge", "current", "previous", "access", "claim", "payload", "attempt"}
 _OMITTED_FIELDS = {schema.ATTRIBUTE, *_SECRET_FIELDS}
@@ -103,13 +103,15 @@ def document(subject: Subject, item: Item) -> dict[str, Any]:
         with suppress(feedback.UnknownReport):
             fields = feedback.get_report(item["reference"]).fields
             item = {**{name: item[name] for name in item if name != "detached"}, **fields}
-    if kind == "INBOX" and "history" in item:
+    if "history" in item:
         item = {**item, "history": [entry for entry in item["history"] if entry.get("by") == subject.user_id]}
-    own = kind in _PERSONAL_KINDS or item["pk"] == keys.user_pk(subject.user_id)
+    context = {"pk", "sk", *_CONTEXT_FIELDS}
+    if item.get("statusBy") == subject.user_id:  # otherwise, the reason is another person's
+        context.add("statusReason")
     shown = {
         name: value
         for name, value in item.items()
-        if name not in _OMITTED_FIELDS and (own or name in {"pk", "sk", *_CONTEXT_FIELDS} or subject.is_in(value))
+        if name not in _OMITTED_FIELDS and (kind in _PERSONAL_KINDS or name in context or subject.is_in(value))
     }
     return {"kind": name_of(item), "attributes": _without_digests(shown)}
 

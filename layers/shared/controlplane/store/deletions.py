@@ -126,8 +126,6 @@ def delete_organization(organization_id: str, caller_id: str | None = None) -> O
         except LegFailed as failure:
             if failure.leg == "caller":
                 raise NotOwner from None
-            if failure.leg != "organization":
-                raise
             raise WriteConflict from None  # deleted by another call, or a key was added or removed
         if roster.next_sk is not None:
             _delete_memberships(organization_id, roster.next_sk)
