@@ -1,4 +1,4 @@
-"""What the table does with the answers of DynamoDB that no engine gives by itself: partial ones, refusals, and none."""
+"""The table copes with answers of DynamoDB that no engine gives by itself: partial ones, refusals, and none."""
 
 import time
 from typing import Any
@@ -8,6 +8,7 @@ import pytest
 from controlplane.aws.client import Client
 from controlplane.aws.errors import NoAnswer, ServiceError
 from controlplane.core import deadline, dry_run
+from controlplane.core.actions import Action
 from controlplane.store.codec import encode_item
 from controlplane.store.keys import Key
 from controlplane.store.table import (
@@ -15,6 +16,7 @@ from controlplane.store.table import (
     Delete,
     Put,
     QueryPage,
+    Recorded,
     Table,
     TableUnavailable,
     Throttled,
@@ -197,6 +199,11 @@ class TestWrites:
             with pytest.raises(TypeError, match="needs an entry"):
                 write()
         assert calls == []
+
+    def test_a_transaction_has_every_entry_in_the_audit_log(self):
+        table, calls = scripted({})
+        table.transact(LEGS, tuple(Recorded(Action.PROJECT_UPDATE, "org_1", f"prj_{number}") for number in range(3)))
+        assert len(calls[0]["TransactItems"]) == 1 + 3
 
     def test_a_dry_run_writes_only_that_it_was_made(self):
         for record, writes in ((Unrecorded.COUNTER, 1), (Unrecorded.REFUSAL, 1), (PREPARED, 0)):
