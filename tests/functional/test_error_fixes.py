@@ -30,6 +30,7 @@ from tests.support.operations import Operation
 from tests.support.table import PREPARED
 from tests.support.world import Company, World
 
+JSON = {"Content-Type": "application/json"}
 KEY = "8f14e45f-ceea-467f-a9b7-0d5b2c3a1e77"
 SECRET = "sk_live_4fT9wQz2LmX7bKc1RgN8vYpH5sJd3AaU0eWi"
 
@@ -87,6 +88,7 @@ def missing_field(api: Api, world: World, company: Company) -> Sent:
     reply = api.post("/v1/projects", token, json_body=body)
     assert reply.fix["body"] == {"name": "Shop", "region": "eu-west"}
     assert reply.fix["replace"] == ["name"]
+    assert reply.fix["headers"] == JSON
     return Sent(reply, token, body)
 
 
@@ -110,13 +112,14 @@ def another_media_type(api: Api, world: World, company: Company) -> Sent:
     token = world.key(company)
     reply = api.call("POST", "/v1/projects", token, raw_body=b"<a/>", headers={"Content-Type": "application/xml"})
     assert reply.status == 415
+    assert reply.fix["headers"] == JSON
     return Sent(reply, token)
 
 
 def invalid_cursor(api: Api, world: World, company: Company) -> Sent:
     token = world.key(company)
     reply = api.get("/v1/projects?limit=7&cursor=gone", token)
-    assert reply.fix["path"] == "/v1/projects?limit=7"
+    assert reply.fix == {"method": "GET", "path": "/v1/projects?limit=7"}
     return Sent(reply, token)
 
 
@@ -189,7 +192,9 @@ def stale_version(api: Api, world: World, company: Company) -> Sent:
     token, path = company.owner.token, f"/v1/inbox/{item.item_id}"
     api.patch(path, token, json_body={"status": "accepted", "version": item.version})
     body = {"status": "dismissed", "version": item.version, "reason": "It is ours"}
-    return Sent(api.patch(path, token, json_body=body), token, body)
+    reply = api.patch(path, token, json_body=body)
+    assert reply.fix["first"] == {"method": "GET", "path": path}
+    return Sent(reply, token, body)
 
 
 def too_many_keys(api: Api, world: World, company: Company) -> Sent:
@@ -310,6 +315,14 @@ class TestNothingIsRepeated:
         reply = api.get(f"/v1/projects?organizationId={SECRET}&cursor=x", token)
         assert SECRET not in reply.text
         assert token not in reply.text
+        request = RefusedRequest("GET", "/v1/projects", "GET /v1/projects", f"cursor={SECRET}&limit=7".encode())
+        fix = find_fix(InvalidPayload.at(["x"], "Unknown"), request)
+        assert fix == {"method": "GET", "path": "/v1/projects?limit=7"}
+        operation = "POST /v1/projects"
+        request = RefusedRequest("POST", "/v1/projects", operation, content={"x": company.organization_id})
+        fix = find_fix(InvalidPayload.at(["name"], "Missing"), request)
+        assert fix is not None
+        assert "x" not in fix["body"]
 
     @each("number", [9_999, -9_999, 10_000, -10_000, True])
     def test_a_number_is_repeated_only_if_it_is_small(self, number: int):
@@ -324,6 +337,9 @@ class TestNothingIsRepeated:
         reply = api.get("/v1/organizations/a%20b%40example.com?limit=1&limit=2", world.company().owner.token)
         assert reply.status == 400
         assert reply.fix is None
+        project, operation = f"/v1/projects/prj_{'0' * 34}", "DELETE /v1/projects/{projectId}/websites/{websiteId}"
+        request = RefusedRequest("DELETE", f"{project}/websites/a%20b%40example.com", operation)
+        assert find_fix(InvalidPayload.at(["x"], "Unknown"), request) is None
 
 
 class TestWhoMayRepeat:
@@ -332,6 +348,16 @@ class TestWhoMayRepeat:
         scan = make_scan(world.connected_repository(company), again="locked", issues=[make_issue(1)])
         member = world.member(company)
         assert api.get(f"/v1/code-audit/scans/{scan.scan_id}/issues", member.token).fix is None
+
+    def test_a_credential_that_cant_read_an_item_is_not_told_to(self, api: Api, world: World):
+        company = world.company()
+        item = world.finding(company)
+        token = world.token(company.owner.user_id, ["inbox.write"])
+        body = {"status": "accepted", "version": "0" * 32}
+        fix = api.patch(f"/v1/inbox/{item.item_id}", token, json_body=body).fix
+        assert fix is not None
+        assert "first" not in fix
+        assert fix["body"] == {"status": "accepted", "version": item.version}
 
     def test_a_missing_scope_asks_for_the_scopes_of_the_credential_too(self, api: Api, world: World):
         company = world.company()
@@ -343,7 +369,9 @@ class TestWhoMayRepeat:
         company = world.company()
         sent = several_organizations(api, world, company)
         memberships = organizations.get_account(company.owner.user_id).memberships
-        assert min(it.organization_id for it in memberships) in sent.reply.fix["path"]
+        first = min(it.organization_id for it in memberships)
+        path = f"/v1/projects?organizationId={first}"
+        assert sent.reply.fix == {"method": "POST", "path": path, "keepsBody": True}
 
     def test_there_is_no_sign_in_if_devices_are_turned_off(
         self, api: Api, world: World, monkeypatch: pytest.MonkeyPatch
@@ -377,6 +405,11 @@ class TestWhoMayRepeat:
         ("GET", "/v1/projects/" + "a" * 100_000, {"method": "GET", "path": "/openapi.json"}),
         ("GET", "/wp-login.php", {"method": "GET", "path": "/openapi.json"}),
         ("GET", "/v1/projects/a%20b/c", {"method": "GET", "path": "/openapi.json"}),
+        (
+            "DELETE",
+            "/v1/project/prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t/websites/4ft9wqz2lmx7",
+            {"method": "GET", "path": "/openapi.json"},
+        ),
     ],
 )
 def test_an_unknown_path_or_method_leads_to_the_nearest_operation(method: str, path: str, fix: dict[str, Any]):

@@ -156,6 +156,13 @@ class TestChanged:
         (entry,) = [it for it in api.get("/v1/audit-log", token).data if it["id"] == change["id"]]
         assert entry["requestId"] == id_of(created)
 
+    def test_every_entry_of_the_request_is_shown(self, api: Api, world: World, company: Company):
+        items = [world.finding(company) for _ in range(2)]
+        changes = [{"id": it.item_id, "status": "accepted", "version": it.version} for it in items]
+        changed = api.patch("/v1/inbox", company.owner.token, json_body={"items": changes})
+        shown = ask(api, changed, company.owner.token).data["changes"]
+        assert {it["resourceId"] for it in shown} == {str(it.item_id) for it in items}
+
     def test_a_change_at_the_end_of_a_month_is_found(self, api: Api, company: Company, world: World, now: FakeClock):
         now.seconds = 1_775_001_599.5  # 2026-03-31T23:59:59.5Z
         token = world.token(company.owner.user_id)
@@ -292,4 +299,7 @@ def test_asking_reads_three_partitions_in_one_round_trip(api: Api, world: World,
     refused = api.get("/v1/members?limit=x", company.owner.token)
     with recorded_calls() as calls:
         assert ask(api, refused, company.owner.token).status == 200
-    assert [call.operation for call in calls].count("Query") <= 4
+    queries = [call.parameters for call in calls if call.operation == "Query"]
+    assert len(queries) <= 4
+    # A change is explained as soon as it was answered.
+    assert [it["ConsistentRead"] for it in queries if keys.LOG_PREFIX in str(it)] == [True]

@@ -7,6 +7,7 @@ import pytest
 
 from controlplane.core import clock
 from controlplane.core.ids import ProjectId
+from controlplane.core.settings import settings
 from controlplane.store import billing, keys, projects
 from controlplane.store.table import Put, table
 from tests.functional.conftest import FakeClock
@@ -40,6 +41,7 @@ def everything(api: Api, company: Company, query: str) -> list[dict[str, Any]]:
         reply = listed(api, company, f"?{query}{cursor}")
         assert reply.status == 200, reply.text
         found += reply.data
+        assert len(found) < 100
         if not reply.body["pagination"]["hasMore"]:
             return found
         cursor = f"&cursor={reply.body['pagination']['nextCursor']}"
@@ -94,8 +96,10 @@ class Test200:
             f"actorId={admin.user_id}": ["project.update"],
             "action=project.create": ["project.create", "project.create"],
             f"resourceId={first}": ["project.update", "project.create"],
+            f"resourceId={first}&until=2026-03-31T00:00:00Z": ["project.update", "project.create"],
             "since=2026-03-05T00:00:00Z": ["project.create", "project.update"],
             "until=2026-03-05T05:06:08Z&since=2026-03-05T05:06:08Z": ["project.update"],
+            "until=2026-03-05T05:06:07Z&since=2026-03-05T00:00:00Z": [],
             "since=2026-03-05T00:00:00Z&until=2026-03-31T00:00:00%2B02:00": ["project.update"],
             "since=2026-08-01T00:00:00Z": [],
             "until=2025-01-01T00:00:00Z": [],
@@ -112,12 +116,25 @@ class Test200:
         page = listed(api, company, "?action=project.create&limit=1").data
         assert [entry["resource"]["id"] for entry in page] == [created]
 
+    def test_entries_are_listed_forever_if_the_days_are_0(
+        self, api: Api, company: Company, now: FakeClock, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setitem(settings.__dict__, "audit_log_retention_days", 0)
+        change(api, company, 1)
+        now.advance(500 * DAY)
+        assert everything(api, company, "action=project.create")[0]["resource"]["name"] == "Shop 1"
+
+    def test_a_time_in_the_future_has_no_empty_pages_before_it(self, api: Api, company: Company):
+        assert listed(api, company, "?until=2030-01-01T00:00:00Z").data == listed(api, company).data != []
+
     def test_costs_one_round_trip_more_than_the_access(self, api: Api, company: Company):
         listed(api, company)
         named = f"?organizationId={company.organization_id}"
         with recorded_calls() as calls:
             listed(api, company, named)
         assert sorted(call.operation for call in calls) == ["GetItem", *["Query"] * 3, "UpdateItem"]
+        # Half the price.
+        assert not any(call.parameters["ConsistentRead"] for call in calls if call.operation == "Query")
 
     def test_expired_entries_of_which_ttl_has_not_deleted_any_are_omitted(
         self, api: Api, company: Company, now: FakeClock
@@ -145,9 +162,12 @@ class Test400:
         assert listed(api, company, query).code == "INVALID_PAYLOAD"
 
     def test_a_cursor_belongs_to_its_filters(self, api: Api, company: Company):
-        change(api, company, 1)
-        cursor = listed(api, company, "?limit=1").body["pagination"]["nextCursor"]
-        assert listed(api, company, f"?limit=1&action=project.create&cursor={cursor}").code == "INVALID_PAYLOAD"
+        for number in range(2):
+            change(api, company, number)
+        for query in ("?limit=1", "?limit=1&action=project.create"):
+            cursor = listed(api, company, query).body["pagination"]["nextCursor"]
+            assert cursor is not None
+            assert listed(api, company, f"?limit=1&action=project.update&cursor={cursor}").code == "INVALID_PAYLOAD"
 
 
 class Test403:

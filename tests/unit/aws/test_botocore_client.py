@@ -14,6 +14,7 @@ from controlplane.aws import botocore_client as shortened
 from controlplane.aws import clients, connection
 from controlplane.aws.client import OwnClient
 from controlplane.aws.errors import CredentialsUnavailable, NoAnswer, ServiceError
+from controlplane.core import deadline
 from controlplane.core.settings import load, settings
 from tests.support.each import each
 
@@ -167,6 +168,14 @@ class TestResponses:
             assert answer["ResponseMetadata"]["RetryAttempts"] == 1
         assert len(wire.sent) == 4
         assert len({wire.headers(n)["amz-sdk-invocation-id"] for n in range(4)}) == 2
+
+    def test_no_retry_outlasts_the_deadline(self):
+        for seconds, requests in ((60, 3), (0, 1)):
+            client = create_client()
+            wire = Wire(client, (500, {}))
+            with deadline.budget(seconds), deadline.spending(), pytest.raises(ServiceError):
+                client.get_item(**CALLS["get_item"])
+            assert len(wire.sent) == requests
 
 
 class TestSetting:

@@ -1,6 +1,7 @@
 """Our client on the wire: its requests, and what it does when servers, connections, clocks, and checksums fail."""
 
 import json
+import select
 import socket
 import ssl
 import threading
@@ -133,6 +134,10 @@ class TestRequests:
                     assert is_outcome_unknown(raised.value)
                     assert len(server.requests) == 1
 
+    def test_an_email_that_was_throttled_is_sent_again(self):
+        with scripted_server(answer({}, 429), answer({"MessageId": "1"})) as server:
+            assert client_of(server.url, "sesv2").send_email(Content={}) == {"MessageId": "1"}
+
     def test_a_refusals_code_can_be_in_a_header(self):
         refused = answer({"message": "no"}, 400, **{"x-amzn-errortype": "MessageRejected:http://example.com/"})
         with scripted_server(refused) as server, pytest.raises(ServiceError) as raised:
@@ -196,6 +201,12 @@ class TestResponses:
         with scripted_server(piecemeal) as server:
             assert client_of(server.url).get_item(**KEY) == ITEM
 
+    def test_what_follows_a_response_is_not_the_next_one(self):
+        with scripted_server(raw(HEAD + b'{"Item": {}}' + HEAD + b'{"Item": {}}'), answer(ITEM)) as server:
+            client = client_of(server.url)
+            assert [client.get_item(**KEY), client.get_item(**KEY)] == [{"Item": {}}, ITEM]
+            assert server.connections == 2
+
 
 class TestFaults:
     @each(
@@ -207,17 +218,20 @@ class TestFaults:
             pytest.param(raw(HEAD[:20], stays_open=False), id="closed within the head"),
             pytest.param(raw(HEAD + b'{"Item', stays_open=False), id="closed within the body"),
             pytest.param(raw(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n"), id="malformed chunk"),
-            pytest.param(raw(b"SSH-2.0-OpenSSH\r\n\r\n"), id="not HTTP"),
+            pytest.param(raw(b"ICY 200 OK\r\ncontent-length: 2\r\n\r\n{}"), id="not HTTP"),
             pytest.param(raw(b"HTTP/1.1 abc\r\n\r\n"), id="no status"),
             pytest.param(raw(b"HTTP/1.1 200 OK\r\nx: " + b"y" * 70_000), id="endless head"),
             pytest.param(raw(HEAD + b'{"Item": {},'), id="malformed JSON"),
             pytest.param(answer(ITEM, x_amz_crc32="1"), id="wrong checksum"),
             pytest.param(answer(CONFLICT, 400, x_amz_crc32="1"), id="wrong checksum of a refusal"),
             pytest.param(refusal("InternalServerError", 500), id="500"),
+            pytest.param(answer({}, 502), id="502"),
             pytest.param(answer(b"<html>busy</html>", 503), id="503"),
             pytest.param(refusal("ProvisionedThroughputExceededException"), id="throttled"),
             pytest.param(refusal("TransactionInProgressException"), id="in progress"),
             pytest.param(answer({}, 429), id="429"),
+            pytest.param(answer({}, 504), id="504"),
+            pytest.param(refusal("RequestTimeoutException"), id="timed out"),
         ],
     )
     def test_an_attempt_that_fails_for_now_is_repeated_twice(self, fault, paused):
@@ -236,8 +250,9 @@ class TestFaults:
     def test_an_attempt_whose_response_doesnt_come_in_time_is_repeated(self, monkeypatch, paused):
         monkeypatch.setattr(connection, "_READ_SECONDS", 0.5)
         for fault in (silence, raw(HEAD + b'{"Item')):
-            with scripted_server(fault, answer(ITEM)) as server:
-                assert client_of(server.url).get_item(**KEY) == ITEM
+            with scripted_server(answer(ITEM), fault, answer(ITEM)) as server:
+                client = client_of(server.url)
+                assert [client.get_item(**KEY), client.get_item(**KEY)] == [ITEM, ITEM]
                 assert server.connections >= 2
         assert len(paused) >= 2
 
@@ -264,8 +279,13 @@ class TestFaults:
 
     def test_sockets_are_closed_after_faults(self, monkeypatch):
         closed: list[Connection] = []
-        close = Connection.close
-        monkeypatch.setattr(Connection, "close", lambda self: (closed.append(self), close(self)))
+
+        class Watched(Connection):
+            def close(self) -> None:
+                closed.append(self)
+                super().close()
+
+        monkeypatch.setattr(connection, "Connection", Watched)
         with scripted_server(reset, raw(HEAD, stays_open=False), answer(ITEM)) as server:
             client = client_of(server.url)
             client.get_item(**KEY)
@@ -280,6 +300,16 @@ class TestStaleConnections:
             server.close_connections()
             assert client.get_item(**KEY) == ITEM
             assert (server.connections, len(server.requests), paused) == (2, 2, [])
+
+    def test_a_connection_that_was_closed_meanwhile_is_not_used(self):
+        """The outcome of an email would be unknown, and it would wait for minutes."""
+        with scripted_server(answer({"MessageId": "1"})) as server:
+            client = client_of(server.url, "sesv2")
+            client.send_email(Content={})
+            (idle,) = client._connections._idle
+            server.close_connections()
+            assert select.select([idle._socket], [], [], 10)[0]
+            assert client.send_email(Content={}) == {"MessageId": "1"}
 
     def test_a_connection_that_dies_when_it_is_used_costs_one_reconnect(self, monkeypatch, paused):
         """After a freeze, the end of the connection may arrive only once the request has been sent."""
@@ -328,11 +358,20 @@ class TestPauses:
                     client.get_item(**KEY)
             # 500 pays for 35 retries of 14.
             assert len(server.requests) == 20 + 35
-            server.steps[:] = [answer(ITEM)]
-            for _ in range(14):
+            # 10 are left, and each success gives back 1.
+            busy = answer({}, 503)
+            server.steps[:] = [*[answer(ITEM)] * 3, busy, answer(ITEM), busy, answer(ITEM)]
+            for _ in range(3):
                 client.get_item(**KEY)
-            server.steps[:] = [hang_up, answer(ITEM)]
+            with pytest.raises(ServiceError):
+                client.get_item(**KEY)
+            client.get_item(**KEY)
             assert client.get_item(**KEY) == ITEM
+
+    def test_retries_that_succeed_dont_use_up_the_quota(self):
+        with scripted_server(*[answer({}, 503), answer(ITEM)] * 50) as server:
+            client = client_of(server.url)
+            assert [client.get_item(**KEY) for _ in range(50)] == [ITEM] * 50
 
     def test_a_throttled_retry_costs_less(self):
         with scripted_server(refusal("ThrottlingException")) as server:
@@ -351,6 +390,8 @@ class TestDeadline:
             with pytest.raises(ServiceError):
                 client_of(server.url).get_item(**KEY)
             assert (len(server.requests), paused) == (1, [])
+        with scripted_server(hang_up, answer(ITEM)) as server, deadline.budget(60), deadline.spending():
+            assert client_of(server.url).get_item(**KEY) == ITEM
 
     def test_a_response_that_never_comes_ends_at_the_deadline(self, paused):
         with scripted_server(silence) as server, deadline.budget(0.3), deadline.spending():
@@ -373,7 +414,19 @@ class TestClock:
                 dates = [request.headers["x-amz-date"] for request in server.requests]
                 moments = [datetime.strptime(date, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC) for date in dates]
                 assert [round((moment - moments[0]).total_seconds() / 3600, 1) for moment in moments] == [0, 1, 1]
+                # The corrected clock isn't the cause.
+                server.steps[:] = [refusal(code, date=ahead)]
+                with pytest.raises(ServiceError):
+                    client.get_item(**KEY)
+                assert len(server.requests) == 4
         assert paused == []
+
+    def test_a_clock_that_never_fits_ends_after_three_attempts(self):
+        dates = [format_datetime(datetime.now(UTC) + number * DAY, usegmt=True) for number in range(1, 5)]
+        with scripted_server(*(refusal("RequestExpired", date=date) for date in dates)) as server:
+            with pytest.raises(ServiceError):
+                client_of(server.url).get_item(**KEY)
+            assert len(server.requests) == 3
 
     def test_a_wrong_signature_with_a_right_clock_is_not_repeated(self):
         now = format_datetime(datetime.now(UTC), usegmt=True)
@@ -439,6 +492,23 @@ class TestTls:
         with pytest.raises(NoAnswer, match="SSLCertVerificationError"):
             client_of(f"https://127.0.0.1:{server.port}").get_item(**KEY)
         assert len(server.requests) == 5
+
+    def test_a_tunnel_carries_only_what_the_server_sends(self, certificate, monkeypatch):
+        """A proxy could add a response of its own before the server's connection begins."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+
+        def tunnel(conversation: Conversation) -> bool:
+            conversation.connection.sendall(b"HTTP/1.1 200 Established\r\n\r\n" + HEAD + b'{"Item": {}}')
+            with context.wrap_socket(conversation.connection, server_side=True) as server:
+                server.recv(65_536)
+                return answer(ITEM)(Conversation(server, b"", b""))
+
+        monkeypatch.setenv("AWS_CA_BUNDLE", str(certificate))
+        with scripted_server(tunnel) as proxy:
+            monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+            assert client_of("https://localhost:1").get_item(**KEY) == ITEM
+            assert "proxy-authorization" not in proxy.requests[0].headers
 
     def test_a_server_whose_root_is_unknown_gets_no_request(self, server):
         with pytest.raises(NoAnswer, match="SSLCertVerificationError"):

@@ -3,13 +3,16 @@
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
 
+from controlplane.aws import credentials
 from controlplane.aws.credentials import CredentialSource
 from controlplane.aws.errors import CredentialsUnavailable, Misconfigured
 from controlplane.aws.signing import Credentials
+from controlplane.core import deadline
 from tests.support.scripted_server import Conversation, Step, answer, hang_up, raw, scripted_server
 
 START = 1_772_600_767.0
@@ -32,8 +35,15 @@ def now(monkeypatch) -> Clock:
         monkeypatch.delenv(name, raising=False)
     clock = Clock()
     monkeypatch.setattr(time, "time", clock)
-    monkeypatch.setattr(time, "sleep", lambda _: None)
     return clock
+
+
+@pytest.fixture(autouse=True)
+def paused(monkeypatch) -> list[float]:
+    """Returns the pauses that were requested. None is made."""
+    seconds: list[float] = []
+    monkeypatch.setattr(time, "sleep", seconds.append)
+    return seconds
 
 
 @pytest.fixture
@@ -54,8 +64,11 @@ def grant(name: str, seconds: float = 3600, since: float = START) -> Step:
 class TestEnvironment:
     def test_variables_come_first_and_are_read_for_each_request(self, use, monkeypatch):
         source = CredentialSource()
-        with pytest.raises(CredentialsUnavailable):
-            source.current()
+        for name in ("AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            with monkeypatch.context() as patch:
+                patch.setenv(name, "alone")
+                with pytest.raises(CredentialsUnavailable):
+                    source.current()
         with scripted_server(grant("unused")) as server:
             use(server.url, AWS_ACCESS_KEY_ID="one", AWS_SECRET_ACCESS_KEY="secret")
             assert source.current() == Credentials("one", "secret", None)
@@ -121,7 +134,11 @@ class TestContainer:
             renewing.start()
             assert asked.wait(10)
             assert source.current().access_key == "one"
-            released.set()
+            now.seconds = START + 3600
+            with ThreadPoolExecutor(1) as others:  # the old ones have ended
+                waiting = others.submit(source.current)
+                released.set()
+                assert waiting.result().access_key == "two"
             renewing.join()
             assert source.current().access_key == "two"
             assert len(server.requests) == 2
@@ -134,26 +151,44 @@ class TestContainer:
                 source.current()
             assert len(server.requests) == 1
 
-    def test_a_failed_attempt_is_repeated(self, use):
+    def test_a_failed_attempt_is_repeated(self, use, paused):
         for fault in (hang_up, answer({}, 500), raw(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"),
                       answer(b"[]"), answer(b"no JSON"), grant("expired", -1)):  # fmt: skip
             with scripted_server(fault, fault, grant("one")) as server:
                 use(server.url)
                 assert CredentialSource().current().access_key == "one"
+            assert paused == [0.1, 0.2]
             with scripted_server(fault) as server:
                 use(server.url)
                 with pytest.raises(CredentialsUnavailable):
                     CredentialSource().current()
                 assert len(server.requests) == 3
+            paused.clear()
+
+    def test_no_attempt_is_repeated_after_the_deadline(self, use, paused):
+        use("http://127.0.0.1:1")
+        with deadline.budget(0), pytest.raises(CredentialsUnavailable):
+            CredentialSource().current()
+        assert paused == []
 
     def test_only_trusted_hosts_are_asked(self, use, monkeypatch):
         for url in ("http://example.com/", "http://10.0.0.1/", "ftp://127.0.0.1/"):
             use(url)
             with pytest.raises(Misconfigured):
                 CredentialSource().current()
-        use("http://127.0.0.1:1", AWS_CONTAINER_AUTHORIZATION_TOKEN="a\r\nb: c")
-        with pytest.raises(Misconfigured):
-            CredentialSource().current()
+        with scripted_server(grant("one")) as server:
+            use(f"http://localhost:{server.port}")
+            assert CredentialSource().current().access_key == "one"
+        for token in ("a\rb: c", "a\nb: c"):
+            use("http://127.0.0.1:1", AWS_CONTAINER_AUTHORIZATION_TOKEN=token)
+            with pytest.raises(Misconfigured):
+                CredentialSource().current()
         use("http://127.0.0.1:1", AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE="/nowhere/token")
+        with pytest.raises(CredentialsUnavailable):
+            CredentialSource().current()
+        monkeypatch.delenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")
+        monkeypatch.delenv("AWS_CONTAINER_AUTHORIZATION_TOKEN")
+        monkeypatch.setattr(credentials, "_is_trusted", lambda host: False)
+        use("https://127.0.0.1:1")  # any host that proves its name
         with pytest.raises(CredentialsUnavailable):
             CredentialSource().current()

@@ -68,6 +68,10 @@ class TestEnvironment:
         monkeypatch.setenv("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "true")
         assert find_endpoint("sqs").host == "sqs.eu-central-1.amazonaws.com"
 
+    def test_an_empty_address_is_none(self, monkeypatch):
+        monkeypatch.setenv("AWS_ENDPOINT_URL", "")
+        assert find_endpoint("sqs").host == "sqs.eu-central-1.amazonaws.com"
+
     def test_what_the_client_cant_do_is_refused(self, monkeypatch):
         for variables in (
             {"AWS_USE_FIPS_ENDPOINT": "true", "AWS_ENDPOINT_URL": "https://example.com"},
@@ -76,6 +80,9 @@ class TestEnvironment:
             {"AWS_ENDPOINT_URL": "ftp://example.com"},
             {"AWS_ENDPOINT_URL": "https://example.com:port"},
             {"AWS_ENDPOINT_URL": "https://user:secret@example.com"},
+            {"AWS_ENDPOINT_URL": "https:///path"},
+            {"AWS_ENDPOINT_URL": "https://example.com?secret=1"},
+            {"HTTPS_PROXY": "http://:3128"},
             {"HTTPS_PROXY": "https://proxy.example.com"},
             {"HTTPS_PROXY": "socks5://proxy.example.com"},
         ):
@@ -97,6 +104,10 @@ class TestEnvironment:
         assert find_endpoint("dynamodb").proxy is not None
         monkeypatch.setenv("HTTPS_PROXY", "proxy.example.com")
         assert find_endpoint("dynamodb").proxy == Proxy("proxy.example.com", 80)
+        monkeypatch.setenv("https_proxy", "own.example.com")
+        assert find_endpoint("dynamodb").proxy == Proxy("own.example.com", 80)
+        monkeypatch.setenv("no_proxy", "amazonaws.com")
+        assert find_endpoint("dynamodb").proxy is None
 
 
 def test_botocore_still_reports_what_its_rules_reject():

@@ -82,5 +82,10 @@ def test_the_signature_of_awss_own_documentation_is_reproduced():
     assert derived == "c4afb1cc5771d871763a393e44b703571b55cc28424d1a5e86da6ed3c154a4b9"
 
 
+def test_a_path_is_signed_without_detours():
+    assert canonical_path("/a//b/./c/../../d/") == "/a/d/"
+    assert canonical_path("/../") == "/"
+
+
 def test_credentials_are_never_printed():
     assert "secret" not in repr(Credentials("id", "secret", "token of a session"))

@@ -153,9 +153,7 @@ class Connection:
     def _read_until_closed(self) -> bytes:
         while self._receive():
             pass
-        found = bytes(self._received)
-        self._received.clear()
-        return found
+        return bytes(self._received)
 
     def _read_head(self) -> tuple[int, dict[str, str], bool]:
         """Returns the status, the headers, and whether the connection stays open after the body."""

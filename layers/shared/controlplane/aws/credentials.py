@@ -38,12 +38,12 @@ class CredentialSource:
         """Raises CredentialsUnavailable, Misconfigured."""
         access_key, secret_key = os.environ.get("AWS_ACCESS_KEY_ID"), os.environ.get("AWS_SECRET_ACCESS_KEY")
         if access_key and secret_key:
-            return Credentials(access_key, secret_key, os.environ.get("AWS_SESSION_TOKEN") or None)
+            return Credentials(access_key, secret_key, os.environ.get("AWS_SESSION_TOKEN"))
         now = time.time()
         if self._fetched is not None and now < self._refresh_at:
             return self._fetched
         # One thread requests new credentials. The others use the old ones, or wait for it if those have ended.
-        if not self._lock.acquire(blocking=self._fetched is None or now >= self._ends_at):
+        if not self._lock.acquire(blocking=now >= self._ends_at):
             return self._fetched  # type: ignore[return-value]  # there are old ones
         try:
             return self._refresh()

@@ -105,7 +105,7 @@ def _regional_host(service: str, name: str, *, is_fips: bool, is_dual_stack: boo
     ordinary, dual_stack = next((one, two) for start, one, two in _PARTITIONS if name.startswith(start))
     if service == _SECRETS:
         is_dual_stack = False  # its ordinary endpoints are dual-stack
-    elif is_fips and not is_dual_stack and name.startswith(_US_GOV) and service != _EMAIL:
+    elif not is_dual_stack and name.startswith(_US_GOV) and service != _EMAIL:
         is_fips = False  # ordinary endpoints of this partition are FIPS endpoints
     return (
         f"{_HOSTS.get(service, service)}{'-fips' if is_fips else ''}.{name}.{dual_stack if is_dual_stack else ordinary}"
