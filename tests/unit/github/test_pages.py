@@ -1,4 +1,4 @@
-"""Lists of the code host, which has at most 100 entries on a page."""
+"""Lists of the code host, which has at most 100 entries on a page, and its unusable responses."""
 
 from math import ceil
 from types import SimpleNamespace
@@ -8,7 +8,14 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from controlplane.github import client, installations
-from controlplane.github.errors import AccessLost, CodeHostError, HostUnavailable, RateLimitedByHost
+from controlplane.github.errors import (
+    AccessLost,
+    CodeHostError,
+    HostUnavailable,
+    RateLimitedByHost,
+    Refused,
+    RepositoryGone,
+)
 from controlplane.github.quotas import Quotas
 from controlplane.github.reviews import ReviewHost
 from controlplane.github.transport import Request, Response, RetryPolicy, Transport
@@ -29,11 +36,13 @@ class Lists:
     def send_with_retries(self, request: Request, _: object) -> Response:
         self.asked += 1
         query = dict(parse_qsl(urlsplit(request.url).query))
-        size, number = min(int(query["per_page"]), 100), int(query["page"])
+        size, number = min(int(query.get("per_page", 30)), 100), int(query.get("page", 1))
         page = self.entries[(number - 1) * size : number * size]
         granted = {"repositories": page, "total_count": len(self.entries)}
         answer = {"status": 200, "headers": {}, "content": granted if "installation" in request.url else page}
         return Response(**answer | self.changes)
+
+    send_once = send_with_retries
 
 
 def auth() -> Any:
@@ -63,6 +72,19 @@ class TestComments:
         assert reviews(lists).find_comment(*DEMO, 2, "<!-- marker -->") == count
         assert lists.asked == ceil(count / 100)
         assert reviews(lists).find_comment(*DEMO, 2, "<!-- other -->") is None
+
+    @each(("status", "error"), [(404, RepositoryGone), (403, AccessLost), (422, Refused)])
+    def test_a_comment_that_is_refused_is_an_error(self, status: int, error: type[CodeHostError]):
+        host = reviews(Lists([], status=status))
+        for write in (host.create_comment, host.update_comment):
+            with pytest.raises(error):
+                write(*DEMO, 2, "Text")
+
+
+class TestIssues:
+    def test_an_empty_object_is_not_taken_for_an_empty_list(self):
+        with pytest.raises(HostUnavailable):
+            list(reviews(Lists([], content={})).list_issues_since(*DEMO, 0))
 
 
 class TestGranted:
