@@ -134,7 +134,7 @@ def test_the_app_is_installed_on_the_code_hosts_own_pages(api_url: str, page: st
     assert people.installation_url("x") == page
 
 
-def _visibility(**described: Any) -> str:
+def _granted(**described: Any) -> list[people.Granted]:
     repository = {
         "id": 1,
         "owner": {"login": "acme"},
@@ -145,8 +145,18 @@ def _visibility(**described: Any) -> str:
         "permissions": {"push": True},
         **described,
     }
-    _, (granted,) = people._to_granted({"total_count": 1, "repositories": [repository]})
+    return people._to_granted({"total_count": 1, "repositories": [repository]})[1]
+
+
+def _visibility(**described: Any) -> str:
+    (granted,) = _granted(**described)
     return granted.visibility
+
+
+@each("described", [{"archived": True}, {"permissions": {"push": False}}, {"permissions": {}}])
+def test_a_repository_that_cant_be_written_to_is_not_granted(described: dict[str, Any]):
+    assert _granted(private=True)
+    assert _granted(private=True, **described) == []
 
 
 @each("visibility", ["public", "private", "internal"])

@@ -140,6 +140,10 @@ class TestLimits:
         monkeypatch.setattr(clock, "source", lambda: 1_772_600_767.0)
         assert seconds_to_wait(Response(403, headers, None)) == 5
 
+    def test_a_time_is_by_the_hosts_clock(self):
+        headers = {"Date": "Wed, 04 Mar 2026 05:05:57 GMT", "Retry-After": "Wed, 04 Mar 2026 05:06:12 GMT"}
+        assert seconds_to_wait(Response(429, headers, None)) == 15
+
     @each("status", [200, 401, 404, 422, 500, 503])
     def test_other_statuses_are_no_rate_limits(self, status):
         assert seconds_to_wait(Response(status, {"Retry-After": "5"}, None)) is None
