@@ -2,12 +2,15 @@
 
 import json
 import logging
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from controlplane.core import tokens
 from controlplane.core.settings import settings
@@ -225,6 +228,25 @@ class TestKeys:
         report(api, code_host.scanning, [found("x")])
         assert self.asked(code_host) == 2
 
+    def test_public_keys_of_other_kinds_sign_nothing_and_are_left_out(self, api: Api, code_host: GitHub):
+        own, other = code_host.scanning, SecretScanning()
+        other._key = ec.generate_private_key(ec.SECP384R1())
+        made = (own._key, other._key, ed25519.Ed25519PrivateKey.generate())
+        listed = [it.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo) for it in made]
+        # With the last byte of the algorithm's identifier changed, it is of an algorithm that we don't know.
+        listed.append(listed[0].replace(bytes.fromhex("2a8648ce3d0201"), bytes.fromhex("2a8648ce3d0209")))
+        pems = [f"-----BEGIN PUBLIC KEY-----\n{b64encode(it).decode()}\n-----END PUBLIC KEY-----" for it in listed]
+        names = [own.identifier, "1", "2", "3"]
+        keys = [{"key_identifier": name, "key": pem} for name, pem in zip(names, pems, strict=True)]
+        code_host.stand_in.faults.add(
+            "GET /meta/public_keys/secret_scanning", Fault(200, content={"public_keys": keys})
+        )
+        assert report(api, own, [found("x")]).status == 200
+        for name in names[1:]:
+            reply = report(api, other, [found("x")], **{"Github-Public-Key-Identifier": name})
+            assert reply.code == "UNAUTHORIZED"
+        assert self.asked(code_host) == 1
+
     def test_kept_keys_verify_while_github_has_an_outage(self, api: Api, world: World, code_host, now):
         assert report(api, code_host.scanning, [found("x")]).status == 200
         now.advance(3600)
@@ -246,9 +268,18 @@ class TestKeys:
         assert self.asked(code_host) == 2
 
 
-def test_without_githubs_keys_the_response_is_503(api: Api, world: World, code_host):
+@each(
+    "faults",
+    [
+        [Fault(), Fault()],
+        [Fault(200, content={})],
+        [Fault(200, content={"public_keys": [{"key_identifier": "1", "key": "x"}]})],
+        [Fault(200, content={"public_keys": [{"key_identifier": "1", "key": None}]})],
+    ],
+)
+def test_without_githubs_keys_the_response_is_503(faults: list[Fault], api: Api, world: World, code_host):
     signer = code_host.scanning
-    code_host.stand_in.faults.add("GET /meta/public_keys/secret_scanning", Fault(), Fault())
+    code_host.stand_in.faults.add("GET /meta/public_keys/secret_scanning", *faults)
     reply = report(api, signer, [found(world.key(world.company()))])
     assert (reply.code, reply.headers["retry-after"]) == ("SERVICE_UNAVAILABLE", "60")
 

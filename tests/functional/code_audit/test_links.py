@@ -160,6 +160,15 @@ class TestUpdate:
             assert (reply.status, reply.data) == (200, shown)
         assert api.get(links_of(repository), company.owner.token).data == [shown]
 
+    def test_a_changed_link_keeps_its_place(self, api: Api, company: Company, repository: RepositoryItem):
+        first, second = repository.links[0].project_id, project_of(company)
+        api.post(links_of(repository), company.owner.token, json_body={"projectId": second})
+        for project_id in (first, second):
+            path = f"{links_of(repository)}/{project_id}"
+            assert api.call("PATCH", path, company.owner.token, json_body={"scanOnPush": True}).status == 200
+            after = repositories.get_repository(repository.repository_id).links
+            assert [it.project_id for it in after] == [first, second]
+
     def test_returns_400_for_no_change_and_for_invalid_ones(
         self, api: Api, company: Company, repository: RepositoryItem
     ):

@@ -146,6 +146,17 @@ class TestInstallationToken:
         host.get_repository(DEMO_OWNER, "old-name")
         assert bought(code_host) == 3
 
+    @pytest.mark.parametrize(
+        ("fault", "error"), [(Fault(403), AccessLost), (Fault(200, content={"id": "x"}), HostUnavailable)]
+    )
+    def test_no_token_is_issued_for_a_renamed_repository_that_cant_be_looked_up(self, code_host, fault, error):
+        code_host.stand_in.faults.renamed["demo-shop/old-name"] = "demo-shop/storefront"
+        code_host.stand_in.faults.add(REPOSITORY, fault)
+        with pytest.raises(error):
+            code_host.host().get_repository(DEMO_OWNER, "old-name")
+        assert bought(code_host) == 2
+        code_host.exchanges.clear()
+
     def test_no_token_is_issued_for_a_missing_repository(self, code_host):
         with pytest.raises(RepositoryGone):
             code_host.host().get_repository(DEMO_OWNER, "nothing")

@@ -17,6 +17,7 @@ from controlplane.github.errors import (
     CodeHostError,
     CommitGone,
     HostUnavailable,
+    IssueGone,
     OutcomeUnknown,
     RateLimitedByHost,
     Refused,
@@ -95,12 +96,12 @@ class TestReads:
         assert not isinstance(caught.value, OutcomeUnknown)
         assert len(code_host.sent(REPOSITORY)) == 3
 
-    def test_read_retries_back_off_with_jitter(self, code_host):
+    def test_read_retries_back_off_with_jitter(self, code_host, monkeypatch):
+        drawn = [500, 250]
+        monkeypatch.setattr("controlplane.github.transport.secrets.randbelow", lambda _: drawn.pop(0))
         code_host.stand_in.faults.add(REPOSITORY, Fault(502), Fault(502))
         code_host.host(policy=RetryPolicy(first_backoff_seconds=4)).get_repository(*DEMO)
-        first, second = code_host.slept
-        assert 0 <= first <= 4
-        assert 0 <= second <= 8
+        assert code_host.slept == [4 * 0.5, 8 * 0.25]
 
     def test_reads_wait_as_long_as_a_failing_host_asks(self, code_host):
         code_host.stand_in.faults.add(REPOSITORY, Fault(503, {"Retry-After": "2"}))
@@ -344,6 +345,7 @@ class TestTarball:
         with pytest.raises(TarballTooLarge) as caught:
             b"".join(stream)
         assert caught.value.limit_bytes == 1000
+        assert caught.value.context == {"limitBytes": 1000}
 
     def test_a_tarball_can_be_as_large_as_the_limit(self, code_host, sha):
         host = code_host.host()
@@ -388,9 +390,22 @@ class TestAbsence:
         with pytest.raises(RepositoryGone):
             list(host.list_issues_since("demo-shop", "unknown", 0))
 
+    def test_a_repository_that_goes_missing_is_not_taken_for_its_branch(self, code_host):
+        host = code_host.host()
+        host.get_branch_head(*DEMO, "main")
+        code_host.stand_in.faults.removed.add("/".join(DEMO))
+        with pytest.raises(RepositoryGone):
+            host.get_branch_head(*DEMO, "main")
+
     def test_a_missing_branch_is_reported(self, code_host):
         with pytest.raises(BranchGone):
             code_host.host().get_branch_head(*DEMO, "unknown")
+
+    @pytest.mark.parametrize(("status", "error"), [(410, IssueGone), (451, Refused)])
+    def test_a_deleted_issue_is_missing_and_a_refusal_is_reported(self, code_host, status, error):
+        code_host.stand_in.faults.add("GET /repos/{owner}/{repo}/issues/{issue_number}", Fault(status))
+        with pytest.raises(error):
+            code_host.host().get_issue(*DEMO, 1)
 
     def test_another_installation_sees_everything_as_missing(self, code_host, tmp_path):
         (tmp_path / "files").mkdir()
@@ -412,6 +427,7 @@ class TestAccess:
         code_host.stand_in.faults.suspended.add(installation_id(DEMO_OWNER))
         with pytest.raises(AccessLost):
             code_host.host().get_repository(*DEMO)
+        assert len(code_host.sent(TOKENS)) == 1
 
     def test_access_is_lost_with_a_permission_only_for_calls_that_need_it(self, code_host):
         code_host.stand_in.faults.withheld[installation_id(DEMO_OWNER)] = {"issues"}

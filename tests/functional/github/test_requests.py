@@ -151,8 +151,9 @@ class TestTarball:
 
     @each("sha", ["main", "", "a" * 39, "A" * 40, "a" * 41, "../" + "a" * 40, "a" * 40 + "\n"])
     def test_a_tarball_is_requested_only_by_a_full_commit(self, code_host, sha):
-        with pytest.raises(InvalidName):
+        with pytest.raises(InvalidName) as caught:
             code_host.host().stream_tarball(*DEMO, sha)
+        assert caught.value.context == {"kind": "commit"}
         assert not code_host.exchanges
 
 
@@ -242,3 +243,11 @@ class TestInstallation:
         code_host.configure(monkeypatch)
         with pytest.raises(RepositoryGone):
             client.find_installation("demo-shop", "unknown")
+
+    @pytest.mark.parametrize(("fault", "error"), [(Fault(403), Refused), (Fault(200, content={}), HostUnavailable)])
+    def test_an_installation_that_cant_be_looked_up_is_an_error(self, code_host, monkeypatch, fault, error):
+        code_host.configure(monkeypatch)
+        code_host.stand_in.faults.add("GET /repos/{owner}/{repo}/installation", fault)
+        with pytest.raises(error):
+            client.find_installation(*DEMO)
+        code_host.exchanges.clear()

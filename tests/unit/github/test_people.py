@@ -1,12 +1,140 @@
-"""Reads of the code host's lists of repositories."""
+"""Reads of the code host's lists of repositories, and what they need to be configured."""
 
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from controlplane.core.settings import settings
 from controlplane.github import people
+from controlplane.github.errors import (
+    AccessLost,
+    AppNotConfigured,
+    CodeHostError,
+    CodeRejected,
+    HostUnavailable,
+    InstallationGone,
+    Refused,
+)
+from controlplane.github.people import Person
+from controlplane.github.transport import Response, Transport
 from tests.support.each import each
 
+CONFIGURED = {
+    "github_app_id": "1",
+    "github_app_slug": "assent",
+    "github_client_id": "Iv1.1",
+    "github_client_secret_arn": "arn:aws:secretsmanager:eu-central-1:123456789012:secret:client-AbCdEf",
+}
 
-def _visibility(**described: Any) -> str:
+
+def configure(monkeypatch: pytest.MonkeyPatch, **variables: str | None) -> None:
+    monkeypatch.setattr(people, "settings", settings.model_copy(update=CONFIGURED | variables))
+
+
+@each("missing", [*CONFIGURED])
+def test_people_connect_repositories_once_everything_is_configured(missing: str, monkeypatch: pytest.MonkeyPatch):
+    configure(monkeypatch)
+    assert people.is_configured()
+    configure(monkeypatch, **{missing: None})
+    assert not people.is_configured()
+
+
+def person(*answers: Response) -> tuple[Person, list[str]]:
+    """Returns a person for whom the code host gives these answers, the last one again and again, and what was asked."""
+    asked: list[str] = []
+
+    def send(request: Any, _: object) -> Response:
+        asked.append(request.url)
+        return answers[min(len(asked), len(answers)) - 1]
+
+    transport: Any = SimpleNamespace(url=Transport("https://api.github.com").url, send_with_retries=send)
+    return Person(transport, "token"), asked
+
+
+@each(("total", "pages"), [(0, 1), (100, 1), (101, 2), (1000, 3)])
+def test_a_list_is_read_to_its_end_or_to_its_third_page(total: int, pages: int):
+    visitor, asked = person(Response(200, {}, {"total_count": total, "installations": [{"id": 7}]}))
+    assert visitor.list_installations() == [7] * pages
+    address = "https://api.github.com/user/installations?per_page=100&page="
+    assert asked == [f"{address}{number}" for number in range(1, pages + 1)]
+
+
+@each(("status", "error"), [(401, AccessLost), (403, AccessLost), (404, AccessLost), (422, Refused), (304, Refused)])
+def test_a_list_that_the_person_cant_see_is_an_error(status: int, error: type[CodeHostError]):
+    visitor, _ = person(Response(status, {}, {"total_count": 0, "installations": []}))
+    with pytest.raises(error):
+        visitor.list_installations()
+
+
+def respond(monkeypatch: pytest.MonkeyPatch, status: int, content: Any) -> None:
+    """Makes the code host respond to the App and to a code of a person."""
+
+    def send(*_: object) -> Response:
+        return Response(status, {}, content)
+
+    configure(monkeypatch)
+    monkeypatch.setattr(people, "read_client_secret", lambda: "secret")
+    host = SimpleNamespace(url=Transport("https://api.github.com").url, send_once=send)
+    monkeypatch.setattr(people, "_app", lambda: (host, SimpleNamespace(send_as_app=send)))
+
+
+INSTALLATION = {"id": 7, "account": {"login": "acme"}, "suspended_at": None}
+
+
+@each("account", [{"login": "acme"}, {"slug": "acme"}])
+def test_an_installation_has_the_name_of_its_account(account: dict[str, str], monkeypatch: pytest.MonkeyPatch):
+    respond(monkeypatch, 200, INSTALLATION | {"account": account})
+    assert people.get_installation(7) == people.Installation(7, "acme")
+
+
+@each(
+    ("status", "content", "error"),
+    [
+        (404, INSTALLATION, InstallationGone),
+        (200, INSTALLATION | {"suspended_at": "2026-03-04T05:06:07Z"}, InstallationGone),
+        (401, INSTALLATION, Refused),
+        (200, {}, HostUnavailable),
+    ],
+)
+def test_an_installation_that_cant_be_used_is_an_error(status, content, error, monkeypatch: pytest.MonkeyPatch):
+    respond(monkeypatch, status, content)
+    with pytest.raises(error):
+        people.get_installation(7)
+
+
+@each(
+    ("status", "content"),
+    [(201, {"access_token": "x"}), (200, {"access_token": ""}), (200, {"access_token": 1}), (200, {}), (200, ["x"])],
+)
+def test_without_a_token_the_code_is_rejected(status: int, content: Any, monkeypatch: pytest.MonkeyPatch):
+    respond(monkeypatch, 200, {"access_token": "x"})
+    assert people.identify("code")._authorization == "Bearer x"
+    respond(monkeypatch, status, content)
+    with pytest.raises(CodeRejected):
+        people.identify("code")
+
+
+def test_without_the_apps_client_id_no_code_is_sent(monkeypatch: pytest.MonkeyPatch):
+    respond(monkeypatch, 200, {"access_token": "x"})
+    configure(monkeypatch, github_client_id=None)
+    with pytest.raises(AppNotConfigured):
+        people.identify("code")
+
+
+@each(
+    ("api_url", "page"),
+    [
+        ("https://api.github.com", "https://github.com/apps/assent/installations/new?state=x"),
+        ("https://git.example/api/v3", "https://git.example/github-apps/assent/installations/new?state=x"),
+    ],
+)
+def test_the_app_is_installed_on_the_code_hosts_own_pages(api_url: str, page: str, monkeypatch: pytest.MonkeyPatch):
+    configure(monkeypatch, github_api_url=api_url)
+    assert people.installation_url("x") == page
+
+
+def _granted(**described: Any) -> list[people.Granted]:
     repository = {
         "id": 1,
         "owner": {"login": "acme"},
@@ -17,8 +145,18 @@ def _visibility(**described: Any) -> str:
         "permissions": {"push": True},
         **described,
     }
-    _, (granted,) = people._to_granted({"total_count": 1, "repositories": [repository]})
+    return people._to_granted({"total_count": 1, "repositories": [repository]})[1]
+
+
+def _visibility(**described: Any) -> str:
+    (granted,) = _granted(**described)
     return granted.visibility
+
+
+@each("described", [{"archived": True}, {"permissions": {"push": False}}, {"permissions": {}}])
+def test_a_repository_that_cant_be_written_to_is_not_granted(described: dict[str, Any]):
+    assert _granted(private=True)
+    assert _granted(private=True, **described) == []
 
 
 @each("visibility", ["public", "private", "internal"])

@@ -1,5 +1,6 @@
-"""The transport's setup, before any request."""
+"""The transport, without a code host."""
 
+import gzip
 import ssl
 from contextlib import nullcontext
 from io import BytesIO
@@ -9,10 +10,18 @@ from typing import Any
 import pytest
 from urllib3 import HTTPResponse
 
+from controlplane.core import clock
 from controlplane.github import transport
 from controlplane.github.errors import OutcomeUnknown, Refused
 from controlplane.github.transport import Deadline, Request, Response, Transport, seconds_to_wait
 from tests.support.each import each
+
+HOST = Transport("https://api.example")
+REQUEST = Request("GET", "/b", "https://api.example/b", "Bearer x")
+
+
+def answer(body: bytes, headers: dict[str, str] | None = None, status: int = 200) -> HTTPResponse:
+    return HTTPResponse(BytesIO(body), headers, status, preload_content=False)
 
 
 class TestTls:
@@ -43,6 +52,7 @@ class TestRedirects:
         [
             ("https://api.example/a", "https://api.example:443/b", True),
             ("https://api.example/a", "https://API.example/b", True),
+            ("http://127.0.0.1/a", "http://127.0.0.1:80/b", True),
             ("https://api.example/a", "http://api.example/a", False),
             ("https://api.example/a", "https://api.example:8443/a", False),
             ("https://api.example/a", "https://api.example.evil/a", False),
@@ -57,6 +67,17 @@ class TestRedirects:
             follow("https://api.example/b", {"Location": "http://files.example/a"})
         assert failure.value.context["reason"] == "redirect to another host"
 
+    @each("status", [301, 302, 307, 308])
+    def test_reads_follow_redirects_and_writes_only_those_that_keep_the_method(self, status, monkeypatch):
+        for send, is_followed in ((HOST.send_with_retries, True), (HOST.send_once, status > 302)):
+            first = answer(b"0", {"Location": "/c"}, status)
+            answers = [first, answer(b"1")]
+            pool = SimpleNamespace(request=lambda *_, answers=answers, **__: answers.pop(0))
+            monkeypatch.setattr(HOST, "_pool", pool)
+            monkeypatch.setattr(transport, "_new_pool", lambda pool=pool: nullcontext(pool))
+            assert send(REQUEST, Deadline(9)).content == int(is_followed)
+            assert first.closed
+
     def test_a_redirect_without_a_target_is_the_response(self):
         assert follow("https://api.example/b", {}).status == 302
 
@@ -64,21 +85,65 @@ class TestRedirects:
 def follow(url: str, headers: dict[str, str]) -> Any:
     pool = SimpleNamespace(request=lambda *_, **__: HTTPResponse(b"", headers, 302))
     request = Request("GET", "/b", url, "Bearer x")
-    return Transport("https://api.example")._follow(pool, request, Deadline(9), {302}, allow_other_hosts=True)  # type: ignore[arg-type]
+    return HOST._follow(pool, request, Deadline(9), {302}, allow_other_hosts=True)  # type: ignore[arg-type]
 
 
 class TestWrites:
     @each(("status", "is_unknown"), [(201, True), (299, True), (300, False), (302, False), (422, False), (500, True)])
     def test_only_a_refusal_without_json_has_a_known_outcome(self, status, is_unknown, monkeypatch):
-        answer = HTTPResponse(BytesIO(b"<html>"), {}, status, preload_content=False)
-        pool = SimpleNamespace(request=lambda *_, **__: answer)
+        pool = SimpleNamespace(request=lambda *_, **__: answer(b"<html>", status=status))
         monkeypatch.setattr(transport, "_new_pool", lambda: nullcontext(pool))
         request = Request("POST", "/b", "https://api.example/b", "Bearer x", {})
         with pytest.raises(OutcomeUnknown) if is_unknown else nullcontext():
-            assert Transport("https://api.example").send_once(request, Deadline(9)).status == status
+            assert HOST.send_once(request, Deadline(9)).status == status
+
+
+class TestBodies:
+    def test_a_response_can_be_as_large_as_the_limit(self, monkeypatch):
+        monkeypatch.setattr(transport, "_RESPONSE_LIMIT_BYTES", 4)
+        assert transport._read_response(answer(b"1234"), Deadline(9)).content == 1234
+        larger = answer(b"12345")
+        with pytest.raises(transport._ConnectionFailed, match="OverflowError"):
+            transport._read_response(larger, Deadline(9))
+        assert larger.closed
+
+    def test_a_body_isnt_decompressed(self):
+        packed = gzip.compress(b" " * 1000)
+        assert b"".join(transport._chunks(answer(packed, {"Content-Encoding": "gzip"}), Deadline(9))) == packed
+
+
+class TestTimeouts:
+    @each(("left", "connect", "read"), [(100, 3, 10), (9, 3, 9), (2, 2, 2)])
+    def test_no_wait_is_longer_than_its_limit_or_than_what_is_left(self, left, connect, read):
+        pool, deadline = SimpleNamespace(request=lambda *_, **options: options), SimpleNamespace(remaining_seconds=left)
+        sent: Any = HOST._send(pool, REQUEST, REQUEST.url, "", deadline)  # type: ignore[arg-type]
+        timeout = sent["timeout"]
+        assert (timeout.connect_timeout, timeout.read_timeout) == (connect, read)
+
+
+class TestSecrets:
+    def test_representations_show_no_token_and_no_content(self):
+        request = Request("POST", "/b", "https://api.example/b", "Bearer secret", {"title": "secret"})
+        response = Response(200, {"X-Header": "secret"}, {"token": "secret"})
+        assert "secret" not in repr([request, response])
 
 
 class TestLimits:
+    @each(
+        "headers",
+        [
+            {"Retry-After": "Wed, 04 Mar 2026 05:06:12 GMT"},
+            {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1772600772"},
+        ],
+    )
+    def test_a_host_that_doesnt_tell_its_time_is_taken_to_have_ours(self, headers, monkeypatch):
+        monkeypatch.setattr(clock, "source", lambda: 1_772_600_767.0)
+        assert seconds_to_wait(Response(403, headers, None)) == 5
+
+    def test_a_time_is_by_the_hosts_clock(self):
+        headers = {"Date": "Wed, 04 Mar 2026 05:05:57 GMT", "Retry-After": "Wed, 04 Mar 2026 05:06:12 GMT"}
+        assert seconds_to_wait(Response(429, headers, None)) == 15
+
     @each("status", [200, 401, 404, 422, 500, 503])
     def test_other_statuses_are_no_rate_limits(self, status):
         assert seconds_to_wait(Response(status, {"Retry-After": "5"}, None)) is None

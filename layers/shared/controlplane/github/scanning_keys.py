@@ -7,7 +7,7 @@ import base64
 import binascii
 from typing import Any
 
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, SECP256R1, EllipticCurvePublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
@@ -67,11 +67,14 @@ class ScanningKeys:
         try:
             listed: list[Any] = response.content["public_keys"]
             return {str(it["key_identifier"]): key for it in listed if (key := _load(it["key"])) is not None}
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, AttributeError):
             raise HostUnavailable(operation=_OPERATION, status=response.status) from None
 
 
 def _load(pem: str) -> EllipticCurvePublicKey | None:
     """Returns the key, or None if it isn't one for ECDSA-NIST-P256V1-SHA256. Raises ValueError if it isn't a key."""
-    key = load_pem_public_key(pem.encode())
+    try:
+        key = load_pem_public_key(pem.encode())
+    except UnsupportedAlgorithm:
+        return None
     return key if isinstance(key, EllipticCurvePublicKey) and isinstance(key.curve, SECP256R1) else None

@@ -1,0 +1,136 @@
+"""Lists of the code host, which has at most 100 entries on a page, and its unusable responses."""
+
+from math import ceil
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from controlplane.github import client, installations
+from controlplane.github.errors import (
+    AccessLost,
+    CodeHostError,
+    HostUnavailable,
+    RateLimitedByHost,
+    Refused,
+    RepositoryGone,
+)
+from controlplane.github.quotas import Quotas
+from controlplane.github.reviews import ReviewHost
+from controlplane.github.transport import Request, Response, RetryPolicy, Transport
+from tests.support.each import each
+
+DEMO = ("demo-shop", "storefront")
+
+
+class Lists:
+    """Responds with pages of these entries. `changes` are other values of the response."""
+
+    policy = RetryPolicy()
+    url = Transport("https://api.github.com").url
+
+    def __init__(self, entries: list[Any], **changes: Any) -> None:
+        self.entries, self.changes, self.asked = entries, changes, 0
+
+    def send_with_retries(self, request: Request, _: object) -> Response:
+        self.asked += 1
+        query = dict(parse_qsl(urlsplit(request.url).query))
+        size, number = min(int(query.get("per_page", 30)), 100), int(query.get("page", 1))
+        page = self.entries[(number - 1) * size : number * size]
+        granted = {"repositories": page, "total_count": len(self.entries)}
+        answer = {"status": 200, "headers": {}, "content": granted if "installation" in request.url else page}
+        return Response(**answer | self.changes)
+
+    send_once = send_with_retries
+
+
+def auth() -> Any:
+    def authorize(*_: object) -> str:
+        return "Bearer token"
+
+    return SimpleNamespace(quotas=Quotas(), authorization=authorize, metadata_authorization=authorize)
+
+
+def reviews(lists: Lists) -> ReviewHost:
+    return ReviewHost(lists, auth(), 1)  # type: ignore[arg-type]
+
+
+class TestPullRequests:
+    @each("count", [0, 99, 100, 101, 250])
+    def test_all_open_pull_requests_are_listed(self, count: int):
+        branch = {"sha": "a" * 40, "ref": "main"}
+        opened = [{"number": it, "state": "open", "head": branch, "base": branch} for it in range(count)]
+        assert [it.number for it in reviews(Lists(opened)).list_open_pull_requests(*DEMO)] == [*range(count)]
+
+
+class TestComments:
+    @each("count", [1, 100, 101, 250])
+    def test_a_comment_is_found_on_any_page(self, count: int):
+        comments = [{"id": it, "body": None} for it in range(1, count)]
+        lists = Lists([*comments, {"id": count, "body": "Text <!-- marker -->"}])
+        assert reviews(lists).find_comment(*DEMO, 2, "<!-- marker -->") == count
+        assert lists.asked == ceil(count / 100)
+        assert reviews(lists).find_comment(*DEMO, 2, "<!-- other -->") is None
+
+    @each(("status", "error"), [(404, RepositoryGone), (403, AccessLost), (422, Refused)])
+    def test_a_comment_that_is_refused_is_an_error(self, status: int, error: type[CodeHostError]):
+        host = reviews(Lists([], status=status))
+        for write in (host.create_comment, host.update_comment):
+            with pytest.raises(error):
+                write(*DEMO, 2, "Text")
+
+
+class TestIssues:
+    def test_an_empty_object_is_not_taken_for_an_empty_list(self):
+        with pytest.raises(HostUnavailable):
+            list(reviews(Lists([], content={})).list_issues_since(*DEMO, 0))
+
+
+class TestGranted:
+    @staticmethod
+    def granted(lists: Lists, monkeypatch: pytest.MonkeyPatch, app: Any = None) -> list[Any]:
+        monkeypatch.setattr(client, "_app", lambda: (lists, app or auth()))
+        return installations.list_granted(1)
+
+    @staticmethod
+    def repository(number: int, **changes: Any) -> dict[str, Any]:
+        described = {"name": "shop", "default_branch": "main", "html_url": "https://github.com/acme/shop"}
+        return {"id": number, "owner": {"login": "acme"}, "private": True, **described, **changes}
+
+    @each("count", [0, 100, 101, 250])
+    def test_all_repositories_of_an_installation_are_listed(self, count: int, monkeypatch: pytest.MonkeyPatch):
+        lists = Lists([self.repository(it) for it in range(count)])
+        assert [it.hosted_id for it in self.granted(lists, monkeypatch)] == [*range(count)]
+        assert lists.asked == max(1, ceil(count / 100))
+
+    def test_a_list_that_is_shorter_than_its_total_ends(self, monkeypatch: pytest.MonkeyPatch):
+        assert self.granted(Lists([], content={"repositories": [], "total_count": 1}), monkeypatch) == []
+
+    @each(
+        ("changes", "visibility"),
+        [({}, "private"), ({"private": False}, "public"), ({"visibility": "internal"}, "internal")],
+    )
+    def test_a_repository_has_the_visibility_that_the_code_host_names(self, changes, visibility, monkeypatch):
+        (found,) = self.granted(Lists([self.repository(1, **changes)]), monkeypatch)
+        assert found.visibility == visibility
+
+    @each(
+        ("status", "content", "error"),
+        [
+            (401, {}, AccessLost), (403, {}, AccessLost), (404, {}, AccessLost), (422, {}, CodeHostError),
+            (200, {}, HostUnavailable), (200, {"repositories": [], "total_count": None}, HostUnavailable),
+        ],
+    )  # fmt: skip
+    def test_an_unusable_response_is_an_error(self, status, content, error, monkeypatch):
+        with pytest.raises(CodeHostError) as caught:
+            self.granted(Lists([], status=status, content=content), monkeypatch)
+        assert type(caught.value) is error
+
+    def test_nothing_is_sent_after_the_last_request_of_an_installation(self, monkeypatch: pytest.MonkeyPatch):
+        spent = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "99999999999"}
+        lists, app = Lists([], headers=spent), auth()
+        assert self.granted(lists, monkeypatch, app) == []
+        with pytest.raises(RateLimitedByHost):
+            self.granted(lists, monkeypatch, app)
+        assert lists.asked == 1
