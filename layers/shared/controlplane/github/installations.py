@@ -42,7 +42,9 @@ def _list(transport: Transport, auth: AppAuth, installation_id: int) -> Iterator
         response = transport.send_with_retries(Request("GET", _GRANTED, url, authorization), deadline)
         auth.quotas.note(installation_id, response)
         context = {"operation": _GRANTED, "status": response.status, "requestId": response.request_id}
-        if response.status in (401, 403, 404):
+        if response.status == 401:  # of a new token, so the next one tells whether access is lost
+            raise HostUnavailable(reason="token rejected", **context)
+        if response.status in (403, 404):
             raise AccessLost(**context)
         if response.status != 200:
             raise CodeHostError(**context)
