@@ -17,6 +17,7 @@ from local.template import load_template
 from tests.support.each import each
 from tests.support.logs import captured_logs
 from tests.support.sqs import FakeSqs, SqsMessage
+from tests.support.template import resources
 
 QUEUE = Queue.SCAN_EXECUTION
 POISON = "scn_" + "z" * 34
@@ -60,6 +61,8 @@ class TestPoisonAmongTen:
             left = [letter for letter in left if letter.record["messageId"] in failed]
             rounds += 1
         assert rounds == MAX_RECEIVES
+        policies = [it["Properties"].get("RedrivePolicy", {}) for it in resources("AWS::SQS::Queue").values()]
+        assert {policy["maxReceiveCount"] for policy in policies if policy} == {MAX_RECEIVES}
         assert sorted(done.values()) == [1] * 9
         ((dead, reason),) = dead_letters(sqs)
         assert json.loads(dead)["scanId"] == POISON

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from assent_analysis.sandbox import Sandbox
+from controlplane.core import ids
+from controlplane.core.ids import ScanId
 from controlplane.core.settings import settings
 from controlplane.github import errors
 from controlplane.queues import messages
@@ -381,7 +383,9 @@ class TestDelivery:
         now.advance(421)
         execution.acquire_scan(scan.scan_id, 420)
         before = table_dump()
+        deleted = ScanId.of(repository.organization_id, ids.new_local())
         for late in (
+            lambda: failures.fail_attempted(deleted, Failure("X", "x"), None),
             lambda: execution.report_stage(stale, "publish", "completed"),
             lambda: execution.complete_scan(scan, stale, 1, 1, Coverage(1, 1, {})),
             lambda: failures.fail_attempted(scan.scan_id, Failure("X", "x"), stale),
