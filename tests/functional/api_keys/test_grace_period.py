@@ -139,6 +139,23 @@ class Test200:
         billing.change_plan(company.organization_id, "free")
         assert api.get("/v1/me", new["key"]).code == "PLAN_REQUIRED"
 
+    def test_a_plan_change_restores_nothing_of_an_old_secret_that_expires_meanwhile(self, api: Api, world: World, now):
+        company = world.company()
+        old = create(api, company)
+        roll(api, company, old)
+        secret = keys.key_secret(tokens.digest(old["key"]))
+
+        def expire() -> None:
+            now.advance(DAY + 1)
+            table.delete(Delete(secret), PREPARED)
+
+        with before_the_transaction(table.client, expire):
+            billing.change_plan(company.organization_id, "starter")
+        assert table.get(secret) is None
+        organization = table.get(keys.organization(company.organization_id))
+        assert organization is not None
+        assert organization["plan"] == "starter"
+
     def test_deleting_the_organization_ends_the_old_secret(self, api: Api, world: World):
         company = world.company()
         old = create(api, company)

@@ -294,6 +294,11 @@ class TestRetries:
         after = webhook_deliveries.get_delivery(webhook_id, event_id)[0].log
         assert (after[:-1], after[-1].error) == (kept[1:], "disabled")
 
+    def test_every_attempt_sends_what_the_first_one_did(self, company: Company):
+        delivery = delivered(company)
+        webhook_deliveries.keep_body(delivery.event_id, "credits.low", '{"changed": true}')
+        assert begin(delivery).body == "{}"
+
     def test_an_event_that_has_expired_is_neither_sent_nor_replayed(self, company: Company):
         delivery = delivered(company)
         webhook_id, event_id = delivery.webhook_id, delivery.event_id
