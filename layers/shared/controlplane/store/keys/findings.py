@@ -100,7 +100,7 @@ def repository(organization_id: str, local: str) -> Key:
 # Makes sure that a repository is connected to an organization only once.
 # {pk: ORG#org_2f…, sk: reponame#acme/shop, repositoryId: rep_2f…}
 def repository_name(organization_id: str, owner: str, name: str) -> Key:
-    return Key(organization_pk(organization_id), f"REPONAME#{owner}/{name}".lower())
+    return Key(organization_pk(organization_id), f"reponame#{owner}/{name}".lower())
 
 
 # The organization whose members connect repositories through an installation of our GitHub App. Each connection sets
