@@ -14,7 +14,7 @@ import pytest
 
 from controlplane.core.ids import MemberId
 from controlplane.core.roles import RANK
-from controlplane.store import deletions, detections, invitations, members, organizations
+from controlplane.store import deletions, detections, members, organizations
 from controlplane.store.organizations import Role
 from controlplane.store.repository_items import HostedRepository, RepositoryItem
 from controlplane.store.table import table
@@ -126,15 +126,7 @@ def _invite(role: Role) -> Prepare:
 
 
 def _invitation(scene: Scene) -> str:
-    made = invitations.create_invitation(
-        scene.company.organization_id,
-        "invited@example.com",
-        "member",
-        inviter_id=scene.company.owner.user_id,
-        limits=invitations.Limits(100, 20),
-        extra_legs={},
-    )
-    return made.invitation_id
+    return World().invitation(scene.company, "invited@example.com").invitation_id
 
 
 def _revoke(scene: Scene) -> Callable[[], Reply]:

@@ -11,7 +11,6 @@ from controlplane.store import (
     deletions,
     device,
     device_approvals,
-    invitations,
     invitees,
     keys,
     organizations,
@@ -284,14 +283,7 @@ class TestOwnDeletion:
 
         def acts(account: DeletedAccount) -> list[Callable[[], Any]]:
             other = account.world.company()
-            made = invitations.create_invitation(
-                other.organization_id,
-                "ada@example.com",
-                role,
-                inviter_id=other.owner.user_id,
-                limits=invitations.Limits(100, 20),
-                extra_legs={},
-            )
+            made = account.world.invitation(other, "ada@example.com", role)
             return [
                 account.delete_own(),
                 lambda: invitees.accept_invitation(made.invitation_id, account.user_id),

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.ids import InvitationId
-from controlplane.store import default_organizations, invitations, invitees, organizations
+from controlplane.store import default_organizations, invitees, organizations
 from controlplane.store.organizations import find_organization
 from ops import members
 from tests.races.stage import Stage
@@ -16,7 +15,7 @@ from tests.support.faults import Case, Kind, Trial, explore_faults
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, explore
 from tests.support.threads import run_repeatedly
-from tests.support.world import Company, Person, World
+from tests.support.world import Person, World
 
 pytestmark = pytest.mark.races
 
@@ -32,17 +31,7 @@ class Member:
         for company in self.companies:
             world.member(company, person=self.person)
         self.others = [world.company() for _ in range(others)]
-        self.invitations = [self._invite(company) for company in self.others]
-
-    def _invite(self, company: Company) -> InvitationId:
-        return invitations.create_invitation(
-            company.organization_id,
-            self.person.email,
-            "member",
-            inviter_id=company.owner.user_id,
-            limits=invitations.Limits(100, 20),
-            extra_legs={},
-        ).invitation_id
+        self.invitations = [world.invitation(company, self.person.email).invitation_id for company in self.others]
 
     def join(self, how: str, number: int = 0) -> Callable[[], Any]:
         """Returns the act that makes the person a member of another organization, or of a new one for `create`."""

@@ -90,27 +90,13 @@ def adds_a_member(world: World, company: Company) -> Callable[[], Any]:
 
 
 def invites(world: World, company: Company) -> Callable[[], Any]:
-    return lambda: invitations.create_invitation(
-        company.organization_id,
-        "ada@example.com",
-        "member",
-        inviter_id=company.owner.user_id,
-        limits=invitations.Limits(100, 20),
-        extra_legs={},
-    )
+    return lambda: world.invitation(company, "ada@example.com")
 
 
 def accepts(world: World, company: Company) -> Callable[[], Any]:
     invited = users.find_user(world.person("grace@example.com").user_id)
     assert invited is not None
-    made = invitations.create_invitation(
-        company.organization_id,
-        "grace@example.com",
-        "owner",
-        inviter_id=company.owner.user_id,
-        limits=invitations.Limits(100, 20),
-        extra_legs={},
-    )
+    made = world.invitation(company, "grace@example.com", "owner")
     return lambda: invitees.accept_invitation(made.invitation_id, invited.user_id)
 
 

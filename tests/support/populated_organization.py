@@ -10,7 +10,6 @@ from controlplane.store import (
     detections,
     feedback,
     inbox,
-    invitations,
     issue_attempts,
     projects,
     publications,
@@ -67,9 +66,7 @@ def populate_organization(world: World, company: Company | None = None) -> Popul
     unlocks.unlock_scan(scan, owner, message)
     delete_entry(message)
     world.finding(company)
-    limits = invitations.Limits(100, 20)
-    invited = f"invited-{project.slug}@example.com"
-    invitations.create_invitation(organization_id, invited, "member", inviter_id=owner, limits=limits, extra_legs={})
+    world.invitation(company, f"invited-{project.slug}@example.com")
     default_organizations.save(owner, organization_id)
     feedback.submit_report(organization_id, {"category": "bug", "message": "It is slow."})
     clean_up()  # deletes what the completed scan supersedes

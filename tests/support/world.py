@@ -9,6 +9,7 @@ from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
 from controlplane.store import (
     api_keys,
     billing,
+    invitations,
     keys,
     organizations,
     projects,
@@ -18,6 +19,7 @@ from controlplane.store import (
     users,
 )
 from controlplane.store.inbox_items import Discovery, Evidence, InboxItem
+from controlplane.store.invitation_items import InvitationItem
 from controlplane.store.project_items import Address
 from controlplane.store.repository_items import HostedRepository, Link, RepositoryItem
 from controlplane.store.table import Delete, Put, Update, table
@@ -109,6 +111,17 @@ class World:
 
     def credits(self, company: Company, amount: int) -> None:
         billing.add_credits(company.organization_id, amount)
+
+    def invitation(self, company: Company, email: str, role: organizations.Role = "member") -> InvitationItem:
+        """Invites the address in the owner's name. Raises what `create_invitation` does."""
+        return invitations.create_invitation(
+            company.organization_id,
+            email,
+            role,
+            inviter_id=company.owner.user_id,
+            limits=invitations.Limits(100, 20),
+            extra_legs={},
+        )
 
     def connected_repository(
         self,

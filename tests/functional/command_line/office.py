@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from controlplane.store import detections, invitations, projects, publications
+from controlplane.store import detections, projects, publications
 from controlplane.store.project_items import Address
 from controlplane.store.scans import findings
 from tests.support.audits import make_issue, make_scan
@@ -36,10 +36,7 @@ class Office:
         scan = make_scan(repository, issues=issues, access="full")
         item = publications.publish_finding(findings.as_discovery(scan, issues[4]))
         delivery = delivered(company)
-        limits = invitations.Limits(100, 20)
-        invited = "mary@example.com", "member"
-        owner = company.owner.user_id
-        invitations.create_invitation(company.organization_id, *invited, inviter_id=owner, limits=limits, extra_legs={})
+        world.invitation(company, "mary@example.com")
         names = {
             "org": company.slug,
             "second": second.slug,

@@ -5,7 +5,7 @@ from html import unescape
 from urllib.parse import urljoin
 
 from controlplane.core.urls import public_base_url
-from controlplane.store import invitations, projects
+from controlplane.store import projects
 from tests.support.api import Api
 from tests.support.audits import make_issue, make_scan
 from tests.support.browser import Browser
@@ -45,14 +45,7 @@ def test_every_link_of_a_member_leads_to_a_page(visitor: Browser, world: World, 
         company.organization_id, "Shop", region="eu-central", addresses=[], branding="assent"
     )
     foreign = world.company()
-    invitations.create_invitation(
-        foreign.organization_id,
-        person.email,
-        "member",
-        inviter_id=foreign.owner.user_id,
-        limits=invitations.Limits(100, 20),
-        extra_legs={},
-    )
+    world.invitation(foreign, person.email)
     repository = world.connected_repository(company)
     scan = make_scan(repository, issues=[make_issue(number) for number in range(1, 6)])
     own = f"/organizations/{company.slug}"

@@ -124,18 +124,7 @@ class Test201:
         invite(api, company.owner)
         company.owner.token = world.token(company.owner.user_id, lifetime_seconds=2 * WEEK)
         now.advance(WEEK)
-
-        def invite_first() -> None:
-            invitations.create_invitation(
-                company.organization_id,
-                "grace@example.com",
-                "member",
-                inviter_id=company.owner.user_id,
-                limits=invitations.Limits(100, 20),
-                extra_legs={},
-            )
-
-        with before_the_transaction(table.client, invite_first):
+        with before_the_transaction(table.client, lambda: world.invitation(company, "grace@example.com")):
             assert invite(api, company.owner).code == "CONFLICT"
         assert len(api.get(PATH, company.owner.token).data) == 1
 

@@ -11,7 +11,6 @@ from controlplane.store import (
     deletions,
     feedback,
     identities,
-    invitations,
     invitees,
     keys,
     mail_addresses,
@@ -54,12 +53,7 @@ def person(world: World) -> Person:
 
 
 def invite(company: Company, email: str) -> str:
-    limits = invitations.Limits(100, 20)
-    inviter_id = company.owner.user_id
-    made = invitations.create_invitation(
-        company.organization_id, email, "member", inviter_id=inviter_id, limits=limits, extra_legs={}
-    )
-    return made.invitation_id
+    return World().invitation(company, email).invitation_id
 
 
 def redeemed(api: Api, person: Person) -> tuple[Device, Pair]:
