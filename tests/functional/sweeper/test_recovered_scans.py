@@ -251,12 +251,12 @@ class TestScansOfEarlierReleases:
         assert sweep() == NOTHING
         assert line.start().code == "SCAN_IN_PROGRESS"
 
-    def test_that_have_ended_lose_their_watch_entry(self, line: ScanLine, now):
+    def test_that_have_ended_lose_their_watch_entry(self, line: ScanLine, sweep, now):
         line.start()
         move_to_old_partition(line)
         line.run_to_the_end()
         now.advance(601)
-        assert swept(scan_messages.recover_scans) == 0
+        assert sweep() == NOTHING
         assert line.watches() == 0
 
 
