@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import re
+import string
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -50,15 +51,21 @@ def run(*command: str | Path, folder: Path = ROOT, **environment: str) -> str:
 def build() -> str:
     """Builds every artifact for this machine's processor. Returns the report of sizes."""
     report = run(ROOT / "scripts" / "build", "--architecture", ARCHITECTURE, "--build-dir", BUILD)
-    deploy_unchecked(BUILD / "template.yaml")
+    adapt(BUILD / "template.yaml")
     return report
 
 
-def deploy_unchecked(template: Path) -> None:
-    """Makes the template deploy without CodeDeploy by default: MiniStack has none, and transforms with the defaults."""
+def adapt(template: Path) -> None:
+    """Changes what MiniStack doesn't support.
+
+    It has no CodeDeploy, and transforms with the defaults. It ignores `ExcludePunctuation`, so that one key in 94 would
+    start with a brace, and the API would take it for JSON.
+    """
     text = template.read_text()
+    text = text.replace("ExcludePunctuation: true", f"ExcludeCharacters: {json.dumps(string.punctuation)}")
     if "Unchecked" in text:  # an older version has no check
-        template.write_text(text.replace("Default: AllAtOnce", "Default: Unchecked"))
+        text = text.replace("Default: AllAtOnce", "Default: Unchecked")
+    template.write_text(text)
 
 
 def deploy(endpoint_url: str, parameters: Mapping[str, str], template: Path = BUILD / "template.yaml") -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from local.template import load_template
 from scripts.artifacts import TEMPLATE_CODE
-from tests.e2e.deployment import ARCHITECTURE, BUILD, ROOT, CommandFailed, deploy_unchecked, run
+from tests.e2e.deployment import ARCHITECTURE, BUILD, ROOT, CommandFailed, adapt, run
 
 _FOLDER = BUILD.parents[1] / "previous"
 _CODE = ("functions", "layers")
@@ -54,7 +54,7 @@ def build(commit: str) -> Path:
     """Builds the commit's artifacts, after this version's. Returns the template to deploy."""
     shutil.rmtree(_FOLDER, ignore_errors=True)
     _check_out(commit)
-    deploy_unchecked(_FOLDER / "template.yaml")
+    adapt(_FOLDER / "template.yaml")
     # Where the scripts of the version expect the tools and the application's environment.
     for name in (".tools", ".venv"):
         (_FOLDER / name).symlink_to(ROOT / name)
