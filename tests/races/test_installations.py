@@ -78,7 +78,7 @@ def race(stage: Stage) -> Callable[..., None]:
 
             return Race(acts, check_run)
 
-        assert explore(stage.client, scenario).exhaustive
+        explore(stage.client, scenario)
 
     return run
 

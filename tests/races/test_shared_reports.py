@@ -86,7 +86,7 @@ def race(stage: Stage) -> Callable[..., None]:
 
             return Race(acts(twins), check_run)
 
-        assert explore(stage.client, scenario, yields_at=of_reports).exhaustive
+        explore(stage.client, scenario)
 
     return run
 

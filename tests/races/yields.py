@@ -1,16 +1,7 @@
-"""Selects the calls that matter for the order of a race, and finds out which act came first."""
+"""Selects the calls at which a race changes turns or a fault happens, and finds out which act came first."""
 
 from tests.support.calls import Call
-from tests.support.schedules import Race
-
-
-def beyond_the_token(call: Call) -> bool:
-    """Excludes the counts of the caller's requests, by token (which no other act uses) and by user, and refusals.
-
-    Also excludes the slots of waiting requests: they are chosen at random, and one that is taken costs another write.
-    """
-    key = call.parameters.get("Key")
-    return not (key and key["pk"]["S"].startswith(("TH#", "RATE#", "REFUSALS#", "WAITSLOT#")))
+from tests.support.schedules import Race, beyond_the_token
 
 
 def beyond_the_own(call: Call) -> bool:
@@ -22,6 +13,11 @@ def beyond_the_own(call: Call) -> bool:
 def only_writes(call: Call) -> bool:
     """Selects writes, except those of the token. Reads run with the preceding call. For acts that decide by a write."""
     return beyond_the_token(call) and call.operation not in {"GetItem", "BatchGetItem", "Query"}
+
+
+def only_transactions(call: Call) -> bool:
+    """Selects transactions, for acts with so many calls that each other choice leads to hundreds of orders."""
+    return call.operation == "TransactWriteItems"
 
 
 def beyond_queries(call: Call) -> bool:

@@ -19,6 +19,7 @@ from controlplane.store.webhook_items import Attempt, DeliveryItem, WebhookItem
 from notifications import transport
 from notifications.app import handler
 from notifications.transport import NotDelivered
+from tests.support.schedules import touch_outside
 from tests.support.sqs import FakeSqs
 from tests.support.sweeping import swept
 from tests.support.world import Company, World
@@ -48,6 +49,7 @@ class Receiver:
     before: Callable[[], None] = lambda: None
 
     def post(self, url: str, body: bytes, headers: dict[str, str]) -> int:
+        touch_outside()
         self.requests.append((url, body, headers))
         self.before()
         answer = self.answers.get(headers["webhook-id"], self.answer)

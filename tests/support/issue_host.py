@@ -23,6 +23,7 @@ from urllib3.exceptions import NewConnectionError, ReadTimeoutError
 from controlplane.core import clock
 from controlplane.core.settings import settings
 from controlplane.github import app_auth, client, transport
+from tests.support.schedules import touch_outside
 
 API = "https://code-host.example.com"
 
@@ -91,6 +92,7 @@ class IssueHost:
         return sum(kind == operation for kind, _ in self.requests)
 
     def answer(self, method: str, url: str, body: bytes | None) -> urllib3.HTTPResponse:
+        touch_outside()
         parts = urlsplit(url)
         words = parts.path.strip("/").split("/")
         if words[0] == "app":

@@ -16,6 +16,7 @@ from controlplane.queues.messages import Queue
 from notifications import mail_delivery
 from notifications.app import handler
 from tests.support import permissions
+from tests.support.schedules import touch_outside
 from tests.support.sqs import FakeSqs
 from tests.support.sweeping import swept
 
@@ -76,6 +77,7 @@ class Mailbox:
     takes_before_failing: bool = False
 
     def send_email(self, **sent: Any) -> dict[str, Any]:
+        touch_outside()
         permissions.record_call("ses", "SendEmail", sent)
         if self.fails:
             if self.takes_before_failing:

@@ -16,6 +16,7 @@ from controlplane.core import clock
 from controlplane.queues import messages
 from controlplane.queues.messages import MAX_RECEIVES
 from tests.support import permissions
+from tests.support.schedules import touch_outside
 
 _NUMBERS = count(1)
 
@@ -58,6 +59,7 @@ class FakeSqs:
         self.visibility_seconds = 360
 
     def send_message(self, **sent: Any) -> dict[str, Any]:
+        touch_outside()
         if self.broken:
             raise NoAnswer("ConnectionResetError")
         permissions.record_call("sqs", "SendMessage", sent)
@@ -66,6 +68,7 @@ class FakeSqs:
         return {}
 
     def change_message_visibility(self, **sent: Any) -> dict[str, Any]:
+        touch_outside()
         permissions.record_call("sqs", "ChangeMessageVisibility", sent)
         for letter in self.letters:
             if str(letter.number) == sent["ReceiptHandle"]:
@@ -73,6 +76,7 @@ class FakeSqs:
         return {}
 
     def at(self, queue_url: str) -> list[SqsMessage]:
+        touch_outside()
         return [letter for letter in self.letters if letter.queue_url == queue_url]
 
     def due(self, queue_url: str) -> list[SqsMessage]:
@@ -88,12 +92,14 @@ class FakeSqs:
 
         Exceptions of the function propagate to the test: the function died, and the message is redelivered.
         """
+        touch_outside()
         if letter.receives == MAX_RECEIVES:
             letter.queue_url = dead_letters_url
             return
         letter.receives += 1
         letter.visible_at = clock.now() + self.visibility_seconds
         if not handler({"Records": [letter.record]}, None)["batchItemFailures"]:
+            touch_outside()
             self.letters.remove(letter)
 
 

@@ -34,7 +34,6 @@ _FIRST_NUMBER = 1_000_000
 _TOKEN_LENGTH = 36
 
 _running: list["Start[Any]"] = []
-# Whether a call is being made: what the client draws, for its retries for example, isn't drawn when it is repeated.
 _below_the_product: ContextVar[bool] = ContextVar("below the product", default=False)
 
 
@@ -73,7 +72,6 @@ class Start[T]:
         # Of the current run.
         self._kind = Kind.NEW
         self._patches = ExitStack()
-        self._pins = ExitStack()
         self._left: dict[str, deque[_Made]] = {}
         self._repeated: list[_Made] = []
 
@@ -82,7 +80,7 @@ class Start[T]:
         self._kind = Kind.NEW
         _running.append(self)
         try:
-            with in_order(), ExitStack() as self._patches, ExitStack() as self._pins:
+            with in_order(), ExitStack() as self._patches:
                 prepared = self._scenario()
         finally:
             _running.remove(self)
@@ -112,6 +110,9 @@ class Start[T]:
 
     def begin(self, new_table: Callable[[], str]) -> str:
         """Returns the name of the table that the scenario prepares. The scenario's calls follow."""
+        drawn = random.Random(self._seed)
+        self._patches.enter_context(determined(lambda: drawn))
+        self._patches.enter_context(mock.patch.object(world, "_NUMBERS", count(_FIRST_NUMBER)))
         if self._kind is not Kind.NEW or lagging.is_lagging():
             self._repeats = False
         if not self._repeats:
@@ -128,15 +129,11 @@ class Start[T]:
         refusals.forget_full()
         feedback._was_paused.cache_clear()
         self._patches.enter_context(intercepted(self._client, around))
-        self._pins.enter_context(_determined(self._seed))
         return self._name
 
     def _record(self, call: Call, proceed: Proceed) -> Any:
-        token = _below_the_product.set(True)
-        try:
+        with below_the_product():
             outcome = Outcome.of(proceed)
-        finally:
-            _below_the_product.reset(token)
         self._made.append(_Made(call, outcome.error, pickle.dumps(outcome.value)))
         return outcome.get()
 
@@ -155,7 +152,6 @@ class Start[T]:
     def _differ(self) -> None:
         """Makes the calls so far, on the empty table."""
         self._kind, self._repeats = Kind.DIFFERENT, False
-        self._pins.close()
         assert self._name is not None
         restore_items(self._client, self._name, {})
         for made in self._repeated:
@@ -173,24 +169,33 @@ def _key(call: Call) -> str:
 
 
 @contextmanager
-def _determined(seed: int) -> Iterator[None]:
-    """While open, ids, secrets, and World's numbers depend only on the seed."""
-    drawn = random.Random(seed)
+def below_the_product() -> Iterator[None]:
+    """While open, a call is being made: what the client draws, for its retries for example, is as usual."""
+    token = _below_the_product.set(True)
+    try:
+        yield
+    finally:
+        _below_the_product.reset(token)
 
-    def new_uuid() -> uuid.UUID:
-        return uuid.UUID(bytes=drawn.randbytes(16), version=4)
+
+@contextmanager
+def determined(source: Callable[[], random.Random | None]) -> Iterator[None]:
+    """While open, the product's ids and secrets are drawn from this source, if there is one."""
 
     def pinned(real: Callable[..., Any], draw: Callable[..., Any]) -> Callable[..., Any]:
         def drawn_or_real(*given: Any) -> Any:
-            return (real if _below_the_product.get() else draw)(*given)
+            drawn = None if _below_the_product.get() else source()
+            return real(*given) if drawn is None else draw(drawn, *given)
 
         return drawn_or_real
 
+    def new_uuid(drawn: random.Random) -> uuid.UUID:
+        return uuid.UUID(bytes=drawn.randbytes(16), version=4)
+
     with (
-        mock.patch.object(secrets, "token_bytes", pinned(secrets.token_bytes, drawn.randbytes)),
-        mock.patch.object(secrets, "randbelow", pinned(secrets.randbelow, drawn.randrange)),
-        mock.patch.object(secrets, "choice", pinned(secrets.choice, drawn.choice)),
-        mock.patch.object(uuid, "uuid4", new_uuid),
-        mock.patch.object(world, "_NUMBERS", count(_FIRST_NUMBER)),
+        mock.patch.object(secrets, "token_bytes", pinned(secrets.token_bytes, random.Random.randbytes)),
+        mock.patch.object(secrets, "randbelow", pinned(secrets.randbelow, random.Random.randrange)),
+        mock.patch.object(secrets, "choice", pinned(secrets.choice, random.Random.choice)),
+        mock.patch.object(uuid, "uuid4", pinned(uuid.uuid4, new_uuid)),
     ):
         yield

@@ -1,7 +1,7 @@
 """A cap of 50 keys per owner, implemented once correctly and twice incorrectly, to test that races are detected."""
 
+import uuid
 from typing import Any
-from uuid import uuid4
 
 from controlplane.aws.errors import ServiceError
 
@@ -14,7 +14,7 @@ class Cap:
     def __init__(self, client: Any, table: str) -> None:
         self.client = client
         self.table = table
-        self.owner = f"OWNER#{uuid4().hex}"
+        self.owner = f"OWNER#{uuid.uuid4().hex}"
 
     def fill(self, keys: int) -> None:
         """Makes the owner have this many keys."""
@@ -75,7 +75,7 @@ class Cap:
         return {"pk": {"S": self.owner}, "sk": {"S": "META"}}
 
     def _key(self) -> dict[str, Any]:
-        return {"pk": {"S": self.owner}, "sk": {"S": f"KEY#{uuid4().hex}"}}
+        return {"pk": {"S": self.owner}, "sk": {"S": f"KEY#{uuid.uuid4().hex}"}}
 
     def _count_one(self) -> dict[str, Any]:
         return {

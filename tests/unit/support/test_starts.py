@@ -123,7 +123,7 @@ def test_a_start_with_other_calls_has_the_table_that_they_make(client: Any, othe
     assert trial.start.counted[Kind.DIFFERENT] == 1
     (later, *_), _ = trial.run()
     assert {key for _, key in trial.items()} == {later, *expected}
-    assert later != made
+    assert later == made
     assert trial.start.counted[Kind.NEW] == 1
     assert trial.tables == 2
 

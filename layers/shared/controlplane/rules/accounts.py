@@ -31,7 +31,7 @@ from controlplane.store.members import LastOwner
 from controlplane.store.organization_items import OrganizationItem
 from controlplane.store.organizations import Account, Membership
 from controlplane.store.parallel import read_both, read_each
-from controlplane.store.retry import retry_on_conflict
+from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.revocations import StoredCredential
 from controlplane.store.table import Delete, LegFailed, Unrecorded, table
 from controlplane.store.users import UserItem
@@ -73,6 +73,9 @@ def delete_own_account(account: Account, user_id: str) -> None:
             lambda: credential_index.list_all_credentials(user_id),
         )
         if last:
+            # A concurrent run may have ended the memberships before the owners were counted.
+            if organizations.get_account(user_id).memberships != current.memberships:
+                raise WriteConflict
             raise LastOwnerOf(last)
         _, credentials = read_both(
             lambda: _delete_account(current, user_id, listings), lambda: revocations.find_stored(entries)
