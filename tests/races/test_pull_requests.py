@@ -18,6 +18,7 @@ from controlplane.store.table import Put, table
 from github_events.app import handler
 from scan_preparation.app import handler as prepare
 from tests.races.stage import RACE_TIME, Stage
+from tests.support import lagging
 from tests.support.calls import Proceed, intercepted
 from tests.support.code_host import SHA
 from tests.support.faults import Case, Kind, Trial, explore_faults
@@ -105,6 +106,7 @@ class Review:
         repositories.link_project(self.repository.repository_id, link)
         key = keys.repository(*self.repository.location)
         table.put(Put({**(table.get(key) or {}), "hostedId": _HOSTED_ID}), PREPARED)
+        lagging.settle()  # an event about a repository that was just connected may not find it
         self.client, self.sqs, self.host, self._set_clock = stage.client, sqs, host, set_clock
         event = HostEvent(
             event="pull_request", installation_id=4711, hosted_id=_HOSTED_ID, subject=_NUMBER, until=2**31
