@@ -59,10 +59,6 @@ class Owner:
         self.stage.check_invariants()
 
 
-def race(stage: Stage, scenario: Callable[[], Race]) -> None:
-    explore(stage.client, scenario)
-
-
 class TestRevocation:
     def test_a_revocation_during_use_leaves_neither_token_nor_entry(
         self, stage: Stage, monkeypatch: pytest.MonkeyPatch
@@ -86,7 +82,7 @@ class TestRevocation:
             ]
             return Race(acts, check)
 
-        race(stage, scenario)
+        explore(stage.client, scenario)
 
     def test_a_revocation_during_the_first_use_of_an_unindexed_token_leaves_neither(self, stage: Stage) -> None:
         def scenario() -> Race:
@@ -121,7 +117,7 @@ class TestRevocation:
             ]
             return Race(acts, check)
 
-        race(stage, scenario)
+        explore(stage.client, scenario)
 
     def test_two_concurrent_revocations_count_as_one(self, stage: Stage) -> None:
         def scenario() -> Race:
@@ -135,7 +131,7 @@ class TestRevocation:
             credential = owner.entry
             return Race([lambda: revocations.revoke_credential(credential, "test")] * 2, check)
 
-        race(stage, scenario)
+        explore(stage.client, scenario)
 
     def test_a_revocation_during_a_redemption_leaves_no_live_token(self, stage: Stage) -> None:
         def scenario() -> Race:
@@ -152,7 +148,7 @@ class TestRevocation:
             credential = owner.entry
             return Race([owner.device.redeem, lambda: revocations.revoke_credential(credential, "test")], check)
 
-        race(stage, scenario)
+        explore(stage.client, scenario)
 
     def test_revoking_everything_during_a_redemption_leaves_no_live_token(self, stage: Stage) -> None:
         def scenario() -> Race:
@@ -188,7 +184,7 @@ class TestRevocation:
             ]
             return Race(acts, check)
 
-        race(stage, scenario)
+        explore(stage.client, scenario)
 
 
 class TestBackfill:

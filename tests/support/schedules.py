@@ -2,27 +2,22 @@
 
 Each thread stops before each call, and the scheduler lets exactly one of them continue to its next call. So a run is
 deterministic on any engine, and its order of calls is its name. A failing run prints its name; set
-`REPLAY_SCHEDULE=<name>` before the test command to repeat only that order.
-
-Two orders that differ only in calls that don't conflict lead to the same answers and the same table, so one of them is
-run. Source: "Source Sets: A Foundation for Optimal Dynamic Partial Order Reduction" (Abdulla, Aronis, Jonsson, Sagonas;
-Journal of the ACM 64(4), 2017), algorithm 1. Doubles of other services, which acts share, call `touch_outside`.
+`REPLAY_SCHEDULE=<name>` before the test command to repeat only that order. `orders.py` chooses the orders.
 """
 
 import os
 import random
 import secrets
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import or_
-from typing import Any, NamedTuple
+from typing import Any
 
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.executors import in_order
 from tests.support.footprints import Footprint
+from tests.support.orders import NotRepeatable, Orders, Repeated
 from tests.support.outcomes import Aborted, Outcome
 from tests.support.starts import Start, below_the_product, determined
 
@@ -45,33 +40,12 @@ class Race:
     steps: list[tuple[int, Call]] = field(default_factory=list)
 
 
-class NotRepeatable(Exception):
-    """The same order of calls led to different calls than before, so the orders can't be enumerated.
-
-    The calls depend on something other than the table: a cache, the wall clock, a number. Pin it in the test.
-    """
-
-
 class NoRace(Exception):
     """All orders of the calls are equivalent, so the test checks nothing about concurrency."""
 
 
-def every_call(call: Call) -> bool:
-    return True
-
-
-def beyond_the_token(call: Call) -> bool:
-    """Excludes what each request reads and counts for its caller: the token, the rate limit, refusals, and a slot."""
-    key = call.parameters.get("Key")
-    return not (key and key["pk"]["S"].startswith(("TH#", "RATE#", "REFUSALS#", "WAITSLOT#")))
-
-
 class Stuck(Exception):
     """An act neither made a call nor ended: it waits for something from another act, such as a lock."""
-
-
-class _Repeated(Exception):
-    """The rest of the run would repeat an order."""
 
 
 class _Abandoned(Aborted):
@@ -148,109 +122,14 @@ class Actor:
                 raise Stuck
 
 
-@dataclass
-class _Node:
-    """A state that a run reached. The orders behind a step are explored before those behind the next one.
-
-    enabled: the acts that can go on. planned: those whose step is to be explored from here. asleep: those whose step
-    would repeat an explored order, with what the step touches.
-    """
-
-    asleep: dict[int, Footprint] = field(default_factory=dict)
-    enabled: list[int] | None = None
-    planned: list[int] = field(default_factory=list)
-    behind: dict[int, tuple[Footprint, "_Node"]] = field(default_factory=dict)
-
-    def visit(self, enabled: list[int]) -> None:
-        if self.enabled not in (None, enabled):
-            raise NotRepeatable(f"then {self.enabled} could go on, now {enabled}")
-        self.enabled = enabled
-
-    @property
-    def next(self) -> int | None:
-        return next((index for index in self.planned if index not in self.asleep), None)
+def every_call(call: Call) -> bool:
+    return True
 
 
-class _Step(NamedTuple):
-    node: _Node
-    act: int
-    footprint: Footprint
-
-
-class _Orders:
-    """Chooses the acts' steps in each run, depth first."""
-
-    def __init__(self) -> None:
-        self._root = _Node()
-        self._steps: list[_Step] = []
-
-    def begin(self) -> None:
-        self._node, self._steps = self._root, []
-
-    def choose(self, enabled: list[int]) -> int | None:
-        """Returns the act to continue, or None if all have ended. Raises _Repeated if each choice repeats an order."""
-        node = self._node
-        if node.enabled not in (None, enabled):
-            raise NotRepeatable(f"then {node.enabled} could go on, now {enabled}")
-        node.enabled = enabled
-        if enabled and not node.planned:
-            node.planned += [act for act in enabled if act not in node.asleep][:1]
-        if enabled and not node.planned:
-            raise _Repeated
-        return node.next
-
-    def stepped(self, act: int, footprint: Footprint) -> None:
-        """Goes to the state behind the act's step, which had this footprint."""
-        node = self._node
-        if act not in node.behind:
-            still = {key: other for key, other in node.asleep.items() if not other.conflicts(footprint)}
-            node.behind[act] = footprint, _Node(still)
-        expected, self._node = node.behind[act]
-        if footprint != expected:
-            raise NotRepeatable(f"then act {act} touched {expected}, now {footprint}")
-        self._steps.append(_Step(node, act, footprint))
-
-    def end(self) -> bool:
-        """Ends a run. Returns whether there is another one."""
-        self._plan_reversals()
-        for node, act, footprint in reversed(self._steps):
-            if node.behind[act][1].next is not None:
-                break
-            del node.behind[act]
-            node.asleep[act] = footprint
-        return self._root.next is not None
-
-    def _plan_reversals(self) -> None:
-        """Plans, for each two conflicting steps that nothing else orders, an order in which the later one is first."""
-        steps = self._steps
-        before: list[int] = []  # for each step, those that must precede it: a set of bits
-        for later, step in enumerate(steps):
-            direct = [
-                earlier
-                for earlier, other in enumerate(steps[:later])
-                if other.act == step.act or other.footprint.conflicts(step.footprint)
-            ]
-            before.append(_bits(direct) | _union(before[earlier] for earlier in direct))
-            indirect = _union(before[earlier] for earlier in direct)
-            for earlier in direct:
-                if steps[earlier].act != step.act and not indirect >> earlier & 1:
-                    self._plan_reversal(earlier, later, before)
-
-    def _plan_reversal(self, earlier: int, later: int, before: list[int]) -> None:
-        """Plans a run that has the same steps up to `earlier`, and then those that needn't follow it, up to `later`."""
-        node = self._steps[earlier].node
-        free = [number for number in range(earlier + 1, later) if not before[number] >> earlier & 1] + [later]
-        first = [self._steps[number].act for number in free if not before[number] & _bits(free)]
-        if not {*node.planned, *node.asleep}.intersection(first):
-            node.planned.append(first[0])
-
-
-def _bits(numbers: Iterable[int]) -> int:
-    return _union(1 << number for number in numbers)
-
-
-def _union(sets: Iterable[int]) -> int:
-    return reduce(or_, sets, 0)
+def beyond_the_token(call: Call) -> bool:
+    """Excludes what each request reads and counts for its caller: the token, the rate limit, refusals, and a slot."""
+    key = call.parameters.get("Key")
+    return not (key and key["pk"]["S"].startswith(("TH#", "RATE#", "REFUSALS#", "WAITSLOT#")))
 
 
 def explore(
@@ -263,7 +142,7 @@ def explore(
     `scenario` starts with fresh data in the table, without traces of earlier runs. `yields_at` excludes calls, which
     then run together with the preceding call: if there are too many orders, or for what an order must not depend on.
     """
-    start, orders, seed = Start(client, scenario), _Orders(), secrets.randbits(64)
+    start, orders, seed = Start(client, scenario), Orders(), secrets.randbits(64)
     replay = os.environ.get("REPLAY_SCHEDULE")
     if replay is not None:
         with start.own_run():
@@ -298,7 +177,7 @@ class _Replay:
         pass
 
 
-def _run(client: Any, race: Race, orders: _Orders | _Replay, yields_at: Callable[[Call], bool], seed: int) -> bool:
+def _run(client: Any, race: Race, orders: Orders | _Replay, yields_at: Callable[[Call], bool], seed: int) -> bool:
     """Returns whether the run came to its end, or else was given up because it would repeat an order.
 
     seed: of the ids and secrets of each act, so that they are the same in each order.
@@ -323,7 +202,7 @@ def _run(client: Any, race: Race, orders: _Orders | _Replay, yields_at: Callable
         with intercepted(client, around), in_order(), determined(_drawn_by_the_current_act):
             try:
                 _take_turns(actors, race.steps, orders)
-            except _Repeated:
+            except Repeated:
                 return False
             finally:
                 for actor in actors:
@@ -343,7 +222,7 @@ def _drawn_by_the_current_act() -> random.Random | None:
     return None if actor is None else actor.drawn
 
 
-def _take_turns(actors: list[Actor], steps: list[tuple[int, Call]], orders: _Orders | _Replay) -> None:
+def _take_turns(actors: list[Actor], steps: list[tuple[int, Call]], orders: Orders | _Replay) -> None:
     for actor in actors:
         actor.start()
     while True:

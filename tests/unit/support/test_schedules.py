@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from tests.support import schedules, starts
+from tests.support.orders import NotRepeatable
 from tests.support.outcomes import Outcome
-from tests.support.schedules import NoRace, NotRepeatable, Race, Stuck, explore
+from tests.support.schedules import NoRace, Race, Stuck, explore
 from tests.unit.support.cap import CAP, Cap
 
 pytestmark = pytest.mark.races
