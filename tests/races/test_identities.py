@@ -1,6 +1,7 @@
 """An account has one identity per issuer, and an address one account, despite concurrent sign-ins."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -185,6 +186,22 @@ class TestChangedAddress:
             return Race([signs_in("a", "b@example.com"), signs_in("a", "c@example.com")], check)
 
         explore(table.client, scenario, yields_at=only_writes)
+
+    def test_an_organization_that_is_created_meanwhile_shows_the_accounts_address(self, stage: Stage) -> None:
+        def scenario() -> Race:
+            stage.fresh()
+            user_id = signs_in("a", "ada@example.com")().user_id
+
+            def check(outcomes: list[Outcome]) -> None:
+                made = [outcome.get() for outcome in outcomes][1]
+                after = users.find_user(user_id)
+                assert after is not None
+                assert table.get(keys.member(made.organization_id, user_id))["email"] == after.email == "b@example.com"
+
+            create = partial(organizations.create_organization, "Acme", "acme", user_id)
+            return Race([signs_in("a", "b@example.com"), create], check)
+
+        explore(table.client, scenario)
 
     def test_an_address_change_interrupted_anywhere_is_finished_by_the_next_sign_in(self, stage: Stage) -> None:
         def scenario() -> Trial:

@@ -60,6 +60,8 @@ class TestComparison:
         assert "Findings 2 New 1 Still present 1 Fixed 2" in shown
         assert f'href="{address(company, base)}">previous scan' in reply.text
         assert re.findall(r"line (\d) (New )?High severity", shown) == [("1", ""), ("5", "New ")]
+        rows = rows_of(visitor.get(address(company, scan, "/findings.csv")))
+        assert [(row["Line"], row["New"]) for row in rows] == [("1", "no"), ("5", "yes")]
         assert "Fixed since the previous scan Fixed tracker src/app.tsx P1 1 more was fixed." in shown
 
     def test_the_list_shows_what_changed(self, visitor: Browser, company: Company, repository: RepositoryItem):
@@ -74,6 +76,16 @@ class TestComparison:
         shown = text_of(visitor.get(address(company, make_scan(repository, issues=ISSUES))))
         assert "Still present" not in shown
         assert "previous scan" not in shown
+
+    def test_a_pull_requests_scan_marks_no_finding_as_new(
+        self, visitor: Browser, company: Company, repository: RepositoryItem
+    ):
+        """It has only new findings."""
+        scan = make_scan(repository, issues=ISSUES)
+        comparison = Comparison(scan.scan_id, 2, (), new_count=None)
+        table.update(Update(scan.key, "SET #comparison = :it", values={"it": comparison.to_item()}), PREPARED)
+        rows = rows_of(visitor.get(address(company, scan, "/findings.csv")))
+        assert [row["New"] for row in rows] == [""] * 3
 
 
 class TestAttempts:
