@@ -144,13 +144,13 @@ class TestAQueue:
 
 
 class TestTime:
-    def test_a_steps_time_is_its_share_of_the_remainder(self, ticking: Ticking, monkeypatch):
-        ticking(0)
+    def test_a_steps_time_is_its_share_of_the_remainder(self, monkeypatch):
+        monkeypatch.setattr(clock, "monotonic_source", lambda: 1_000.0)
         ends: list[float] = []
         monkeypatch.setattr(service, "STEPS", dict.fromkeys("ABCD", lambda run: ends.append(run._ends_at)))
         service.sweep()
         # No step used any time, so each may use the remaining time divided by the number of remaining steps.
-        assert ends == [SWEEP_SECONDS / 4, SWEEP_SECONDS / 3, SWEEP_SECONDS / 2, SWEEP_SECONDS]
+        assert ends == [1_000 + SWEEP_SECONDS / left for left in (4, 3, 2, 1)]
 
     def test_a_step_that_uses_up_its_time_doesnt_use_up_the_others(
         self, sweep, company: Company, ticking: Ticking, sqs: FakeSqs, now
