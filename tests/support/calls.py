@@ -20,6 +20,12 @@ class Call:
         return self.operation
 
 
+def item_of(part: dict[str, Any]) -> tuple[str, str]:
+    """Returns the partition key and the sort key of the item that a call, or a leg or request of it, names."""
+    values = part.get("Key") or part["Item"]
+    return values["pk"]["S"], values["sk"]["S"]
+
+
 type Proceed = Callable[[], Any]
 type Around = Callable[[Call, Proceed], Any]
 

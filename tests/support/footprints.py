@@ -8,11 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from tests.support.calls import Call
+from tests.support.calls import Call, item_of
 
 type Place = tuple[str, ...]
-
-_READS: Final = {"ConditionCheck", "Get"}
 
 
 @dataclass(frozen=True)
@@ -44,13 +42,8 @@ def _are_in(items: frozenset[Place], place: Place) -> bool:
     return any(item[: len(place)] == place for item in items)
 
 
-def _item(parameters: dict[str, Any]) -> Place:
-    values = parameters.get("Key") or parameters["Item"]
-    return values["pk"]["S"], values["sk"]["S"]
-
-
 def _written(parameters: dict[str, Any]) -> tuple[list[Place], list[Place]]:
-    return [], [_item(parameters)]
+    return [], [item_of(parameters)]
 
 
 def _queried(parameters: dict[str, Any]) -> tuple[list[Place], list[Place]]:
@@ -58,20 +51,21 @@ def _queried(parameters: dict[str, Any]) -> tuple[list[Place], list[Place]]:
 
 
 def _of_legs(parameters: dict[str, Any]) -> tuple[list[Place], list[Place]]:
-    legs = [(kind, _item(leg)) for entry in parameters["TransactItems"] for kind, leg in entry.items()]
-    return [item for kind, item in legs if kind in _READS], [item for kind, item in legs if kind not in _READS]
+    legs = [(kind, item_of(leg)) for entry in parameters["TransactItems"] for kind, leg in entry.items()]
+    checked: list[Place] = [item for kind, item in legs if kind == "ConditionCheck"]
+    return checked, [item for kind, item in legs if kind != "ConditionCheck"]
 
 
 def _batched(parameters: dict[str, Any]) -> Iterator[Place]:
     for given in parameters["RequestItems"].values():
         if isinstance(given, dict):
-            yield from (_item({"Key": key}) for key in given["Keys"])
+            yield from (item_of({"Key": key}) for key in given["Keys"])
         else:
-            yield from (_item(request) for entry in given for request in entry.values())
+            yield from (item_of(request) for entry in given for request in entry.values())
 
 
 _PLACES: Final[dict[str, Callable[[dict[str, Any]], tuple[Any, Any]]]] = {
-    "GetItem": lambda parameters: ([_item(parameters)], []),
+    "GetItem": lambda parameters: ([item_of(parameters)], []),
     "BatchGetItem": lambda parameters: (_batched(parameters), []),
     "Query": _queried,
     "Scan": lambda parameters: ([()], []),
@@ -79,6 +73,5 @@ _PLACES: Final[dict[str, Callable[[dict[str, Any]], tuple[Any, Any]]]] = {
     "UpdateItem": _written,
     "DeleteItem": _written,
     "BatchWriteItem": lambda parameters: ([], _batched(parameters)),
-    "TransactGetItems": _of_legs,
     "TransactWriteItems": _of_legs,
 }

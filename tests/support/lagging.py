@@ -22,6 +22,7 @@ from controlplane.aws.botocore_client import BotocoreClient
 from controlplane.aws.client import Client, OwnClient
 from controlplane.core import clock
 from tests.support import permissions
+from tests.support.calls import item_of
 
 # More writes than any test makes within a second of its clock.
 EVERYTHING = 10_000
@@ -197,12 +198,12 @@ def _images(call: Call, operation: str, parameters: dict[str, Any]) -> dict[str,
     places: dict[str, list[Place]] = {}
     if operation == "BatchWriteItem":
         for name, requests in parameters["RequestItems"].items():
-            places[name] = [_written(part) for request in requests for part in request.values()]
+            places[name] = [item_of(part) for request in requests for part in request.values()]
     elif operation == "TransactWriteItems":
         for leg in (leg for item in parameters["TransactItems"] for leg in item.values()):
-            places.setdefault(leg["TableName"], []).append(_written(leg))
+            places.setdefault(leg["TableName"], []).append(item_of(leg))
     else:
-        places[parameters["TableName"]] = [_written(parameters)]
+        places[parameters["TableName"]] = [item_of(parameters)]
     return {name: _present(call, name, written) for name, written in places.items()}
 
 
@@ -214,10 +215,6 @@ def _present(call: Call, name: str, places: list[Place]) -> dict[Place, Item | N
         for item in call("BatchGetItem", {"RequestItems": {name: request}})["Responses"].get(name, []):
             images[_place(item)] = item
     return images
-
-
-def _written(part: dict[str, Any]) -> Place:
-    return _place(part.get("Item") or part["Key"])
 
 
 def _place(item: Item) -> Place:

@@ -1,7 +1,7 @@
 """Chooses orders of concurrent steps so that each one that can make a difference is run, and none twice.
 
-Two orders that differ only in steps that don't conflict lead to the same answers and the same table, so one of them is
-run. Source: "Source Sets: A Foundation for Optimal Dynamic Partial Order Reduction" (Abdulla, Aronis, Jonsson, Sagonas;
+Two orders that differ only in steps that don't conflict lead to the same responses and table. One of them runs.
+Source: "Source Sets: A Foundation for Optimal Dynamic Partial Order Reduction" (Abdulla, Aronis, Jonsson, Sagonas;
 Journal of the ACM 64(4), 2017), algorithm 1.
 """
 
@@ -53,11 +53,8 @@ class Orders:
     """Chooses the acts' steps in each run, depth first."""
 
     def __init__(self) -> None:
-        self._root = _Node()
+        self._node = self._root = _Node()
         self._steps: list[_Step] = []
-
-    def begin(self) -> None:
-        self._node, self._steps = self._root, []
 
     def choose(self, enabled: list[int]) -> int | None:
         """Returns the act to continue, or None if all have ended. Raises Repeated if each choice repeats an order."""
@@ -83,13 +80,14 @@ class Orders:
         self._steps.append(_Step(node, act, footprint))
 
     def end(self) -> bool:
-        """Ends a run. Returns whether there is another one."""
+        """Ends a run, and goes back to the first state. Returns whether there is another run."""
         self._plan_reversals()
         for node, act, footprint in reversed(self._steps):
             if node.behind[act][1].next is not None:
                 break
             del node.behind[act]
             node.asleep[act] = footprint
+        self._node, self._steps = self._root, []
         return self._root.next is not None
 
     def _plan_reversals(self) -> None:

@@ -150,7 +150,6 @@ def explore(
         return 1
     number, goes_on = 0, True
     while goes_on:
-        orders.begin()
         with start.own_run():
             number += _run(client, start(), orders, yields_at, seed)
         goes_on = orders.end()
