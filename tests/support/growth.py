@@ -65,29 +65,36 @@ def excess(
 
     beyond: a larger size, which must confirm the measurement.
     """
-    sizes = [size for size in SIZES if smallest <= size < largest] + [largest]
-    for size in sizes:
-        seconds = _seconds(call, text(size))
+    taken: dict[int, float] = {}
+    for size in [*(size for size in SIZES if smallest <= size < largest), largest]:
+        seconds = taken[size] = _seconds(call, text(size))
         if seconds > _MEASURED_SECONDS and seconds > _seconds(call, text(size // 4)) * MOST_PER_DOUBLING**2:
             measured = _measured(call, text, size)
             if measured and beyond:
                 measured = _measured(call, text, beyond)
             if measured:
                 return measured
-        if seconds > _LONG_SECONDS or (size == _TELLING < largest and _stays_linear(call, text, seconds, largest)):
+        if seconds > _LONG_SECONDS or (size == _TELLING < largest and _stays_linear(call, text, taken, largest)):
             return None
     return None
 
 
-def _stays_linear(call: Callable[[Any], object], text: Callable[[int], Any], seconds: float, largest: int) -> bool:
+def _stays_linear(
+    call: Callable[[Any], object], text: Callable[[int], Any], taken: dict[int, float], largest: int
+) -> bool:
     """Returns whether the largest size needn't be tried: the call is too fast, or a quarter took a quarter of the time.
 
-    seconds: what the telling size took. A part that is quadratic and would count at the largest size shows here, too.
+    taken: the seconds of the telling size and of smaller ones. A part that is quadratic and would count at the largest
+    size shows here, too.
     """
-    if seconds * (largest / _TELLING) ** 2 < _MEASURED_SECONDS:
+    if taken[_TELLING] * (largest / _TELLING) ** 2 < _MEASURED_SECONDS:
         return True
-    given = text(_TELLING // 4)
-    return seconds < _LINEAR_GROWTH * min(_seconds(call, given) for _ in range(_ATTEMPTS))
+    quarter = _TELLING // 4
+    given = text(quarter)
+    # The size before the quarter says what it should take, at most. Otherwise, so does a second measurement.
+    before = [seconds * quarter / size for size, seconds in taken.items() if size < quarter]
+    seconds = min(_seconds(call, given), before[-1] if before else _seconds(call, given))
+    return taken[_TELLING] < _LINEAR_GROWTH * seconds
 
 
 def _seconds(call: Callable[[Any], object], given: Any) -> float:
