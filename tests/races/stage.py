@@ -1,7 +1,8 @@
 """The setting of race tests: the product on a table of the engine, which is new for every run."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 from uuid import uuid4
@@ -10,8 +11,10 @@ from controlplane.core import clock
 from controlplane.store.table import table
 from tests.support import invariants, starts
 from tests.support.asgi import DirectApi
+from tests.support.faults import Trial, explore_faults
 from tests.support.invariants import Items
 from tests.support.operations import operations
+from tests.support.schedules import Race, explore
 from tests.support.table import create_table
 from tests.support.world import World
 
@@ -27,7 +30,7 @@ def clock_advanced(milliseconds: int) -> Iterator[None]:
 
 
 class Stage:
-    """`client` is the product's botocore client; `api` calls the product's apps."""
+    """`client` is the product's client; `api` calls the product's apps."""
 
     def __init__(self, client: Any) -> None:
         operations()  # imports the functions in this thread, which then owns their handlers
@@ -46,6 +49,26 @@ class Stage:
         create_table(self.client, name)
         self._made.append(name)
         return name
+
+    def race(self, scenario: Callable[[World], Race], *, invariants: bool = True, **options: Any) -> int:
+        """Explores a race that starts in a fresh world. Checks the invariants after each check, unless told otherwise.
+
+        options: of `explore`.
+        """
+        return explore(self.client, lambda: self._begin(scenario, invariants=invariants), **options)
+
+    def faults(self, scenario: Callable[[World], Trial], *, invariants: bool = True, **options: Any) -> int:
+        """Explores every fault of a trial in the same way. options: of `explore_faults`."""
+        return explore_faults(self.client, lambda: self._begin(scenario, invariants=invariants), **options)
+
+    def _begin[T: (Race, Trial)](self, scenario: Callable[[World], T], *, invariants: bool) -> T:
+        begun = scenario(self.fresh())
+
+        def check(result: Any) -> None:
+            begun.check(result)
+            self.check_invariants()
+
+        return replace(begun, check=check) if invariants else begun
 
     def check_invariants(self) -> Items:
         """Reads the whole table and checks all invariants. Returns the items."""

@@ -7,12 +7,11 @@ import pytest
 
 from controlplane.core.ids import InvitationId, MemberId
 from controlplane.store import invitees, organizations
-from controlplane.store.table import table
 from ops import members
 from tests.races.stage import Stage
 from tests.support.asgi import DirectApi
 from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, explore
+from tests.support.schedules import Race
 from tests.support.threads import run_repeatedly
 from tests.support.world import Person, World, get_profile
 
@@ -70,16 +69,11 @@ class Invited:
 @pytest.fixture
 def race(stage: Stage) -> Callable[..., None]:
     def run(role: str, other: Callable[[Invited], object], check: Callable[[Invited, list[Outcome]], None]) -> None:
-        def scenario() -> Race:
-            invited = Invited(stage.fresh(), stage.api, role)
+        def scenario(world: World) -> Race:
+            invited = Invited(world, stage.api, role)
+            return Race([invited.accept, lambda: other(invited)], lambda outcomes: check(invited, outcomes))
 
-            def check_run(outcomes: list[Outcome]) -> None:
-                stage.check_invariants()
-                check(invited, outcomes)
-
-            return Race([invited.accept, lambda: other(invited)], check_run)
-
-        explore(table.client, scenario)
+        stage.race(scenario)
 
     return run
 

@@ -26,10 +26,10 @@ from tests.races.yields import only_transactions
 from tests.support.asgi import DirectApi
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.cleanup import finish_deletions
-from tests.support.faults import Case, Crashed, Kind, Trial, explore_faults
+from tests.support.faults import Case, Crashed, Kind, Trial
 from tests.support.legacy_table import delete_index
 from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, explore
+from tests.support.schedules import Race
 from tests.support.world import Company, Person, World
 
 pytestmark = pytest.mark.races
@@ -91,18 +91,13 @@ def _may_stay(item: dict[str, Any]) -> bool:
 
 
 def race(stage: Stage, acts: Callable[[DeletedAccount], list[Callable[[], Any]]], check: Callable[..., None]) -> None:
-    """Runs the acts in every order. Calls `check` with the outcomes after checking the invariants."""
+    """Runs the acts in every order. Calls `check` with the outcomes."""
 
-    def scenario() -> Race:
-        account = DeletedAccount(stage.fresh(), stage.api)
+    def scenario(world: World) -> Race:
+        account = DeletedAccount(world, stage.api)
+        return Race(acts(account), lambda outcomes: check(account, outcomes))
 
-        def check_run(outcomes: list[Outcome]) -> None:
-            stage.check_invariants()
-            check(account, outcomes)
-
-        return Race(acts(account), check_run)
-
-    explore(stage.client, scenario)
+    stage.race(scenario)
 
 
 def test_of_two_owners_one_is_deleted_or_the_other_steps_down(stage: Stage) -> None:
@@ -149,18 +144,17 @@ def test_a_concurrent_sign_in_gets_a_new_account_or_none(stage: Stage) -> None:
 
 
 def test_two_concurrent_deletions_count_as_one(stage: Stage) -> None:
-    def scenario() -> Race:
-        account = DeletedAccount(stage.fresh(), stage.api)
+    def scenario(world: World) -> Race:
+        account = DeletedAccount(world, stage.api)
 
         def check(outcomes: list[Outcome]) -> None:
-            stage.check_invariants()
             assert [outcome.error for outcome in outcomes] == [None, None]
             assert sum(outcome.value["memberships"] for outcome in outcomes) == 1
             assert account.is_gone()
 
         return Race([account.delete(), account.delete()], check)
 
-    explore(stage.client, scenario, yields_at=only_transactions)
+    stage.race(scenario, yields_at=only_transactions)
 
 
 def test_a_concurrent_sign_in_keeps_no_earlier_credential(stage: Stage) -> None:
@@ -202,11 +196,10 @@ def test_a_device_that_redeems_its_code_during_the_scan_is_signed_out(stage: Sta
 
 
 def test_a_deletion_interrupted_anywhere_is_finished_by_the_next(stage: Stage) -> None:
-    def scenario() -> Trial:
-        account = DeletedAccount(stage.fresh(), stage.api)
+    def scenario(world: World) -> Trial:
+        account = DeletedAccount(world, stage.api)
 
         def check(case: Case) -> None:
-            stage.check_invariants()
             if case.fault.kind is Kind.CRASH:
                 assert isinstance(case.first.error, Crashed)
             assert case.second.error is None
@@ -215,12 +208,11 @@ def test_a_deletion_interrupted_anywhere_is_finished_by_the_next(stage: Stage) -
 
         return Trial(account.delete(), check)
 
-    assert explore_faults(stage.client, scenario) > 50
+    assert stage.faults(scenario) > 50
 
 
 def test_a_deletion_with_organizations_interrupted_anywhere_is_finished_by_the_next(stage: Stage) -> None:
-    def scenario() -> Trial:
-        world = stage.fresh()
+    def scenario(world: World) -> Trial:
         company = world.company()
         world.key(company)
         user_id = company.owner.user_id
@@ -237,7 +229,7 @@ def test_a_deletion_with_organizations_interrupted_anywhere_is_finished_by_the_n
 
         return Trial(lambda: delete_account(user_id, users.find_user(user_id), with_organizations=True), check)
 
-    assert explore_faults(stage.client, scenario, kinds=frozenset({Kind.CRASH})) > 15
+    assert stage.faults(scenario, kinds=frozenset({Kind.CRASH})) > 15
 
 
 class TestOwnDeletion:
@@ -319,12 +311,11 @@ class TestOwnDeletion:
         race(stage, lambda account: [account.delete_own(), account.delete_own()], check)
 
     def test_a_deletion_interrupted_anywhere_is_finished_by_the_sweep_or_changes_nothing(self, stage: Stage) -> None:
-        def scenario() -> Trial:
-            account = DeletedAccount(stage.fresh(), stage.api)
+        def scenario(world: World) -> Trial:
+            account = DeletedAccount(world, stage.api)
 
             def check(case: Case) -> None:
                 finish_deletions()
-                stage.check_invariants()
                 if users.find_user(account.user_id) is None:
                     assert account.is_gone()
                 else:
@@ -334,4 +325,4 @@ class TestOwnDeletion:
 
             return Trial(account.delete_own(), check, again=lambda: None)
 
-        assert explore_faults(stage.client, scenario) > 30
+        assert stage.faults(scenario) > 30

@@ -12,9 +12,9 @@ from controlplane.store.invitees import OwnsTooMany
 from controlplane.store.table import table
 from tests.races.stage import RACE_TIME, Stage
 from tests.support.api import Reply
-from tests.support.faults import Case, Trial, explore_faults
+from tests.support.faults import Case, Trial
 from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, explore
+from tests.support.schedules import Race
 from tests.support.threads import run_repeatedly
 from tests.support.world import Company, Person, World
 
@@ -79,8 +79,8 @@ class TestOwnedOrganizations:
     def test_of_two_ways_to_own_one_more_organization_one_succeeds(
         self, stage: Stage, ways: tuple[int, int], counted: bool
     ) -> None:
-        def scenario() -> Race:
-            grants = Grants(stage, stage.fresh())
+        def scenario(world: World) -> Race:
+            grants = Grants(stage, world)
             if not counted:
                 item = {
                     key: {"S": value} for key, value in (("pk", f"USER#{grants.person.user_id}"), ("sk", "PROFILE"))
@@ -90,11 +90,10 @@ class TestOwnedOrganizations:
             def check(outcomes: list[Outcome]) -> None:
                 assert sorted(outcome.get() for outcome in outcomes) == [False, True]
                 assert owned(grants.person) == LIMIT
-                stage.check_invariants()
 
             return Race([lambda way=WAYS[way]: way(grants) for way in ways], check)
 
-        explore(table.client, scenario)
+        stage.race(scenario)
 
     def test_sixteen_threads_create_organizations_up_to_the_limit(self, stage: Stage) -> None:
         person = stage.fresh().person()
@@ -111,8 +110,8 @@ class TestOwnedOrganizations:
         stage.check_invariants()
 
     def test_a_creation_interrupted_anywhere_counts_once(self, stage: Stage) -> None:
-        def scenario() -> Trial:
-            person = stage.fresh().person()
+        def scenario(world: World) -> Trial:
+            person = world.person()
             body = {"name": "Acme", "slug": "acme"}
             headers = {"Idempotency-Key": "once"}
 
@@ -120,7 +119,6 @@ class TestOwnedOrganizations:
                 return stage.api.post("/v1/organizations", person.token, json_body=body, headers=headers)
 
             def check(case: Case) -> None:
-                stage.check_invariants()
                 assert case.second.get().status in {201, 409}  # 409: the first one's lease hasn't expired
                 assert owned(person) <= 1
                 profile = users.find_user(person.user_id)
@@ -129,7 +127,7 @@ class TestOwnedOrganizations:
 
             return Trial(create, check)
 
-        assert explore_faults(stage.client, scenario) > 10
+        assert stage.faults(scenario) > 10
 
 
 class Inviters:
@@ -159,8 +157,8 @@ class TestPendingInvitations:
     def test_of_two_addresses_one_gets_an_organizations_last_invitation(
         self, stage: Stage, thread_clock: Callable[[float], None], expired: bool
     ) -> None:
-        def scenario() -> Race:
-            inviters = Inviters(stage, stage.fresh(), 1)
+        def scenario(world: World) -> Race:
+            inviters = Inviters(stage, world, 1)
             if expired:
                 thread_clock(RACE_TIME - EIGHT_DAYS)
                 for number in range(LIMIT):
@@ -171,29 +169,27 @@ class TestPendingInvitations:
             def check(outcomes: list[Outcome]) -> None:
                 assert sorted(outcome.get().status for outcome in outcomes) == [201, 409]
                 assert inviters.sent(0) == LIMIT
-                stage.check_invariants()
 
             return Race([inviters.invite(0, "ada@example.com"), inviters.invite(0, GRACE)], check)
 
-        explore(table.client, scenario)
+        stage.race(scenario)
 
     def test_of_two_organizations_one_gets_an_addresss_last_invitation(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            inviters = Inviters(stage, stage.fresh(), 3)
+        def scenario(world: World) -> Race:
+            inviters = Inviters(stage, world, 3)
             assert inviters.invite(0, GRACE)().status == 201
 
             def check(outcomes: list[Outcome]) -> None:
                 assert sorted(outcome.get().status for outcome in outcomes) == [201, 409]
                 assert pending_for(GRACE) == LIMIT
-                stage.check_invariants()
 
             return Race([inviters.invite(1, GRACE), inviters.invite(2, GRACE)], check)
 
-        explore(table.client, scenario)
+        stage.race(scenario)
 
     def test_a_canceled_invitation_makes_room_for_one(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            inviters = Inviters(stage, stage.fresh(), 4)
+        def scenario(world: World) -> Race:
+            inviters = Inviters(stage, world, 4)
             made = inviters.invite(0, GRACE)().data["id"]
             assert inviters.invite(1, GRACE)().status == 201
 
@@ -202,12 +198,11 @@ class TestPendingInvitations:
                 assert canceled == 200
                 assert invited in ([201, 409], [409, 201], [409, 409])
                 assert pending_for(GRACE) == 1 + invited.count(201)
-                stage.check_invariants()
 
             acts = [inviters.cancel(0, made), inviters.invite(2, GRACE), inviters.invite(3, GRACE)]
             return Race(acts, check)
 
-        explore(table.client, scenario)
+        stage.race(scenario)
 
     def test_sixteen_threads_send_invitations_up_to_the_limit(self, stage: Stage) -> None:
         inviters = Inviters(stage, stage.fresh(), 1)

@@ -33,11 +33,11 @@ from tests.races.stage import Stage
 from tests.races.yields import beyond_queries, only_writes
 from tests.support.audits import history_of, lease_of, make_issue, make_scan
 from tests.support.cleanup import clean_up, finish_deletions
-from tests.support.faults import Case, Kind, Trial, explore_faults
+from tests.support.faults import Case, Kind, Trial
 from tests.support.invariants import Items
 from tests.support.outcomes import Outcome
 from tests.support.populated_organization import PopulatedOrganization, id_part, populate_organization
-from tests.support.schedules import Race, explore
+from tests.support.schedules import Race
 from tests.support.world import Company, World
 
 pytestmark = pytest.mark.races
@@ -132,8 +132,7 @@ REFUSALS = (
     ids=lambda act: act.__name__,
 )
 def test_nothing_is_created_in_a_deleted_organization(stage: Stage, act: Act) -> None:
-    def scenario() -> Race:
-        world = stage.fresh()
+    def scenario(world: World) -> Race:
         company = world.company()
         other = act(world, company)
 
@@ -149,7 +148,7 @@ def test_nothing_is_created_in_a_deleted_organization(stage: Stage, act: Act) ->
 
         return Race([lambda: deletions.delete_organization(company.organization_id), other], check)
 
-    explore(stage.client, scenario)
+    stage.race(scenario)
 
 
 class Running:
@@ -184,8 +183,8 @@ class Running:
 
 @pytest.mark.parametrize("deletes", ["deletes_project", "deletes_repository", "deletes_organization"])
 def test_a_scan_during_a_deletion_writes_nothing_that_remains(stage: Stage, deletes: str) -> None:
-    def scenario() -> Race:
-        running = Running(stage.fresh())
+    def scenario(world: World) -> Race:
+        running = Running(world)
 
         def check(outcomes: list[Outcome]) -> None:
             outcomes[0].get()
@@ -198,12 +197,12 @@ def test_a_scan_during_a_deletion_writes_nothing_that_remains(stage: Stage, dele
 
         return Race([getattr(running, deletes), running.publishes], check)
 
-    explore(stage.client, scenario)
+    stage.race(scenario)
 
 
 def test_a_concurrent_change_doesnt_restore_a_deleted_inbox_item(stage: Stage) -> None:
-    def scenario() -> Race:
-        running = Running(stage.fresh())
+    def scenario(world: World) -> Race:
+        running = Running(world)
         found = publications.publish_finding(findings.as_discovery(running.scan, running.issue))
         user_id = running.company.owner.user_id
 
@@ -218,12 +217,12 @@ def test_a_concurrent_change_doesnt_restore_a_deleted_inbox_item(stage: Stage) -
 
         return Race([running.deletes_project, dismisses], check)
 
-    explore(stage.client, scenario)
+    stage.race(scenario)
 
 
 def test_two_concurrent_sweeps_finish_a_deletion(stage: Stage) -> None:
-    def scenario() -> Race:
-        running = Running(stage.fresh())
+    def scenario(world: World) -> Race:
+        running = Running(world)
         projects.delete_project(projects.get_project(ProjectId.stored(running.scan.project_id)))
 
         def check(outcomes: list[Outcome]) -> None:
@@ -234,12 +233,11 @@ def test_two_concurrent_sweeps_finish_a_deletion(stage: Stage) -> None:
 
         return Race([clean_up, clean_up], check)
 
-    explore(stage.client, scenario, yields_at=only_writes)
+    stage.race(scenario, yields_at=only_writes)
 
 
 def test_an_organizations_deletion_interrupted_anywhere_is_decided_once(stage: Stage) -> None:
-    def scenario() -> Trial:
-        world = stage.fresh()
+    def scenario(world: World) -> Trial:
         company = world.company()
         world.key(company)
 
@@ -250,13 +248,13 @@ def test_an_organizations_deletion_interrupted_anywhere_is_decided_once(stage: S
 
         return Trial(lambda: deletions.delete_organization(company.organization_id), check)
 
-    assert explore_faults(stage.client, scenario) > 20
+    assert stage.faults(scenario) > 20
 
 
 @pytest.mark.parametrize("what", ["project", "repository", "organization"])
 def test_a_sweep_interrupted_anywhere_is_finished_by_the_next(stage: Stage, what: str) -> None:
-    def scenario() -> Trial:
-        populated = populate_organization(stage.fresh())
+    def scenario(world: World) -> Trial:
+        populated = populate_organization(world)
         _delete(what, populated)
 
         def check(case: Case) -> None:
@@ -282,7 +280,7 @@ def test_a_sweep_interrupted_anywhere_is_finished_by_the_next(stage: Stage, what
         return Trial(clean_up, check)
 
     kinds = frozenset({Kind.CRASH})
-    assert explore_faults(stage.client, scenario, kinds=kinds, breaks=beyond_queries) > 10
+    assert stage.faults(scenario, kinds=kinds, breaks=beyond_queries) > 10
 
 
 def _delete(what: str, populated: PopulatedOrganization) -> None:

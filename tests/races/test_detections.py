@@ -14,10 +14,10 @@ from controlplane.store.table import table
 from ops import inbox_backfill
 from tests.races.stage import Stage
 from tests.support.cleanup import finish_deletions
-from tests.support.faults import Case, Kind, Trial, explore_faults
+from tests.support.faults import Case, Kind, Trial
 from tests.support.older_detections import as_older_release_wrote_it
 from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, explore
+from tests.support.schedules import Race
 from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
@@ -82,8 +82,8 @@ class Shop:
 
 class TestEveryOrder:
     def test_a_decision_and_the_first_detection_end_in_a_resolved_finding(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            shop = Shop(stage.fresh())
+        def scenario(world: World) -> Race:
+            shop = Shop(world)
 
             def check(outcomes: list[Outcome]) -> None:
                 decided = outcomes[0].get()
@@ -95,11 +95,11 @@ class TestEveryOrder:
 
             return Race([shop.decides, shop.detects()], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_a_decision_and_a_later_detection_end_in_a_resolved_finding(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            shop = Shop(stage.fresh())
+        def scenario(world: World) -> Race:
+            shop = Shop(world)
             shop.detects()()
 
             def check(outcomes: list[Outcome]) -> None:
@@ -110,11 +110,11 @@ class TestEveryOrder:
 
             return Race([shop.decides, shop.detects(1)], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_two_first_detections_create_one_finding_of_the_later(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            shop = Shop(stage.fresh())
+        def scenario(world: World) -> Race:
+            shop = Shop(world)
 
             def check(outcomes: list[Outcome]) -> None:
                 for outcome in outcomes:
@@ -125,12 +125,12 @@ class TestEveryOrder:
 
             return Race([shop.detects(1), shop.detects(2)], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     @pytest.mark.parametrize(("first", "second"), [(1, 2), (1, 6), (6, 7)], ids=["both late", "one late", "both newer"])
     def test_two_detections_of_a_known_vendor_lose_no_evidence(self, stage: Stage, first: int, second: int) -> None:
-        def scenario() -> Race:
-            shop = Shop(stage.fresh())
+        def scenario(world: World) -> Race:
+            shop = Shop(world)
             shop.detects(5)()
 
             def check(outcomes: list[Outcome]) -> None:
@@ -142,15 +142,14 @@ class TestEveryOrder:
                 assert vendor["firstSeenAt"] == f"2026-03-04T05:00:0{expected[-1]}.000Z"
                 assert vendor["lastSeenAt"] == finding["observedAt"] == f"2026-03-04T05:00:0{expected[0]}.000Z"
                 assert vendor["name"] == finding["runtimeVendor"]["name"] == f"Segment {expected[0]}"
-                stage.check_invariants()
 
             return Race([shop.detects(first), shop.detects(second)], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_a_decision_and_a_late_detection_keep_the_evidence(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            shop = Shop(stage.fresh())
+        def scenario(world: World) -> Race:
+            shop = Shop(world)
             shop.detects(5)()
 
             def check(outcomes: list[Outcome]) -> None:
@@ -158,16 +157,15 @@ class TestEveryOrder:
                 outcomes[1].get()
                 assert (shop.vendor()["state"], shop.findings()[0]["status"]) == ("approved", "resolved")
                 assert shop.pages() == [5, 1]
-                stage.check_invariants()
 
             return Race([shop.decides, shop.detects(1)], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     @pytest.mark.parametrize("second", [1, 6], ids=["late", "newer"])
     def test_a_backfill_during_a_detection_loses_no_evidence(self, stage: Stage, second: int) -> None:
-        def scenario() -> Race:
-            shop = Shop(stage.fresh())
+        def scenario(world: World) -> Race:
+            shop = Shop(world)
             shop.detects(5)()
             as_older_release_wrote_it(shop.project, shop.company)
 
@@ -179,11 +177,11 @@ class TestEveryOrder:
 
             return Race([lambda: inbox_backfill.run(again=True), shop.detects(second)], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_a_backfill_during_a_change_of_status_keeps_the_change(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            shop = Shop(stage.fresh())
+        def scenario(world: World) -> Race:
+            shop = Shop(world)
             shop.detects(5)()
             as_older_release_wrote_it(shop.project, shop.company)
 
@@ -191,15 +189,14 @@ class TestEveryOrder:
                 outcomes[0].get()
                 assert outcomes[1].get() is True
                 assert shop.findings()[0]["status"] == "dismissed"
-                stage.check_invariants()
 
             return Race([lambda: inbox_backfill.run(again=True), shop.dismisses], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_a_status_set_by_a_user_is_never_lost(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            shop = Shop(stage.fresh())
+        def scenario(world: World) -> Race:
+            shop = Shop(world)
             shop.detects()()
 
             def check(outcomes: list[Outcome]) -> None:
@@ -211,11 +208,11 @@ class TestEveryOrder:
 
             return Race([shop.dismisses, shop.detects(1)], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_a_decision_and_a_change_of_status_are_both_in_the_history(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            shop = Shop(stage.fresh())
+        def scenario(world: World) -> Race:
+            shop = Shop(world)
             shop.detects()()
 
             def check(outcomes: list[Outcome]) -> None:
@@ -229,12 +226,12 @@ class TestEveryOrder:
 
             return Race([shop.decides, shop.dismisses], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     @pytest.mark.parametrize("act", [Shop.decides, lambda shop: shop.detects()()], ids=["decision", "detection"])
     def test_a_deleted_project_gets_no_vendor(self, stage: Stage, act: Callable[[Shop], Any]) -> None:
-        def scenario() -> Race:
-            shop = Shop(stage.fresh())
+        def scenario(world: World) -> Race:
+            shop = Shop(world)
 
             def deletes() -> None:
                 projects.delete_project(shop.project)
@@ -249,7 +246,7 @@ class TestEveryOrder:
 
             return Race([deletes, lambda: act(shop)], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
 
 def test_threads_of_detections_and_a_decision_leave_one_finding(stage: Stage) -> None:
@@ -263,8 +260,8 @@ def test_threads_of_detections_and_a_decision_leave_one_finding(stage: Stage) ->
 
 
 def test_a_detection_redelivered_after_any_fault_is_stored_once(stage: Stage) -> None:
-    def scenario() -> Trial:
-        shop = Shop(stage.fresh())
+    def scenario(world: World) -> Trial:
+        shop = Shop(world)
 
         def check(case: Case) -> None:
             if case.fault.kind in {Kind.NONE, Kind.CONFLICT, Kind.LOST_ON_THE_WIRE, Kind.LOST_THEN_CONFLICT}:
@@ -276,4 +273,4 @@ def test_a_detection_redelivered_after_any_fault_is_stored_once(stage: Stage) ->
 
         return Trial(shop.detects(), check)
 
-    assert explore_faults(stage.client, scenario) > 10
+    assert stage.faults(scenario) > 10

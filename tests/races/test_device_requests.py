@@ -15,10 +15,11 @@ from tests.races.stage import RACE_TIME, Stage
 from tests.races.verdicts import check_first
 from tests.support.api import Reply
 from tests.support.asgi import DirectApi
-from tests.support.faults import Case, Trial, explore_faults
+from tests.support.faults import Case, Trial
 from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, explore
+from tests.support.schedules import Race
 from tests.support.threads import run_repeatedly
+from tests.support.world import World
 
 pytestmark = pytest.mark.races
 
@@ -45,10 +46,10 @@ def outcome_of(outcome: Outcome) -> str:
 class PendingRequest:
     """A device that has requested access, and two users who may decide."""
 
-    def __init__(self, stage: Stage) -> None:
-        self.world = stage.fresh()
-        self.ada, self.bob = self.world.person().user_id, self.world.person().user_id
-        self.device: Device = request_code(stage.api, scope="projects.read billing.read")
+    def __init__(self, world: World, api: DirectApi) -> None:
+        self.world = world
+        self.ada, self.bob = world.person().user_id, world.person().user_id
+        self.device: Device = request_code(api, scope="projects.read billing.read")
 
     def approve(self, user_id: str, *scopes: str) -> Callable[[], None]:
         return lambda: device_approvals.approve(self.device.user_code, user_id, list(scopes or ["projects.read"]))
@@ -69,19 +70,18 @@ def at(thread_clock: Callable[[float], None], seconds: float, act: Callable[[], 
 
 class TestRedemptions:
     def test_of_two_redemptions_one_gets_tokens_and_the_other_revokes_them(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            pending = PendingRequest(stage)
+        def scenario(world: World) -> Race:
+            pending = PendingRequest(world, stage.api)
             pending.approve(pending.ada)()
 
             def check(outcomes: list[Outcome]) -> None:
                 replies: list[Reply] = [outcome.get() for outcome in outcomes]
                 assert sorted(status_of(reply) for reply in replies) == ["tokens", "used"]
                 assert not any(works(stage.api, reply.data["accessToken"]) for reply in replies if reply.status == 200)
-                stage.check_invariants()
 
             return Race([pending.device.redeem] * 2, check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_of_sixteen_redemptions_one_gets_tokens(self, stage: Stage) -> None:
         world = stage.fresh()
@@ -93,8 +93,8 @@ class TestRedemptions:
         assert sum(key.pk.startswith("FAMILY#") for key in items) == 8
 
     def test_either_the_redemption_or_the_denial_succeeds(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            pending = PendingRequest(stage)
+        def scenario(world: World) -> Race:
+            pending = PendingRequest(world, stage.api)
             pending.approve(pending.ada)()
 
             def check(outcomes: list[Outcome]) -> None:
@@ -103,33 +103,31 @@ class TestRedemptions:
                 assert came in {("tokens", "redeemed"), ("access_denied", "done")}
                 if reply.status == 200:
                     assert works(stage.api, reply.data["accessToken"])
-                stage.check_invariants()
 
             return Race([pending.device.redeem, pending.deny(pending.ada)], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_at_expiry_only_a_timely_redemption_gets_tokens(
         self, stage: Stage, thread_clock: Callable[[float], None]
     ) -> None:
-        def scenario() -> Race:
-            pending = PendingRequest(stage)
+        def scenario(world: World) -> Race:
+            pending = PendingRequest(world, stage.api)
             pending.approve(pending.ada)()
 
             def check(outcomes: list[Outcome]) -> None:
                 in_time, late = (status_of(outcome.get()) for outcome in outcomes)
                 assert in_time == "tokens"
                 assert late in {"expired", "used"}
-                stage.check_invariants()
 
             redeem = pending.device.redeem
             return Race([at(thread_clock, EXPIRY - 0.001, redeem), at(thread_clock, EXPIRY, redeem)], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_under_every_fault_tokens_are_issued_once_and_never_lost_silently(self, stage: Stage) -> None:
-        def scenario() -> Trial:
-            pending = PendingRequest(stage)
+        def scenario(world: World) -> Trial:
+            pending = PendingRequest(world, stage.api)
             pending.approve(pending.ada)()
 
             def check(case: Case) -> None:
@@ -140,17 +138,16 @@ class TestRedemptions:
                 for reply in (first, second):
                     if reply is not None and reply.status == 200:
                         assert works(stage.api, reply.data["accessToken"]) is (status_of(second) == "tokens")
-                stage.check_invariants()
 
             return Trial(pending.device.redeem, check)
 
-        assert explore_faults(stage.client, scenario) > 20
+        assert stage.faults(scenario) > 20
 
 
 class TestDecisions:
     def test_one_of_an_approval_and_a_concurrent_denial_by_another_user_succeeds(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            pending = PendingRequest(stage)
+        def scenario(world: World) -> Race:
+            pending = PendingRequest(world, stage.api)
 
             def check(outcomes: list[Outcome]) -> None:
                 came = outcome_of(outcomes[0]), outcome_of(outcomes[1])
@@ -159,11 +156,11 @@ class TestDecisions:
 
             return Race([pending.approve(pending.ada), pending.deny(pending.bob)], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_of_two_approvals_one_counts_with_its_user_and_scopes(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            pending = PendingRequest(stage)
+        def scenario(world: World) -> Race:
+            pending = PendingRequest(world, stage.api)
 
             def check(outcomes: list[Outcome]) -> None:
                 came = outcome_of(outcomes[0]), outcome_of(outcomes[1])
@@ -176,14 +173,14 @@ class TestDecisions:
                 [pending.approve(pending.ada, "projects.read"), pending.approve(pending.bob, "billing.read")], check
             )
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     @pytest.mark.parametrize("decision", ["approve", "deny"])
     def test_at_expiry_only_a_timely_decision_counts(
         self, decision: str, stage: Stage, thread_clock: Callable[[float], None]
     ) -> None:
-        def scenario() -> Race:
-            pending = PendingRequest(stage)
+        def scenario(world: World) -> Race:
+            pending = PendingRequest(world, stage.api)
 
             def check(outcomes: list[Outcome]) -> None:
                 in_time, late = outcome_of(outcomes[0]), outcome_of(outcomes[1])
@@ -194,27 +191,26 @@ class TestDecisions:
             late = getattr(pending, decision)(pending.bob)
             return Race([at(thread_clock, EXPIRY - 0.001, in_time), at(thread_clock, EXPIRY, late)], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_an_approval_that_comes_too_late_grants_nothing(
         self, stage: Stage, thread_clock: Callable[[float], None]
     ) -> None:
-        def scenario() -> Race:
-            pending = PendingRequest(stage)
+        def scenario(world: World) -> Race:
+            pending = PendingRequest(world, stage.api)
 
             def check(outcomes: list[Outcome]) -> None:
                 assert outcome_of(outcomes[0]) == "expired"
                 assert status_of(outcomes[1].get()) == "authorization_pending"
-                stage.check_invariants()
 
             redeem = at(thread_clock, EXPIRY - 0.001, pending.device.redeem)
             return Race([at(thread_clock, EXPIRY, pending.approve(pending.ada)), redeem], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_a_concurrent_poll_loses_no_approval(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            pending = PendingRequest(stage)
+        def scenario(world: World) -> Race:
+            pending = PendingRequest(world, stage.api)
 
             def check(outcomes: list[Outcome]) -> None:
                 polled = status_of(outcomes[0].get())
@@ -222,15 +218,14 @@ class TestDecisions:
                 assert polled in {"tokens", "authorization_pending"}
                 if polled == "authorization_pending":
                     assert status_of(pending.device.redeem()) == "tokens"
-                stage.check_invariants()
 
             return Race([pending.device.redeem, pending.approve(pending.ada)], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_an_interrupted_approval_counts_once_and_is_not_reported_as_another_decision(self, stage: Stage) -> None:
-        def scenario() -> Trial:
-            pending = PendingRequest(stage)
+        def scenario(world: World) -> Trial:
+            pending = PendingRequest(world, stage.api)
 
             def check(case: Case) -> None:
                 after = outcome_of(case.second)
@@ -242,11 +237,11 @@ class TestDecisions:
 
             return Trial(pending.approve(pending.ada), check)
 
-        assert explore_faults(stage.client, scenario) > 10
+        assert stage.faults(scenario) > 10
 
     def test_an_interrupted_denial_is_not_reported_as_another_decision(self, stage: Stage) -> None:
-        def scenario() -> Trial:
-            pending = PendingRequest(stage)
+        def scenario(world: World) -> Trial:
+            pending = PendingRequest(world, stage.api)
 
             def check(case: Case) -> None:
                 assert not isinstance(case.first.error, AlreadyDecided)
@@ -255,7 +250,7 @@ class TestDecisions:
 
             return Trial(pending.deny(pending.ada), check)
 
-        assert explore_faults(stage.client, scenario) > 10
+        assert stage.faults(scenario) > 10
 
 
 class TestTries:
@@ -266,7 +261,7 @@ class TestTries:
         return lambda: device_approvals.find_by_user_code(wrong, pending.ada)
 
     def test_of_sixteen_concurrent_guesses_five_are_answered(self, stage: Stage) -> None:
-        pending = PendingRequest(stage)
+        pending = PendingRequest(stage.fresh(), stage.api)
         outcomes = run_repeatedly([self.guess(pending)] * 16)
         assert Counter(type(outcome.error) for outcome in outcomes) == {UnknownUserCode: 5, TooManyTries: 11}
         for act in (pending.approve(pending.ada), pending.deny(pending.ada)):
@@ -275,7 +270,7 @@ class TestTries:
         assert status_of(pending.device.redeem()) == "authorization_pending"
 
     def test_a_person_beyond_the_limit_takes_no_place_among_the_five_of_a_code(self, stage: Stage) -> None:
-        pending = PendingRequest(stage)
+        pending = PendingRequest(stage.fresh(), stage.api)
         run_repeatedly([self.guess(pending)] * 5)
         with pytest.raises(TooManyTries):
             device_approvals.find_by_user_code(pending.device.user_code, pending.ada)
@@ -284,15 +279,15 @@ class TestTries:
             assert device_approvals.find_by_user_code(pending.device.user_code, user_id).status == "pending"
 
     def test_of_eight_concurrent_people_five_can_look_up_a_code(self, stage: Stage) -> None:
-        pending = PendingRequest(stage)
+        pending = PendingRequest(stage.fresh(), stage.api)
         people = [pending.world.person().user_id for _ in range(8)]
         looks = [lambda it=it: device_approvals.find_by_user_code(pending.device.user_code, it) for it in people]
         outcomes = run_repeatedly(looks)
         assert Counter(type(outcome.error) for outcome in outcomes) == {type(None): 5, UnknownUserCode: 3}
 
     def test_under_every_fault_an_answered_guess_is_counted(self, stage: Stage) -> None:
-        def scenario() -> Trial:
-            pending = PendingRequest(stage)
+        def scenario(world: World) -> Trial:
+            pending = PendingRequest(world, stage.api)
 
             def check(case: Case) -> None:
                 answered = sum(isinstance(outcome.error, UnknownUserCode) for outcome in (case.first, case.second))
@@ -302,23 +297,20 @@ class TestTries:
 
             return Trial(self.guess(pending), check)
 
-        assert explore_faults(stage.client, scenario) > 10
+        assert stage.faults(scenario) > 10
 
 
 def test_under_every_fault_a_request_has_both_codes(stage: Stage) -> None:
-    def scenario() -> Trial:
-        world = stage.fresh()
-
+    def scenario(world: World) -> Trial:
         def check(case: Case) -> None:
             for reply in (check_first(case, 201), case.second.get()):
                 if reply is not None and reply.status == 201:
                     device = Device(stage.api, reply.data["deviceCode"], reply.data["userCode"])
                     assert device.approved(world.person().user_id).redeem().status == 200
-            stage.check_invariants()
 
         return Trial(lambda: stage.api.post("/v1/auth/device/code", json_body=_BODY), check)
 
-    assert explore_faults(stage.client, scenario) > 10
+    assert stage.faults(scenario) > 10
 
 
 _BODY = {

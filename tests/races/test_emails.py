@@ -16,12 +16,13 @@ from notifications.app import handler
 from notifications.mail_messages import NotifyMembers, later
 from tests.races.stage import RACE_TIME, Stage
 from tests.support.api import Reply
-from tests.support.faults import Case, Trial, explore_faults
+from tests.support.asgi import DirectApi
+from tests.support.faults import Case, Trial
 from tests.support.mailbox import SENDER, Mailbox
 from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, explore
+from tests.support.schedules import Race
 from tests.support.sqs import FakeSqs, SqsMessage
-from tests.support.world import Company
+from tests.support.world import Company, World
 
 pytestmark = pytest.mark.races
 
@@ -62,8 +63,8 @@ def queued() -> list[dict[str, Any]]:
 
 class TestSending:
     def test_two_deliveries_of_a_message_send_one_email(self, stage: Stage, mailbox: Mailbox) -> None:
-        def scenario() -> Race:
-            message = notification(stage.fresh().company())
+        def scenario(world: World) -> Race:
+            message = notification(world.company())
             mailbox.emails.clear()
 
             def check(outcomes: list[Outcome]) -> None:
@@ -74,11 +75,11 @@ class TestSending:
 
             return Race([lambda: work(message)] * 2, check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_after_an_unsubscription_no_email_is_claimed(self, stage: Stage, mailbox: Mailbox) -> None:
-        def scenario() -> Race:
-            company = stage.fresh().company()
+        def scenario(world: World) -> Race:
+            company = world.company()
             mailbox.emails.clear()
             sent_at_confirmation: list[int] = []
 
@@ -95,16 +96,16 @@ class TestSending:
 
             return Race([lambda: work(notification(company)), unsubscribe], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_under_every_fault_an_email_is_sent_once(
         self, stage: Stage, mailbox: Mailbox, thread_clock: Callable[[float], None]
     ) -> None:
         """A worker that dies between SES's response and its record sends it again, unless SES's report comes first."""
 
-        def scenario() -> Trial:
+        def scenario(world: World) -> Trial:
             thread_clock(RACE_TIME)
-            message = notification(stage.fresh().company())
+            message = notification(world.company())
             mailbox.emails.clear()
 
             def again() -> bool:
@@ -120,18 +121,18 @@ class TestSending:
 
             return Trial(lambda: work(message), check, again)
 
-        assert explore_faults(stage.client, scenario) > 20
+        assert stage.faults(scenario) > 20
 
 
 class TestInvitations:
-    def invited(self, stage: Stage) -> tuple[Company, str]:
-        company = stage.fresh().company()
+    def invited(self, world: World, api: DirectApi) -> tuple[Company, str]:
+        company = world.company()
         body = {"email": "grace@example.com", "role": "member"}
-        return company, stage.api.post("/v1/invitations", company.owner.token, json_body=body).data["id"]
+        return company, api.post("/v1/invitations", company.owner.token, json_body=body).data["id"]
 
     def test_resends_at_once_count_and_queue_one_email_each(self, stage: Stage, mailbox: Mailbox) -> None:
-        def scenario() -> Race:
-            company, invitation_id = self.invited(stage)
+        def scenario(world: World) -> Race:
+            company, invitation_id = self.invited(world, stage.api)
 
             def resend() -> Reply:
                 return stage.api.post(f"/v1/invitations/{invitation_id}/resend", company.owner.token)
@@ -147,31 +148,30 @@ class TestInvitations:
 
             return Race([resend] * 2, check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_under_every_fault_an_invitation_is_renewed_with_its_email_or_not_at_all(
         self, stage: Stage, mailbox: Mailbox
     ) -> None:
-        def scenario() -> Trial:
-            company, invitation_id = self.invited(stage)
+        def scenario(world: World) -> Trial:
+            company, invitation_id = self.invited(world, stage.api)
 
             def check(case: Case) -> None:
                 (invitation,) = _stored(company)
                 assert case.second.get().status == 200
                 assert invitation.resends.total in {1, 2}
                 assert sorted(message["number"] for message in queued()) == [*range(invitation.resends.total + 1)]
-                stage.check_invariants()
 
             resend = f"/v1/invitations/{invitation_id}/resend"
             return Trial(lambda: stage.api.post(resend, company.owner.token), check)
 
-        assert explore_faults(stage.client, scenario) > 20
+        assert stage.faults(scenario) > 20
 
 
 class TestFindings:
     def test_findings_at_once_are_in_one_email_with_one_message(self, stage: Stage, mailbox: Mailbox) -> None:
-        def scenario() -> Race:
-            company = stage.fresh().company()
+        def scenario(world: World) -> Race:
+            company = world.company()
             ids = [events.entry(company.organization_id, "finding.opened").message["eventId"] for _ in range(2)]
 
             def message(window: str, seconds: int) -> outbox.Entry:
@@ -191,12 +191,12 @@ class TestFindings:
 
             return Race([lambda it=it: add(it) for it in (*ids, ids[0])], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
 
 def test_events_at_once_leave_one_digest_to_the_sweep(stage: Stage) -> None:
-    def scenario() -> Race:
-        organization_id = stage.fresh().company().organization_id
+    def scenario(world: World) -> Race:
+        organization_id = world.company().organization_id
 
         def schedule() -> None:
             digest = NotifyMembers(organization_id=organization_id, about="digest", subject=MONDAY)
@@ -208,7 +208,7 @@ def test_events_at_once_leave_one_digest_to_the_sweep(stage: Stage) -> None:
 
         return Race([schedule, schedule], check)
 
-    explore(stage.client, scenario)
+    stage.race(scenario)
 
 
 def _stored(company: Company) -> list[InvitationItem]:

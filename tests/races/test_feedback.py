@@ -9,10 +9,10 @@ from tests.races.stage import RACE_TIME, Stage
 from tests.races.verdicts import check_first
 from tests.support.api import Reply
 from tests.support.asgi import DirectApi
-from tests.support.faults import Case, Crashed, Kind, Trial, explore_faults
+from tests.support.faults import Case, Crashed, Kind, Trial
 from tests.support.invariants import Items
 from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, explore
+from tests.support.schedules import Race
 from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
@@ -52,8 +52,8 @@ def taken_in(items: Items) -> list[int]:
 
 class TestEveryOrder:
     def test_two_equal_reports_and_another_share_the_last_unit_of_quota(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            reporter = Reporter(stage.fresh(), stage.api, sent=9)
+        def scenario(world: World) -> Race:
+            reporter = Reporter(world, stage.api, sent=9)
 
             def check(outcomes: list[Outcome]) -> None:
                 same, again, other = replies = [outcome.get() for outcome in outcomes]
@@ -71,11 +71,11 @@ class TestEveryOrder:
             acts = [reporter.reports("same"), reporter.reports("same", 1), reporter.reports("other")]
             return Race(acts, check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_a_report_and_a_pause_are_serialized(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            reporter = Reporter(stage.fresh(), stage.api)
+        def scenario(world: World) -> Race:
+            reporter = Reporter(world, stage.api)
 
             def check(outcomes: list[Outcome]) -> None:
                 status = outcomes[0].get().status
@@ -88,14 +88,14 @@ class TestEveryOrder:
             return Race([reporter.reports("one"), lambda: feedback.set_intake(paused=True)], check)
 
         # The switch may change before or after it is read, or after the transaction.
-        assert explore(stage.client, scenario) == 3
+        assert stage.race(scenario) == 3
 
     def test_the_same_report_on_both_sides_of_midnight_is_two_reports(
         self, stage: Stage, thread_clock: Callable[[float], None]
     ) -> None:
-        def scenario() -> Race:
+        def scenario(world: World) -> Race:
             thread_clock(LAST_OF_DAY)
-            reporter = Reporter(stage.fresh(), stage.api)
+            reporter = Reporter(world, stage.api)
 
             def check(outcomes: list[Outcome]) -> None:
                 replies: list[Reply] = [outcome.get() for outcome in outcomes]
@@ -109,7 +109,7 @@ class TestEveryOrder:
             return Race([late, early], check)
 
         # The days have nothing in common.
-        assert explore(stage.client, scenario, least=1) == 1
+        assert stage.race(scenario, least=1) == 1
 
 
 def test_threads_never_exceed_the_quota_or_store_a_report_twice(stage: Stage) -> None:
@@ -127,8 +127,8 @@ def test_threads_never_exceed_the_quota_or_store_a_report_twice(stage: Stage) ->
 
 class TestEveryFault:
     def test_under_every_fault_a_retried_report_is_accepted_once(self, stage: Stage) -> None:
-        def scenario() -> Trial:
-            reporter = Reporter(stage.fresh(), stage.api, sent=9)
+        def scenario(world: World) -> Trial:
+            reporter = Reporter(world, stage.api, sent=9)
 
             def check(case: Case) -> None:
                 check_first(case, 201)
@@ -142,14 +142,14 @@ class TestEveryFault:
 
             return Trial(reporter.reports("one"), check)
 
-        assert explore_faults(stage.client, scenario) > 10
+        assert stage.faults(scenario) > 10
 
     def test_under_every_fault_a_report_retried_after_midnight_is_no_error(
         self, stage: Stage, thread_clock: Callable[[float], None]
     ) -> None:
-        def scenario() -> Trial:
+        def scenario(world: World) -> Trial:
             thread_clock(LAST_OF_DAY)
-            reporter = Reporter(stage.fresh(), stage.api)
+            reporter = Reporter(world, stage.api)
 
             def check(case: Case) -> None:
                 if case.fault.kind is Kind.CRASH:
@@ -161,4 +161,4 @@ class TestEveryFault:
             again = reporter.reports("one", 0, lambda: thread_clock(FIRST_OF_DAY))
             return Trial(reporter.reports("one", 0, lambda: thread_clock(LAST_OF_DAY)), check, again)
 
-        assert explore_faults(stage.client, scenario) > 10
+        assert stage.faults(scenario) > 10

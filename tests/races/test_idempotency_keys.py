@@ -8,9 +8,9 @@ from tests.races.stage import RACE_TIME, Stage
 from tests.races.verdicts import check_first
 from tests.support.api import Reply
 from tests.support.asgi import DirectApi
-from tests.support.faults import Case, Kind, Trial, explore_faults
+from tests.support.faults import Case, Kind, Trial
 from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, explore
+from tests.support.schedules import Race
 from tests.support.threads import run_repeatedly
 from tests.support.world import Company, World
 
@@ -48,25 +48,24 @@ def check_replies(client: Client, replies: list[Reply]) -> None:
 
 
 def test_two_concurrent_requests_create_one(stage: Stage) -> None:
-    def scenario() -> Race:
-        client = Client(stage.fresh(), stage.api)
+    def scenario(world: World) -> Race:
+        client = Client(world, stage.api)
 
         def check(outcomes: list[Outcome]) -> None:
             replies: list[Reply] = [outcome.get() for outcome in outcomes]
             assert 201 in {reply.status for reply in replies}
             check_replies(client, replies)
-            stage.check_invariants()
 
         return Race([client.create] * 2, check)
 
-    explore(stage.client, scenario)
+    stage.race(scenario)
 
 
 def test_a_slow_request_and_its_repetition_after_the_lease_create_one(
     stage: Stage, thread_clock: Callable[[float], None]
 ) -> None:
-    def scenario() -> Race:
-        client = Client(stage.fresh(), stage.api)
+    def scenario(world: World) -> Race:
+        client = Client(world, stage.api)
 
         def repeat_later() -> Reply:
             thread_clock(RACE_TIME + LATER_SECONDS)
@@ -74,11 +73,10 @@ def test_a_slow_request_and_its_repetition_after_the_lease_create_one(
 
         def check(outcomes: list[Outcome]) -> None:
             check_replies(client, [outcome.get() for outcome in outcomes])
-            stage.check_invariants()
 
         return Race([client.create, repeat_later], check)
 
-    explore(stage.client, scenario)
+    stage.race(scenario)
 
 
 def test_sixteen_threads_create_one(stage: Stage) -> None:
@@ -95,8 +93,8 @@ class TestEveryFault:
     def test_under_every_fault_a_retry_never_creates_a_second_one(
         self, wait_seconds: int, stage: Stage, thread_clock: Callable[[float], None]
     ) -> None:
-        def scenario() -> Trial:
-            client = Client(stage.fresh(), stage.api)
+        def scenario(world: World) -> Trial:
+            client = Client(world, stage.api)
             thread_clock(RACE_TIME)
 
             def again() -> Reply:
@@ -104,7 +102,6 @@ class TestEveryFault:
                 return client.create()
 
             def check(case: Case) -> None:
-                stage.check_invariants()
                 first, second = check_first(case, 201), case.second.get()
                 check_replies(client, [reply for reply in (first, second) if reply is not None])
                 if case.fault.kind in {Kind.NONE, Kind.CONFLICT, Kind.LOST_ON_THE_WIRE, Kind.LOST_THEN_CONFLICT}:
@@ -114,14 +111,14 @@ class TestEveryFault:
 
             return Trial(client.create, check, again)
 
-        assert explore_faults(stage.client, scenario) > 20
+        assert stage.faults(scenario) > 20
 
     @pytest.mark.parametrize("wait_seconds", [0, LATER_SECONDS], ids=["at once", "after the lease"])
     def test_a_retry_never_creates_a_second_one_if_every_response_is_lost(
         self, wait_seconds: int, stage: Stage, thread_clock: Callable[[float], None]
     ) -> None:
-        def scenario() -> Trial:
-            client = Client(stage.fresh(), stage.api)
+        def scenario(world: World) -> Trial:
+            client = Client(world, stage.api)
             thread_clock(RACE_TIME)
 
             def again() -> Reply:
@@ -129,10 +126,9 @@ class TestEveryFault:
                 return client.create()
 
             def check(case: Case) -> None:
-                stage.check_invariants()
                 check_replies(client, [case.first.get(), case.second.get()])
 
             return Trial(client.create, check, again)
 
         kinds = frozenset({Kind.LOST, Kind.SERVER_ERROR})
-        assert explore_faults(stage.client, scenario, kinds=kinds, every_time=True) > 10
+        assert stage.faults(scenario, kinds=kinds, every_time=True) > 10

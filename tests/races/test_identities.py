@@ -14,11 +14,11 @@ from ops.identities import move_identity
 from tests.races.stage import Stage
 from tests.races.yields import only_writes
 from tests.support import invariants
-from tests.support.faults import Case, Crashed, Kind, Trial, explore_faults
+from tests.support.faults import Case, Crashed, Kind, Trial
 from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, explore
+from tests.support.schedules import Race
 from tests.support.threads import run_repeatedly
-from tests.support.world import get_profile
+from tests.support.world import World, get_profile
 
 pytestmark = pytest.mark.races
 
@@ -43,8 +43,7 @@ def address_holds() -> None:
 class TestFirstSignIns:
     @pytest.mark.parametrize("pre_made", [False, True])
     def test_of_two_subjects_one_gets_the_account(self, stage: Stage, pre_made: bool) -> None:
-        def scenario() -> Race:
-            stage.fresh()
+        def scenario(world: World) -> Race:
             if pre_made:
                 users.create_user(GRACE, "Grace")
 
@@ -58,24 +57,20 @@ class TestFirstSignIns:
 
             return Race([signs_in("a"), signs_in("b")], check)
 
-        explore(table.client, scenario)
+        stage.race(scenario)
 
     def test_two_first_sign_ins_of_one_subject_create_one_account(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            stage.fresh()
-
+        def scenario(world: World) -> Race:
             def check(outcomes: list[Outcome]) -> None:
                 assert len({outcome.get().user_id for outcome in outcomes}) == 1
                 address_holds()
 
             return Race([signs_in("a"), signs_in("a")], check)
 
-        explore(table.client, scenario)
+        stage.race(scenario)
 
     def test_first_sign_ins_at_two_issuers_create_one_account(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            stage.fresh()
-
+        def scenario(world: World) -> Race:
             def check(outcomes: list[Outcome]) -> None:
                 (user_id,) = {outcome.get().user_id for outcome in outcomes}
                 assert len(identities.list_identities(user_id)) == 2
@@ -83,7 +78,7 @@ class TestFirstSignIns:
 
             return Race([signs_in("a"), signs_in("a", issuer="https://other.example")], check)
 
-        explore(table.client, scenario)
+        stage.race(scenario)
 
     def test_sixteen_subjects_create_one_account(self, stage: Stage) -> None:
         stage.fresh()
@@ -95,8 +90,7 @@ class TestFirstSignIns:
 
 class TestMove:
     def test_moving_an_identity_during_its_sign_in_leaves_one_identity(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            stage.fresh()
+        def scenario(world: World) -> Race:
             user_id = signs_in("old")().user_id
 
             def move() -> object:
@@ -110,11 +104,10 @@ class TestMove:
 
             return Race([move, signs_in("old")], check)
 
-        explore(table.client, scenario)
+        stage.race(scenario)
 
     def test_two_moves_give_the_account_one_identity(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            stage.fresh()
+        def scenario(world: World) -> Race:
             owners = [signs_in(subject, f"{subject}@example.com")().user_id for subject in ("a", "b")]
             target = users.create_user(GRACE, "Grace").user_id
 
@@ -129,13 +122,12 @@ class TestMove:
 
             return Race([move(0), move(1)], check)
 
-        explore(table.client, scenario)
+        stage.race(scenario)
 
 
 class TestChangedAddress:
     def test_a_new_address_that_two_accounts_take_is_given_to_one(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            stage.fresh()
+        def scenario(world: World) -> Race:
             for subject in ("a", "b"):
                 signs_in(subject, f"{subject}@example.com")()
 
@@ -146,11 +138,10 @@ class TestChangedAddress:
 
             return Race([signs_in("a"), signs_in("b")], check)
 
-        explore(table.client, scenario)
+        stage.race(scenario)
 
     def test_a_new_address_that_another_person_signs_in_with_belongs_to_one(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            stage.fresh()
+        def scenario(world: World) -> Race:
             first = signs_in("a", "ada@example.com")().user_id
 
             def check(outcomes: list[Outcome]) -> None:
@@ -166,11 +157,10 @@ class TestChangedAddress:
 
             return Race([signs_in("a"), signs_in("b")], check)
 
-        explore(table.client, scenario)
+        stage.race(scenario)
 
     def test_two_address_changes_leave_rosters_with_the_accounts_address(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            stage.fresh()
+        def scenario(world: World) -> Race:
             profile = signs_in("a", "ada@example.com")()
             made = organizations.create_organization("Acme", "acme", profile.user_id)
 
@@ -185,11 +175,10 @@ class TestChangedAddress:
 
             return Race([signs_in("a", "b@example.com"), signs_in("a", "c@example.com")], check)
 
-        explore(table.client, scenario, yields_at=only_writes)
+        stage.race(scenario, yields_at=only_writes)
 
     def test_an_organization_that_is_created_meanwhile_shows_the_accounts_address(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            stage.fresh()
+        def scenario(world: World) -> Race:
             user_id = signs_in("a", "ada@example.com")().user_id
 
             def check(outcomes: list[Outcome]) -> None:
@@ -201,11 +190,10 @@ class TestChangedAddress:
             create = partial(organizations.create_organization, "Acme", "acme", user_id)
             return Race([signs_in("a", "b@example.com"), create], check)
 
-        explore(table.client, scenario)
+        stage.race(scenario)
 
     def test_an_address_change_interrupted_anywhere_is_finished_by_the_next_sign_in(self, stage: Stage) -> None:
-        def scenario() -> Trial:
-            stage.fresh()
+        def scenario(world: World) -> Trial:
             profile = signs_in("a", "ada@example.com")()
             made = [organizations.create_organization(slug, slug, profile.user_id) for slug in ("one", "two")]
 
@@ -221,11 +209,10 @@ class TestChangedAddress:
 
             return Trial(signs_in("a"), check)
 
-        assert explore_faults(stage.client, scenario) > 20
+        assert stage.faults(scenario) > 20
 
     def test_a_first_sign_in_interrupted_anywhere_is_finished_by_the_next(self, stage: Stage) -> None:
-        def scenario() -> Trial:
-            stage.fresh()
+        def scenario(world: World) -> Trial:
             user_id = users.create_user(GRACE, "Grace").user_id
 
             def check(case: Case) -> None:
@@ -235,12 +222,11 @@ class TestChangedAddress:
 
             return Trial(signs_in("a"), check)
 
-        assert explore_faults(stage.client, scenario) > 20
+        assert stage.faults(scenario) > 20
 
 
 def test_two_sign_ins_list_an_identity_once(stage: Stage) -> None:
-    def scenario() -> Race:
-        stage.fresh()
+    def scenario(world: World) -> Race:
         user_id = signs_in("a")().user_id
         identities.forget(user_id)
 
@@ -251,4 +237,4 @@ def test_two_sign_ins_list_an_identity_once(stage: Stage) -> None:
 
         return Race([signs_in("a"), signs_in("a")], check)
 
-    explore(table.client, scenario)
+    stage.race(scenario)

@@ -15,9 +15,9 @@ from tests.races.stage import Stage
 from tests.races.verdicts import check_first
 from tests.support.api import Reply
 from tests.support.asgi import DirectApi
-from tests.support.faults import Case, Trial, explore_faults
+from tests.support.faults import Case, Trial
 from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, explore
+from tests.support.schedules import Race
 from tests.support.table import PREPARED
 from tests.support.threads import run_repeatedly
 from tests.support.world import World
@@ -95,8 +95,8 @@ class Bench:
 
 class TestEveryOrder:
     def test_of_two_changes_of_one_version_one_succeeds(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            bench = Bench(stage.fresh(), stage.api)
+        def scenario(world: World) -> Race:
+            bench = Bench(world, stage.api)
             other = bench.world.member(bench.company)
             acts = [bench.patches("accepted"), bench.patches("dismissed", token=other.token)]
 
@@ -109,15 +109,14 @@ class TestEveryOrder:
                 assert (item.status, item.version) == (good.data["status"], good.data["version"])
                 assert stale.error["details"] == {"currentVersion": item.version, "currentStatus": item.status}
                 assert bench.listed(item.status) == [item.item_id]
-                stage.check_invariants()
 
             return Race(acts, check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_a_decision_resolves_and_an_earlier_change_is_not_lost_unseen(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            bench = Bench(stage.fresh(), stage.api)
+        def scenario(world: World) -> Race:
+            bench = Bench(world, stage.api)
             acts = [bench.decides, bench.patches("dismissed")]
 
             def check(outcomes: list[Outcome]) -> None:
@@ -133,15 +132,14 @@ class TestEveryOrder:
                     assert (change.status, change.data["status"]) == (200, "dismissed")
                 assert bench.listed("resolved") == [item.item_id]
                 assert bench.listed("dismissed") == bench.listed("open") == []
-                stage.check_invariants()
 
             return Race(acts, check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_a_decision_and_the_first_detection_leave_a_resolved_finding(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            bench = Bench(stage.fresh(), stage.api, found=False)
+        def scenario(world: World) -> Race:
+            bench = Bench(world, stage.api, found=False)
 
             def check(outcomes: list[Outcome]) -> None:
                 decision: Reply = outcomes[0].get()
@@ -149,15 +147,14 @@ class TestEveryOrder:
                 assert decision.status == 200
                 assert bench.item.status == "resolved"
                 assert bench.listed("resolved") == [bench.item.item_id]
-                stage.check_invariants()
 
             return Race([bench.decides, bench.detects], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_a_change_and_a_newer_detection_are_both_kept(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            bench = Bench(stage.fresh(), stage.api)
+        def scenario(world: World) -> Race:
+            bench = Bench(world, stage.api)
             acts = [bench.patches("accepted"), lambda: bench.detects(observed_at=LATER, priority="P0")]
 
             def check(outcomes: list[Outcome]) -> None:
@@ -165,15 +162,14 @@ class TestEveryOrder:
                 outcomes[1].get()
                 assert bench.item.priority == "P0"
                 assert (reply.status, bench.item.status) in {(200, "accepted"), (409, "open")}
-                stage.check_invariants()
 
             return Race(acts, check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_two_publications_create_one_item(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            bench = Bench(stage.fresh(), stage.api, found=False)
+        def scenario(world: World) -> Race:
+            bench = Bench(world, stage.api, found=False)
             later = bench.discovery._replace(observed_at=LATER, title="Later")
 
             def check(outcomes: list[Outcome]) -> None:
@@ -187,13 +183,13 @@ class TestEveryOrder:
                 check,
             )
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
 
 class TestUndo:
     def test_undo_and_another_change_dont_overwrite_each_other(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            bench = Bench(stage.fresh(), stage.api)
+        def scenario(world: World) -> Race:
+            bench = Bench(world, stage.api)
             user_id = bench.company.owner.user_id
             dismissed = inbox.change_status(bench.item, "dismissed", bench.item.version, user_id, "not ours")
             undo = triage.Decision(triage.UNDO)
@@ -206,17 +202,16 @@ class TestUndo:
                     assert isinstance(outcomes[0].error, inbox.StaleVersion)
                 kept = [entry.status for entry in bench.item.history]
                 assert kept == ["open", "dismissed", "open" if undone else "accepted"]
-                stage.check_invariants()
 
             return Race(acts, check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
 
 class TestEveryFault:
     def test_under_every_fault_a_change_never_conflicts_with_itself(self, stage: Stage) -> None:
-        def scenario() -> Trial:
-            bench = Bench(stage.fresh(), stage.api)
+        def scenario(world: World) -> Trial:
+            bench = Bench(world, stage.api)
 
             def check(case: Case) -> None:
                 check_first(case, 200)
@@ -224,24 +219,22 @@ class TestEveryFault:
                 assert (again.status, again.data["status"]) == (200, "accepted")
                 assert bench.item.version == again.data["version"]
                 assert bench.listed("accepted") == [bench.item.item_id]
-                stage.check_invariants()
 
             return Trial(bench.patches("accepted"), check)
 
-        assert explore_faults(stage.client, scenario) > 15
+        assert stage.faults(scenario) > 15
 
     def test_under_every_fault_a_publication_creates_one_item(self, stage: Stage) -> None:
-        def scenario() -> Trial:
-            bench = Bench(stage.fresh(), stage.api, found=False)
+        def scenario(world: World) -> Trial:
+            bench = Bench(world, stage.api, found=False)
 
             def check(case: Case) -> None:
                 case.second.get()
                 assert bench.listed("open") == [bench.discovery.item_id]
-                stage.check_invariants()
 
             return Trial(lambda: publications.publish_finding(bench.discovery), check)
 
-        assert explore_faults(stage.client, scenario) > 8
+        assert stage.faults(scenario) > 8
 
 
 def test_sixteen_editors_each_see_what_they_replace(stage: Stage) -> None:
@@ -280,8 +273,8 @@ def test_sixteen_editors_each_see_what_they_replace(stage: Stage) -> None:
 
 class TestManyItems:
     def test_a_change_of_many_items_and_one_of_an_item_dont_overwrite_each_other(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            bench = Bench(stage.fresh(), stage.api)
+        def scenario(world: World) -> Race:
+            bench = Bench(world, stage.api)
             sent = [{"id": bench.item.item_id, "status": "dismissed", "version": bench.item.version}]
 
             def many() -> Reply:
@@ -292,8 +285,7 @@ class TestManyItems:
                 (result,) = replies[0].data["results"]
                 assert sorted((result["statusCode"], replies[1].status)) == [200, 409]
                 assert bench.item.status == ("dismissed" if result["statusCode"] == 200 else "accepted")
-                stage.check_invariants()
 
             return Race([many, bench.patches("accepted")], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)

@@ -10,8 +10,7 @@ from controlplane.store.installations import InstallationTaken
 from controlplane.store.repository_items import HostedRepository
 from controlplane.store.table import table
 from tests.races.stage import Stage
-from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, explore
+from tests.support.schedules import Race
 from tests.support.world import Company, World
 
 pytestmark = pytest.mark.races
@@ -69,16 +68,12 @@ def owner_of_installation() -> str | None:
 @pytest.fixture
 def race(stage: Stage) -> Callable[..., None]:
     def run(begin: Callable[[World], tuple[list, Callable[[list], None]]]) -> None:
-        def scenario() -> Race:
-            acts, check = begin(stage.fresh())
+        def scenario(world: World) -> Race:
+            acts, check = begin(world)
 
-            def check_run(outcomes: list[Outcome]) -> None:
-                stage.check_invariants()
-                check([outcome.get() for outcome in outcomes])
+            return Race(acts, lambda outcomes: check([outcome.get() for outcome in outcomes]))
 
-            return Race(acts, check_run)
-
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     return run
 

@@ -17,10 +17,10 @@ from issue_creation.app import handler
 from tests.races.stage import RACE_TIME, Stage
 from tests.races.yields import only_writes
 from tests.support.calls import Proceed, intercepted
-from tests.support.faults import Case, Kind, Trial, explore_faults
+from tests.support.faults import Case, Kind, Trial
 from tests.support.issue_host import HostedIssue, IssueHost
 from tests.support.outcomes import Aborted, Outcome
-from tests.support.schedules import Race, explore
+from tests.support.schedules import Race
 from tests.support.sqs import FakeSqs, SqsMessage
 from tests.support.sweeping import swept
 from tests.support.threads import run_repeatedly
@@ -35,6 +35,9 @@ LAGS_SECONDS = (0, 30, 400)
 POINTS = range(11)
 NOT_AT_ALL = 10
 _LONGEST_SECONDS = 7_200
+
+
+type Fresh = Callable[[World], "IssueCreation"]
 
 
 class Died(Aborted):
@@ -84,16 +87,14 @@ class IssueCreation:
 
 
 @pytest.fixture
-def fresh(
-    stage: Stage, host: IssueHost, sqs: FakeSqs, shared_clock: Callable[[float], None]
-) -> Callable[[], IssueCreation]:
-    """Returns a function that starts with an empty table, no messages, and no issues."""
+def fresh(host: IssueHost, sqs: FakeSqs, shared_clock: Callable[[float], None]) -> Fresh:
+    """Returns a function that starts without messages and issues."""
 
-    def start() -> IssueCreation:
+    def start(world: World) -> IssueCreation:
         sqs.letters.clear()
         host.issues.clear()
         host.requests.clear()
-        return IssueCreation(stage.fresh(), host, sqs, shared_clock)
+        return IssueCreation(world, host, sqs, shared_clock)
 
     return start
 
@@ -131,9 +132,9 @@ class Mortal:
 @pytest.mark.parametrize("lost", [False, True], ids=["answered", "worked but timed out"])
 @pytest.mark.parametrize("lag_seconds", LAGS_SECONDS)
 def test_two_crashes_at_any_two_points_leave_exactly_one_issue(
-    lag_seconds: int, lost: bool, fresh: Callable[[], IssueCreation], stage: Stage
+    lag_seconds: int, lost: bool, fresh: Fresh, stage: Stage
 ) -> None:
-    creation = fresh()
+    creation = fresh(stage.fresh())
     creation.host.lag_seconds = lag_seconds
     mortal = Mortal(stage.client, creation.host)
     plans = deaths = 0
@@ -170,11 +171,9 @@ def test_two_crashes_at_any_two_points_leave_exactly_one_issue(
 
 
 class TestEveryOrder:
-    def test_of_two_concurrent_deliveries_one_creates_the_issue(
-        self, fresh: Callable[[], IssueCreation], stage: Stage
-    ) -> None:
-        def scenario() -> Race:
-            creation = fresh()
+    def test_of_two_concurrent_deliveries_one_creates_the_issue(self, fresh: Fresh, stage: Stage) -> None:
+        def scenario(world: World) -> Race:
+            creation = fresh(world)
             item = creation.finding()
             creation.want(item)
             creation.want(item)
@@ -186,15 +185,14 @@ class TestEveryOrder:
                 creation.settle()
                 assert len(creation.issues_of(item)) == 1
                 assert inbox.get_item(item.item_id).github_issue is not None
-                stage.check_invariants()
 
             return Race([lambda letter=letter: creation.deliver(letter) for letter in letters], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
-    def test_an_issue_and_a_status_change_are_both_kept(self, fresh: Callable[[], IssueCreation], stage: Stage) -> None:
-        def scenario() -> Race:
-            creation = fresh()
+    def test_an_issue_and_a_status_change_are_both_kept(self, fresh: Fresh, stage: Stage) -> None:
+        def scenario(world: World) -> Race:
+            creation = fresh(world)
             item = creation.finding()
             creation.want(item)
             (letter,) = creation.sqs.due(QUEUE)
@@ -213,15 +211,15 @@ class TestEveryOrder:
 
             return Race([lambda: creation.deliver(letter), patch], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_of_a_link_and_a_new_issue_the_first_wins(
-        self, fresh: Callable[[], IssueCreation], stage: Stage, monkeypatch: pytest.MonkeyPatch
+        self, fresh: Fresh, stage: Stage, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         ended = set()
 
-        def scenario() -> Race:
-            creation = fresh()
+        def scenario(world: World) -> Race:
+            creation = fresh(world)
             item = creation.finding()
             hosted = HostedIssue(42, "An issue", "", RACE_TIME, RACE_TIME)
             creation.host.issues[f"{creation.repository.owner}/{creation.repository.name}"] = [hosted]
@@ -241,7 +239,6 @@ class TestEveryOrder:
                     shown = reply.data["githubIssue"]["number"] if reply.status == 201 else None
                     assert shown == issue.number or reply.error["code"] == "CONFLICT"
                 ended.add((issue.number == 42, *(reply.status for reply in replies)))
-                stage.check_invariants()
 
             monkeypatch.setattr(clock, "pause", pause)
             link = {"existingIssue": 42}
@@ -249,17 +246,15 @@ class TestEveryOrder:
                 [lambda: stage.api.post(path, token, json_body=link), lambda: stage.api.post(path, token)], check
             )
 
-        explore(stage.client, scenario, yields_at=only_writes)
+        stage.race(scenario, yields_at=only_writes)
         # If the link wins, both get its issue. If the new issue wins, the link is refused.
         assert ended >= {(True, 201, 201), (False, 409, 201)}
 
 
 class TestEveryFault:
-    def test_under_every_fault_the_worker_leaves_one_issue_and_a_settled_item(
-        self, fresh: Callable[[], IssueCreation], stage: Stage
-    ) -> None:
-        def scenario() -> Trial:
-            creation = fresh()
+    def test_under_every_fault_the_worker_leaves_one_issue_and_a_settled_item(self, fresh: Fresh, stage: Stage) -> None:
+        def scenario(world: World) -> Trial:
+            creation = fresh(world)
             item = creation.finding()
             creation.want(item)
             (letter,) = creation.sqs.due(QUEUE)
@@ -268,7 +263,6 @@ class TestEveryFault:
                 creation.settle()
                 assert len(creation.issues_of(item)) == 1, case.fault.name
                 assert inbox.get_item(item.item_id).github_issue is not None
-                stage.check_invariants()
 
             def again() -> None:
                 creation.advance(360)
@@ -277,13 +271,13 @@ class TestEveryFault:
 
             return Trial(lambda: creation.deliver(letter), check, again)
 
-        assert explore_faults(stage.client, scenario) > 20
+        assert stage.faults(scenario) > 20
 
     def test_under_every_fault_a_request_for_an_issue_succeeds_and_sends_once(
-        self, fresh: Callable[[], IssueCreation], stage: Stage, monkeypatch: pytest.MonkeyPatch
+        self, fresh: Fresh, stage: Stage, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def scenario() -> Trial:
-            creation = fresh()
+        def scenario(world: World) -> Trial:
+            creation = fresh(world)
             item = creation.finding()
 
             async def pause(seconds: float) -> None:
@@ -298,17 +292,16 @@ class TestEveryFault:
                 creation.settle()
                 assert len(creation.issues_of(item)) == 1
                 assert stage.api.post(path, token).status == 201
-                stage.check_invariants()
 
             return Trial(lambda: stage.api.post(path, token), check)
 
-        assert explore_faults(stage.client, scenario) > 20
+        assert stage.faults(scenario) > 20
 
 
 def test_sixteen_concurrent_requests_create_one_issue(
-    fresh: Callable[[], IssueCreation], stage: Stage, monkeypatch: pytest.MonkeyPatch
+    fresh: Fresh, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    creation = fresh()
+    creation = fresh(stage.fresh())
     item = creation.finding()
     at_work, sent = threading.Lock(), threading.Event()
     send_message = creation.sqs.send_message

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -15,9 +16,8 @@ from tests.races.stage import Stage
 from tests.races.verdicts import check_first
 from tests.support.api import Reply
 from tests.support.asgi import DirectApi
-from tests.support.faults import Case, Trial, explore_faults
-from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, explore
+from tests.support.faults import Case, Trial
+from tests.support.schedules import Race
 from tests.support.threads import run_repeatedly
 from tests.support.world import Company, World
 
@@ -73,20 +73,16 @@ type Replies = list[Reply]
 
 @pytest.fixture
 def race(stage: Stage) -> Callable[..., None]:
-    """Runs acts of one owner in every order. Calls `check` with the replies after checking the invariants."""
+    """Runs acts of one owner in every order. Calls `check` with the replies."""
 
     def run(existing: int, acts: list[Act], check: Callable[[Owner, Replies], None]) -> None:
-        def scenario() -> Race:
-            owner = Owner(stage.fresh(), stage.api, existing)
+        def scenario(world: World) -> Race:
+            owner = Owner(world, stage.api, existing)
+            return Race(
+                [partial(act, owner) for act in acts], lambda outcomes: check(owner, [it.get() for it in outcomes])
+            )
 
-            def check_run(outcomes: list[Outcome]) -> None:
-                replies: Replies = [outcome.get() for outcome in outcomes]
-                stage.check_invariants()
-                check(owner, replies)
-
-            return Race([lambda act=act: act(owner) for act in acts], check_run)  # type: ignore[misc]
-
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     return run
 
@@ -156,16 +152,15 @@ class TestEveryFault:
     @pytest.fixture
     def break_calls(self, stage: Stage) -> Callable[[Act, Callable[[Owner, Case], None]], int]:
         def run(act: Act, check: Callable[[Owner, Case], None]) -> int:
-            def scenario() -> Trial:
-                owner = Owner(stage.fresh(), stage.api, 2)
+            def scenario(world: World) -> Trial:
+                owner = Owner(world, stage.api, 2)
 
                 def check_run(case: Case) -> None:
-                    stage.check_invariants()
                     check(owner, case)
 
                 return Trial(lambda: act(owner), check_run)
 
-            return explore_faults(stage.client, scenario)
+            return stage.faults(scenario)
 
         return run
 

@@ -1,6 +1,7 @@
 """A key that is changed, rolled with a grace period, or revoked at the same time as others act on it."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,8 +12,7 @@ from controlplane.store.leaked_keys import Leak
 from tests.races.stage import Stage
 from tests.support.api import Reply
 from tests.support.asgi import DirectApi
-from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, explore
+from tests.support.schedules import Race
 from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
@@ -75,19 +75,16 @@ type Check = Callable[[Owner, list[Any]], None]
 
 @pytest.fixture
 def race(stage: Stage) -> Callable[..., None]:
-    """Runs acts in every order, and calls `check` after checking the invariants."""
+    """Runs acts in every order, and calls `check` with the replies."""
 
     def run(acts: list[Act], check: Check, *, rolled: bool = False) -> None:
-        def scenario() -> Race:
-            owner = Owner(stage.fresh(), stage.api, rolled=rolled)
+        def scenario(world: World) -> Race:
+            owner = Owner(world, stage.api, rolled=rolled)
+            return Race(
+                [partial(act, owner) for act in acts], lambda outcomes: check(owner, [it.get() for it in outcomes])
+            )
 
-            def check_run(outcomes: list[Outcome]) -> None:
-                stage.check_invariants()
-                check(owner, [outcome.get() for outcome in outcomes])
-
-            return Race([lambda act=act: act(owner) for act in acts], check_run)  # type: ignore[misc]
-
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     return run
 

@@ -11,11 +11,12 @@ from tests.races.stage import RACE_TIME, Stage
 from tests.races.test_idempotency_keys import LATER_SECONDS, Client, check_replies
 from tests.races.test_refresh_tokens import first_pair
 from tests.support.api import Reply
-from tests.support.faults import Case, Trial, explore_faults
+from tests.support.faults import Case, Trial
 from tests.support.outcomes import Outcome
 from tests.support.rings import BEFORE, MIXED_FLEETS, use_ring_of_thread
-from tests.support.schedules import Race, explore
+from tests.support.schedules import Race
 from tests.support.threads import run_repeatedly
+from tests.support.world import World
 
 pytestmark = pytest.mark.races
 
@@ -38,8 +39,8 @@ class TestACreationIsRepeatedByAnotherVersion:
     def test_a_creation_repeated_concurrently_by_another_version_takes_effect_once(
         self, stage: Stage, set_secret: SetSecret, mixed: Mixed
     ) -> None:
-        def scenario() -> Race:
-            client = Client(stage.fresh(), stage.api)
+        def scenario(world: World) -> Race:
+            client = Client(world, stage.api)
 
             def create(secret: SigningSecret) -> Reply:
                 set_secret(secret)
@@ -49,17 +50,16 @@ class TestACreationIsRepeatedByAnotherVersion:
                 replies: list[Reply] = [outcome.get() for outcome in outcomes]
                 assert 201 in {reply.status for reply in replies}
                 check_replies(client, replies)
-                stage.check_invariants()
 
             return Race([lambda secret=secret: create(secret) for secret in mixed], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_a_creation_repeated_after_the_lease_by_another_version_takes_effect_once(
         self, stage: Stage, set_secret: SetSecret, mixed: Mixed, thread_clock: Callable[[float], None]
     ) -> None:
-        def scenario() -> Race:
-            client = Client(stage.fresh(), stage.api)
+        def scenario(world: World) -> Race:
+            client = Client(world, stage.api)
 
             def create() -> Reply:
                 set_secret(mixed[0])
@@ -72,11 +72,10 @@ class TestACreationIsRepeatedByAnotherVersion:
 
             def check(outcomes: list[Outcome]) -> None:
                 check_replies(client, [outcome.get() for outcome in outcomes])
-                stage.check_invariants()
 
             return Race([create, repeat_later], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     @pytest.mark.parametrize("wait_seconds", [0, LATER_SECONDS], ids=["at once", "after the lease"])
     def test_a_creation_repeated_by_another_version_after_every_fault_takes_effect_once(
@@ -87,8 +86,8 @@ class TestACreationIsRepeatedByAnotherVersion:
         mixed: Mixed,
         thread_clock: Callable[[float], None],
     ) -> None:
-        def scenario() -> Trial:
-            client = Client(stage.fresh(), stage.api)
+        def scenario(world: World) -> Trial:
+            client = Client(world, stage.api)
             thread_clock(RACE_TIME)
             set_secret(mixed[0])
 
@@ -98,7 +97,6 @@ class TestACreationIsRepeatedByAnotherVersion:
                 return client.create()
 
             def check(case: Case) -> None:
-                stage.check_invariants()
                 replies = [case.second.get()]
                 if case.first.error is None:
                     replies.append(case.first.get())
@@ -108,7 +106,7 @@ class TestACreationIsRepeatedByAnotherVersion:
 
             return Trial(client.create, check, again)
 
-        assert explore_faults(stage.client, scenario) > 20
+        assert stage.faults(scenario) > 20
 
     def test_sixteen_threads_of_both_versions_create_one(
         self, stage: Stage, set_secret: SetSecret, mixed: Mixed
@@ -130,9 +128,9 @@ class TestTwoVersionsRefreshOneToken:
     def test_two_versions_that_refresh_one_token_return_the_same_pair(
         self, stage: Stage, set_secret: SetSecret, mixed: Mixed
     ) -> None:
-        def scenario() -> Race:
+        def scenario(world: World) -> Race:
             set_secret(BEFORE)
-            first: dict[str, Any] = first_pair(stage)
+            first: dict[str, Any] = first_pair(world, stage.api)
 
             def act(secret: SigningSecret) -> Reply:
                 set_secret(secret)
@@ -144,8 +142,7 @@ class TestTwoVersionsRefreshOneToken:
                 assert works(stage.api, one["accessToken"])
                 set_secret(mixed[0])
                 assert refresh(stage.api, one["refreshToken"]).status == 200
-                stage.check_invariants()
 
             return Race([lambda secret=secret: act(secret) for secret in mixed], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)

@@ -12,9 +12,8 @@ from tests.races.verdicts import check_first
 from tests.races.yields import came_first
 from tests.support.api import Reply
 from tests.support.asgi import DirectApi
-from tests.support.faults import Case, Kind, Trial, explore_faults
-from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, explore
+from tests.support.faults import Case, Kind, Trial
+from tests.support.schedules import Race
 from tests.support.threads import run_repeatedly
 from tests.support.world import Person, World
 
@@ -51,20 +50,15 @@ type Replies = list[Reply]
 
 @pytest.fixture
 def race(stage: Stage) -> Callable[..., None]:
-    """Runs two acts of one team in every order. Calls `check` with the replies after checking the invariants."""
+    """Runs two acts of one team in every order. Calls `check` with the replies."""
 
     def run(acts: Acts, check: Callable[[Team, Replies, Race], None]) -> None:
-        def scenario() -> Race:
-            team = Team(stage.fresh(), stage.api)
-
-            def check_run(outcomes: list[Outcome]) -> None:
-                stage.check_invariants()
-                check(team, [outcome.get() for outcome in outcomes], made)
-
-            made = Race(acts(team), check_run)
+        def scenario(world: World) -> Race:
+            team = Team(world, stage.api)
+            made = Race(acts(team), lambda outcomes: check(team, [outcome.get() for outcome in outcomes], made))
             return made
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     return run
 
@@ -159,11 +153,10 @@ class TestEveryFault:
     def test_under_every_fault_a_retry_ends_as_requested(
         self, act: Callable[[Team], Callable[[], Reply]], settled: str | None, stage: Stage
     ) -> None:
-        def scenario() -> Trial:
-            team = Team(stage.fresh(), stage.api)
+        def scenario(world: World) -> Trial:
+            team = Team(world, stage.api)
 
             def check(case: Case) -> None:
-                stage.check_invariants()
                 check_first(case, 200)
                 assert case.second.get().status in ({200, 404} if settled is None else {200})
                 target = team.m if settled == "owner" else team.b
@@ -171,15 +164,14 @@ class TestEveryFault:
 
             return Trial(act(team), check)
 
-        assert explore_faults(stage.client, scenario) > 15
+        assert stage.faults(scenario) > 15
 
 
 def test_endless_contention_is_given_up_within_a_second(stage: Stage) -> None:
-    def scenario() -> Trial:
-        team = Team(stage.fresh(), stage.api)
+    def scenario(world: World) -> Trial:
+        team = Team(world, stage.api)
 
         def check(case: Case) -> None:
-            stage.check_invariants()
             if case.fault.kind is Kind.CONFLICT:
                 assert case.first.get().status in {429, 503}
                 assert sum(case.paused_seconds) < 1
@@ -187,4 +179,4 @@ def test_endless_contention_is_given_up_within_a_second(stage: Stage) -> None:
 
         return Trial(team.change(team.a, team.b, "admin"), check)
 
-    explore_faults(stage.client, scenario, kinds=frozenset({Kind.CONFLICT}), every_time=True)
+    stage.faults(scenario, kinds=frozenset({Kind.CONFLICT}), every_time=True)

@@ -10,8 +10,7 @@ from tests.functional.projects.builders import make_project
 from tests.races.stage import Stage
 from tests.support.api import Reply
 from tests.support.asgi import DirectApi
-from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, explore
+from tests.support.schedules import Race
 from tests.support.world import Person, World
 
 pytestmark = pytest.mark.races
@@ -65,16 +64,11 @@ class Shop:
 @pytest.fixture
 def race(stage: Stage) -> Callable[..., None]:
     def run(acts: Callable[[Shop], list], check: Callable[..., None]) -> None:
-        def scenario() -> Race:
-            shop = Shop(stage.fresh(), stage.api)
+        def scenario(world: World) -> Race:
+            shop = Shop(world, stage.api)
+            return Race(acts(shop), lambda outcomes: check(shop, *[outcome.get() for outcome in outcomes]))
 
-            def check_run(outcomes: list[Outcome]) -> None:
-                stage.check_invariants()
-                check(shop, *[outcome.get() for outcome in outcomes])
-
-            return Race(acts(shop), check_run)
-
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     return run
 

@@ -9,11 +9,11 @@ from tests.races.stage import Stage
 from tests.races.verdicts import check_first
 from tests.support.api import Reply
 from tests.support.asgi import DirectApi
-from tests.support.faults import Case, Trial, explore_faults
+from tests.support.faults import Case, Trial
 from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, explore
+from tests.support.schedules import Race
 from tests.support.threads import run_repeatedly
-from tests.support.world import Person
+from tests.support.world import Person, World
 
 pytestmark = pytest.mark.races
 
@@ -24,8 +24,7 @@ def creator(api: DirectApi, person: Person) -> Callable[[], Reply]:
 
 
 def test_of_two_creators_one_gets_the_slug(stage: Stage) -> None:
-    def scenario() -> Race:
-        world = stage.fresh()
+    def scenario(world: World) -> Race:
         people = [world.person(), world.person()]
 
         def check(outcomes: list[Outcome]) -> None:
@@ -37,11 +36,10 @@ def test_of_two_creators_one_gets_the_slug(stage: Stage) -> None:
                 if reply.status == 409:
                     assert reply.code == "CONFLICT"
                     assert reply.error["details"]["field"] == "slug"
-            stage.check_invariants()
 
         return Race([creator(stage.api, person) for person in people], check)
 
-    explore(stage.client, scenario)
+    stage.race(scenario)
 
 
 def test_of_sixteen_threads_one_gets_the_slug(stage: Stage) -> None:
@@ -53,11 +51,10 @@ def test_of_sixteen_threads_one_gets_the_slug(stage: Stage) -> None:
 
 class TestEveryFault:
     def test_under_every_fault_an_organization_is_complete_or_missing(self, stage: Stage) -> None:
-        def scenario() -> Trial:
-            person = stage.fresh().person()
+        def scenario(world: World) -> Trial:
+            person = world.person()
 
             def check(case: Case) -> None:
-                stage.check_invariants()
                 first = check_first(case, 201)
                 second: Reply = case.second.get()
                 if first is not None and first.status == 201:
@@ -69,4 +66,4 @@ class TestEveryFault:
 
             return Trial(creator(stage.api, person), check)
 
-        assert explore_faults(stage.client, scenario) > 15
+        assert stage.faults(scenario) > 15

@@ -7,10 +7,11 @@ import pytest
 from controlplane.core.settings import settings
 from controlplane.store import keys, sessions, waiting
 from tests.races.stage import RACE_TIME, Stage
-from tests.support.faults import Case, Trial, explore_faults
+from tests.support.faults import Case, Trial
 from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, every_call, explore
+from tests.support.schedules import Race, every_call
 from tests.support.threads import run_repeatedly
+from tests.support.world import World
 
 pytestmark = pytest.mark.races
 
@@ -53,8 +54,7 @@ def test_with_blocks_threads_get_at_most_the_limit_and_hardly_less(
 def test_in_every_order_two_credentials_share_the_remainder(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     limit(monkeypatch, requests_per_minute_user=2)
 
-    def scenario() -> Race:
-        world = stage.fresh()
+    def scenario(world: World) -> Race:
         person = world.person()
         secrets = [person.token, world.token(person.user_id), sessions.create(person.user_id)]
 
@@ -63,14 +63,14 @@ def test_in_every_order_two_credentials_share_the_remainder(stage: Stage, monkey
 
         return Race([lambda secret=secret: stage.api.get("/v1/me", secret) for secret in secrets], check)
 
-    explore(stage.client, scenario, yields_at=every_call)
+    stage.race(scenario, yields_at=every_call)
 
 
 def test_a_failing_counter_never_admits_more(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     limit(monkeypatch, requests_per_minute_user=100)
 
-    def scenario() -> Trial:
-        person = stage.fresh().person()
+    def scenario(world: World) -> Trial:
+        person = world.person()
 
         def check(case: Case) -> None:
             admitted = [outcome.get().status for outcome in (case.first, case.second) if outcome.error is None].count(
@@ -81,7 +81,7 @@ def test_a_failing_counter_never_admits_more(stage: Stage, monkeypatch: pytest.M
 
         return Trial(lambda: stage.api.get("/v1/me", person.token), check)
 
-    assert explore_faults(stage.client, scenario) > 10
+    assert stage.faults(scenario) > 10
 
 
 class TestWaitingSlots:
@@ -97,12 +97,10 @@ class TestWaitingSlots:
     def test_in_every_order_one_of_two_gets_the_last_slot(self, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
         limit(monkeypatch, account_concurrency=10)
 
-        def scenario() -> Race:
-            stage.fresh()
-
+        def scenario(world: World) -> Race:
             def check(outcomes: list[Outcome]) -> None:
                 assert [outcome.get() is None for outcome in outcomes].count(False) == 1
 
             return Race([lambda: waiting.acquire_slot(8)] * 3, check)
 
-        explore(stage.client, scenario, yields_at=every_call)
+        stage.race(scenario, yields_at=every_call)

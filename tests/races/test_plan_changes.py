@@ -1,6 +1,7 @@
 """A plan change reaches every key, including one that is created concurrently."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -11,9 +12,8 @@ from tests.races.stage import Stage
 from tests.races.yields import came_first
 from tests.support.api import Reply
 from tests.support.asgi import DirectApi
-from tests.support.faults import Case, Crashed, Trial, explore_faults
-from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, explore
+from tests.support.faults import Case, Crashed, Trial
+from tests.support.schedules import Race
 from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
@@ -69,20 +69,18 @@ type Replies = list[Reply | None]
 
 @pytest.fixture
 def race(stage: Stage) -> Callable[..., None]:
-    """Runs two acts in every order. Checks that every key has its organization's plan, and then calls `check`."""
+    """Runs two acts in every order. Calls `check` with the replies."""
 
     def run(acts: list[Act], check: Callable[[Customer, Replies, Race], None]) -> None:
-        def scenario() -> Race:
-            customer = Customer(stage.fresh(), stage.api)
-
-            def check_run(outcomes: list[Outcome]) -> None:
-                stage.check_invariants()
-                check(customer, [outcome.get() for outcome in outcomes], made)
-
-            made = Race([lambda act=act: act(customer) for act in acts], check_run)  # type: ignore[misc]
+        def scenario(world: World) -> Race:
+            customer = Customer(world, stage.api)
+            made = Race(
+                [partial(act, customer) for act in acts],
+                lambda outcomes: check(customer, [it.get() for it in outcomes], made),
+            )
             return made
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     return run
 
@@ -157,8 +155,8 @@ def test_threads_call_and_create_keys_while_the_plan_changes(stage: Stage) -> No
 
 
 def test_a_plan_change_is_complete_and_repeatable_after_every_fault(stage: Stage) -> None:
-    def scenario() -> Trial:
-        customer = Customer(stage.fresh(), stage.api)
+    def scenario(world: World) -> Trial:
+        customer = Customer(world, stage.api)
 
         def check(case: Case) -> None:
             items = stage.check_invariants()
@@ -169,4 +167,4 @@ def test_a_plan_change_is_complete_and_repeatable_after_every_fault(stage: Stage
 
         return Trial(customer.downgrade, check)
 
-    assert explore_faults(stage.client, scenario) > 15
+    assert stage.faults(scenario) > 15

@@ -14,11 +14,12 @@ from tests.races.stage import Stage
 from tests.races.verdicts import check_first
 from tests.support.api import Reply
 from tests.support.cleanup import finish_deletions
-from tests.support.faults import Case, Trial, explore_faults
+from tests.support.faults import Case, Trial
 from tests.support.invariants import Items
 from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, explore
+from tests.support.schedules import Race
 from tests.support.threads import run_repeatedly
+from tests.support.world import World
 
 pytestmark = pytest.mark.races
 
@@ -29,20 +30,14 @@ type Replies = list[Reply]
 
 @pytest.fixture
 def race(stage: Stage) -> Callable[..., None]:
-    """Runs the acts of one shop in every order. Calls `check` with the replies after checking the invariants."""
+    """Runs the acts of one shop in every order. Calls `check` with the replies."""
 
     def run(acts: Acts, check: Callable[[Shop, Replies], None], websites: int = 2) -> None:
-        def scenario() -> Race:
-            shop = Shop(stage.fresh(), stage.api, websites)
+        def scenario(world: World) -> Race:
+            shop = Shop(world, stage.api, websites)
+            return Race(acts(shop), lambda outcomes: check(shop, [it.get() for it in outcomes]))
 
-            def check_run(outcomes: list[Outcome]) -> None:
-                replies: Replies = [outcome.get() for outcome in outcomes]
-                stage.check_invariants()
-                check(shop, replies)
-
-            return Race(acts(shop), check_run)
-
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     return run
 
@@ -156,8 +151,8 @@ class TestEveryOrder:
 
 
 def test_a_former_slug_of_a_deleted_project_is_kept_by_the_one_that_claims_it(stage: Stage) -> None:
-    def scenario() -> Race:
-        shop = Shop(stage.fresh(), stage.api)
+    def scenario(world: World) -> Race:
+        shop = Shop(world, stage.api)
         shop.patches(projectName="Market")()
         shop.deletes()
 
@@ -170,11 +165,10 @@ def test_a_former_slug_of_a_deleted_project_is_kept_by_the_one_that_claims_it(st
             assert cleaned is None
             assert created.data["slug"] == "shop"
             assert get_project_by_slug(shop.company.organization_id, "shop")[0].project_id == created.data["id"]
-            stage.check_invariants()
 
         return Race([shop.creates("Shop"), clean_up], check)
 
-    explore(stage.client, scenario)
+    stage.race(scenario)
 
 
 class TestEveryOrderOfTwoLists:
@@ -290,11 +284,11 @@ class TestEveryFault:
     @pytest.fixture
     def break_calls(self, stage: Stage) -> Callable[..., int]:
         def run(act: Callable[[Shop], Callable[[], Reply]], check: Callable[[Shop, Case, Items], None]) -> int:
-            def scenario() -> Trial:
-                shop = Shop(stage.fresh(), stage.api)
+            def scenario(world: World) -> Trial:
+                shop = Shop(world, stage.api)
                 return Trial(act(shop), lambda case: check(shop, case, stage.check_invariants()))
 
-            return explore_faults(stage.client, scenario)
+            return stage.faults(scenario)
 
         return run
 

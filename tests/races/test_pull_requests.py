@@ -21,11 +21,12 @@ from tests.races.stage import RACE_TIME, Stage
 from tests.support import lagging
 from tests.support.calls import Proceed, intercepted
 from tests.support.code_host import SHA
-from tests.support.faults import Case, Kind, Trial, explore_faults
+from tests.support.faults import Case, Kind, Trial
 from tests.support.outcomes import Aborted
 from tests.support.sqs import FakeSqs, SqsMessage
 from tests.support.sweeping import swept
 from tests.support.table import PREPARED
+from tests.support.world import World
 
 pytestmark = pytest.mark.races
 
@@ -80,15 +81,15 @@ class Hosted:
 
 @pytest.fixture
 def announced(
-    stage: Stage, sqs: FakeSqs, shared_clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
-) -> Callable[[], "Review"]:
-    """Returns a function that starts with an empty table, a new code host, and an event about a pull request."""
+    sqs: FakeSqs, shared_clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> Callable[[World], "Review"]:
+    """Returns a function that starts with a new code host and an event about a pull request."""
 
-    def start() -> Review:
+    def start(world: World) -> Review:
         host = Hosted()
         monkeypatch.setattr(reviews, "connect", host.connect)
         monkeypatch.setattr("scan_preparation.service.prepare_scan.__defaults__", (host.connect,))
-        return Review(stage, sqs, shared_clock, host)
+        return Review(world, sqs, shared_clock, host)
 
     return start
 
@@ -96,10 +97,9 @@ def announced(
 class Review:
     """A pull request that GitHub has announced, with everything that scans it and reports on it."""
 
-    def __init__(self, stage: Stage, sqs: FakeSqs, set_clock: Callable[[float], None], host: Hosted) -> None:
+    def __init__(self, world: World, sqs: FakeSqs, set_clock: Callable[[float], None], host: Hosted) -> None:
         sqs.letters.clear()
         set_clock(RACE_TIME)
-        world = stage.fresh()
         self.repository = world.connected_repository(world.company())
         self.project_id = self.repository.links[0].project_id
         link = self.repository.links[0]._replace(pull_request_scans_enabled=True)
@@ -107,7 +107,7 @@ class Review:
         key = keys.repository(*self.repository.location)
         table.put(Put({**(table.get(key) or {}), "hostedId": _HOSTED_ID}), PREPARED)
         lagging.settle()  # an event about a repository that was just connected may not find it
-        self.client, self.sqs, self.host, self._set_clock = stage.client, sqs, host, set_clock
+        self.sqs, self.host, self._set_clock = sqs, host, set_clock
         event = HostEvent(
             event="pull_request", installation_id=4711, hosted_id=_HOSTED_ID, subject=_NUMBER, until=2**31
         )
@@ -127,7 +127,7 @@ class Review:
 
         self.host.around = around
         is_read = lambda call: call.operation in _READS  # noqa: E731
-        with intercepted(self.client, lambda call, proceed: proceed() if is_read(call) else around(proceed)):
+        with intercepted(table.client, lambda call, proceed: proceed() if is_read(call) else around(proceed)):
             for _ in range(40):
                 with suppress(Died):
                     self.step()
@@ -174,11 +174,11 @@ class Review:
 
 
 def test_a_crash_at_any_write_leaves_one_check_run_and_one_comment(
-    stage: Stage, announced: Callable[[], Review]
+    stage: Stage, announced: Callable[[World], Review]
 ) -> None:
     runs = 0
     while True:
-        review = announced()
+        review = announced(stage.fresh())
         died = review.run(runs)
         review.check()
         stage.check_invariants()
@@ -190,20 +190,19 @@ def test_a_crash_at_any_write_leaves_one_check_run_and_one_comment(
 
 @pytest.mark.parametrize("steps", [0, 1], ids=["event", "report"])
 def test_under_every_fault_of_a_delivery_there_is_one_check_run_and_one_comment(
-    stage: Stage, announced: Callable[[], Review], steps: int
+    stage: Stage, announced: Callable[[World], Review], steps: int
 ) -> None:
-    def scenario() -> Trial:
-        review = announced()
+    def scenario(world: World) -> Trial:
+        review = announced(world)
         for _ in range(steps):
             review.step()
         letter = review.sqs.due(Queue.GITHUB_EVENTS.url)[0]
 
         def check(_: Case) -> None:
             review.check()
-            stage.check_invariants()
 
         return Trial(lambda: review.deliver(letter), check, review.run)
 
     # A call that is certain to have failed leaves what a crash before it leaves, which the test above covers.
     kinds = frozenset({Kind.LOST, Kind.LOST_THEN_CONFLICT, Kind.CONFLICT})
-    assert explore_faults(stage.client, scenario, kinds=kinds, breaks=lambda call: call.operation not in _READS) > 15
+    assert stage.faults(scenario, kinds=kinds, breaks=lambda call: call.operation not in _READS) > 15

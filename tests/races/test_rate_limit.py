@@ -10,9 +10,9 @@ from controlplane.store import keys
 from controlplane.store.table import Update, table
 from tests.races.stage import RACE_TIME, Stage
 from tests.support.api import Reply
-from tests.support.faults import Case, Kind, Trial, explore_faults
+from tests.support.faults import Case, Kind, Trial
 from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, explore
+from tests.support.schedules import Race
 from tests.support.table import PREPARED
 from tests.support.threads import run_repeatedly
 from tests.support.world import World
@@ -47,8 +47,8 @@ class TestMinuteBoundary:
     def test_no_minute_admits_more_or_fewer_than_the_limit(
         self, opened: bool, stage: Stage, thread_clock: Callable[[float], None]
     ) -> None:
-        def scenario() -> Race:
-            secret = key_with_limit(stage.fresh(), 2)
+        def scenario(world: World) -> Race:
+            secret = key_with_limit(world, 2)
             if opened:
                 stage.api.get("/v1/me", secret)
 
@@ -74,12 +74,12 @@ class TestMinuteBoundary:
             late, early = MINUTE * 60 + 59.999, (MINUTE + 1) * 60 + 0.0
             return Race([request(late), request(early), request(early)], check)
 
-        explore(stage.client, scenario, yields_at=lambda call: call.operation == "UpdateItem")
+        stage.race(scenario, yields_at=lambda call: call.operation == "UpdateItem")
 
 
 def test_a_counter_that_cant_be_written_never_admits_for_free(stage: Stage) -> None:
-    def scenario() -> Trial:
-        secret = key_with_limit(stage.fresh(), 100)
+    def scenario(world: World) -> Trial:
+        secret = key_with_limit(world, 100)
 
         def check(case: Case) -> None:
             replies = [outcome.get() for outcome in (case.first, case.second) if outcome.error is None]
@@ -94,4 +94,4 @@ def test_a_counter_that_cant_be_written_never_admits_for_free(stage: Stage) -> N
 
         return Trial(lambda: stage.api.get("/v1/me", secret), check)
 
-    assert explore_faults(stage.client, scenario) > 10
+    assert stage.faults(scenario) > 10

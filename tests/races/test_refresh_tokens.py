@@ -8,40 +8,40 @@ from tests.functional.device_auth.devices import REVOKE, refresh, request_code, 
 from tests.races.stage import Stage
 from tests.races.verdicts import check_first
 from tests.support.api import Reply
-from tests.support.faults import Case, Trial, explore_faults
+from tests.support.asgi import DirectApi
+from tests.support.faults import Case, Trial
 from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, every_call, explore
+from tests.support.schedules import Race, every_call
 from tests.support.threads import run_repeatedly
+from tests.support.world import World
 
 pytestmark = pytest.mark.races
 
 
-def first_pair(stage: Stage) -> dict[str, Any]:
+def first_pair(world: World, api: DirectApi) -> dict[str, Any]:
     """Returns the tokens of an approved device."""
-    world = stage.fresh()
-    pair: dict[str, Any] = request_code(stage.api).approved(world.person().user_id).redeem().data
+    pair: dict[str, Any] = request_code(api).approved(world.person().user_id).redeem().data
     return pair
 
 
 class TestTwoRefreshes:
     def test_two_refreshes_of_one_token_get_the_same_pair(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            first = first_pair(stage)
+        def scenario(world: World) -> Race:
+            first = first_pair(world, stage.api)
 
             def check(outcomes: list[Outcome]) -> None:
                 one, other = (outcome.get().data for outcome in outcomes)
                 assert one == other
                 assert works(stage.api, one["accessToken"])
                 assert refresh(stage.api, one["refreshToken"]).status == 200
-                stage.check_invariants()
 
             return Race([lambda: refresh(stage.api, first["refreshToken"])] * 2, check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_refreshing_a_token_and_its_successor_leaves_one_live_family_or_none(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            first = first_pair(stage)
+        def scenario(world: World) -> Race:
+            first = first_pair(world, stage.api)
             second = refresh(stage.api, first["refreshToken"]).data
 
             def check(outcomes: list[Outcome]) -> None:
@@ -55,15 +55,14 @@ class TestTwoRefreshes:
                 else:
                     assert repeated.status == 401
                     assert not any(alive)
-                stage.check_invariants()
 
             acts = [first["refreshToken"], second["refreshToken"]]
             return Race([lambda token=token: refresh(stage.api, token) for token in acts], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_sixteen_refreshes_of_one_token_get_the_same_pair(self, stage: Stage) -> None:
-        first = first_pair(stage)
+        first = first_pair(stage.fresh(), stage.api)
         outcomes = run_repeatedly([lambda: refresh(stage.api, first["refreshToken"])] * 16)
         assert len({outcome.get().text for outcome in outcomes}) == 1
         assert works(stage.api, outcomes[0].get().data["accessToken"])
@@ -73,8 +72,8 @@ class TestTwoRefreshes:
 class TestRevocation:
     @pytest.mark.parametrize("kind", ["accessToken", "refreshToken"])
     def test_a_revocation_during_a_refresh_leaves_no_live_token(self, kind: str, stage: Stage) -> None:
-        def scenario() -> Race:
-            first = first_pair(stage)
+        def scenario(world: World) -> Race:
+            first = first_pair(world, stage.api)
 
             def check(outcomes: list[Outcome]) -> None:
                 refreshed: Reply = outcomes[0].get()
@@ -84,7 +83,6 @@ class TestRevocation:
                 if refreshed.status == 200:
                     assert not works(stage.api, refreshed.data["accessToken"])
                     assert refresh(stage.api, refreshed.data["refreshToken"]).status == 401
-                stage.check_invariants()
 
             revoke = {"token": first[kind]}
             return Race(
@@ -95,16 +93,15 @@ class TestRevocation:
                 check,
             )
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_a_revocation_during_a_request_leaves_no_token_behind(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            first = first_pair(stage)
+        def scenario(world: World) -> Race:
+            first = first_pair(world, stage.api)
 
             def check(outcomes: list[Outcome]) -> None:
                 assert outcomes[0].get().status in {200, 401}
                 assert not works(stage.api, first["accessToken"])
-                stage.check_invariants()
 
             revoke = {"token": first["refreshToken"]}
             return Race(
@@ -115,13 +112,13 @@ class TestRevocation:
                 check,
             )
 
-        explore(stage.client, scenario, yields_at=every_call)
+        stage.race(scenario, yields_at=every_call)
 
 
 class TestEveryFault:
     def test_under_every_fault_a_retried_refresh_gets_its_pair(self, stage: Stage) -> None:
-        def scenario() -> Trial:
-            first = first_pair(stage)
+        def scenario(world: World) -> Trial:
+            first = first_pair(world, stage.api)
 
             def check(case: Case) -> None:
                 came, again = check_first(case, 200), case.second.get()
@@ -130,15 +127,14 @@ class TestEveryFault:
                     assert came.data == again.data
                 assert works(stage.api, again.data["accessToken"])
                 assert refresh(stage.api, again.data["refreshToken"]).status == 200
-                stage.check_invariants()
 
             return Trial(lambda: refresh(stage.api, first["refreshToken"]), check)
 
-        assert explore_faults(stage.client, scenario) > 20
+        assert stage.faults(scenario) > 20
 
     def test_under_every_fault_a_retried_revocation_succeeds(self, stage: Stage) -> None:
-        def scenario() -> Trial:
-            first = first_pair(stage)
+        def scenario(world: World) -> Trial:
+            first = first_pair(world, stage.api)
             second = refresh(stage.api, first["refreshToken"]).data
 
             def check(case: Case) -> None:
@@ -146,8 +142,7 @@ class TestEveryFault:
                 assert case.second.get().status == 200
                 assert not works(stage.api, first["accessToken"])
                 assert not works(stage.api, second["accessToken"])
-                stage.check_invariants()
 
             return Trial(lambda: stage.api.post(REVOKE, json_body={"token": first["refreshToken"]}), check)
 
-        assert explore_faults(stage.client, scenario) > 20
+        assert stage.faults(scenario) > 20

@@ -12,8 +12,7 @@ from controlplane.store.repositories import UnknownRepository
 from controlplane.store.repository_items import RepositoryItem
 from tests.races.stage import Stage
 from tests.support.audits import describe
-from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, explore
+from tests.support.schedules import Race
 from tests.support.world import Company, World
 
 pytestmark = pytest.mark.races
@@ -48,16 +47,11 @@ class Shop:
 @pytest.fixture
 def race(stage: Stage) -> Callable[..., None]:
     def run(acts: Callable[[Shop], list], check: Callable[[Shop, list], None]) -> None:
-        def scenario() -> Race:
-            shop = Shop(stage.fresh())
+        def scenario(world: World) -> Race:
+            shop = Shop(world)
+            return Race(acts(shop), lambda outcomes: check(shop, [outcome.get() for outcome in outcomes]))
 
-            def check_run(outcomes: list[Outcome]) -> None:
-                stage.check_invariants()
-                check(shop, [outcome.get() for outcome in outcomes])
-
-            return Race(acts(shop), check_run)
-
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     return run
 

@@ -20,14 +20,15 @@ from tests.races.yields import only_writes
 from tests.support.api import Reply
 from tests.support.asgi import DirectApi
 from tests.support.audits import lease_of, make_scan
-from tests.support.faults import Case, Kind, Trial, explore_faults
+from tests.support.faults import Case, Kind, Trial
 from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, explore
+from tests.support.schedules import Race
 from tests.support.world import World
 
 pytestmark = pytest.mark.races
 
 type SetClock = Callable[[float], None]
+type Fresh = Callable[[World], "Shop"]
 
 # The kinds that leave incomplete work.
 DEADLY = frozenset({Kind.CRASH, Kind.LOST})
@@ -89,16 +90,16 @@ class Shop:
 
 
 @pytest.fixture
-def fresh(stage: Stage, thread_clock: SetClock) -> Callable[[], Shop]:
-    return lambda: Shop(stage.fresh(), stage.api, thread_clock)
+def fresh(stage: Stage, thread_clock: SetClock) -> Fresh:
+    return lambda world: Shop(world, stage.api, thread_clock)
 
 
-def test_a_person_s_change_and_a_resolution_never_overwrite_each_other(stage: Stage, fresh: Callable[[], Shop]) -> None:
+def test_a_person_s_change_and_a_resolution_never_overwrite_each_other(stage: Stage, fresh: Fresh) -> None:
     status: Status = "dismissed"
     seen: set[str] = set()
 
-    def scenario() -> Race:
-        shop = fresh()
+    def scenario(world: World) -> Race:
+        shop = fresh(world)
         scan, item = shop.scan(), shop.item("first")
 
         def changes() -> Reply:
@@ -115,19 +116,18 @@ def test_a_person_s_change_and_a_resolution_never_overwrite_each_other(stage: St
             known = list_history(shop.repository.repository_id)[finding("first").fingerprint]
             assert known.gone is not None
             assert known.unsettled is (now.status == status)
-            stage.check_invariants()
 
         return Race([changes, lambda: shop.publishes(scan, finding("second"))], check)
 
-    explore(stage.client, scenario)
+    stage.race(scenario)
     assert seen == {status, "resolved"}
 
 
-def test_a_worker_that_lost_its_lease_resolves_nothing(stage: Stage, fresh: Callable[[], Shop]) -> None:
+def test_a_worker_that_lost_its_lease_resolves_nothing(stage: Stage, fresh: Fresh) -> None:
     """The new worker finds what the late one didn't, such as a file that the late one had no time for."""
 
-    def scenario() -> Race:
-        shop = fresh()
+    def scenario(world: World) -> Race:
+        shop = fresh(world)
         scan = shop.scan("locked")
         lease = lease_of(scan)
 
@@ -143,16 +143,15 @@ def test_a_worker_that_lost_its_lease_resolves_nothing(stage: Stage, fresh: Call
             late = outcomes[0].error
             assert late is None or isinstance(late, leases.LeaseLost)
             assert shop.statuses() == {"first": "open" if late else "resolved", "second": "open"}
-            stage.check_invariants()
 
         return Race([lambda: shop.publishes(scan, finding("second"), lease=lease), takes_over], check)
 
-    explore(stage.client, scenario)
+    stage.race(scenario)
 
 
-def test_a_late_publication_never_opens_what_a_later_scan_found_fixed(stage: Stage, fresh: Callable[[], Shop]) -> None:
-    def scenario() -> Race:
-        shop = fresh()
+def test_a_late_publication_never_opens_what_a_later_scan_found_fixed(stage: Stage, fresh: Fresh) -> None:
+    def scenario(world: World) -> Race:
+        shop = fresh(world)
         locked = shop.completes(shop.scan("locked"), finding("first"), finding("second"), finding("third"))
         unlocked = replace(locked, access="full")
         scan = shop.scan("locked")
@@ -162,7 +161,6 @@ def test_a_late_publication_never_opens_what_a_later_scan_found_fixed(stage: Sta
                 outcome.get()
             statuses = shop.statuses()
             assert (statuses["first"], statuses["second"], statuses["third"]) == ("open", "open", "resolved")
-            stage.check_invariants()
 
         acts = [
             lambda: publish_unlocked(unlocked),
@@ -170,12 +168,12 @@ def test_a_late_publication_never_opens_what_a_later_scan_found_fixed(stage: Sta
         ]
         return Race(acts, check)
 
-    explore(stage.client, scenario)
+    stage.race(scenario)
 
 
-def test_two_deliveries_of_a_publication_publish_once(stage: Stage, fresh: Callable[[], Shop]) -> None:
-    def scenario() -> Race:
-        shop = fresh()
+def test_two_deliveries_of_a_publication_publish_once(stage: Stage, fresh: Fresh) -> None:
+    def scenario(world: World) -> Race:
+        shop = fresh(world)
         locked = shop.completes(shop.scan("locked"), finding("second"), finding("third"))
         unlocked = replace(locked, access="full")
 
@@ -186,19 +184,18 @@ def test_two_deliveries_of_a_publication_publish_once(stage: Stage, fresh: Calla
                 "first": "resolved", "second": "open", "third": "open",
                 f"1 new finding in {shop.repository.name}": "resolved",
             }  # fmt: skip
-            stage.check_invariants()
 
         return Race([lambda: publish_unlocked(unlocked)] * 2, check)
 
-    explore(stage.client, scenario)
+    stage.race(scenario)
 
 
 @pytest.mark.parametrize("access", ["full", "locked"])
-def test_a_crash_at_any_step_leads_to_the_same_end(access: Access, stage: Stage, fresh: Callable[[], Shop]) -> None:
+def test_a_crash_at_any_step_leads_to_the_same_end(access: Access, stage: Stage, fresh: Fresh) -> None:
     """`first` is fixed, `second` moves to another file, `third` is new, and `fourth` comes back."""
 
-    def scenario() -> Trial:
-        shop = fresh()
+    def scenario(world: World) -> Trial:
+        shop = fresh(world)
         shop.completes(shop.scan(), finding("first"), finding("second"), finding("fourth"))
         shop.completes(shop.scan(), finding("first"), finding("second"))
         assert shop.item("fourth").status == "resolved"
@@ -225,16 +222,15 @@ def test_a_crash_at_any_step_leads_to_the_same_end(access: Access, stage: Stage,
             assert len(history) == 4
             attempt = reads.get_scan(scan.scan_id).findings_attempt
             assert len(findings.list_findings(scan.scan_id, attempt, 500)) == 3
-            stage.check_invariants()
 
         return Trial(lambda: shop.publishes(scan, *found), check, again)
 
-    assert explore_faults(stage.client, scenario, kinds=DEADLY, breaks=only_writes) > 15
+    assert stage.faults(scenario, kinds=DEADLY, breaks=only_writes) > 15
 
 
-def test_every_fault_of_a_publication_is_recovered_by_its_redelivery(stage: Stage, fresh: Callable[[], Shop]) -> None:
-    def scenario() -> Trial:
-        shop = fresh()
+def test_every_fault_of_a_publication_is_recovered_by_its_redelivery(stage: Stage, fresh: Fresh) -> None:
+    def scenario(world: World) -> Trial:
+        shop = fresh(world)
         locked = shop.completes(shop.scan("locked"), finding("second"), finding("third"))
         shop.completes(shop.scan("locked"), finding("third"))
         unlocked = replace(locked, access="full")
@@ -245,8 +241,7 @@ def test_every_fault_of_a_publication_is_recovered_by_its_redelivery(stage: Stag
                 "first": "resolved", "second": "resolved", "third": "open",
                 f"1 new finding in {shop.repository.name}": "open",
             }  # fmt: skip
-            stage.check_invariants()
 
         return Trial(lambda: publish_unlocked(unlocked), check)
 
-    assert explore_faults(stage.client, scenario, breaks=only_writes) > 20
+    assert stage.faults(scenario, breaks=only_writes) > 20

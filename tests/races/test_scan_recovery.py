@@ -15,9 +15,10 @@ from controlplane.store.table import table
 from tests.races.stage import RACE_TIME, Stage
 from tests.races.yields import beyond_the_own, only_writes
 from tests.support.calls import Call
-from tests.support.faults import Case, Kind, Trial, explore_faults
+from tests.support.faults import Case, Kind, Trial
 from tests.support.scan_line import FINDINGS, ScanLine
 from tests.support.sqs import FakeSqs
+from tests.support.world import World
 
 pytestmark = pytest.mark.races
 
@@ -35,11 +36,14 @@ def beyond_progress(call: Call) -> bool:
     return decisive(call) and not call.parameters.get("UpdateExpression", "").startswith("SET #progress")
 
 
+type Fresh = Callable[[World], ScanLine]
+
+
 @pytest.fixture
-def fresh_line(stage: Stage, sqs: FakeSqs, thread_clock: Callable[[float], None]) -> Callable[[], ScanLine]:
-    def make() -> ScanLine:
+def fresh_line(stage: Stage, sqs: FakeSqs, thread_clock: Callable[[float], None]) -> Fresh:
+    def make(world: World) -> ScanLine:
         sqs.letters.clear()
-        return ScanLine(stage.fresh(), stage.api, sqs, thread_clock, RACE_TIME)
+        return ScanLine(world, stage.api, sqs, thread_clock, RACE_TIME)
 
     return make
 
@@ -59,11 +63,9 @@ def ends_well(line: ScanLine, stage: Stage) -> None:
 
 
 class TestACrash:
-    def test_of_the_request_leaves_no_scan_or_a_scan_that_ends(
-        self, stage: Stage, fresh_line: Callable[[], ScanLine]
-    ) -> None:
-        def scenario() -> Trial:
-            line = fresh_line()
+    def test_of_the_request_leaves_no_scan_or_a_scan_that_ends(self, stage: Stage, fresh_line: Fresh) -> None:
+        def scenario(world: World) -> Trial:
+            line = fresh_line(world)
 
             def ask_again() -> None:
                 assert line.start().status in {202, 409}
@@ -75,12 +77,12 @@ class TestACrash:
 
             return Trial(line.start, check, ask_again)
 
-        assert explore_faults(stage.client, scenario, kinds=DEADLY, breaks=decisive) > 4
+        assert stage.faults(scenario, kinds=DEADLY, breaks=decisive) > 4
 
     @pytest.mark.parametrize("queue", [Queue.SCAN_PREPARATION, Queue.SCAN_EXECUTION])
-    def test_of_a_worker_is_recovered(self, queue: Queue, stage: Stage, fresh_line: Callable[[], ScanLine]) -> None:
-        def scenario() -> Trial:
-            line = fresh_line()
+    def test_of_a_worker_is_recovered(self, queue: Queue, stage: Stage, fresh_line: Fresh) -> None:
+        def scenario(world: World) -> Trial:
+            line = fresh_line(world)
             assert line.start().status == 202
             if queue is Queue.SCAN_EXECUTION:
                 line.deliver(Queue.SCAN_PREPARATION)
@@ -91,14 +93,14 @@ class TestACrash:
 
             return Trial(lambda: line.deliver(queue), check, line.run_to_the_end)
 
-        assert explore_faults(stage.client, scenario, kinds=DEADLY, breaks=beyond_progress) > 8
+        assert stage.faults(scenario, kinds=DEADLY, breaks=beyond_progress) > 8
 
     @pytest.mark.parametrize("queue", [Queue.SCAN_PREPARATION, Queue.SCAN_EXECUTION])
     def test_of_a_worker_with_a_lease_is_recovered_by_the_sweep_alone(
-        self, queue: Queue, stage: Stage, fresh_line: Callable[[], ScanLine]
+        self, queue: Queue, stage: Stage, fresh_line: Fresh
     ) -> None:
-        def scenario() -> Trial:
-            line = fresh_line()
+        def scenario(world: World) -> Trial:
+            line = fresh_line(world)
             line.start()
             if queue is Queue.SCAN_EXECUTION:
                 line.deliver(Queue.SCAN_PREPARATION)
@@ -116,11 +118,11 @@ class TestACrash:
             return Trial(lambda: line.deliver(queue), check, sweep_on)
 
         kinds = frozenset({Kind.CRASH})
-        assert explore_faults(stage.client, scenario, kinds=kinds, breaks=decisive) > 4
+        assert stage.faults(scenario, kinds=kinds, breaks=decisive) > 4
 
-    def test_of_the_sweep_after_a_worker_s_is_recovered(self, stage: Stage, fresh_line: Callable[[], ScanLine]) -> None:
-        def scenario() -> Trial:
-            line = fresh_line()
+    def test_of_the_sweep_after_a_worker_s_is_recovered(self, stage: Stage, fresh_line: Fresh) -> None:
+        def scenario(world: World) -> Trial:
+            line = fresh_line(world)
             line.redelivers = False
             line.start()
             line.host.deaths["stream_tarball"] = 1
@@ -134,13 +136,13 @@ class TestACrash:
 
             return Trial(line.sweep, check, line.run_to_the_end)
 
-        assert explore_faults(stage.client, scenario, kinds=DEADLY, breaks=decisive) > 4
+        assert stage.faults(scenario, kinds=DEADLY, breaks=decisive) > 4
 
     def test_a_crash_during_unlock_and_publication_charges_and_publishes_once(
-        self, stage: Stage, fresh_line: Callable[[], ScanLine]
+        self, stage: Stage, fresh_line: Fresh
     ) -> None:
-        def scenario() -> Trial:
-            line = fresh_line()
+        def scenario(world: World) -> Trial:
+            line = fresh_line(world)
             billing.add_credits(line.company.organization_id, 60)
             line.start()
             line.run_to_the_end()
@@ -156,7 +158,6 @@ class TestACrash:
             def check(case: Case) -> None:
                 case.second.get()
                 line.check_end()
-                stage.check_invariants()
                 published = [item.title for item in line.published()]
                 assert len(published) == len(set(published)) == FINDINGS
                 assert credits_of(line) == 10
@@ -164,7 +165,7 @@ class TestACrash:
 
             return Trial(unlock_and_publish, check, unlock_again)
 
-        assert explore_faults(stage.client, scenario, kinds=DEADLY, breaks=decisive) > 10
+        assert stage.faults(scenario, kinds=DEADLY, breaks=decisive) > 10
 
 
 def told(line: ScanLine, event: str) -> set[str]:

@@ -18,10 +18,10 @@ from tests.races.verdicts import check_first
 from tests.support.api import Reply
 from tests.support.asgi import DirectApi
 from tests.support.audits import lease_of, make_request, make_scan, serving, stored_repository
-from tests.support.faults import Case, Trial, explore_faults
+from tests.support.faults import Case, Trial
 from tests.support.invariants import Items
 from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, explore
+from tests.support.schedules import Race
 from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
@@ -68,8 +68,8 @@ def repository_is_consistent(items: Items) -> None:
 
 class TestEveryOrder:
     def test_of_two_first_scans_one_starts_and_the_other_gets_a_conflict(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            audited = Audited(stage.fresh(), stage.api)
+        def scenario(world: World) -> Race:
+            audited = Audited(world, stage.api)
 
             def check(outcomes: list[Outcome]) -> None:
                 replies: list[Reply] = [outcome.get() for outcome in outcomes]
@@ -82,11 +82,11 @@ class TestEveryOrder:
 
             return Race([audited.start, audited.start], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_two_deliveries_create_one_scan_and_one_preview(self, stage: Stage) -> None:
-        def scenario() -> Race:
-            audited = Audited(stage.fresh(), stage.api)
+        def scenario(world: World) -> Race:
+            audited = Audited(world, stage.api)
             request_id = make_request(audited.repository)
 
             def check(outcomes: list[Outcome]) -> None:
@@ -97,7 +97,7 @@ class TestEveryOrder:
 
             return Race([audited.prepares(request_id), audited.prepares(request_id)], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_two_requests_that_replace_an_exhausted_scan_start_one_scan(
         self, stage: Stage, thread_clock: Callable[[float], None]
@@ -109,8 +109,8 @@ class TestEveryOrder:
 
             return run
 
-        def scenario() -> Race:
-            audited = Audited(stage.fresh(), stage.api)
+        def scenario(world: World) -> Race:
+            audited = Audited(world, stage.api)
             dead = make_scan(audited.repository, status="running")
             for attempt in range(2, leases.MAX_ATTEMPTS + 1):
                 thread_clock(RACE_TIME + attempt * 421)
@@ -126,14 +126,14 @@ class TestEveryOrder:
             return Race([later(audited.start), later(audited.start)], check)
 
         # 250 of 668 orders, because all of them take 15 seconds.
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     @pytest.mark.parametrize("late", ["complete", "fail", "report", "inventory"])
     def test_either_a_new_worker_acquires_the_scan_or_a_late_one_ends_it(
         self, late: str, stage: Stage, thread_clock: Callable[[float], None]
     ) -> None:
-        def scenario() -> Race:
-            audited = Audited(stage.fresh(), stage.api)
+        def scenario(world: World) -> Race:
+            audited = Audited(world, stage.api)
             scan = make_scan(audited.repository, status="running")
             lease = lease_of(scan)
             acts: dict[str, Callable[[], Any]] = {
@@ -172,7 +172,7 @@ class TestEveryOrder:
 
             return Race([take_over, end_late], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
 
 def test_threads_start_one_scan(stage: Stage) -> None:
@@ -185,8 +185,8 @@ def test_threads_start_one_scan(stage: Stage) -> None:
 
 class TestEveryFault:
     def test_a_stage_is_completed_with_its_inventory_or_not_at_all(self, stage: Stage) -> None:
-        def scenario() -> Trial:
-            scan = make_scan(Audited(stage.fresh(), stage.api).repository, status="running")
+        def scenario(world: World) -> Trial:
+            scan = make_scan(Audited(world, stage.api).repository, status="running")
             lease = lease_of(scan)
 
             def complete() -> None:
@@ -202,11 +202,11 @@ class TestEveryFault:
 
             return Trial(complete, check)
 
-        assert explore_faults(stage.client, scenario) > 5
+        assert stage.faults(scenario) > 5
 
     def test_a_start_is_applied_completely_or_not_at_all(self, stage: Stage) -> None:
-        def scenario() -> Trial:
-            audited = Audited(stage.fresh(), stage.api)
+        def scenario(world: World) -> Trial:
+            audited = Audited(world, stage.api)
 
             def check(case: Case) -> None:
                 items = stage.check_invariants()
@@ -221,14 +221,14 @@ class TestEveryFault:
 
             return Trial(audited.start, check)
 
-        assert explore_faults(stage.client, scenario) > 20
+        assert stage.faults(scenario) > 20
 
     def test_a_preparation_ends_once_wherever_its_worker_crashes(
         self, stage: Stage, thread_clock: Callable[[float], None]
     ) -> None:
-        def scenario() -> Trial:
+        def scenario(world: World) -> Trial:
             thread_clock(RACE_TIME)
-            audited = Audited(stage.fresh(), stage.api)
+            audited = Audited(world, stage.api)
             request_id = make_request(audited.repository)
             prepare = audited.prepares(request_id)
 
@@ -249,11 +249,11 @@ class TestEveryFault:
 
             return Trial(prepare, check, deliver_again)
 
-        assert explore_faults(stage.client, scenario) > 20
+        assert stage.faults(scenario) > 20
 
     def test_under_every_fault_the_end_of_a_scan_is_written_once(self, stage: Stage) -> None:
-        def scenario() -> Trial:
-            audited = Audited(stage.fresh(), stage.api)
+        def scenario(world: World) -> Trial:
+            audited = Audited(world, stage.api)
             scan = make_scan(audited.repository, status="running")
             lease = lease_of(scan)
 
@@ -268,7 +268,7 @@ class TestEveryFault:
 
             return Trial(complete, check)
 
-        assert explore_faults(stage.client, scenario) > 5
+        assert stage.faults(scenario) > 5
 
 
 def _sent_or_waiting(items: Items, queue: Queue, message: ExecuteScan) -> bool:

@@ -18,10 +18,10 @@ from tests.support.asgi import DirectApi
 from tests.support.audits import make_scan, serving
 from tests.support.calls import Call
 from tests.support.code_host import archive
-from tests.support.faults import Case, Trial, explore_faults
+from tests.support.faults import Case, Trial
 from tests.support.outcomes import Outcome
 from tests.support.scan_line import FILES
-from tests.support.schedules import Race, explore
+from tests.support.schedules import Race
 from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
@@ -75,18 +75,17 @@ def race(stage: Stage) -> Callable[..., None]:
     """Runs the acts in every order. Checks that the report is charged once, and calls `check` with the replies."""
 
     def run(acts: Acts, check: Callable[[Twins, list[Reply]], None], *, running: bool = False) -> None:
-        def scenario() -> Race:
-            twins = Twins(stage.fresh(), stage.api, running=running)
+        def scenario(world: World) -> Race:
+            twins = Twins(world, stage.api, running=running)
 
             def check_run(outcomes: list[Outcome]) -> None:
                 replies = [outcome.get() for outcome in outcomes]
-                stage.check_invariants()
                 check(twins, replies)
                 twins.check_charged_once()
 
             return Race(acts(twins), check_run)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     return run
 
@@ -145,32 +144,30 @@ def test_threads_charge_a_report_once(stage: Stage) -> None:
 
 class TestEveryFault:
     def test_of_the_second_unlock_charges_nothing(self, stage: Stage) -> None:
-        def scenario() -> Trial:
-            twins = Twins(stage.fresh(), stage.api)
+        def scenario(world: World) -> Trial:
+            twins = Twins(world, stage.api)
             assert twins.unlocks(0)().status == 200
 
             def check(case: Case) -> None:
-                stage.check_invariants()
                 assert case.second.get().data == {"status": "already-unlocked"}
                 twins.check_charged_once()
                 assert twins.accesses() == ["full", "full"]
 
             return Trial(twins.unlocks(1), check)
 
-        assert explore_faults(stage.client, scenario) > 20
+        assert stage.faults(scenario) > 20
 
     def test_of_the_background_unlocking_is_made_up_for_by_the_redelivery(self, stage: Stage) -> None:
-        def scenario() -> Trial:
-            twins = Twins(stage.fresh(), stage.api)
+        def scenario(world: World) -> Trial:
+            twins = Twins(world, stage.api)
             assert twins.unlocks(0)().status == 200
 
             def check(case: Case) -> None:
                 case.second.get()
-                stage.check_invariants()
                 twins.check_charged_once()
                 assert twins.accesses() == ["full", "full"]
                 assert twins.listed() == 0
 
             return Trial(twins.publish, check)
 
-        assert explore_faults(stage.client, scenario, breaks=only_writes) > 10
+        assert stage.faults(scenario, breaks=only_writes) > 10

@@ -18,9 +18,9 @@ from tests.races.stage import RACE_TIME, Stage
 from tests.races.yields import beyond_queries
 from tests.support.cleanup import finish_deletions
 from tests.support.code_host import FakeHost
-from tests.support.faults import Case, Trial, explore_faults
+from tests.support.faults import Case, Trial
 from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, explore
+from tests.support.schedules import Race
 from tests.support.sqs import FakeSqs
 from tests.support.sweeping import swept
 from tests.support.world import World
@@ -92,11 +92,11 @@ def sweeps() -> int:
 
 class TestScans:
     @pytest.fixture
-    def shop(self, stage: Stage, thread_clock: Callable[[float], None], sqs: FakeSqs) -> Callable[[int], Shop]:
-        def make(attempts: int) -> Shop:
+    def shop(self, thread_clock: Callable[[float], None], sqs: FakeSqs) -> Callable[[World, int], Shop]:
+        def make(world: World, attempts: int) -> Shop:
             thread_clock(LONG_AGO)
             sqs.letters.clear()
-            made = Shop(stage.fresh())
+            made = Shop(world)
             for number in range(attempts):
                 thread_clock(LONG_AGO + number * 31)
                 requests.acquire_request(made.request.request_id, 30)
@@ -106,10 +106,10 @@ class TestScans:
         return make
 
     def test_a_worker_acquires_a_request_that_the_sweep_releases_once(
-        self, stage: Stage, shop: Callable[[int], Shop], sqs: FakeSqs
+        self, stage: Stage, shop: Callable[[World, int], Shop], sqs: FakeSqs
     ) -> None:
-        def scenario() -> Race:
-            made = shop(1)
+        def scenario(world: World) -> Race:
+            made = shop(world, 1)
 
             def check(outcomes: list[Outcome]) -> None:
                 taken, retried = outcomes[0].get(), outcomes[1].get()
@@ -120,11 +120,11 @@ class TestScans:
 
             return Race([made.takes, sweeps], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
-    def test_two_sweeps_send_one_message(self, stage: Stage, shop: Callable[[int], Shop], sqs: FakeSqs) -> None:
-        def scenario() -> Race:
-            made = shop(1)
+    def test_two_sweeps_send_one_message(self, stage: Stage, shop: Callable[[World, int], Shop], sqs: FakeSqs) -> None:
+        def scenario(world: World) -> Race:
+            made = shop(world, 1)
 
             def check(outcomes: list[Outcome]) -> None:
                 assert sum(outcome.get() for outcome in outcomes) == len(sqs.letters) == 1
@@ -132,13 +132,13 @@ class TestScans:
 
             return Race([sweeps] * 2, check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     def test_either_a_worker_or_the_sweep_ends_a_request_without_remaining_attempts(
-        self, stage: Stage, shop: Callable[[int], Shop]
+        self, stage: Stage, shop: Callable[[World, int], Shop]
     ) -> None:
-        def scenario() -> Race:
-            made = shop(leases.MAX_ATTEMPTS)
+        def scenario(world: World) -> Race:
+            made = shop(world, leases.MAX_ATTEMPTS)
             host = FakeHost()
 
             def deliver() -> bool:
@@ -157,14 +157,14 @@ class TestScans:
 
             return Race([deliver, sweeps], check)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     @pytest.mark.parametrize("attempts", [1, leases.MAX_ATTEMPTS])
     def test_the_next_sweep_completes_recovery_after_any_fault(
-        self, attempts: int, stage: Stage, shop: Callable[[int], Shop], sqs: FakeSqs, thread_clock
+        self, attempts: int, stage: Stage, shop: Callable[[World, int], Shop], sqs: FakeSqs, thread_clock
     ) -> None:
-        def scenario() -> Trial:
-            made = shop(attempts)
+        def scenario(world: World) -> Trial:
+            made = shop(world, attempts)
 
             def sweep_again() -> None:
                 thread_clock(RACE_TIME + 120)
@@ -184,12 +184,12 @@ class TestScans:
 
             return Trial(sweeps, check, sweep_again)
 
-        assert explore_faults(stage.client, scenario, breaks=beyond_queries) > 10
+        assert stage.faults(scenario, breaks=beyond_queries) > 10
 
 
 def test_the_next_sweep_removes_what_any_fault_left_of_a_deleted_project(stage: Stage) -> None:
-    def scenario() -> Trial:
-        shop = Shop(stage.fresh())
+    def scenario(world: World) -> Trial:
+        shop = Shop(world)
         projects.delete_project(shop.project)
 
         def check(case: Case) -> None:
@@ -198,4 +198,4 @@ def test_the_next_sweep_removes_what_any_fault_left_of_a_deleted_project(stage: 
 
         return Trial(finish_deletions, check)
 
-    assert explore_faults(stage.client, scenario, breaks=beyond_queries) > 10
+    assert stage.faults(scenario, breaks=beyond_queries) > 10

@@ -9,10 +9,11 @@ from tests.races.stage import Stage
 from tests.races.test_unlocks import Customer, books_are_right
 from tests.races.verdicts import check_first
 from tests.support.api import Reply
-from tests.support.faults import Case, Trial, explore_faults
+from tests.support.faults import Case, Trial
 from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, explore
+from tests.support.schedules import Race
 from tests.support.threads import run_repeatedly
+from tests.support.world import World
 
 pytestmark = pytest.mark.races
 
@@ -47,8 +48,8 @@ type Check = Callable[[ToppedUp, list[Reply]], None]
 @pytest.fixture
 def race(stage: Stage) -> Callable[..., None]:
     def run(credits_: int, acts: Callable[[ToppedUp], list[Act]], check: Check, monthly_limit: int = 1) -> None:
-        def scenario() -> Race:
-            customer = ToppedUp(stage.fresh(), stage.api, credits_, scans=2)
+        def scenario(world: World) -> Race:
+            customer = ToppedUp(world, stage.api, credits_, scans=2)
             customer.enable(monthly_limit)
 
             def check_run(outcomes: list[Outcome]) -> None:
@@ -57,7 +58,7 @@ def race(stage: Stage) -> Callable[..., None]:
 
             return Race(acts(customer), check_run)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     return run
 
@@ -136,8 +137,8 @@ def test_threads_never_exceed_the_months_top_ups(stage: Stage) -> None:
 
 
 def test_a_charge_is_topped_up_once_under_every_fault(stage: Stage) -> None:
-    def scenario() -> Trial:
-        customer = ToppedUp(stage.fresh(), stage.api, 30)
+    def scenario(world: World) -> Trial:
+        customer = ToppedUp(world, stage.api, 30)
         customer.enable(monthly_limit=5)
 
         def check(case: Case) -> None:
@@ -153,4 +154,4 @@ def test_a_charge_is_topped_up_once_under_every_fault(stage: Stage) -> None:
 
         return Trial(customer.unlocks(), check)
 
-    assert explore_faults(stage.client, scenario) > 20
+    assert stage.faults(scenario) > 20

@@ -5,11 +5,13 @@ import pytest
 from controlplane.store.keys import Key
 from controlplane.store.table import Put, Throttled, table
 from tests.races.stage import Stage
-from tests.support.faults import Case, Crashed, Kind, Trial, explore_faults
+from tests.support.faults import Case, Crashed, Kind, Trial
 from tests.support.table import PREPARED
+from tests.support.world import World
 
 pytestmark = pytest.mark.races
 
+# Only its key is like an organization's.
 KEY = Key("ORG#org_0123456789abcdef", "META")
 
 
@@ -18,9 +20,7 @@ def put_once() -> None:
 
 
 def test_no_attempt_is_refused_by_an_earlier_one(stage: Stage) -> None:
-    def scenario() -> Trial:
-        stage.fresh()
-
+    def scenario(world: World) -> Trial:
         def check(case: Case) -> None:
             if case.fault.kind is Kind.CRASH:
                 assert isinstance(case.first.error, Crashed)
@@ -30,13 +30,11 @@ def test_no_attempt_is_refused_by_an_earlier_one(stage: Stage) -> None:
 
         return Trial(put_once, check)
 
-    assert explore_faults(stage.client, scenario) > 10
+    assert stage.faults(scenario, invariants=False) > 10
 
 
 def test_endless_contention_is_given_up_within_a_second(stage: Stage) -> None:
-    def scenario() -> Trial:
-        stage.fresh()
-
+    def scenario(world: World) -> Trial:
         def check(case: Case) -> None:
             if case.fault.kind in {Kind.CONFLICT, Kind.THROTTLED}:
                 assert isinstance(case.first.error, Throttled)
@@ -45,4 +43,4 @@ def test_endless_contention_is_given_up_within_a_second(stage: Stage) -> None:
 
         return Trial(put_once, check)
 
-    explore_faults(stage.client, scenario, kinds=frozenset({Kind.CONFLICT, Kind.THROTTLED}), every_time=True)
+    stage.faults(scenario, invariants=False, kinds=frozenset({Kind.CONFLICT, Kind.THROTTLED}), every_time=True)

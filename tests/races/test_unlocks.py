@@ -12,10 +12,10 @@ from tests.races.verdicts import check_first
 from tests.support.api import Reply
 from tests.support.asgi import DirectApi
 from tests.support.audits import make_issue, make_scan
-from tests.support.faults import Case, Trial, explore_faults
+from tests.support.faults import Case, Trial
 from tests.support.invariants import Items
 from tests.support.outcomes import Outcome
-from tests.support.schedules import Race, explore
+from tests.support.schedules import Race
 from tests.support.threads import run_repeatedly
 from tests.support.world import World
 
@@ -64,8 +64,8 @@ def books_are_right(items: Items) -> None:
 @pytest.fixture
 def race(stage: Stage) -> Callable[..., None]:
     def run(credits_: int, scans: int, acts: Callable[[Customer], list], check: Callable[..., None]) -> None:
-        def scenario() -> Race:
-            customer = Customer(stage.fresh(), stage.api, credits_, scans)
+        def scenario(world: World) -> Race:
+            customer = Customer(world, stage.api, credits_, scans)
 
             def check_run(outcomes: list[Outcome]) -> None:
                 books_are_right(stage.check_invariants())
@@ -73,7 +73,7 @@ def race(stage: Stage) -> Callable[..., None]:
 
             return Race(acts(customer), check_run)
 
-        explore(stage.client, scenario)
+        stage.race(scenario)
 
     return run
 
@@ -135,8 +135,8 @@ def test_threads_never_overdraw_the_balance(stage: Stage) -> None:
 
 
 def test_charges_once_under_every_fault(stage: Stage) -> None:
-    def scenario() -> Trial:
-        customer = Customer(stage.fresh(), stage.api, 200)
+    def scenario(world: World) -> Trial:
+        customer = Customer(world, stage.api, 200)
 
         def check(case: Case) -> None:
             books_are_right(stage.check_invariants())
@@ -150,7 +150,7 @@ def test_charges_once_under_every_fault(stage: Stage) -> None:
 
         return Trial(customer.unlocks(), check)
 
-    assert explore_faults(stage.client, scenario) > 20
+    assert stage.faults(scenario) > 20
 
 
 def _is_open(scan: ScanItem) -> bool:
