@@ -9,8 +9,8 @@ from controlplane.rules import projects as rules
 from controlplane.rules import vendor_decisions
 from controlplane.store import projects
 from controlplane.store.organizations import Membership
+from controlplane.store.project_changes import ProjectChange
 from controlplane.store.project_items import Address, ProjectItem
-from controlplane.store.projects import ProjectChange
 from controlplane.store.table import Leg
 from controlplane.store.websites import MAX_WEBSITES
 from dashboard.forms import NotAcceptable, read_name

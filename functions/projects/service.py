@@ -5,8 +5,8 @@ from typing import NamedTuple
 from controlplane.core.errors import InvalidPayload
 from controlplane.rules import projects as rules
 from controlplane.store.organizations import Role
+from controlplane.store.project_changes import ProjectChange
 from controlplane.store.project_items import Address, ProjectItem
-from controlplane.store.projects import ProjectChange
 from projects.schemas import ProjectCreate, ProjectUpdate
 
 

@@ -5,7 +5,7 @@ import pytest
 from controlplane.core import clock
 from controlplane.core.ids import ProjectId
 from controlplane.core.schedules import next_run
-from controlplane.store import keys, projects, repositories
+from controlplane.store import keys, project_changes, projects, repositories
 from controlplane.store.repository_items import Link
 from tests.support.api import Api
 from tests.support.recorded import recorded_calls
@@ -57,7 +57,7 @@ class Test200:
         renamed = world.connected_repository(company)
         orphaned = world.connected_repository(company)
         before = projects.get_project(ProjectId.stored(renamed.links[0].project_id))
-        projects.update_project(before, {"name": "Renamed"}, may_remove_websites=True)
+        project_changes.update_project(before, {"name": "Renamed"}, may_remove_websites=True)
         projects.delete_project(projects.get_project(ProjectId.stored(orphaned.links[0].project_id)))
         shown = {entry["id"]: entry["projects"] for entry in api.get(PATH, company.owner.token).data}
         assert [project["projectName"] for project in shown[renamed.repository_id]] == ["Renamed"]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from controlplane.store import detections, projects, publications
+from controlplane.store import detections, project_changes, projects, publications
 from controlplane.store.project_items import Address
 from controlplane.store.scans import findings
 from tests.support.audits import make_issue, make_scan
@@ -28,8 +28,8 @@ class Office:
         repository = world.connected_repository(company, name="shop")
         world.connected_repository(company, name="blog", linked=False)
         project = projects.get_project(repository.links[0].project_id)
-        change = projects.ProjectChange(added_websites=[Address("www.example.com", "domain")])
-        projects.update_project(project, change, may_remove_websites=False)
+        change = project_changes.ProjectChange(added_websites=[Address("www.example.com", "domain")])
+        project_changes.update_project(project, change, may_remove_websites=False)
         detections.record_detection(detection(project.project_id))
         issues = [make_issue(number, priority="P0" if number == 5 else "P2") for number in range(1, 6)]
         preview = make_scan(repository, issues=issues)

@@ -10,7 +10,7 @@ from assent_analysis import consent_code
 from assent_analysis.fixes import FIXES
 from assent_analysis.reading import load_yaml
 from controlplane.core.settings import settings
-from controlplane.store import audits, billing, projects, vendors
+from controlplane.store import audits, billing, project_changes, projects, vendors
 from controlplane.store.project_items import Address, ProjectItem
 from dashboard.snippets import VERSION
 from tests.functional.projects.builders import make_project
@@ -150,8 +150,10 @@ class TestSettings:
         self, visitor: Browser, company: Company, project: ProjectItem
     ):
         change(visitor, company, project, "add-websites", websites="a.example.net")
-        added: projects.ProjectChange = {"added_websites": [Address("b.example.net", "domain")]}
-        merged = projects.update_project(project, added, may_remove_websites=False)  # read before the first change
+        added: project_changes.ProjectChange = {"added_websites": [Address("b.example.net", "domain")]}
+        merged = project_changes.update_project(
+            project, added, may_remove_websites=False
+        )  # read before the first change
         assert merged.trusted_origins == ["example.com", "a.example.net", "b.example.net"]
 
     def test_a_member_changes_what_the_api_allows_and_removes_nothing(

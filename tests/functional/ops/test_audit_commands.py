@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.store import projects
+from controlplane.store import project_changes, projects
 from controlplane.store.project_items import Address, ProjectItem
 from controlplane.store.table import table
 from tests.functional.ops.conftest import Ops
@@ -87,7 +87,7 @@ class TestDelete:
     def test_a_website_that_is_not_a_consent_entry_is_deleted_with_its_last_audit(self, ops: Ops, project: ProjectItem):
         first, last = (ops("audit", "create", project.project_id, "shop.example.com").document for _ in range(2))
         entries = {"trusted_origins": [ADDRESSES[1]]}
-        projects.update_project(project, entries, may_remove_websites=True)
+        project_changes.update_project(project, entries, may_remove_websites=True)
         deleted = ops("audit", "delete", project.project_id, first["auditId"], "--yes").document
         assert deleted["deletedWebsiteId"] is None
         deleted = ops("audit", "delete", project.project_id, last["auditId"], "--yes").document

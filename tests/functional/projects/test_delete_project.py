@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.store import audits, keys, projects, vendors
+from controlplane.store import audits, keys, project_changes, projects, vendors
 from controlplane.store.project_items import Address
 from controlplane.store.table import table
 from tests.functional.projects.builders import add_audits, make_project, projects_counted, stored, uncounted
@@ -104,7 +104,7 @@ class Test200:
                 added.append("once")
                 added.extend(add_audits(project))
                 two = [Address("example.com", "domain"), Address("localhost", "development")]
-                projects.update_project(project, {"websites": two}, may_remove_websites=False)
+                project_changes.update_project(project, {"websites": two}, may_remove_websites=False)
             return proceed()
 
         with intercepted(table.client, before_the_transaction):

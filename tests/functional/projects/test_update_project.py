@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.aws.errors import NoAnswer
-from controlplane.store import billing, projects
+from controlplane.store import billing, project_changes, projects
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.project_slugs import MAX_FORMER
 from controlplane.store.projects import get_project
@@ -158,7 +158,7 @@ class Test200:
         def before_the_transaction(call, proceed):
             if call.operation == "TransactWriteItems" and not done:
                 done.append("once")
-                projects.update_project(project, {"name": "Elsewhere"}, may_remove_websites=False)
+                project_changes.update_project(project, {"name": "Elsewhere"}, may_remove_websites=False)
             return proceed()
 
         with intercepted(table.client, before_the_transaction):

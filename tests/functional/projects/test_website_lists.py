@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from controlplane.store.project_changes import ProjectChange, update_project
 from controlplane.store.project_items import Address, ProjectItem
-from controlplane.store.projects import ProjectChange, get_project, update_project
+from controlplane.store.projects import get_project
 from tests.functional.projects.builders import add_audits, create, make_project, stored, uncounted, without_consent
 from tests.support.api import Api, Reply
 from tests.support.world import Company, World

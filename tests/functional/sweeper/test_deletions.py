@@ -18,6 +18,7 @@ from controlplane.store import (
     leases,
     organizations,
     outbox,
+    project_changes,
     projects,
     publications,
     repositories,
@@ -124,7 +125,7 @@ class TestProject:
     def test_a_deleted_projects_former_slugs_are_removed_unless_another_one_has_them(self, company: Company):
         project = make_project(company, "First")
         for name in ("Second", "Third"):
-            project = projects.update_project(project, {"name": name}, may_remove_websites=False)
+            project = project_changes.update_project(project, {"name": name}, may_remove_websites=False)
         make_project(company, "First")
         projects.delete_project(project)
         finish_deletions()

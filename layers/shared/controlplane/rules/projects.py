@@ -6,10 +6,10 @@ from controlplane.core.errors import ApiError, NotFound, Problems, summarize
 from controlplane.core.regions import REGIONS
 from controlplane.core.settings import settings
 from controlplane.rules.origins import InvalidOrigin, parse_origin
-from controlplane.store import projects
+from controlplane.store import project_changes
 from controlplane.store.organizations import Role
+from controlplane.store.project_changes import ProjectChange
 from controlplane.store.project_items import NO_BRANDING, Address, AddressKind, ConsentItem, ProjectItem
-from controlplane.store.projects import ProjectChange
 
 BRANDINGS = (settings.service_brand, settings.library_brand, NO_BRANDING)
 MAX_DESCRIPTION = 512
@@ -78,4 +78,4 @@ def update_project(project: ProjectItem, role: Role, change: ProjectChange) -> P
     Raises WebsiteRemovalNeedsAdmin, BrandingNotIncluded, InvalidPayload for too many websites, UnknownWebsite, and
     UnknownProject if the project was deleted.
     """
-    return projects.update_project(project, change, may_remove_websites=role != "member")
+    return project_changes.update_project(project, change, may_remove_websites=role != "member")

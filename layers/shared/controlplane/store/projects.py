@@ -7,7 +7,7 @@ the plan's limit.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 from controlplane.core import clock, ids
 from controlplane.core.actions import Action
@@ -69,23 +69,6 @@ class ProjectPage(NamedTuple):
     next_sk: str | None
 
 
-class ProjectChange(TypedDict, total=False):
-    """The fields to change; absent keys leave their fields unchanged.
-
-    `websites` and `trusted_origins` are complete new lists, in order: of all websites, and of the consent entries.
-    `added_websites` become consent entries after the existing ones. `first_website` is the ID of one to move to the
-    front. These two keep what others change at the same time.
-    """
-
-    name: str
-    description: str | None
-    branding: str
-    websites: list[Address]
-    trusted_origins: list[Address]
-    added_websites: list[Address]
-    first_website: str
-
-
 def list_projects(organization_id: str, limit: int, after: str | None, *, consistent: bool = False) -> ProjectPage:
     """Returns one page of the organization's projects, newest first."""
     page = table.query(
@@ -138,7 +121,8 @@ def slug_of(name: str) -> str:
     return f"{slug}-{_NEUTRAL_SLUG}" if slug in _PAGES else slug
 
 
-def _distinct(slug: str) -> str:
+def distinct_slug(slug: str) -> str:
+    """Returns a slug that other projects hardly have."""
     # The end of a new local id is random: 20 bits are enough for the few projects with the same name.
     return f"{slug}-{ids.new_local()[-_SUFFIX_LENGTH:]}"
 
@@ -189,7 +173,7 @@ def create_project(
                 raise _plan_error(failure.item, branding) from None
             if failure.leg != "slug":
                 raise
-            slug = _distinct(base)
+            slug = distinct_slug(base)
             project = replace(project, slug=slug, consent=replace(consent, slug=slug))
             raise WriteConflict from None
         return project
@@ -224,7 +208,8 @@ def _plan_error(organization: Mapping[str, Any] | None, branding: str) -> Except
     return ProjectLimitReached(organization["plan"], organization["projects"])
 
 
-def _plan_check(organization_id: str, branding: str) -> Check:
+def plan_check(organization_id: str, branding: str) -> Check:
+    """Returns a leg that fails if the organization's plan doesn't include the branding."""
     allowing = _plans_with(branding)
     return Check(
         keys.organization(organization_id),
@@ -310,63 +295,6 @@ def _shown(project: ProjectItem) -> dict[str, Any]:
         "trustedOrigins": project.trusted_origins,
         "audits": project.audit_count,
     }
-
-
-def update_project(project: ProjectItem, change: ProjectChange, *, may_remove_websites: bool) -> ProjectItem:
-    """Updates and returns the project. Never deletes an audit.
-
-    Raises UnknownProject, UnknownWebsite, WebsiteRemovalNeedsAdmin, BrandingNotIncluded, and InvalidPayload for too
-    many websites.
-    """
-    base = new_slug = slug_of(change.get("name", project.name))
-    forgets = True
-
-    def changed(before: ProjectItem) -> tuple[ProjectItem, Mapping[str, Leg]]:
-        after = _with_change(before, change, new_slug).with_new_version()
-        websites.require_permitted(before, after, may_remove=may_remove_websites)
-        legs = project_slugs.renaming_legs(before, after)
-        if not forgets:
-            legs.pop(project_slugs.FORGOTTEN, None)
-        if change.get("branding") == NO_BRANDING:
-            legs["plan"] = _plan_check(project.project_id.organization_id, NO_BRANDING)
-        return after, legs
-
-    def update() -> ProjectItem:
-        nonlocal new_slug, forgets
-        try:
-            return change_until_written(project, Action.PROJECT_UPDATE, changed)
-        except SlugTaken:
-            new_slug = _distinct(base)
-            raise WriteConflict from None
-        except LegFailed as failure:
-            if failure.leg != project_slugs.FORGOTTEN:
-                raise
-            forgets = False  # another project has claimed the oldest former slug
-            raise WriteConflict from None
-
-    return retry_on_conflict(update, "the slug")
-
-
-def _with_change(project: ProjectItem, change: ProjectChange, new_slug: str) -> ProjectItem:
-    """Returns the project with the change applied; it gets `new_slug` if its name changes."""
-    after = project
-    if "name" in change and change["name"] != project.name:
-        after = project_slugs.rename(after, change["name"], new_slug)
-    if "description" in change:
-        after = replace(after, description=change["description"])
-    if "websites" in change:
-        after = replace(after, websites=websites.replace_websites(project.websites, change["websites"]))
-    if "trusted_origins" in change:
-        after = replace(after, websites=websites.replace_entries(project.websites, change["trusted_origins"]))
-    if "added_websites" in change:
-        after = replace(after, websites=websites.add_entries(project.websites, change["added_websites"]))
-    if "first_website" in change:
-        after = replace(after, websites=websites.move_to_front(project.websites, change["first_website"]))
-    if "branding" in change:
-        if project.consent is None:
-            raise LookupError("there is no consent to brand")
-        after = replace(after, consent=replace(project.consent, branding=change["branding"]))
-    return after
 
 
 def delete_website(project: ProjectItem, website_id: str, caller_id: str | None = None) -> int:
