@@ -17,7 +17,8 @@ from controlplane.core.plans import PLANS
 from controlplane.http import rejections
 from controlplane.http.access import Requires
 from controlplane.store import api_keys, idempotency, projects, refusals, webhooks
-from tests.races.api_model import MODELED, NOT_MODELED, OPERATIONS, ApiModel
+from tests.races.api_model import MODELED, OPERATIONS, ApiModel
+from tests.races.api_operations import NOT_MODELED
 from tests.races.stage import RACE_TIME, Stage
 from tests.support.each import each
 from tests.support.machines import explore, in_time
