@@ -1,7 +1,7 @@
-"""Calls each function that reads text with hostile text, and lists the exempt functions.
+"""Calls each function that reads text with hostile text.
 
 A function is called directly if its other arguments are numbers, flags, collections, or more text. One that needs more
-has an adapter here. All others are exempt, with the reason why their text can't be hostile or is tested elsewhere.
+has an adapter here. All others are exempt (`text_exemptions.py`).
 """
 
 import json
@@ -11,7 +11,6 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
-from fnmatch import fnmatchcase
 from ipaddress import ip_network
 from itertools import islice
 from pathlib import Path
@@ -359,143 +358,6 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "scan_execution.workspace:_Unpacking._take_entry": _refuse_entry,
     "system.documents:_answer": documents.list_for_agents,
 }
-
-# The first match counts. Only for functions that can't be called directly.
-EXEMPT: dict[str, str] = {
-    "*_routes:*": "endpoints: their parameters are validated before, and what they call is tested itself",
-    "*.routes:*": "endpoints: their parameters are validated before, and what they call is tested itself",
-    "assent_analysis.git:run": "arguments of ours for git",
-    "assent_analysis.git:_output": "arguments of ours for git",
-    "scan_execution.identities:found_again": "a digest, which is only compared",
-    "*.service:*": "rules: they hand ids and validated text on to the store",
-    "controlplane.rules.vendor_decisions:decide": "rules: they hand ids and validated text on to the store",
-    "code_audit.links:*": "rules: they hand ids and validated text on to the store",
-    "controlplane.rules.accounts:*": "rules: they hand ids of ours on to the store",
-    "controlplane.store.audit_log:list_entries": "a position from a sealed cursor",
-    "dashboard.audit_log:get_log": "hands a slug on to the store, and a cursor to `cursors`",
-    "dashboard.audit_log:export": "hands a slug on to the store",
-    "controlplane.rules.inbox_lists:*": "a position from a sealed cursor, and filters that are only compared",
-    "inbox.schemas:InboxItemResult.of": "an id of ours",
-    "controlplane.rules.scan_diff:*": "rules: they hand ids on to the store",
-    "controlplane.rules.scans.*": "rules: they hand ids and validated text on to the store",
-    "controlplane.rules.personal_data:*": "finds an address of at most 254 characters, by str.find",
-    "controlplane.http.web_session:WebSession.authenticate": "a secret, which is only hashed, and a note (_read_note)",
-    "controlplane.http.web_session:session_cookies": "an id and a secret of ours",
-    "dashboard.invitations:*": "rules: they parse ids with functions that are tested themselves",
-    "dashboard.accounts:*": "rules: they compare the text and hand ids on to the store",
-    "dashboard.connecting:*": "rules: a code for the code host, and signed text, which is decoded once",
-    "dashboard.repositories:*": "rules: they hand ids and text on to the store, after is_branch and is_folder",
-    "controlplane.rules.sarif:_plain": "one pass over a text of the analysis, whose rules limit its length",
-    "controlplane.rules.spreadsheet:_as_text": "one pass over a text of the analysis, whose rules limit its length",
-    "dashboard.scans:*": "rules: they parse ids and cursors with functions that are tested themselves",
-    "dashboard.scan_changes:*": "rules: they parse ids with functions that are tested themselves",
-    "dashboard.organizations:*": "rules: they hand ids and validated text on to the store",
-    "dashboard.inbox:*": "rules: they hand ids on to the store, and look for short text in the few items of a page",
-    "dashboard.triage:*": "rules: they hand ids and text on to the store",
-    "dashboard.projects:*": "rules: they hand slugs on to the store, after an expression that is tested itself",
-    "dashboard.billing:get_billing": "rules: a slug, and a position that an expression checks",
-    "dashboard.keys:*": "rules: they hand ids and validated text on to the store",
-    "dashboard.notifications:*": "rules: ids, and names of fields",
-    "controlplane.rules.unsubscriptions:link_of_choice": "ids of ours",
-    "controlplane.rules.unsubscriptions:unsubscribe": "a signed link, which read_link reads and is tested itself",
-    "notifications.mail_notices:*": "ids of ours, and names that shown_name and shown_title shorten",
-    "dashboard.members:*": "rules: they hand ids and validated text on to the store",
-    "dashboard.project_changes:*": "rules: they hand on what read_name and read_addresses have checked",
-    "dashboard.once:*": "the name of an operation of ours",
-    "dashboard.snippets:*": "an address of ours",
-    "assent_analysis.consent_code:*": "code of ours",
-    "dashboard.consent_code:*": "code of ours",
-    "controlplane.rules.members:*": "rules: they hand ids and validated text on to the store",
-    "controlplane.rules.projects:update_project": "a role of ours",
-    "dashboard.devices:*": "rules: they hand a code and sealed text on to the store",
-    "dashboard.sign_in:*": "rules: own_page's expressions are tested themselves, and state is signed",
-    "controlplane.store.*": "the store copies validated text into requests to the table",
-    "controlplane.github.*": "requests to the code host: names are checked by repository_names and _checked_branch",
-    "controlplane.http.explanations:record": "the name of an operation, and an id of ours",
-    "controlplane.http.fixes:_of_page": "the name of a page of ours",
-    "organizations.request_schemas:DecidedRequest.of": "an id and a time of ours",
-    "controlplane.http.access:*": "ids that OwnedId.parse and ids.is_root check, which are tested themselves",
-    "controlplane.http.authentication:*": "credentials, which tokens.prefix_of checks, and which are only hashed",
-    "controlplane.http.callers:*": "an interface",
-    "controlplane.http.dialect:Dialect.read": "a protocol",
-    "controlplane.http.request_log:*": "a method, which is only written",
-    "controlplane.http.route:*": "names of our parameters",
-    "controlplane.http.owner_limits:*": "ids of ours",
-    "controlplane.http.idempotency:*": "at most 255 characters (IdempotencyKey), which are only hashed",
-    "controlplane.http.replays:*": "at most 255 characters (IdempotencyKey), which are only hashed",
-    "controlplane.http.pagination:CursorCodec.cursor": "a sort key of ours",
-    "controlplane.queues.issue_messages:request_issue": "ids of ours",
-    "controlplane.rules.issues:*": "text that _parse_number reads, and reasons of ours",
-    "controlplane.queues.messages:Queue._setting": "a name of ours",
-    "controlplane.core.cursors:_mac": "only hashed",
-    "controlplane.core.keyring:*": "only hashed",
-    "controlplane.core.schedules:*": "ids of ours, which are only hashed",
-    "controlplane.core.tokens:*": "only hashed",
-    "controlplane.queues.scan_attempt:*": "reasons of ours",
-    "controlplane.queues.messages:ref_digest": "only hashed",
-    "controlplane.queues.scan_starts:is_wanted": "the name of a plan",
-    "controlplane.core.schedules:next_run": "ids of ours, which are only hashed",
-    "controlplane.http.webhooks:*": "only hashed and compared",
-    "controlplane.core.sealing:*": "a secret of ours and an id",
-    "controlplane.core.webhook_urls:*": "a URL of at most 1,000 characters, which parse checks first",
-    "controlplane.rules.webhooks:*": "a URL of at most 1,000 characters, and ids",
-    "dashboard.webhooks:*": "texts of ours, and what rules.webhooks reads",
-    "notifications.formats:*": "texts of ours, and titles and names that are truncated when they are stored",
-    "notifications.payloads:*": "texts of ours",
-    "notifications.signatures:*": "only hashed",
-    "notifications.transport:*": "a URL of at most 1,000 characters, and the resolver's addresses",
-    "github_events.outcomes:*": "texts of ours",
-    "github_events.persistence:*": "reasons of ours",
-    "github_events.pushes:*": "the name of a branch, which client._checked_branch checks",
-    "github_events.reports:*": "texts of ours, which are only hashed and sent",
-    "controlplane.queues.worker:_move_to_dead_letters": "a reason of ours",
-    "dashboard.pages:PageLook.read": "never called",
-    "dashboard.provider:Provider.*": "the sign-in service's own answers, read by authlib and joserfc",
-    "assent_analysis.conditions:Candidate.text": "the name of a capture",
-    "assent_analysis.loading:*loaded": "the name of a capture",
-    "assent_analysis.values:_default_in": "a name in a tree: test_the_analysis_of_a_file_is_linear has many",
-    "assent_analysis.importing:Importing.*": "paths, which Links.resolve and modules compare",
-    "assent_analysis.report:has_loader": "an id of ours",
-    "assent_analysis.values:named_values": "a name in a tree: test_the_analysis_of_a_file_is_linear has many",
-    "assent_analysis.values:_Folding._by_method": "a name in a tree, as for _default_in",
-    "assent_analysis.values:_Folding._taken": "a name in a tree, as for _default_in",
-    "assent_analysis.values:_pattern_with": "a name in a tree: test_the_analysis_of_a_file_is_linear has many",
-    "assent_analysis.values:_Folding._joined": "parts that fold has shortened",
-    "assent_analysis.engine:_applies": "a language of ours",
-    "assent_analysis.statements:*": "reads a tree: test_the_uses_of_a_file_are_linear has many",
-    "assent_analysis.links:Links._*": "called by the public methods, which are tested themselves",
-    "assent_analysis.uses:*": "reads a tree: test_the_uses_of_a_file_are_linear has many",
-    "assent_analysis.gates*": "names in a tree: test_the_analysis_of_a_file_is_linear has many",
-    "assent_analysis.scan:analyze_folder": "a repository's name, which is_named_after reads",
-    "assent_analysis.sandbox.pool:Sandbox._replace": "a reason of ours",
-    "assent_analysis.sandbox.process:Child._take*": "an answer, which read_report reads",
-    "assent_analysis.scan:_Scan.*": "the whole of the analysis: its parts are tested themselves",
-    "assent_analysis.templates.*": "parts of read_template, which is tested itself with every language",
-    "assent_analysis.inventory.stocktaking:*": "paths of the archive, and parts whose ids are looked up",
-    "assent_analysis.inventory.technologies:Technologies.packages_of": "a registry of ours",
-    "system.documents:_read": "addresses of this deployment",
-    "ops.*": "an operator's own arguments",
-}
-
-# Functions that could be called directly, but must not be.
-NEVER_CALLED: dict[str, str] = {
-    "system.documents:_negotiate": "names of our files, and a header that show_reference and get_file hand on",
-    "controlplane.core.dataclass_code:*": "sources that dataclasses generate",
-    "controlplane.core.lazy_imports:*": "names of our own modules, which it would unload",
-    "controlplane.github.app_auth:sign": "the operator's own key",
-    "assent_analysis.conditions:_pattern": "the rules' own expressions",
-    "controlplane.core.observability:*count*": "names of ours",
-    "controlplane.core.observability:_write": "lines that are scrubbed, which is tested itself",
-    "controlplane.aws*": "the operator's own environment, and responses of AWS",
-    "dashboard.provider:_fetch": "the operator's own address",
-    "dashboard.pages:page": "the name of a template of ours",
-    "*.routes:*": EXEMPT["*.routes:*"],
-    "*_routes:*": EXEMPT["*_routes:*"],
-}
-
-
-def reason_to_leave_out(function: TextFunction, table: Mapping[str, str]) -> str | None:
-    return next((reason for pattern, reason in table.items() if fnmatchcase(function.name, pattern)), None)
 
 
 def calls(function: TextFunction) -> list[Call] | None:
