@@ -1,47 +1,98 @@
-"""Every POST that creates something accepts Idempotency-Key and honors it."""
+"""Every operation that creates something accepts Idempotency-Key, and every one that accepts it honors it."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import pytest
 
+from controlplane.store import api_keys
 from controlplane.store.idempotency import LEASE_SECONDS
+from controlplane.store.keys import Key
+from controlplane.store.table import Update, table
+from tests.functional.conftest import FakeClock
 from tests.functional.projects.builders import make_project
-from tests.support.api import Api
+from tests.support.api import Api, Reply
+from tests.support.calls import before_the_transaction
 from tests.support.crashes import dies_at
+from tests.support.endpoints import endpoint
 from tests.support.operations import operations
+from tests.support.table import PREPARED
 from tests.support.world import Company, World, table_dump
 
+pytestmark = pytest.mark.usefixtures("sqs")
+
 KEY = {"Idempotency-Key": "8f14e45f-ceea-467f-a9b7-0d5b2c3a1e77"}
-BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "/v1/organizations": ({"name": "New Company"}, {"name": "Another Company"}),
-    "/v1/invitations": (
-        {"email": "grace@example.com", "role": "member"},
-        {"email": "grace@example.com", "role": "admin"},
-    ),
-    "/v1/projects": (
-        {"name": "Shop", "region": "eu-central", "websites": ["shop.example.com"]},
-        {"name": "Shop", "region": "eu-central", "websites": ["other.example.com"]},
-    ),
-    "/v1/api-keys": ({"name": "deploy"}, {"name": "other"}),
-    "/v1/webhook-endpoints": (
-        {"name": "Alerts", "url": "https://hooks.example.com/", "events": ["credits.low"]},
-        {"name": "Other", "url": "https://hooks.example.com/", "events": ["credits.low"]},
-    ),
-    # `addressed` adds the repository and the project.
-    "/v1/code-audit/repositories/{repositoryId}/links": ({"rootDirectory": "web"}, {"rootDirectory": "api"}),
-    "/v1/feedback": ({"category": "bug", "message": "It fails."}, {"category": "bug", "message": "It fails again."}),
-}
-creations = pytest.mark.parametrize("path", BODIES)
+# A device has no caller yet to bind a key to, and an issue is identified by its inbox item.
+WITHOUT_THE_HEADER = {"POST /v1/auth/device/code", "POST /v1/inbox/{itemId}/github-issue"}
+# Repeating it completes it, because each of its items recognizes a change that it has.
+COMPLETED = "PATCH /v1/inbox"
+# It takes no field, and ignores unknown ones.
+ROTATION = "POST /v1/webhook-endpoints/{webhookId}/rotate-secret"
 
 
-def addressed(path: str, world: World, company: Company) -> tuple[str, tuple[dict[str, Any], dict[str, Any]]]:
-    """Returns the path and the bodies of two creations in the organization."""
-    first, second = BODIES[path]
-    if "{repositoryId}" not in path:
-        return path, (first, second)
+class Requests(NamedTuple):
+    """A request, and another one with the same Idempotency-Key."""
+
+    path: str
+    body: dict[str, Any]
+    other_body: dict[str, Any]
+
+
+def _link(world: World, company: Company) -> Requests:
     repository = world.connected_repository(company, linked=False)
-    project = {"projectId": make_project(company).project_id}
-    return path.format(repositoryId=repository.repository_id), ({**first, **project}, {**second, **project})
+    body = {"projectId": make_project(company).project_id, "rootDirectory": "web"}
+    path = f"/v1/code-audit/repositories/{repository.repository_id}/links"
+    return Requests(path, body, {**body, "rootDirectory": "api"})
+
+
+def _roll(_world: World, company: Company) -> Requests:
+    made = api_keys.create_key(company.organization_id, "deploy", company.owner.user_id, "test")
+    return Requests(f"/v1/api-keys/{made.item.key_id}/roll", {}, {"gracePeriodSeconds": 60})
+
+
+def _rotation(_world: World, company: Company) -> Requests:
+    return Requests(f"/v1/webhook-endpoints/{endpoint(company).webhook_id}/rotate-secret", {}, {})
+
+
+def _scan(world: World, company: Company) -> Requests:
+    first, other = (world.connected_repository(company).repository_id for _ in range(2))
+    return Requests("/v1/code-audit/scans", {"repositoryId": first}, {"repositoryId": other})
+
+
+def _items(world: World, company: Company) -> Requests:
+    found = [world.finding(company) for _ in range(2)]
+
+    def body(status: str) -> dict[str, Any]:
+        return {"items": [{"id": item.item_id, "status": status, "version": item.version} for item in found]}
+
+    return Requests("/v1/inbox", body("accepted"), body("dismissed"))
+
+
+def _fixed(path: str, body: dict[str, Any], **others: Any) -> Callable[[World, Company], Requests]:
+    return lambda world, company: Requests(path, body, {**body, **others})
+
+
+CASES: dict[str, Callable[[World, Company], Requests]] = {
+    "POST /v1/organizations": _fixed("/v1/organizations", {"name": "New Company"}, name="Another Company"),
+    "POST /v1/invitations": _fixed("/v1/invitations", {"email": "grace@example.com", "role": "member"}, role="admin"),
+    "POST /v1/projects": _fixed(
+        "/v1/projects",
+        {"name": "Shop", "region": "eu-central", "websites": ["shop.example.com"]},
+        websites=["other.example.com"],
+    ),
+    "POST /v1/api-keys": _fixed("/v1/api-keys", {"name": "deploy"}, name="other"),
+    "POST /v1/webhook-endpoints": _fixed(
+        "/v1/webhook-endpoints",
+        {"name": "Alerts", "url": "https://hooks.example.com/", "events": ["credits.low"]},
+        name="Other",
+    ),
+    "POST /v1/feedback": _fixed("/v1/feedback", {"category": "bug", "message": "It fails."}, message="It fails again."),
+    "POST /v1/code-audit/repositories/{repositoryId}/links": _link,
+    "POST /v1/api-keys/{keyId}/roll": _roll,
+    ROTATION: _rotation,
+    "POST /v1/code-audit/scans": _scan,
+    COMPLETED: _items,
+}
 
 
 def stored() -> set[tuple[str, str]]:
@@ -50,79 +101,102 @@ def stored() -> set[tuple[str, str]]:
     return {key for key in keys if not key[0].startswith("IDEMPOTENCY#")}
 
 
-# A device has no caller yet to bind a key to, and an issue is identified by its inbox item.
-WITHOUT_THE_HEADER = {"/v1/auth/device/code", "/v1/inbox/{itemId}/github-issue"}
+def test_every_operation_is_tested_and_every_creation_documents_the_header():
+    documented = {
+        f"{operation.method} {operation.path}"
+        for operation in operations()
+        if "Idempotency-Key" in [field.alias for field in operation.route.dependant.header_params]
+    }
+    creating = {f"{it.method} {it.path}" for it in operations() if it.method == "POST" and it.route.status_code == 201}
+    assert documented == set(CASES)
+    assert creating - WITHOUT_THE_HEADER <= documented
 
 
-def test_every_creation_is_tested_and_documents_the_header():
-    creating = [o for o in operations() if o.method == "POST" and o.route.status_code == 201]
-    posts = [o for o in creating if o.path not in WITHOUT_THE_HEADER]
-    assert {o.path for o in posts} == set(BODIES)
-    for operation in posts:
-        assert "Idempotency-Key" in [field.alias for field in operation.route.dependant.header_params]
+class Client:
+    """The owner of an organization, who sends the requests of an operation with one Idempotency-Key."""
+
+    def __init__(self, operation: str, api: Api, world: World) -> None:
+        self._api, self._method = api, operation.partition(" ")[0]
+        self.company = world.company()
+        self._path, *self._bodies = CASES[operation](world, self.company)
+
+    def send(self, number: int = 0, *, token: str | None = None, headers: dict[str, str] = KEY) -> Reply:
+        """Sends the first request, or the other one."""
+        body, token = self._bodies[number], token or self.company.owner.token
+        return self._api.call(self._method, self._path, token, json_body=body, headers=headers)
 
 
-@creations
+@pytest.fixture
+def client(operation: str, api: Api, world: World) -> Client:
+    return Client(operation, api, world)
+
+
+@pytest.mark.parametrize("operation", CASES)
 class TestEach:
-    def test_a_repetition_returns_the_same_and_writes_nothing(self, path, api: Api, world: World):
-        company = world.company()
-        token, (path, bodies) = company.owner.token, addressed(path, world, company)
-        first = api.post(path, token, json_body=bodies[0], headers=KEY)
+    def test_a_repetition_returns_the_same_and_writes_nothing(self, client: Client):
+        first = client.send()
         before = stored()
-        second = api.post(path, token, json_body=bodies[0], headers=KEY)
-        assert first.status == second.status == 201
+        second = client.send()
+        assert first.status == second.status in {200, 201, 202}
         assert first.text == second.text
         assert "idempotency-replayed" not in first.headers
         assert second.headers["idempotency-replayed"] == "true"
         assert stored() == before
 
-    def test_another_body_returns_400_and_writes_nothing(self, path, api: Api, world: World):
-        company = world.company()
-        token, (path, bodies) = company.owner.token, addressed(path, world, company)
-        api.post(path, token, json_body=bodies[0], headers=KEY)
+    def test_a_malformed_idempotency_key_returns_400_and_writes_nothing(self, client: Client):
         before = stored()
-        reply = api.post(path, token, json_body=bodies[1], headers=KEY)
+        reply = client.send(headers={"Idempotency-Key": "k" * 256})
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
         assert stored() == before
 
-    def test_a_malformed_idempotency_key_returns_400_and_writes_nothing(self, path, api: Api, world: World):
-        company = world.company()
-        token, (path, bodies) = company.owner.token, addressed(path, world, company)
-        before = stored()
-        reply = api.post(path, token, json_body=bodies[0], headers={"Idempotency-Key": "k" * 256})
-        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
-        assert stored() == before
+    def test_another_users_keys_are_independent(self, client: Client, world: World):
+        admin = world.member(client.company, "admin")
+        client.send()
+        assert "idempotency-replayed" not in client.send(1, token=admin.token).headers
 
-    def test_another_users_keys_are_independent(self, path, api: Api, world: World):
-        company = world.company()
-        admin = world.member(company, "admin")
-        path, bodies = addressed(path, world, company)
-        api.post(path, company.owner.token, json_body=bodies[0], headers=KEY)
-        assert "idempotency-replayed" not in api.post(path, admin.token, json_body=bodies[1], headers=KEY).headers
 
+@pytest.mark.parametrize("operation", [name for name in CASES if name != ROTATION])
+def test_another_body_returns_400_and_writes_nothing(client: Client):
+    client.send()
+    before = stored()
+    reply = client.send(1)
+    assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
+    assert stored() == before
+
+
+@pytest.mark.parametrize("operation", [name for name in CASES if name != COMPLETED])
+class TestDeaths:
     @pytest.mark.parametrize("death", [("TransactWriteItems", True), ("UpdateItem", False)])
     def test_after_a_crash_following_the_effect_no_repetition_creates_again(
-        self, path, death, api: Api, world: World, now
+        self, death: tuple[str, bool], client: Client, now: FakeClock
     ):
-        operation, applied = death
-        company = world.company()
-        token, (path, bodies) = company.owner.token, addressed(path, world, company)
-        with dies_at(operation, applied=applied) as interrupted:
-            assert api.post(path, token, json_body=bodies[0], headers=KEY).status == 500
+        died_at, applied = death
+        with dies_at(died_at, applied=applied) as interrupted:
+            assert client.send().status == 500
         assert interrupted
         before = stored()
         now.advance(LEASE_SECONDS + 1)
-        reply = api.post(path, token, json_body=bodies[0], headers=KEY)
+        reply = client.send()
         assert (reply.status, reply.error["details"]) == (409, {"reason": "answer_lost"})
         assert stored() == before
 
-    def test_after_a_crash_before_the_effect_a_repetition_creates(self, path, api: Api, world: World, now):
-        company = world.company()
-        token, (path, bodies) = company.owner.token, addressed(path, world, company)
+    def test_after_a_crash_before_the_effect_a_repetition_creates(self, client: Client, now: FakeClock):
         with dies_at("TransactWriteItems", applied=False):
-            assert api.post(path, token, json_body=bodies[0], headers=KEY).status == 500
+            assert client.send().status == 500
         now.advance(LEASE_SECONDS + 1)
-        assert api.post(path, token, json_body=bodies[1], headers=KEY).status == 201
+        assert client.send(1).status in {200, 201, 202}
+
+    def test_an_attempt_that_outlives_its_lease_has_no_effect(self, client: Client):
+        def take_over() -> None:
+            (record,) = [it for it in table_dump() if it["pk"]["S"].startswith("IDEMPOTENCY#")]
+            key = Key(record["pk"]["S"], record["sk"]["S"])
+            table.update(Update(key, "SET #attempt = :another", None, {"another": "another"}), PREPARED)
+
+        before = stored()
+        with before_the_transaction(table.client, take_over):
+            reply = client.send()
+        assert (reply.status, reply.error["details"]) == (409, {"reason": "in_flight"})
+        assert stored() == before
 
 
 def test_a_taken_slug_leaves_the_idempotency_key_usable(api: Api, world: World):
@@ -136,7 +210,7 @@ def test_a_taken_slug_leaves_the_idempotency_key_usable(api: Api, world: World):
 
 def test_an_organizations_api_keys_share_idempotency_keys(api: Api, world: World):
     company = world.company()
-    body = BODIES["/v1/projects"][0]
+    body = {"name": "Shop", "region": "eu-central", "websites": ["shop.example.com"]}
     first, second = (api.post("/v1/projects", world.key(company), json_body=body, headers=KEY) for _ in range(2))
     assert (first.status, first.text) == (201, second.text)
     assert second.headers["idempotency-replayed"] == "true"

@@ -13,7 +13,7 @@ from controlplane.http.replays import Record
 from controlplane.store import billing, keys
 from controlplane.store import idempotency as store
 from controlplane.store.credentials import Counted
-from controlplane.store.table import Check, ConditionFailed, LegFailed, Put, Update, table
+from controlplane.store.table import Check, ConditionFailed, LegFailed, Update, table
 from tests.support.api import Api
 from tests.support.calls import intercepted
 from tests.support.cold_start import loaded_by
@@ -267,29 +267,6 @@ class Test409:
         company = world.company()
         die_during("UpdateItem", api, company, applied=True)
         assert create(api, company).headers["idempotency-replayed"] == "true"
-
-    def test_an_attempt_that_outlives_its_lease_has_no_effect(self, api: Api, world: World):
-        company = world.company()
-
-        def overtaken(call, proceed):
-            if call.operation == "TransactWriteItems":
-                (record,) = records()
-                another = {
-                    "pk": record["pk"]["S"],
-                    "sk": record["sk"]["S"],
-                    "attempt": "another",
-                    "status": "INPROGRESS",
-                }
-                table.put(
-                    Put({**another, "payload": "x", "leaseUntil": 2_000_000_000, "expiresAt": 2_000_000_000}), PREPARED
-                )
-            return proceed()
-
-        with intercepted(table.client, overtaken):
-            reply = create(api, company)
-        assert (reply.status, reply.error["details"]) == (409, {"reason": "in_flight"})
-        assert listed(api, company) == []
-        assert records()[0]["attempt"]["S"] == "another"
 
     def test_an_attempt_that_lost_the_key_stores_no_response(self, api: Api, world: World):
         create(api, world.company())
