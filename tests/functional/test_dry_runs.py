@@ -124,9 +124,12 @@ class TestEach:
                 continue
             dry = send(subject, name, sent, dry=True, token=token)
             assert ("dry-run" in dry.headers) is (dry.status < 400)
+            if name in UNKNOWN_OUTCOME and dry.status < 400:
+                continue
+            real = send(subject, name, sent, dry=False, token=token)
+            assert dry.status == real.status
             if dry.status >= 400:
-                real = send(subject, name, sent, dry=False, token=token)
-                assert (dry.status, dry.error) == (real.status, real.error)
+                assert dry.error == real.error
         ids, body = sent
         if body:
             broken = (ids, {key: {"x": 1} for key in body})
@@ -161,7 +164,7 @@ class TestEach:
             {**(sent[1] or {}), "name": "Another", "message": "Another", "items": [], "email": "b@example.com"},
         )
         dry, again = (send(subject, name, other, dry=it, **KEY) for it in (True, False))
-        assert (dry.status, told(dry)) == (again.status, told(again)) or dry.status < 300
+        assert dry.status == again.status
 
 
 def test_a_secret_of_a_dry_run_is_a_placeholder(api: Api, world: World):

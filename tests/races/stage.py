@@ -30,7 +30,9 @@ def clock_advanced(milliseconds: int) -> Iterator[None]:
 
 
 class Stage:
-    """`client` is the product's client; `api` calls the product's apps."""
+    """`client` is the product's client; `api` calls the product's apps. `ran`: the race whose check runs."""
+
+    ran: Race
 
     def __init__(self, client: Any) -> None:
         operations()  # imports the functions in this thread, which then owns their handlers
@@ -63,6 +65,8 @@ class Stage:
 
     def _begin[T: (Race, Trial)](self, scenario: Callable[[World], T], *, invariants: bool) -> T:
         begun = scenario(self.fresh())
+        if isinstance(begun, Race):
+            self.ran = begun
 
         def check(result: Any) -> None:
             begun.check(result)

@@ -9,6 +9,7 @@ from controlplane.core.ids import InvitationId, MemberId
 from controlplane.store import invitees, organizations
 from ops import members
 from tests.races.stage import Stage
+from tests.races.yields import writes_a_membership
 from tests.support.asgi import DirectApi
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race
@@ -109,12 +110,14 @@ class TestAccepting:
 @pytest.mark.parametrize("role", ["member", "admin", "owner"])
 @pytest.mark.parametrize("other", [Invited.remove_inviter, Invited.demote_inviter, Invited.delete_inviter])
 def test_accepting_uses_the_inviters_role_at_that_moment(
-    race: Callable[..., None], role: str, other: Callable[[Invited], object]
+    stage: Stage, race: Callable[..., None], role: str, other: Callable[[Invited], object]
 ) -> None:
     def check(invited: Invited, outcomes: list[Outcome]) -> None:
         accepted, ended = outcomes
         assert ended.error is None
         assert getattr(ended.value, "status", 200) == 200
+        decided = [number for number, call in stage.ran.steps if writes_a_membership(call)]
+        assert (accepted.error is not None) is (decided[-1] == 0)
         assert invited.is_member() is (accepted.error is None)
         if accepted.error is not None:
             assert isinstance(accepted.error, invitees.InvitationVoid)

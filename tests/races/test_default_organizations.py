@@ -10,7 +10,7 @@ from controlplane.store.organizations import find_organization
 from ops import members
 from tests.races.stage import Stage
 from tests.races.verdicts import check_first
-from tests.races.yields import came_first
+from tests.races.yields import came_first, writes_a_membership
 from tests.support.faults import Case, Kind, Trial
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race, beyond_the_token
@@ -78,15 +78,14 @@ def test_of_two_organizations_joined_at_once_neither_replaces_the_default(stage:
         def check(outcomes: list[Outcome]) -> None:
             for outcome in outcomes:
                 outcome.get()
-            first = 0 if came_first(race, 0) else 1
+            first = 0 if came_first(stage.ran, 0) else 1
             own = [company.organization_id for company in member.companies]
             created = outcomes[first].get().organization_id if how != "add" else member.others[first].organization_id
             assert member.default == (own[0] if joined else created)
             assert len(member.memberships) == joined + 2
             member.check_that_another_one_changes_nothing()
 
-        race = Race([member.join(how, 0), member.join(how, 1)], check)
-        return race
+        return Race([member.join(how, 0), member.join(how, 1)], check)
 
     stage.race(scenario)
 
@@ -118,21 +117,15 @@ def test_joining_while_one_of_two_organizations_is_lost_keeps_the_remaining_one(
             for outcome in outcomes:
                 outcome.get()
             remaining = member.companies[1].organization_id
-            applied = [number for number, call in race.steps if _writes_a_membership(call)]
+            applied = [number for number, call in stage.ran.steps if writes_a_membership(call)]
             # If the person joins first, two organizations remain, and nothing may be chosen between them.
             lost_first = applied.index(1) < len(applied) - 1 - applied[::-1].index(0)
             assert member.default == (remaining if lost_first else None)
             member.check_that_another_one_changes_nothing()
 
-        race = Race([member.join("accept"), member.leave(0)], check)
-        return race
+        return Race([member.join("accept"), member.leave(0)], check)
 
     stage.race(scenario)
-
-
-def _writes_a_membership(call: Any) -> bool:
-    """Returns True for the transactions that join or leave, not for the one that clears the default."""
-    return call.operation == "TransactWriteItems" and "MEMBER#" in str(call.parameters)
 
 
 @pytest.mark.parametrize("joined", [1, 2])

@@ -107,6 +107,7 @@ def deletes_it_too(world: World, company: Company) -> Callable[[], Any]:
     return lambda: deletions.delete_organization(company.organization_id, company.owner.user_id)
 
 
+CREATING_NOTHING = (makes_it_the_default, deletes_it_too)
 REFUSALS = (
     UnknownOrganization,
     default_organizations.NotMember,
@@ -143,6 +144,9 @@ def test_nothing_is_created_in_a_deleted_organization(stage: Stage, act: Act) ->
             if late.error is not None and not isinstance(late.error, REFUSALS):
                 # A transaction that failed only because of the organization.
                 assert getattr(late.error, "leg", None) == "organization", late.error
+            writes = [number for number, call in stage.ran.steps if call.operation == "TransactWriteItems"]
+            if late.error is None and act not in CREATING_NOTHING:
+                assert writes.index(1) < writes.index(0)
             finish_deletions()
             assert left_of(stage.check_invariants(), company.organization_id) == []
 

@@ -71,14 +71,13 @@ type Replies = list[Reply | None]
 def race(stage: Stage) -> Callable[..., None]:
     """Runs two acts in every order. Calls `check` with the replies."""
 
-    def run(acts: list[Act], check: Callable[[Customer, Replies, Race], None]) -> None:
+    def run(acts: list[Act], check: Callable[[Customer, Replies], None]) -> None:
         def scenario(world: World) -> Race:
             customer = Customer(world, stage.api)
-            made = Race(
+            return Race(
                 [partial(act, customer) for act in acts],
-                lambda outcomes: check(customer, [it.get() for it in outcomes], made),
+                lambda outcomes: check(customer, [it.get() for it in outcomes]),
             )
-            return made
 
         stage.race(scenario)
 
@@ -89,7 +88,7 @@ class TestEveryOrder:
     def test_calls_are_accepted_before_the_downgrade_and_rejected_after_it(self, race: Callable[..., None]) -> None:
         seen: set[int] = set()
 
-        def check(customer: Customer, replies: Replies, ran: Race) -> None:
+        def check(customer: Customer, replies: Replies) -> None:
             reply = replies[1]
             assert reply is not None
             seen.add(reply.status)
@@ -102,7 +101,7 @@ class TestEveryOrder:
     def test_a_key_created_during_the_downgrade_does_not_work_after_it(
         self, act: Act, race: Callable[..., None]
     ) -> None:
-        def check(customer: Customer, replies: Replies, ran: Race) -> None:
+        def check(customer: Customer, replies: Replies) -> None:
             reply = replies[1]
             assert reply is not None
             if reply.status != 402:
@@ -111,19 +110,22 @@ class TestEveryOrder:
         race([Customer.downgrade, act], check)
 
     @pytest.mark.parametrize("act", [Customer.create, Customer.roll], ids=["create", "roll"])
-    def test_a_key_has_the_rate_of_the_plan_at_its_creation(self, act: Act, race: Callable[..., None]) -> None:
+    def test_a_key_has_the_rate_of_the_plan_at_its_creation(
+        self, act: Act, stage: Stage, race: Callable[..., None]
+    ) -> None:
         seen: set[int] = set()
 
-        def check(customer: Customer, replies: Replies, ran: Race) -> None:
+        def check(customer: Customer, replies: Replies) -> None:
             reply = replies[1]
             assert reply is not None
+            assert reply.data["rateLimit"] == (3_000 if came_first(stage.ran, 0) else 1_500)
             seen.add(reply.data["rateLimit"])
 
         race([Customer.upgrade, act], check)
         assert seen == {1_500, 3_000}
 
     def test_a_key_deleted_during_the_change_stays_deleted(self, race: Callable[..., None]) -> None:
-        def check(customer: Customer, replies: Replies, ran: Race) -> None:
+        def check(customer: Customer, replies: Replies) -> None:
             reply = replies[1]
             assert reply is not None
             assert reply.status == 200
@@ -131,18 +133,25 @@ class TestEveryOrder:
 
         race([Customer.upgrade, Customer.delete], check)
 
-    def test_branding_is_removed_only_if_the_plan_allows_it_at_the_write(self, race: Callable[..., None]) -> None:
-        def check(customer: Customer, replies: Replies, ran: Race) -> None:
+    def test_branding_is_removed_only_if_the_plan_allows_it_at_the_write(
+        self, stage: Stage, race: Callable[..., None]
+    ) -> None:
+        def check(customer: Customer, replies: Replies) -> None:
             reply = replies[1]
             assert reply is not None
-            assert reply.status == (402 if came_first(ran, 0) else 201)
+            assert reply.status == (402 if came_first(stage.ran, 0) else 201)
             if reply.status == 402:
                 assert reply.code == "PLAN_REQUIRED"
 
         race([Customer.downgrade, Customer.create_unbranded], check)
 
-    def test_the_later_of_two_changes_applies_to_every_key(self, race: Callable[..., None]) -> None:
-        race([Customer.upgrade, Customer.downgrade], lambda customer, replies, ran: None)
+    def test_the_later_of_two_changes_applies_to_every_key(self, stage: Stage, race: Callable[..., None]) -> None:
+        def check(customer: Customer, replies: Replies) -> None:
+            organization, _ = billing.get_billing(customer.company.organization_id)
+            assert organization.plan == ("free" if came_first(stage.ran, 0) else "enterprise")
+
+        # An invariant compares the keys' plans with the organization's.
+        race([Customer.upgrade, Customer.downgrade], check)
 
 
 def test_threads_call_and_create_keys_while_the_plan_changes(stage: Stage) -> None:

@@ -25,6 +25,11 @@ def beyond_queries(call: Call) -> bool:
     return call.operation != "Query"
 
 
+def writes_a_membership(call: Call) -> bool:
+    """Selects the transactions that join, leave, or change a role, not the one that clears the default."""
+    return call.operation == "TransactWriteItems" and "MEMBER#" in str(call.parameters)
+
+
 def came_first(race: Race, index: int) -> bool:
     """Returns True if this act's last transaction preceded the other act's last one, or the other made none."""
     committed = [number for number, call in race.steps if call.operation == "TransactWriteItems"]

@@ -12,6 +12,7 @@ from controlplane.store.repository_items import RepositoryItem
 from controlplane.store.table import Update, table
 from tests.functional.projects.builders import make_project
 from tests.support.api import Api
+from tests.support.calls import before_the_transaction
 from tests.support.table import PREPARED
 from tests.support.world import Company, World, table_dump
 
@@ -129,6 +130,16 @@ class TestCreate:
         for project_id in (deleted, foreign, "prj_x"):
             reply = api.post(links_of(repository), company.owner.token, json_body={"projectId": project_id})
             assert (reply.status, reply.code) == (404, "NOT_FOUND")
+
+    def test_returns_404_for_a_project_that_is_deleted_before_the_write(
+        self, api: Api, company: Company, repository: RepositoryItem
+    ):
+        project = projects.get_project(project_of(company))
+        body = {"projectId": project.project_id}
+        with before_the_transaction(table.client, lambda: projects.delete_project(project)):
+            reply = api.post(links_of(repository), company.owner.token, json_body=body)
+        assert (reply.status, reply.code) == (404, "NOT_FOUND")
+        assert repositories.get_repository(repository.repository_id).links == repository.links
 
     def test_returns_409_for_a_linked_project_and_for_an_eleventh_link(
         self, api: Api, company: Company, repository: RepositoryItem

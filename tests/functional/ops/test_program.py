@@ -241,7 +241,7 @@ class TestScript:
     def test_the_script_runs_from_any_folder_and_through_a_link(self, tmp_path: Path):
         link = tmp_path / "assent-ops"
         link.symlink_to(SCRIPT)
-        if not (SCRIPT.parents[1] / ".venv/bin/python").exists():
+        if "CI" not in os.environ and not (SCRIPT.parents[1] / ".venv/bin/python").exists():
             pytest.skip("runs in the project's own environment only")
         done = subprocess.run([link, "--help"], cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
