@@ -7,7 +7,8 @@ import pytest
 from assent_analysis import rules_version
 from controlplane.queues.messages import ExecuteScan, PublishScan
 from controlplane.store import billing, keys
-from controlplane.store.scans import reads
+from controlplane.store.scans import findings, reads
+from controlplane.store.scans.findings import FindingItem
 from controlplane.store.table import table
 from scan_execution.service import execute_scan, publish_scan
 from tests.races.stage import Stage
@@ -52,6 +53,14 @@ class Twins:
     def execute(self) -> None:
         host = serving(self.repository, archive(FILES))
         execute_scan(ExecuteScan(scan_id=self.scans[1].scan_id), host.connect)
+
+    def unpublished(self) -> list[FindingItem]:
+        """Returns the findings of the second scan that aren't in the inbox."""
+        scan = reads.get_scan(self.scans[1].scan_id)
+        found = findings.list_findings(scan.scan_id, scan.findings_attempt, scan.visible_count)
+        assert found
+        items = findings.find_items(scan, [it.fingerprint for it in found])
+        return [it for it in found if it.fingerprint not in items]
 
     def check_charged_once(self) -> None:
         ledger = billing.list_ledger(self.company.organization_id)
@@ -115,6 +124,7 @@ class TestEveryOrder:
             twins.publish()
             assert twins.accesses() == [first, "full"] == ["full", "full"]
             assert twins.listed() == 0
+            assert twins.unpublished() == []
 
         race(lambda twins: [twins.unlocks(0), twins.execute], check, running=True)
         assert seen == {"locked", "full"}

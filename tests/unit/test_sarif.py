@@ -78,6 +78,19 @@ def test_a_rule_has_help_and_the_severity_of_its_worst_finding():
     assert [result["ruleIndex"] for result in run["results"]] == [0, 0, 1]
 
 
+def test_severities_are_in_githubs_ranges():
+    for severity, level, number in (
+        ("critical", "error", "9.5"),
+        ("high", "error", "8.0"),
+        ("medium", "warning", "5.5"),
+        ("low", "note", "2.0"),
+    ):
+        run = run_of(replace(make_issue(1), severity=severity))
+        (rule,), (result,) = run["tool"]["driver"]["rules"], run["results"]
+        assert (rule["properties"]["security-severity"], rule["defaultConfiguration"]["level"]) == (number, level)
+        assert result["level"] == level
+
+
 def test_findings_have_a_baseline_state_if_the_scan_was_compared():
     issues = make_issue(1), replace(make_issue(2), is_new=True)
     of_pull_request = replace(SCAN, comparison=Comparison(SCAN.scan_id))

@@ -1,6 +1,7 @@
 """The SARIF of real scans is valid, and GitHub accepts it, also if the repository is hostile."""
 
 import json
+from typing import Literal
 
 from controlplane.store.inbox import change_status
 from controlplane.store.scans import reads
@@ -93,6 +94,17 @@ def test_as_many_findings_as_a_scan_keeps(api: Api, world: World):
     log = uploaded(api, company, scan)
     check_sarif(log)
     assert len(log["runs"][0]["results"]) == 500  # type: ignore[index]
+
+
+@each("decision", ["accepted", "dismissed"])
+def test_a_finding_that_is_not_to_be_fixed_is_suppressed(
+    decision: Literal["accepted", "dismissed"], api: Api, world: World, sqs: FakeSqs
+):
+    company, scan = scanned(sqs, world, {"index.html": PAGE})
+    item, *_ = published(scan)
+    change_status(item, decision, item.version, company.owner.user_id, "Known.")
+    results = uploaded(api, company, scan)["runs"][0]["results"]  # type: ignore[index]
+    assert [it["properties"]["status"] for it in results if "suppressions" in it] == [decision]
 
 
 def test_a_scan_without_findings(api: Api, world: World, sqs: FakeSqs):

@@ -6,9 +6,12 @@ import pytest
 
 from controlplane.core.settings import settings
 from controlplane.queues import issue_messages, messages
-from controlplane.store import inbox, issue_attempts, publications, repositories, waiting
+from controlplane.rules import issues
+from controlplane.store import inbox, issue_attempts, keys, publications, repositories, waiting
+from controlplane.store.table import Delete, table
 from tests.functional.issue_creation.conftest import QUEUE, Opening
 from tests.support.sweeping import swept
+from tests.support.table import PREPARED
 from tests.support.world import World, table_dump
 
 
@@ -210,6 +213,14 @@ class Test409:
         assert (reply.status, reply.code) == (409, "REPOSITORY_NOT_LINKED")
         assert reply.error["details"] == {"repositoryId": opening.repository.repository_id}
         assert attempts() == opening.sqs.letters == []
+
+    def test_returns_409_if_the_repository_is_disconnected_meanwhile(self, opening: Opening):
+        opening.idle = True
+        assert opening.post().error["details"] == {"status": "creation_pending"}
+        table.delete(Delete(keys.repository(*opening.repository.repository_id.location)), PREPARED)
+        opening.work()
+        with pytest.raises(issues.RepositoryNotLinked):
+            issues.find_issue(opening.item.item_id)
 
     def test_returns_409_for_a_disconnected_repository(self, opening: Opening, world: World):
         unknown = opening.repository.repository_id[:-18] + "0" * 18

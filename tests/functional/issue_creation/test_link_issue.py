@@ -33,6 +33,21 @@ class Test201:
         assert opening.host.count("create") == 0
         assert len(opening_items(opening, 42)) == 5
 
+    def test_a_repository_with_capital_letters_has_issues_too(self, opening: Opening, world: World):
+        opening.repository = world.connected_repository(opening.company, owner="Acme", name="WebShop")
+        opening.item = world.finding(opening.company, opening.repository)
+        url = opening.exists(42)
+        assert opening.link(url).data["githubIssue"]["url"] == url
+
+    def test_a_closed_issue_is_linked_as_closed(self, opening: Opening):
+        class Closed(HostedIssue):
+            def shown(self, repository: str) -> dict[str, Any]:
+                return {**super().shown(repository), "state": "closed"}
+
+        opening.exists(43)
+        opening.host.issues[f"acme/{opening.repository.name}"].append(Closed(42, "An issue", "", 0, 0))
+        assert opening.link(42).data["githubIssue"]["state"] == "closed"
+
     def test_a_message_that_is_lost_or_duplicate_and_a_host_that_is_down_change_nothing(self, opening: Opening, now):
         opening.exists(42)
         opening.host.script.extend([503] * 3)
@@ -79,6 +94,20 @@ class Test409:
         opening.exists(43)
         opening.host.issues[f"acme/{opening.repository.name}"].append(Transferred(42, "An issue", "", 0, 0))
         assert opening.link(42).error["details"] == {"status": "link_refused", "reason": "issue_not_found"}
+
+    def test_an_issue_of_an_owner_whose_name_ends_alike_is_another_repositorys(self, opening: Opening):
+        class Transferred(HostedIssue):
+            def shown(self, repository: str) -> dict[str, Any]:
+                return super().shown(f"not-{repository}")
+
+        opening.exists(43)
+        opening.host.issues[f"acme/{opening.repository.name}"].append(Transferred(42, "An issue", "", 0, 0))
+        assert opening.link(42).error["details"] == {"status": "link_refused", "reason": "issue_not_found"}
+
+    def test_returns_409_if_the_code_host_refuses_to_show_the_issue(self, opening: Opening):
+        opening.host.script.append(451)
+        assert opening.link(42).code == "REPOSITORY_NOT_LINKED"
+        assert opening.sqs.letters == []
 
     def test_the_code_hosts_rate_limit_is_waited_for(self, opening: Opening, now):
         opening.exists(42)

@@ -162,6 +162,15 @@ class TestExport:
             key = keys.inbox_item(*full_account.item_id.location)._asdict()
             assert shown == {**key, **own, "history": shown["history"], "statusAt": shown["statusAt"]}
 
+    def test_user_export_shows_of_others_records_who_acted_and_when(self, ops: Ops, full_account: FullAccount):
+        items = ops("user", "export", EMAIL).document["items"]
+        (key,) = [it["attributes"] for it in items if it["kind"] == "key"]
+        assert key.keys() == {"pk", "sk", "createdBy", "createdAt"}
+        entries = [it["attributes"] for it in items if it["kind"] == "auditlog"]
+        assert entries
+        for entry in entries:
+            assert entry.keys() == {"pk", "sk", "actorId", "at"}
+
     def test_user_export_changes_nothing(self, ops: Ops, full_account: FullAccount):
         before = table_dump()
         ops("user", "export", EMAIL)
@@ -272,6 +281,7 @@ class TestAddress:
             ("ada@example.com.evil.example", False),
             ("ada@example.company", False),
             ("ada", False),
+            ("xada@example.com, ada@example.com", True),
         ],
     )
     def test_user_delete_matches_whole_addresses_only(self, text: str, named: bool):

@@ -6,6 +6,7 @@ import pytest
 
 from assent_analysis.sandbox import Sandbox
 from controlplane.core.ids import RepositoryId
+from controlplane.core.settings import settings
 from controlplane.store import keys, repositories
 from controlplane.store.inbox_items import Status
 from controlplane.store.repository_items import Link
@@ -98,6 +99,15 @@ class TestAFixedFinding:
         }
         audit.scan(everything)
         assert {item.status for item in audit.items()} == {"open"}
+
+    def test_stays_open_if_its_file_has_become_too_large_to_be_read(
+        self, audit: Audit, monkeypatch: pytest.MonkeyPatch
+    ):
+        audit.scan({"a.html": page(GA)})
+        small = settings.model_copy(update={"scan_file_bytes": 1_000})
+        monkeypatch.setattr("scan_execution.service.settings", small)
+        audit.scan({"a.html": page(GA) + " " * 1_000})
+        assert audit.statuses() == {"Google Analytics": "open"}
 
     def test_stays_open_if_its_file_was_not_analyzed(self, audit: Audit, monkeypatch: pytest.MonkeyPatch):
         names = ("large.html", "minified.html", "link.html", "attack/abort.js", "kept.html")
