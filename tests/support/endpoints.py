@@ -39,6 +39,12 @@ def documented_verify() -> Callable[..., str]:
     return found
 
 
+def documented_fields(event: str) -> set[str]:
+    """Returns the fields of the event's data that the documentation lists, at any depth."""
+    (row,) = re.findall(rf"^\| `{re.escape(event)}` \|.*\|(.*)\|$", _DOCUMENT.read_text(), re.MULTILINE)
+    return {*re.findall(r"`(\w+)`", row)}
+
+
 @dataclass
 class Receiver:
     """Stands for every endpoint. `answer` is the status of its response, or why it failed; `answers` by event."""

@@ -121,6 +121,18 @@ class TestExport:
         assert [it["action"] for it in exported["entries"]][:2] == ["project.create", "project.create"]
         assert {it["action"] for it in exported["entries"]} >= {"organization.create", "project.create"}
 
+    def test_both_files_and_the_page_have_only_entries_of_the_chosen_actor(
+        self, visitor: Browser, company: Company, person: Person, now: FakeClock
+    ):
+        make(company, "Shop", now)
+        fields = {"action": "describe", "name": "Store", "description": "", "form_token": visitor.form_token}
+        visitor.post(f"/organizations/{company.slug}/projects/shop/settings", fields)
+        query = f"?actor={person.user_id}&resource="
+        rows = [*csv.DictReader(visitor.get(path(company, f".csv{query}")).text.removeprefix("\ufeff").splitlines())]
+        entries = json.loads(visitor.get(path(company, f".json{query}")).text)["entries"]
+        assert {row["Actor ID"] for row in rows} == {it["actor"]["id"] for it in entries} == {person.user_id}
+        assert "The service" not in text_of(visitor.get(path(company, query))).partition("Latest entries")[2]
+
     def test_an_entry_of_a_later_release_and_of_a_former_member_is_shown(self, visitor: Browser, company: Company):
         entry = table.query(keys.log_pk(company.organization_id, "2026-03")).items[0]
         former = {"sk": "z", "action": "webhook.pause", "actorKind": "person", "actorId": "usr_gone"}

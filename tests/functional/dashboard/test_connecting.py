@@ -8,7 +8,9 @@ import pytest
 import urllib3
 
 from controlplane.core.settings import settings
-from controlplane.store import deletions, keys, repositories
+from controlplane.http.forms import MAX_FORM_BYTES
+from controlplane.store import deletions, keys, organizations, repositories
+from controlplane.store.repository_items import HostedRepository
 from controlplane.store.table import table
 from dashboard import connecting
 from local.github import setup
@@ -191,6 +193,34 @@ class TestRefused:
         assert visitor.get(late).status == 400
         assert code_host.sent("GET /user/installations")
         assert len(code_host.sent("GET /user/installations")) == 1
+
+    def test_what_was_offered_can_be_connected_for_an_hour(
+        self, visitor: Browser, company: Company, code_host: GitHub, now: FakeClock
+    ):
+        visitor.get(install(visitor, company))
+        now.advance(connecting.STATE_SECONDS)
+        assert connect(visitor, company).status == 400
+        assert connected(company) == []
+
+    def test_no_more_is_offered_than_a_form_can_have(self, company: Company):
+        own = organizations.find_membership(company.owner.user_id, company.organization_id)
+        assert own is not None
+        granted = [
+            HostedRepository(
+                hosted_id=number,
+                installation_id=7,
+                owner="other",
+                name=f"{number:0100}",
+                html_url=f"https://github.com/other/{number:0100}",
+                default_branch="main",
+                visibility="private",
+            )
+            for number in range(500)
+        ]
+        offers = connecting._seal_offers(own, granted, "secret")
+        assert 0 < len(offers.sealed) < MAX_FORM_BYTES
+        assert offers.repositories == granted[: len(offers.repositories)]
+        assert connecting.open_offers(own, offers.sealed, "secret") == offers
 
     def test_a_code_that_github_rejects_connects_nothing(self, visitor: Browser, company: Company, code_host: GitHub):
         reply = visitor.get(changed(install(visitor, company), code="x"))

@@ -5,10 +5,11 @@ import re
 import pytest
 
 from controlplane.core import ids
-from controlplane.store import api_keys, billing
+from controlplane.store import api_keys, billing, projects
 from controlplane.store.api_key_items import ApiKeyItem
 from controlplane.store.api_keys import KeyDraft
 from controlplane.store.key_restrictions import Restrictions
+from tests.functional.projects.builders import make_project
 from tests.support.browser import Browser, text_of
 from tests.support.world import Company, Person, World, table_dump
 
@@ -211,6 +212,17 @@ class TestLimits:
             reply = visitor.post(path(company), {**form(visitor, company), "name": "Deploys", **fields})
             assert (reply.status, message in text_of(reply)) == (400, True), text_of(reply)
         assert stored(company) == []
+
+    def test_a_key_is_not_limited_to_a_project_that_the_organization_does_not_have(
+        self, visitor: Browser, company: Company, world: World
+    ):
+        deleted, foreign = make_project(company), make_project(world.company(), "Theirs")
+        projects.delete_project(deleted)
+        for project in (deleted, foreign):
+            sent = {**form(visitor, company), "name": "Deploys", f"project-{project.project_id}": "yes"}
+            reply = visitor.post(path(company), sent)
+            assert (reply.status, "The organization has no such project" in text_of(reply)) == (400, True)
+            assert stored(company) == []
 
     def test_rolling_with_a_grace_period_shows_when_the_old_secret_ends(self, visitor: Browser, company: Company, now):
         old = create(visitor, company)

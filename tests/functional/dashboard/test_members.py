@@ -175,3 +175,7 @@ class TestShown:
             assert visitor.post(path(other, below), token).status == 404
             assert visitor.post(path(company, below), token).status in {400, 404}
         assert [item for item in table_dump() if item["pk"]["S"] == f"ORG#{other.organization_id}"] == before
+        body = {"email": "new@example.com", "role": "member"}
+        invited = visitor.api.post("/v1/invitations", other.owner.token, json_body=body).data["id"]
+        for below in ("/withdraw", "/resend"):
+            assert visitor.post(path(company, below), {**token, "invitation_id": invited}).status == 404

@@ -151,9 +151,12 @@ class TestUnlock:
             assert browser.get(address(company, scan, "/unlock")).status == 403
             form = {"form_token": browser.form_token}
             assert browser.post(address(company, scan, "/unlock"), form).status == 403
-        browser.signed_in(world.company().owner.user_id)
-        assert browser.get(address(company, scan, "/unlock")).status == 404
-        assert browser.post(address(company, scan, "/unlock"), {"form_token": browser.form_token}).status == 404
+        stranger = world.company()
+        browser.signed_in(stranger.owner.user_id)
+        for organization in (company, stranger):
+            assert browser.get(address(organization, scan, "/unlock")).status == 404
+            form = {"form_token": browser.form_token}
+            assert browser.post(address(organization, scan, "/unlock"), form).status == 404
         assert reads.get_scan(scan.scan_id).access == "free-preview"
 
     def test_a_scan_without_locked_findings_has_nothing_to_unlock(

@@ -2,10 +2,13 @@
 
 from contextlib import ExitStack
 from dataclasses import replace
+from unittest import mock
 
 import pytest
 
 from controlplane.core import clock
+from controlplane.github import installations
+from controlplane.github.errors import AppKeyUnreadable, AppNotConfigured
 from controlplane.queues import messages
 from controlplane.queues.messages import Queue
 from controlplane.store import hosted_repositories, keys, repositories
@@ -16,6 +19,7 @@ from tests.functional.github_events.conftest import DEMO, INSTALLATION, Events, 
 from tests.support.audits import describe
 from tests.support.calls import before_the_transaction
 from tests.support.github import GitHub
+from tests.support.lagging import settle
 from tests.support.sqs import FakeSqs
 from tests.support.sweeping import swept
 from tests.support.table import PREPARED
@@ -48,6 +52,14 @@ class TestAccess:
             events.take("installation")
             assert replace(read(repository), html_url=repository.html_url) == repository
 
+    def test_is_found_again_although_the_branch_to_scan_is_gone(
+        self, events: Events, company: Company, code_host: GitHub
+    ):
+        repository = connect(company, scan_on_push=True, production_branch="gone")
+        hosted_repositories.lose_access(repository)
+        events.take("installation")
+        assert read(repository).access_lost_at is None
+
     def test_repositories_of_other_installations_are_left_alone(self, events: Events, company: Company, code_host):
         repository = connect(company)
         table.put(Put({**table.get(keys.repository(*repository.location)), "installationId": 5}), PREPARED)
@@ -78,6 +90,17 @@ class TestNames:
         assert stored_name(repository, DEMO[1]) is None
         repositories.disconnect_repository(repository.repository_id)
         assert stored_name(repository, "renamed") is None
+
+    def test_one_that_was_connected_by_name_and_is_gone_loses_access_and_the_others_are_described(
+        self, events: Events, repository: RepositoryItem, company: Company, code_host: GitHub, world: World
+    ):
+        gone = world.connected_repository(company, owner=DEMO[0], name="gone", installation_id=INSTALLATION)
+        key = keys.repository(*repository.location)
+        table.put(Put({**table.get(key), "visibility": "public"}), PREPARED)
+        settle()
+        events.take("installation")
+        assert read(gone).access_lost_at is not None
+        assert read(repository).visibility == "private"
 
     def test_another_repository_under_the_old_name_isnt_taken_for_it(
         self, events: Events, repository: RepositoryItem, code_host: GitHub
@@ -218,6 +241,24 @@ class TestRetries:
         now.advance(301)
         events.work()
         assert read(repository).access_lost_at is not None
+
+    @pytest.mark.parametrize("failure", [AppKeyUnreadable, AppNotConfigured])
+    def test_an_event_waits_longer_than_the_queue_for_a_key_that_can_be_read(  # noqa: PLR0917
+        self, failure: type[Exception], events: Events, repository: RepositoryItem, code_host: GitHub, sqs: FakeSqs, now
+    ):
+        code_host.stand_in.faults.removed.add("/".join(DEMO))
+        with mock.patch.object(installations, "list_granted", side_effect=failure):
+            events.take("installation")
+            for _ in range(12):
+                now.advance(361)
+                swept(messages.resend)
+                events.work()
+        for _ in range(3):
+            now.advance(361)
+            swept(messages.resend)
+            events.work()
+        assert read(repository).access_lost_at is not None
+        assert sqs.at(Queue.GITHUB_EVENTS.dead_letters_url) == []
 
     def test_a_rate_limit_postpones_the_event_without_receives_and_after_a_day_it_is_a_dead_letter(
         self, events: Events, repository: RepositoryItem, code_host: GitHub, sqs: FakeSqs, now

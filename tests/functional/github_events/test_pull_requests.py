@@ -1,5 +1,7 @@
 """Scans of pull requests: what is scanned, what is reported, and what is canceled."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from unittest import mock
 
@@ -13,18 +15,20 @@ from controlplane.store import pull_requests, repositories
 from controlplane.store.pull_requests import PullRequestItem
 from controlplane.store.repository_items import RepositoryItem
 from controlplane.store.scans import reads
-from controlplane.store.scans.causes import Cause
+from controlplane.store.scans.causes import Cause, Comparison
+from controlplane.store.scans.findings import FindingItem
 from controlplane.store.scans.items import ScanItem
 from controlplane.store.scans.queue import QueuedScan
 from controlplane.store.scans.requests import new_request_id, new_scan_id
-from controlplane.store.table import Put, table
+from controlplane.store.table import Put, Update, table
+from github_events import outcomes
 from local.github.faults import Fault, Quota
 from local.github.pull_requests import CheckRun, Comment
 from local.github.stand_in import Denied
 from tests.functional.conftest import FakeClock
 from tests.functional.github_events.conftest import DEMO, INSTALLATION, Events, connect
 from tests.support.api import Api
-from tests.support.audits import make_request, make_scan, stored_repository
+from tests.support.audits import make_issue, make_request, make_scan, stored_repository
 from tests.support.calls import before_the_transaction
 from tests.support.github import GitHub
 from tests.support.sqs import FakeSqs
@@ -159,6 +163,43 @@ class TestScan:
         events.scan()
         (check,) = checks(code_host)
         assert (check.conclusion, len(check.annotations) > 0) == ("success", True)
+
+
+class TestReport:
+    """The content of a report, of scans whose findings are made for it."""
+
+    @staticmethod
+    def reported(
+        repository: RepositoryItem, base: Sequence[FindingItem] = (), new: Sequence[FindingItem] = ()
+    ) -> outcomes.Outcome:
+        """Returns the outcome of a scan that fixes all findings of the production branch, and has new ones."""
+        production = make_scan(repository, issues=base)
+        scan = make_scan(repository, access="full", issues=new)
+        fixed = Comparison(production.scan_id, len(base), tuple(it.fingerprint for it in base))
+        table.update(Update(scan.key, "SET #comparison = :it", values={"it": fixed.to_item()}), PREPARED)
+        item = PullRequestItem(
+            repository_id=repository.repository_id, project_id=scan.project_id, number=1, head_sha="1f0c"
+        )
+        return outcomes.outcome_of(replace(item, scan_id=scan.scan_id), repository)
+
+    def test_fixed_findings_that_the_organization_cannot_read_are_only_counted(self, repository: RepositoryItem):
+        base = [make_issue(number, path=f"src/{number}.tsx") for number in range(1, 6)]
+        comment = self.reported(repository, base).comment
+        assert comment is not None
+        assert re.findall(r"src/(\d)\.tsx", comment) == ["1", "2", "3"]
+        assert "- and 2 more" in comment
+
+    def test_a_path_cannot_end_the_code_that_shows_it(self, repository: RepositoryItem):
+        hostile = make_issue(path="a`![x](https://evil.example/x.png)`.html")
+        comment = self.reported(repository, new=[hostile]).comment
+        assert comment is not None
+        assert "(`a'![x](https://evil.example/x.png)'.html`, line 1)" in comment
+
+    def test_many_long_paths_are_not_more_text_than_github_takes(self, repository: RepositoryItem):
+        outcome = self.reported(repository, new=[make_issue(it, path=f"{it}/{'x' * 2_000}") for it in range(1, 51)])
+        assert outcome.comment is not None
+        assert len(outcome.state.summary) <= 65_535
+        assert len(outcome.comment) <= 65_535
 
 
 class TestNewest:

@@ -25,7 +25,17 @@ from ops import members
 from tests.functional.conftest import FakeClock
 from tests.support.audits import make_issue, make_scan
 from tests.support.calls import Call, Proceed, intercepted
-from tests.support.endpoints import FAILED, SECRET, URL, Line, begin, delivered, documented_verify, endpoint
+from tests.support.endpoints import (
+    FAILED,
+    SECRET,
+    URL,
+    Line,
+    begin,
+    delivered,
+    documented_fields,
+    documented_verify,
+    endpoint,
+)
 from tests.support.table import PREPARED
 from tests.support.world import Company, World, table_dump
 
@@ -77,6 +87,27 @@ class TestADelivery:
         stored = [it for it in table_dump() if it["sk"]["S"].startswith("WEBHOOK")]
         assert SECRET not in str(stored)
         assert SECRET[6:] not in str(stored)
+
+    def test_has_the_documented_fields(self, line: Line, company: Company, world: World, now: FakeClock):
+        endpoint(company)
+        repository = world.connected_repository(company)
+        publications.publish_findings([world.discovery(company, repository)], messages.dispatch)
+        make_scan(repository, issues=[make_issue(1)])
+        secret = api_keys.create_key(company.organization_id, "deploy", company.owner.user_id, "test").secret
+        members.add_member(_organization(company), world.person().user_id, "admin")
+        process(OrganizationEvent.model_validate(events.entry(company.organization_id, "credits.low").message))
+        now.advance(1)
+        line.sweep()
+        leaked_keys.revoke(tokens.digest(secret), Leak("commit", None))
+        now.advance(1)
+        line.sweep()
+        sent = {it["type"]: it["data"] for it in (json.loads(body) for _, body, _ in line.receiver.requests)}
+        assert sent.keys() == {*events.WEBHOOK_EVENTS} - {"finding.resolved"}
+        for event, data in sent.items():
+            assert set(data.pop("organization")) == {"id", "name", "slug"}
+            parts = [part[0] if isinstance(part, list) else part for part in data.values()]
+            found = {*data, *(field for part in parts if isinstance(part, dict) for field in part)}
+            assert found == documented_fields(event), event
 
     def test_of_a_leaked_key_says_where_it_was_found(self, line: Line, company: Company, now: FakeClock):
         endpoint(company, events=("key.leaked",))
