@@ -100,6 +100,16 @@ class Test200:
         now.advance(3600)
         assert statuses(api, old, new) == [401, 401]
 
+    def test_a_later_expiry_of_the_key_keeps_the_grace_period(self, api: Api, world: World, now):
+        company = world.company()
+        old = create(api, company)
+        new = roll(api, company, old).data
+        later = {"expiresAt": "2026-04-01T00:00:00Z"}
+        changed = api.patch(f"/v1/api-keys/{new['keyId']}", company.owner.token, json_body=later).data
+        assert changed["previous"]["expiresAt"] == "2026-03-05T05:06:07.000Z"
+        now.advance(DAY)
+        assert statuses(api, old, new) == [401, 200]
+
     def test_revoking_the_key_ends_both_secrets(self, api: Api, world: World):
         company = world.company()
         old = create(api, company)

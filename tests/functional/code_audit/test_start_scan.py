@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from controlplane.aws.errors import ServiceError
 from controlplane.core.ids import ScanRequestId
 from controlplane.queues import messages
 from controlplane.queues.messages import Queue
@@ -11,8 +12,10 @@ from controlplane.store import outbox, projects, repositories
 from controlplane.store.leases import MAX_ATTEMPTS
 from controlplane.store.repository_items import Link, RepositoryItem
 from controlplane.store.scans import execution, reads
+from controlplane.store.table import table
 from tests.support.api import Api, Reply
 from tests.support.audits import end_scan, make_request, make_scan, preparation_worker, serving, stored_repository
+from tests.support.calls import Call, Proceed, intercepted
 from tests.support.code_host import SHA
 from tests.support.each import each
 from tests.support.recorded import recorded_calls
@@ -94,6 +97,19 @@ class Test202:
         assert reply.status == 202
         (entry,) = waiting()
         assert entry["message"]["M"]["requestId"]["S"] == reply.data["preparationId"]
+
+    @pytest.mark.parametrize("code", ["ThrottlingException", "InternalServerError", "AccessDeniedException"])
+    def test_a_message_that_was_sent_may_stay_in_the_outbox(self, code: str, api: Api, world: World, sqs: FakeSqs):
+        company = world.company()
+
+        def refuse_to_delete(call: Call, proceed: Proceed) -> Any:
+            if call.operation == "DeleteItem":
+                raise ServiceError(call.operation, code)
+            return proceed()
+
+        with intercepted(table.client, refuse_to_delete):
+            assert start(api, company.owner.token, world.connected_repository(company)).status == 202
+        assert (len(sqs.at(Queue.SCAN_PREPARATION.url)), len(waiting())) == (1, 1)
 
     def test_the_sweep_sends_an_unsent_message_once(self, api: Api, world: World, sqs: FakeSqs, now):
         company = world.company()

@@ -8,15 +8,18 @@ from typing import Any
 
 import pytest
 
+from controlplane.core import clock
 from controlplane.store import deletions, feedback, invitees, members, organizations, users
+from controlplane.store.invitees import BlockItem
 from controlplane.store.sign_in import Claims, sign_in
-from controlplane.store.table import table
+from controlplane.store.table import Put, table
 from ops import accounts
 from tests.functional.device_auth.devices import request_code
 from tests.support.browser import Browser, text_of
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.cleanup import finish_deletions
 from tests.support.populated_organization import kinds_containing
+from tests.support.table import PREPARED
 from tests.support.trips import counted_trips
 from tests.support.world import Person, World, table_dump
 
@@ -56,6 +59,9 @@ class TestExport:
         invitation = api.post("/v1/invitations", other.owner.token, json_body=invited).data["id"]
         words = {"title": "Too slow", "body": "Scans take long.", "kind": "bug"}
         feedback.submit_report(person.user_id, words)
+        blocked = world.company(name="Dogwood")
+        block = BlockItem(organization_id=blocked.organization_id, name="Dogwood", created_at=clock.timestamp())
+        table.put(Put(block.to_item(person.user_id)), PREPARED)
         world.company(name="Cedar")
         reply = visitor.get("/account/export")
         assert reply.status == 200
@@ -63,8 +69,10 @@ class TestExport:
         exported = json.loads(reply.text)
         assert exported["userId"] == person.user_id
         kinds = {item["kind"] for item in exported["items"]}
-        assert kinds >= {"account", "address", "identity", "invitation", "membership", "feedback"}
-        for text in (person.email, company.organization_id, "Too slow", invitation):
+        assert kinds >= {
+            "account", "address", "identity", "invitation", "membership", "feedback", "credentials", "blocks",
+        }  # fmt: skip
+        for text in (person.email, company.organization_id, "Too slow", invitation, blocked.organization_id):
             assert text in reply.text
         assert "Cedar" not in reply.text
         for secret in (person.token, visitor.secret):

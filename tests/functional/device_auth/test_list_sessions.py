@@ -6,6 +6,7 @@ from controlplane.store.credential_index import find_credential
 from controlplane.store.table import table
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import refresh, request_code
+from tests.functional.limits.test_owners import throttled
 from tests.support.api import Api
 from tests.support.legacy_table import delete_index
 from tests.support.world import ALL_SCOPES, Person, World
@@ -116,6 +117,14 @@ class Test200:
         now.advance(600)
         (entry,) = [entry for entry in api.get(SESSIONS, token).data if entry["current"]]
         assert entry["lastUsedAt"] == "2026-03-04T08:06:07.000Z"
+
+    def test_a_throttled_update_of_the_last_use_does_not_reject_the_request(
+        self, api: Api, person: Person, world: World, now: FakeClock
+    ):
+        token = world.token(person.user_id, lifetime_seconds=86_400)
+        now.advance(3_600)
+        with throttled("CREDENTIALS#"):
+            assert api.get("/v1/me", token).status == 200
 
     def test_an_id_shares_nothing_with_the_secret(self, api: Api, person: Person):
         (entry,) = api.get(SESSIONS, person.token).data

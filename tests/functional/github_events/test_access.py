@@ -1,7 +1,7 @@
 """Events of installations and repositories: names, and whether our App still has access."""
 
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import fields, replace
 from unittest import mock
 
 import pytest
@@ -12,7 +12,7 @@ from controlplane.github.errors import AppKeyUnreadable, AppNotConfigured
 from controlplane.queues import messages
 from controlplane.queues.messages import Queue
 from controlplane.store import hosted_repositories, keys, repositories
-from controlplane.store.repository_items import RepositoryItem
+from controlplane.store.repository_items import HostedRepository, RepositoryItem
 from controlplane.store.table import Put, Update, table
 from local.github.faults import Fault
 from tests.functional.github_events.conftest import DEMO, INSTALLATION, Events, by_name, connect, read
@@ -59,6 +59,12 @@ class TestAccess:
         hosted_repositories.lose_access(repository)
         events.take("installation")
         assert read(repository).access_lost_at is None
+
+    def test_is_found_again_if_a_person_connects_the_repository_again(self, repository: RepositoryItem):
+        hosted_repositories.lose_access(repository)
+        hosted = {field.name: getattr(repository, field.name) for field in fields(HostedRepository)}
+        again = repositories.connect_repository(repository.organization_id, HostedRepository(**hosted))
+        assert again == read(repository) == repository
 
     def test_repositories_of_other_installations_are_left_alone(self, events: Events, company: Company, code_host):
         repository = connect(company)

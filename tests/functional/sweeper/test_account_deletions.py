@@ -8,6 +8,7 @@ import pytest
 
 from controlplane.rules import accounts
 from controlplane.store import (
+    account_leftovers,
     deletions,
     feedback,
     identities,
@@ -90,7 +91,17 @@ def fill(person: Person, world: World) -> None:
     table.put(Put({**keys.mail(person.user_id, "3q8")._asdict(), "address": person.email}), PREPARED)
 
 
-def test_everything_that_keys_find_is_removed(api: Api, person: Person, world: World, sweep: Sweep, now: FakeClock):
+@pytest.mark.parametrize("page", [1, 25])
+def test_everything_that_keys_find_is_removed(  # noqa: PLR0917
+    page: int,
+    api: Api,
+    person: Person,
+    world: World,
+    sweep: Sweep,
+    now: FakeClock,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(account_leftovers, "_PAGE", page)
     fill(person, world)
     redeemed(api, person)
     request_code(api).approved(person.user_id)

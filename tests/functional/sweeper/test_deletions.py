@@ -12,10 +12,12 @@ from controlplane.store import (
     billing,
     deletions,
     detections,
+    feedback,
     invitees,
     issue_attempts,
     keys,
     leases,
+    leftovers,
     organizations,
     outbox,
     project_changes,
@@ -373,6 +375,40 @@ class TestPages:
         now.advance(SETTLED_AFTER_SECONDS)
         assert clean_up() + clean_up() == 1  # the first continues behind the deletion
         assert (stored("SCAN#"), stored_pks("SCAN#")) == ([], set())
+
+    @pytest.mark.parametrize(
+        ("kind", "kept"),
+        [
+            ("project", {"AUDITLOG", "AUDITRUN", "LEDGER", "REPO"}),
+            ("repository", {"AUDITLOG", "LEDGER"}),
+            ("organization", {"SLUG", "LEDGER", "FEEDBACKQUOTA"}),
+        ],
+    )
+    def test_what_is_on_later_pages_is_removed(  # noqa: PLR0917
+        self, kind: str, kept: set[str], world: World, company: Company, now, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setattr(leftovers, "_PAGE", 1)
+        monkeypatch.setattr(feedback, "_PAGE", 1)
+        populate_organization(world, company)
+        now.advance(1)  # what belongs to the second project is on later pages
+        last = populate_organization(world, company)
+        for number in range(2):  # each of the two passes would remove one
+            feedback.submit_report(company.organization_id, {"category": "bug", "message": f"Still slow: {number}."})
+        names = {
+            "project": (last.project.project_id, last.scan.scan_id, last.request_id),
+            "repository": (last.repository.repository_id, last.scan.scan_id, last.request_id),
+            "organization": (id_part(company.organization_id),),
+        }[kind]
+        if kind == "project":
+            projects.delete_project(last.project)
+        elif kind == "repository":
+            repositories.disconnect_repository(last.repository.repository_id)
+        else:
+            deletions.delete_organization(company.organization_id)
+        finish_deletions()
+        assert kinds_containing(*names) - PASSING == kept
+        if kind == "project":
+            assert repositories.get_repository(last.repository.repository_id).links == ()
 
     def test_a_large_deletion_doesnt_delay_a_small_one(self, many: ProjectItem, world: World):
         other = world.company()

@@ -330,6 +330,12 @@ class TestRetries:
         webhook_deliveries.keep_body(delivery.event_id, "credits.low", '{"changed": true}')
         assert begin(delivery).body == "{}"
 
+    def test_what_is_sent_is_kept_as_long_as_its_deliveries(self, company: Company):
+        delivery = delivered(company)
+        stored = table.get(keys.webhook_event(*delivery.event_id.location))
+        assert stored is not None
+        assert stored["expiresAt"] == delivery.expires_at
+
     def test_an_event_that_has_expired_is_neither_sent_nor_replayed(self, company: Company):
         delivery = delivered(company)
         webhook_id, event_id = delivery.webhook_id, delivery.event_id
