@@ -100,9 +100,6 @@ WRONG_TWIN = {
     },
 }
 TWIN = "twin"
-# checkov replaces references until nothing changes, which takes most of its time, because some refer to each other.
-# These end it when half of a round repeats what an earlier one did. The findings are the same.
-SCANNED_ONCE = {"RENDER_EDGES_DUPLICATE_ITER_COUNT": "0", "RENDER_EDGES_DUPLICATE_PERCENT": "50"}
 
 # What a tool has found: the template's name, the rule, and the details.
 type Found = tuple[str, str, str]
@@ -174,7 +171,10 @@ def scan(files: list[Path]) -> tuple[list[Found], dict[str, int]]:
         *("--framework", "cloudformation", "--output", "json", "--skip-download"),
         cwd=files[0].parent,
         CKV_SKIP_PACKAGE_UPDATE_CHECK="true",
-        **SCANNED_ONCE,
+        # checkov replaces references until nothing changes. That takes most of its time, because some refer to each
+        # other. These end it when half of a round repeats what an earlier one did. The findings are the same.
+        RENDER_EDGES_DUPLICATE_ITER_COUNT="0",
+        RENDER_EDGES_DUPLICATE_PERCENT="50",
     )
     results = json.loads(done)["results"]
     found = [(_file(it), it["check_id"], f"{it['check_name']} ({it['resource']})") for it in results["failed_checks"]]

@@ -1,7 +1,6 @@
 """The template's front door: what it forwards, caches, and trusts, and the JavaScript of its two functions."""
 
 import json
-import os
 import shutil
 import subprocess
 from functools import cache
@@ -13,6 +12,7 @@ from controlplane.core.settings import read_signing_secret
 from controlplane.http.front_door import ADDRESS_HEADER, SECRET_HEADER
 from local.front_door import request_headers, restore_challenge
 from local.template import load_template
+from tests.support.missing import is_missing
 from tests.support.template import api_functions, functions, resources, without
 
 RESOURCES = load_template()["Resources"]
@@ -137,8 +137,12 @@ def _responses() -> list[tuple[int, dict[str, str]]]:
     ]
 
 
-@pytest.mark.skipif("CI" not in os.environ and shutil.which("node") is None, reason="Node is not installed")
 class TestFunctions:
+    @pytest.fixture(autouse=True)
+    def _installed(self) -> None:
+        if shutil.which("node") is None:
+            is_missing("Node is not installed")
+
     def test_the_challenge_function_restores_status_and_header(self):
         events = [
             {"response": {"statusCode": status, "statusDescription": "OK", "headers": _as_event(headers)}}

@@ -25,6 +25,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from local.checkout import ROOT
+from tests.support.missing import is_missing
 
 AXE = ROOT / "node_modules/axe-core/axe.min.js"
 FLAGS = (
@@ -157,10 +158,8 @@ class Device:
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    missing = _missing()
-    if missing and not os.environ.get("CI"):
-        pytest.skip(f"not installed: {', '.join(missing)}")
-    assert not missing
+    if missing := _missing():
+        is_missing(f"not installed: {', '.join(missing)}")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.served import Served
+from tests.support.missing import is_missing
 
 ROOT = Path(__file__).parents[2]
 TOOLS = ROOT / ".tools" / "conformance"
@@ -20,10 +21,7 @@ TOOLS = ROOT / ".tools" / "conformance"
 def tools() -> Path:
     """Returns the tools of the environment. If it is missing, fails in CI and skips elsewhere."""
     if not (TOOLS / ".ready").exists():
-        reason = "the tools that read the document are not installed: `make test` does that"
-        if os.environ.get("CI"):
-            pytest.fail(reason, pytrace=False)
-        pytest.skip(reason)
+        is_missing("the tools that read the document are not installed: `make test` does that")
     return TOOLS / "bin"
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.conftest import ROOT, Api
+from tests.support.missing import is_missing
 
 DOCUMENT = ROOT / "docs" / "openapi.json"
 PROGRAMS = Path(__file__).parent / "clients"
@@ -54,10 +55,7 @@ def program(name: str) -> str:
     """Returns the path of an installed program. If it is missing, fails in CI and skips elsewhere."""
     path = shutil.which(name, path=f"{NODE_TOOLS}{os.pathsep}{os.environ['PATH']}")
     if path is None:
-        reason = f"{name} is not installed"
-        if os.environ.get("CI"):
-            pytest.fail(reason, pytrace=False)
-        pytest.skip(reason)
+        is_missing(f"{name} is not installed")
     return path
 
 

@@ -57,7 +57,12 @@ class Stage:
 
         options: of `explore`.
         """
-        return explore(self.client, lambda: self._begin(scenario, invariants=invariants), **options)
+
+        def begin() -> Race:
+            self.ran = self._begin(scenario, invariants=invariants)
+            return self.ran
+
+        return explore(self.client, begin, **options)
 
     def faults(self, scenario: Callable[[World], Trial], *, invariants: bool = True, **options: Any) -> int:
         """Explores every fault of a trial in the same way. options: of `explore_faults`."""
@@ -65,8 +70,6 @@ class Stage:
 
     def _begin[T: (Race, Trial)](self, scenario: Callable[[World], T], *, invariants: bool) -> T:
         begun = scenario(self.fresh())
-        if isinstance(begun, Race):
-            self.ran = begun
 
         def check(result: Any) -> None:
             begun.check(result)

@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from controlplane.aws.errors import ServiceError
+
 
 @dataclass(frozen=True)
 class Call:
@@ -53,6 +55,22 @@ def intercepted(client: Any, around: Around) -> Iterator[None]:
             del client.call
         else:
             client.call = replaced
+
+
+def refused(client: Any, matches: Callable[[Call], bool], code: str) -> AbstractContextManager[None]:
+    """While open, DynamoDB answers the calls that match with this error code."""
+
+    def around(call: Call, proceed: Proceed) -> Any:
+        if matches(call):
+            raise ServiceError(call.operation, code)
+        return proceed()
+
+    return intercepted(client, around)
+
+
+def is_update_of(prefix: str) -> Callable[[Call], bool]:
+    """Selects updates of items in partitions with this prefix."""
+    return lambda call: call.operation == "UpdateItem" and call.parameters["Key"]["pk"]["S"].startswith(prefix)
 
 
 def before_the_transaction(client: Any, act: Callable[[], Any]) -> AbstractContextManager[None]:

@@ -26,6 +26,7 @@ from moto import mock_aws
 
 from controlplane.aws import botocore_client
 from controlplane.aws.clients import create_client
+from tests.support.missing import is_missing
 from tests.support.quick_moto import quick_moto
 from tests.support.table import create_table
 
@@ -97,10 +98,7 @@ def required_engine() -> Iterator[Engine]:
     """Runs the installed engine. Without one, fails in CI and skips in a local run."""
     found = find_engine()
     if found is None:
-        reason = "no engine with real atomicity: `make test` installs dynoxide by npm, `make run` MiniStack"
-        if os.environ.get("CI"):
-            pytest.fail(reason, pytrace=False)
-        pytest.skip(reason)
+        is_missing("no engine with real atomicity: `make test` installs dynoxide by npm, `make run` MiniStack")
     with running_engine(*found) as engine:
         yield engine
 

@@ -13,7 +13,7 @@ from controlplane.store import api_keys, billing, keys
 from controlplane.store.credentials import authenticate_api_key
 from controlplane.store.table import Update, table
 from tests.support.api import Api
-from tests.support.calls import before_the_update_of, intercepted
+from tests.support.calls import Call, before_the_update_of, intercepted, refused
 from tests.support.each import each
 from tests.support.logs import captured_logs
 from tests.support.recorded import recorded_calls
@@ -161,12 +161,10 @@ class Test429:
     def test_a_throttled_update_of_the_last_use_does_not_reject_the_request(self, api: Api, world: World):
         secret = world.key(world.company())
 
-        def around(call, proceed):
-            if call.operation == "UpdateItem" and call.parameters["Key"]["sk"]["S"].startswith(keys.KEY_PREFIX):
-                raise ServiceError(call.operation, "ThrottlingException")
-            return proceed()
+        def notes_use(call: Call) -> bool:
+            return call.operation == "UpdateItem" and call.parameters["Key"]["sk"]["S"].startswith(keys.KEY_PREFIX)
 
-        with intercepted(table.client, around):
+        with refused(table.client, notes_use, "ThrottlingException"):
             assert api.get("/v1/me", secret).status == 200
 
 

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from controlplane.aws.errors import ServiceError
 from controlplane.core.ids import ScanRequestId
 from controlplane.queues import messages
 from controlplane.queues.messages import Queue
@@ -15,7 +14,7 @@ from controlplane.store.scans import execution, reads
 from controlplane.store.table import table
 from tests.support.api import Api, Reply
 from tests.support.audits import end_scan, make_request, make_scan, preparation_worker, serving, stored_repository
-from tests.support.calls import Call, Proceed, intercepted
+from tests.support.calls import refused
 from tests.support.code_host import SHA
 from tests.support.each import each
 from tests.support.recorded import recorded_calls
@@ -101,13 +100,7 @@ class Test202:
     @pytest.mark.parametrize("code", ["ThrottlingException", "InternalServerError", "AccessDeniedException"])
     def test_a_message_that_was_sent_may_stay_in_the_outbox(self, code: str, api: Api, world: World, sqs: FakeSqs):
         company = world.company()
-
-        def refuse_to_delete(call: Call, proceed: Proceed) -> Any:
-            if call.operation == "DeleteItem":
-                raise ServiceError(call.operation, code)
-            return proceed()
-
-        with intercepted(table.client, refuse_to_delete):
+        with refused(table.client, lambda call: call.operation == "DeleteItem", code):
             assert start(api, company.owner.token, world.connected_repository(company)).status == 202
         assert (len(sqs.at(Queue.SCAN_PREPARATION.url)), len(waiting())) == (1, 1)
 

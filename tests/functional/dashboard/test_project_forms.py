@@ -151,9 +151,8 @@ class TestSettings:
     ):
         change(visitor, company, project, "add-websites", websites="a.example.net")
         added: project_changes.ProjectChange = {"added_websites": [Address("b.example.net", "domain")]}
-        merged = project_changes.update_project(
-            project, added, may_remove_websites=False
-        )  # read before the first change
+        # `project` was read before the first change.
+        merged = project_changes.update_project(project, added, may_remove_websites=False)
         assert merged.trusted_origins == ["example.com", "a.example.net", "b.example.net"]
 
     def test_a_member_changes_what_the_api_allows_and_removes_nothing(

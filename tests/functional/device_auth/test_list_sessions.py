@@ -6,8 +6,8 @@ from controlplane.store.credential_index import find_credential
 from controlplane.store.table import table
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import refresh, request_code
-from tests.functional.limits.test_owners import throttled
 from tests.support.api import Api
+from tests.support.calls import is_update_of, refused
 from tests.support.legacy_table import delete_index
 from tests.support.world import ALL_SCOPES, Person, World
 
@@ -123,7 +123,7 @@ class Test200:
     ):
         token = world.token(person.user_id, lifetime_seconds=86_400)
         now.advance(3_600)
-        with throttled("CREDENTIALS#"):
+        with refused(table.client, is_update_of("CREDENTIALS#"), "ThrottlingException"):
             assert api.get("/v1/me", token).status == 200
 
     def test_an_id_shares_nothing_with_the_secret(self, api: Api, person: Person):

@@ -1,11 +1,9 @@
 """Operations of the pages on a user code: find the request, approve it, deny it."""
 
 import secrets
-from typing import Any
 
 import pytest
 
-from controlplane.aws.errors import ServiceError
 from controlplane.core.tokens import digest
 from controlplane.store import device, device_approvals, keys, rate
 from controlplane.store.device_approvals import (
@@ -20,7 +18,7 @@ from controlplane.store.table import Delete, table
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import CODE, Device, code_body, get_request, request_code
 from tests.support.api import Api
-from tests.support.calls import Call, Proceed, intercepted
+from tests.support.calls import Call, refused
 from tests.support.each import each
 from tests.support.recorded import recorded_calls
 from tests.support.table import PREPARED, restored
@@ -183,13 +181,11 @@ class TestApprove:
 
     @pytest.mark.parametrize("error", ["ThrottlingException", "InternalServerError"])
     def test_an_approval_whose_attempt_cannot_be_refunded_succeeds(self, error: str, api: Api, person: Person):
-        def refuse_the_refund(call: Call, proceed: Proceed) -> Any:
-            if call.operation == "UpdateItem" and "#hits - :one" in call.parameters["UpdateExpression"]:
-                raise ServiceError(call.operation, error)
-            return proceed()
+        def refunds(call: Call) -> bool:
+            return call.operation == "UpdateItem" and "#hits - :one" in call.parameters["UpdateExpression"]
 
         requester = request_code(api)
-        with intercepted(table.client, refuse_the_refund):
+        with refused(table.client, refunds, error):
             device_approvals.approve(requester.user_code, person.user_id, ["projects.read"])
         assert requester.redeem().status == 200
 

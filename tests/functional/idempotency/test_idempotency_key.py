@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from controlplane.aws.errors import ServiceError
 from controlplane.http import idempotency
 from controlplane.http.access import Access
 from controlplane.http.authentication import Principal
@@ -15,7 +14,7 @@ from controlplane.store import idempotency as store
 from controlplane.store.credentials import Counted
 from controlplane.store.table import Check, ConditionFailed, LegFailed, Update, table
 from tests.support.api import Api
-from tests.support.calls import intercepted
+from tests.support.calls import Call, intercepted, is_update_of, refused
 from tests.support.cold_start import loaded_by
 from tests.support.crashes import dies_at
 from tests.support.each import each
@@ -202,25 +201,17 @@ class TestRefusalsAreNotKept:
     def test_a_throttled_table_leaves_the_key_usable(self, api: Api, world: World):
         company = world.company()
 
-        def around(call, proceed):
-            if call.operation == "PutItem" and call.parameters["Item"]["pk"]["S"].startswith("IDEMPOTENCY#"):
-                raise ServiceError(call.operation, "ThrottlingException")
-            return proceed()
+        def claims(call: Call) -> bool:
+            return call.operation == "PutItem" and call.parameters["Item"]["pk"]["S"].startswith("IDEMPOTENCY#")
 
-        with intercepted(table.client, around):
+        with refused(table.client, claims, "ThrottlingException"):
             reply = create(api, company)
         assert (reply.status, reply.code) == (429, "RATE_LIMITED")
         assert create(api, company).status == 201
 
     def test_an_internal_error_leaves_the_key_usable(self, api: Api, world: World):
         company = world.company()
-
-        def around(call, proceed):
-            if call.operation == "TransactWriteItems":
-                raise ServiceError(call.operation, "ValidationException")
-            return proceed()
-
-        with intercepted(table.client, around):
+        with refused(table.client, lambda call: call.operation == "TransactWriteItems", "ValidationException"):
             assert create(api, company).status == 500
         assert create(api, company).status == 201
         assert len(listed(api, company)) == 1
@@ -279,13 +270,7 @@ class Test409:
 
     def test_a_response_that_cant_be_stored_is_still_returned(self, api: Api, world: World, now):
         company = world.company()
-
-        def around(call, proceed):
-            if call.operation == "UpdateItem" and call.parameters["Key"]["pk"]["S"].startswith("IDEMPOTENCY#"):
-                raise ServiceError(call.operation, "ThrottlingException")
-            return proceed()
-
-        with intercepted(table.client, around):
+        with refused(table.client, is_update_of("IDEMPOTENCY#"), "ThrottlingException"):
             reply = create(api, company)
         assert reply.status == 201
         assert api.get("/v1/me", reply.data["key"]).status == 200

@@ -2,7 +2,6 @@
 
 import pytest
 
-from controlplane.aws.errors import ServiceError
 from controlplane.core.plans import PLANS
 from controlplane.core.settings import settings
 from controlplane.core.tokens import digest
@@ -10,7 +9,7 @@ from controlplane.http.owner_limits import limit_of_plan
 from controlplane.store import billing, credentials, keys, sessions, user_tokens
 from controlplane.store.table import Update, table
 from tests.support.api import Api
-from tests.support.calls import intercepted
+from tests.support.calls import Call, is_update_of, refused
 from tests.support.recorded import recorded_calls
 from tests.support.table import PREPARED
 from tests.support.world import World
@@ -26,14 +25,8 @@ def reserved(owner_id: str, minute: int = MINUTE // 60) -> int:
 
 
 def throttled(prefix: str):
-    """Makes DynamoDB throttle every write to partitions with this prefix."""
-
-    def around(call, proceed):
-        if call.operation == "UpdateItem" and call.parameters["Key"]["pk"]["S"].startswith(prefix):
-            raise ServiceError(call.operation, THROTTLED)
-        return proceed()
-
-    return intercepted(table.client, around)
+    """Makes DynamoDB throttle every update of items in partitions with this prefix."""
+    return refused(table.client, is_update_of(prefix), THROTTLED)
 
 
 class TestPerson:
@@ -144,12 +137,10 @@ class TestPerson:
         person = world.person()
         api.get("/v1/me", person.token)
 
-        def around(call, proceed):
-            if "refusedFor" in str(call.parameters.get("ExpressionAttributeNames")):
-                raise ServiceError(call.operation, THROTTLED)
-            return proceed()
+        def marks(call: Call) -> bool:
+            return "refusedFor" in str(call.parameters.get("ExpressionAttributeNames"))
 
-        with intercepted(table.client, around):
+        with refused(table.client, marks, THROTTLED):
             assert [api.get("/v1/me", person.token).status for _ in range(2)] == [429, 429]
 
     def test_a_mark_for_a_past_minute_or_a_revoked_token_isnt_stored(self, api: Api, world: World, now):

@@ -17,11 +17,14 @@ from pathlib import Path
 import pytest
 
 from local.checkout import ROOT
+from tests.support.missing import is_missing
 
-pytestmark = pytest.mark.skipif(
-    "CI" not in os.environ and not (ROOT / ".tools/ministack/.ready").exists(),
-    reason="MiniStack is not installed: make test does that",
-)
+
+@pytest.fixture(scope="module", autouse=True)
+def _installed() -> None:
+    if not (ROOT / ".tools/ministack/.ready").exists():
+        is_missing("MiniStack is not installed: make test does that")
+
 
 SCREEN_END = "Ctrl-C stops everything."
 REQUEST_LINE = re.compile(r"\d\d:\d\d:\d\d ([A-Z]+) (/\S*) (\d{3}) \d+ ms (\S+)")

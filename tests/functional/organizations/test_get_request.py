@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from controlplane.aws.errors import ServiceError
 from controlplane.core import clock, ids
 from controlplane.core.tokens import digest
 from controlplane.http import fixes
@@ -14,7 +13,7 @@ from controlplane.store import billing, keys, refusals
 from controlplane.store.table import Update, table
 from tests.functional.conftest import FakeClock
 from tests.support.api import Api, Reply
-from tests.support.calls import intercepted
+from tests.support.calls import intercepted, is_update_of, refused
 from tests.support.each import each
 from tests.support.recorded import recorded_calls
 from tests.support.table import PREPARED
@@ -270,16 +269,11 @@ class TestWrites:
 
     @each("code", ["ProvisionedThroughputExceededException", "InternalServerError"])
     def test_a_record_that_can_not_be_written_is_missing(self, code: str, api: Api, world: World, company: Company):
-        def around(call, proceed):
-            if call.operation == "UpdateItem" and "REFUSALS#" in json.dumps(call.parameters["Key"]):
-                raise ServiceError(call.operation, code)
-            return proceed()
-
         key = world.key(company)
-        with intercepted(table.client, around):
-            refused = api.get("/v1/projects/prj_unknown", key)
-        assert refused.code == "NOT_FOUND"
-        assert ask(api, refused, company.owner.token).status == 404
+        with refused(table.client, is_update_of("REFUSALS#"), code):
+            unrecorded = api.get("/v1/projects/prj_unknown", key)
+        assert unrecorded.code == "NOT_FOUND"
+        assert ask(api, unrecorded, company.owner.token).status == 404
         assert ask(api, api.get("/v1/projects/prj_unknown", key), company.owner.token).status == 200
 
 

@@ -122,7 +122,7 @@ def slug_of(name: str) -> str:
 
 
 def distinct_slug(slug: str) -> str:
-    """Returns a slug that other projects hardly have."""
+    """Returns the slug with a random ending, so that hardly any other project has it."""
     # The end of a new local id is random: 20 bits are enough for the few projects with the same name.
     return f"{slug}-{ids.new_local()[-_SUFFIX_LENGTH:]}"
 
