@@ -1,4 +1,4 @@
-"""What a test does if a tool is missing: it fails in CI, where each is installed, and is skipped elsewhere."""
+"""Fails the tests whose tool is missing in CI, where each is installed, and skips them elsewhere."""
 
 import os
 from typing import NoReturn
