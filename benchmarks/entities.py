@@ -36,7 +36,8 @@ from controlplane.store.inbox_items import Discovery, InboxItem, RuntimeVendor
 from controlplane.store.repository_items import HostedRepository, Link, RepositoryItem
 from controlplane.store.scans import execution, findings, requests
 from controlplane.store.scans.findings import FindingItem, Location
-from controlplane.store.scans.items import Coverage, ScanItem
+from controlplane.store.scans.items import ScanItem
+from controlplane.store.scans.progress import Coverage
 from controlplane.store.webhook_items import DeliveryItem
 
 CLIENT = "assent-cli"

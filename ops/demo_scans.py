@@ -16,7 +16,8 @@ from controlplane.store.repository_items import Link, RepositoryItem
 from controlplane.store.scans import execution, findings, reads, requests
 from controlplane.store.scans.findings import FindingItem, Location
 from controlplane.store.scans.history import HistoryItem, put_history
-from controlplane.store.scans.items import Coverage, CoveredKind, ScanItem
+from controlplane.store.scans.items import ScanItem
+from controlplane.store.scans.progress import Coverage, CoveredKind
 from controlplane.store.scans.requests import ScanInProgress
 
 _LEASE_SECONDS = 60

@@ -7,8 +7,9 @@ from controlplane.core import clock
 from controlplane.core.ids import InboxItemId
 from controlplane.queues.messages import CreateIssue
 from controlplane.store import inbox, issue_attempts
-from controlplane.store.inbox_items import GithubIssue, InboxItem, Status
+from controlplane.store.inbox_items import GithubIssue, InboxItem
 from controlplane.store.issue_attempts import UNSETTLED_SECONDS, AttemptItem, IssueProgress
+from controlplane.store.status_history import Status
 from ops.errors import Conflict, NotFound, Refused
 from ops.target import find_queue
 

@@ -9,9 +9,10 @@ from controlplane.http.code_fixes import FindingConfidence, Fix
 from controlplane.http.envelope import Wire
 from controlplane.http.fields import Timestamp
 from controlplane.http.vendor_decisions import AppliedDecision
-from controlplane.store.inbox_items import InboxItem, Priority, Status
+from controlplane.store.inbox_items import InboxItem, Priority
 from controlplane.store.scans.findings import FindingItem
 from controlplane.store.scans.items import ScanItem
+from controlplane.store.status_history import Status
 
 _FINGERPRINT = "77abf0c21d9e4b6f8a35c1e8b2a6f013"
 

@@ -9,7 +9,8 @@ from code_audit.inventory_schemas import ScanInventory
 from controlplane.http.envelope import Wire
 from controlplane.store.scans.causes import Trigger
 from controlplane.store.scans.inventories import Inventory
-from controlplane.store.scans.items import STAGES, ScanItem, Stage
+from controlplane.store.scans.items import ScanItem
+from controlplane.store.scans.progress import STAGES, Stage
 
 StageStatus = Annotated[str, Field(json_schema_extra={"enum": ["pending", "running", "completed", "failed"]})]
 ScanStatus = Literal["queued", "running", "completed", "failed", "canceled"]

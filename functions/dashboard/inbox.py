@@ -15,12 +15,13 @@ from controlplane.core.ids import InboxItemId, ProjectId, RepositoryId
 from controlplane.rules import inbox_lists
 from controlplane.rules.inbox_lists import Wanted
 from controlplane.store import inbox, issue_attempts, members, projects, repositories, vendors
-from controlplane.store.inbox_items import InboxItem, Priority, Source, Status, StatusChange
+from controlplane.store.inbox_items import InboxItem, Priority, Source
 from controlplane.store.issue_attempts import IssueProgress
 from controlplane.store.organizations import Account, Membership
 from controlplane.store.parallel import read_each
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.repository_items import RepositoryItem
+from controlplane.store.status_history import Status, StatusChange
 from controlplane.store.vendors import VendorItem
 from dashboard.organizations import get_organization
 from dashboard.repositories import list_choices

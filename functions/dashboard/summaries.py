@@ -8,12 +8,13 @@ from controlplane.core.plans import PLANS, Plan
 from controlplane.store import billing, inbox, projects, repositories
 from controlplane.store.default_organizations import NotMember
 from controlplane.store.inbox import InboxPage
-from controlplane.store.inbox_items import Priority, Status
+from controlplane.store.inbox_items import Priority
 from controlplane.store.organizations import Membership, UnknownOrganization
 from controlplane.store.parallel import read_each
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.scans import reads
 from controlplane.store.scans.items import ScanItem
+from controlplane.store.status_history import Status
 from dashboard.organizations import is_admin
 
 # The ID of the consent library among the vendors of an inventory.

@@ -9,9 +9,10 @@ from controlplane.rules import inbox_changes, vendor_decisions
 from controlplane.rules.inbox_changes import Outcome
 from controlplane.store import inbox, projects, vendors
 from controlplane.store.inbox import StaleVersion
-from controlplane.store.inbox_items import InboxItem, Status
+from controlplane.store.inbox_items import InboxItem
 from controlplane.store.organizations import Account, Membership
 from controlplane.store.parallel import read_both
+from controlplane.store.status_history import Status
 from controlplane.store.vendors import VendorState
 from dashboard.forms import NotAcceptable
 from dashboard.inbox import STATUSES, FoundItem

@@ -17,7 +17,8 @@ from controlplane.rules import inbox_changes, inbox_lists, issues
 from controlplane.rules.inbox_changes import Outcome
 from controlplane.rules.inbox_lists import Wanted
 from controlplane.store import inbox, inbox_items, keys
-from controlplane.store.inbox_items import Priority, Source, Status
+from controlplane.store.inbox_items import Priority, Source
+from controlplane.store.status_history import Status
 from inbox.schemas import (
     InboxItem,
     InboxItemDetail,

@@ -12,7 +12,8 @@ from controlplane.rules.inbox_changes import Outcome
 from controlplane.rules.issues import ISSUE_INVALID
 from controlplane.store import inbox_items
 from controlplane.store.inbox import UnknownItem
-from controlplane.store.inbox_items import Priority, Source, Status
+from controlplane.store.inbox_items import Priority, Source
+from controlplane.store.status_history import Status
 
 _SCAN_ID = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _DATE_TIME: dict[str, Any] = {"format": "date-time"}

@@ -26,7 +26,8 @@ from controlplane.store.pull_requests import report_entry
 from controlplane.store.repositories import UnknownRepository
 from controlplane.store.repository_items import RepositoryItem
 from controlplane.store.scans import execution, reads, reports
-from controlplane.store.scans.items import Coverage, CoveredKind, Failure, ScanItem, UnknownScan
+from controlplane.store.scans.items import Failure, ScanItem, UnknownScan
+from controlplane.store.scans.progress import Coverage, CoveredKind
 from scan_execution import folders, workspace
 from scan_execution.comparison import compare
 from scan_execution.inventories import to_stored

@@ -12,7 +12,8 @@ from controlplane.core import clock
 from controlplane.store.leases import Lease
 from controlplane.store.scans import execution
 from controlplane.store.scans.inventories import Inventory
-from controlplane.store.scans.items import ScanItem, Stage
+from controlplane.store.scans.items import ScanItem
+from controlplane.store.scans.progress import Stage
 
 # Each report is a write to the scan and its three indexes.
 SECONDS_BETWEEN_REPORTS: Final = 5.0

@@ -18,10 +18,12 @@ from controlplane.core.schedules import Schedule
 from controlplane.core.scopes import API_KEY_SCOPES
 from controlplane.rules.projects import BRANDINGS
 from controlplane.store.feedback import Category, Surface
-from controlplane.store.inbox_items import Priority, Source, Status
+from controlplane.store.inbox_items import Priority, Source
 from controlplane.store.organizations import Role
 from controlplane.store.project_items import AddressKind
-from controlplane.store.scans.items import Access, Stage
+from controlplane.store.scans.items import Access
+from controlplane.store.scans.progress import Stage
+from controlplane.store.status_history import Status
 from controlplane.store.vendors import ReviewState, VendorState
 from organizations.request_schemas import Decision
 from organizations.webhook_schemas import EventName

@@ -27,7 +27,7 @@ from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.project_items import Address
 from controlplane.store.repository_items import HostedRepository
 from controlplane.store.scans import execution, findings, history
-from controlplane.store.scans.items import Coverage
+from controlplane.store.scans.progress import Coverage
 from ops import members as operator
 from tests.races.stage import Stage
 from tests.races.yields import beyond_queries, only_writes

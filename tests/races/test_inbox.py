@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from controlplane.store import inbox, keys, projects, publications
-from controlplane.store.inbox_items import Discovery, InboxItem, RuntimeVendor, Status
+from controlplane.store.inbox_items import Discovery, InboxItem, RuntimeVendor
 from controlplane.store.legs import set_expression
 from controlplane.store.project_items import Address, ProjectItem
+from controlplane.store.status_history import Status
 from controlplane.store.table import LegFailed, Update, table
 from dashboard import triage
 from tests.races.stage import Stage

@@ -13,7 +13,7 @@ from controlplane.queues import messages, scan_messages, scan_starts
 from controlplane.queues.messages import HostEvent, Queue
 from controlplane.store import keys, pull_requests, repositories
 from controlplane.store.scans import execution, reads
-from controlplane.store.scans.items import Coverage
+from controlplane.store.scans.progress import Coverage
 from controlplane.store.table import Put, table
 from github_events.app import handler
 from scan_preparation.app import handler as prepare

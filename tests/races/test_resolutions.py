@@ -9,11 +9,13 @@ from assent_analysis import Analysis, Finding, Location
 from assent_analysis.fingerprints import Fingerprints
 from assent_analysis.fixes import Project
 from controlplane.store import inbox, leases, repositories
-from controlplane.store.inbox_items import InboxItem, Status
+from controlplane.store.inbox_items import InboxItem
 from controlplane.store.leases import Lease
 from controlplane.store.scans import execution, findings, reads
 from controlplane.store.scans.history import list_history
-from controlplane.store.scans.items import Access, Coverage, ScanItem
+from controlplane.store.scans.items import Access, ScanItem
+from controlplane.store.scans.progress import Coverage
+from controlplane.store.status_history import Status
 from scan_execution.publication import publish_findings, publish_unlocked
 from tests.races.stage import RACE_TIME, Stage
 from tests.races.yields import only_writes

@@ -10,7 +10,8 @@ from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
 from controlplane.store import keys, leases
 from controlplane.store.scans import execution, failures, reads
 from controlplane.store.scans.inventories import Inventory, Language
-from controlplane.store.scans.items import OPEN, Coverage, Failure, Progress
+from controlplane.store.scans.items import OPEN, Failure
+from controlplane.store.scans.progress import Coverage, Progress
 from controlplane.store.table import table
 from scan_preparation.service import prepare_scan
 from tests.races.stage import RACE_TIME, Stage

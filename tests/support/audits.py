@@ -16,7 +16,8 @@ from controlplane.store.repository_items import HostedRepository, RepositoryItem
 from controlplane.store.scans import execution, failures, findings, reads, reports, requests
 from controlplane.store.scans.findings import FindingItem, Location
 from controlplane.store.scans.history import HistoryItem
-from controlplane.store.scans.items import Access, Coverage, CoveredKind, Failure, ScanItem
+from controlplane.store.scans.items import Access, Failure, ScanItem
+from controlplane.store.scans.progress import Coverage, CoveredKind
 from controlplane.store.table import table
 from scan_preparation.service import prepare_scan
 from tests.support.code_host import SHA, FakeHost

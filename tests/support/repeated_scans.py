@@ -7,11 +7,12 @@ from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, Queue
 from controlplane.queues.worker import create_worker
 from controlplane.store import inbox, repositories
-from controlplane.store.inbox_items import InboxItem, Status
+from controlplane.store.inbox_items import InboxItem
 from controlplane.store.repository_items import RepositoryItem
 from controlplane.store.scans import findings, reads
 from controlplane.store.scans.findings import FindingItem
 from controlplane.store.scans.items import Access, ScanItem
+from controlplane.store.status_history import Status
 from scan_execution.messages import ACCEPTED, ScanMessage
 from scan_execution.service import execute_scan, publish_scan
 from tests.support.audits import make_scan

@@ -8,7 +8,8 @@ from controlplane.core.settings import settings
 from controlplane.rules.sarif import to_sarif
 from controlplane.store.scans.causes import Comparison
 from controlplane.store.scans.findings import FindingItem, PublishedFinding
-from controlplane.store.scans.items import Progress, ScanItem
+from controlplane.store.scans.items import ScanItem
+from controlplane.store.scans.progress import Progress
 from tests.support.audits import make_issue
 from tests.support.code_host import SHA
 from tests.support.sarif import check_sarif

@@ -1,7 +1,7 @@
 """GET /v1/code-audit/scans/{scanId}: one scan, in every state."""
 
 from controlplane.store.scans import execution
-from controlplane.store.scans.items import STAGES, Stage
+from controlplane.store.scans.progress import STAGES, Stage
 from tests.support.api import Api
 from tests.support.audits import lease_of, make_issue, make_scan
 from tests.support.code_host import SHA

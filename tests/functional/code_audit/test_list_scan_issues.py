@@ -7,9 +7,10 @@ import pytest
 
 from controlplane.core import ids
 from controlplane.store import inbox, keys, publications
-from controlplane.store.inbox_items import Fix, Status
+from controlplane.store.inbox_items import Fix
 from controlplane.store.scans import findings
 from controlplane.store.scans.items import Access, ScanItem
+from controlplane.store.status_history import Status
 from controlplane.store.table import Update, table
 from tests.support.api import Api, Reply
 from tests.support.audits import end_scan, make_issue, make_scan

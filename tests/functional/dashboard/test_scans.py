@@ -15,7 +15,8 @@ from controlplane.store.repository_items import Link, RepositoryItem
 from controlplane.store.scans import findings
 from controlplane.store.scans.findings import FindingItem
 from controlplane.store.scans.inventories import Inventory, UsedVendor, VendorPackage
-from controlplane.store.scans.items import Coverage, CoveredKind, Progress, ScanItem
+from controlplane.store.scans.items import ScanItem
+from controlplane.store.scans.progress import Coverage, CoveredKind, Progress
 from controlplane.store.table import Put, Update, table
 from dashboard.scans import FINDINGS_PER_PAGE, LATEST
 from tests.functional.conftest import FakeClock

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from controlplane.store import inbox, issue_attempts, publications
-from controlplane.store.inbox_items import Discovery, Evidence, GithubIssue, InboxItem, Status
+from controlplane.store.inbox_items import Discovery, Evidence, GithubIssue, InboxItem
+from controlplane.store.status_history import Status
 from controlplane.store.table import table
 from tests.support.calls import before_the_transaction, intercepted
 from tests.support.world import Company, World, table_dump

@@ -18,11 +18,13 @@ from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, PublishScan, Queue
 from controlplane.queues.worker import create_worker
 from controlplane.store import inbox, leases, repositories
-from controlplane.store.inbox_items import InboxItem, Status
+from controlplane.store.inbox_items import InboxItem
 from controlplane.store.leases import MAX_ATTEMPTS
 from controlplane.store.repository_items import Link, RepositoryItem
 from controlplane.store.scans import execution, failures, findings, history, reads, requests
-from controlplane.store.scans.items import Coverage, Failure, Progress, ScanItem
+from controlplane.store.scans.items import Failure, ScanItem
+from controlplane.store.scans.progress import Coverage, Progress
+from controlplane.store.status_history import Status
 from scan_execution.messages import ACCEPTED, ScanMessage
 from scan_execution.service import execute_scan, publish_scan
 from tests.support.api import Api

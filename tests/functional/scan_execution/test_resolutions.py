@@ -8,9 +8,9 @@ from assent_analysis.sandbox import Sandbox
 from controlplane.core.ids import RepositoryId
 from controlplane.core.settings import settings
 from controlplane.store import keys, repositories
-from controlplane.store.inbox_items import Status
 from controlplane.store.repository_items import Link
 from controlplane.store.scans.history import list_history
+from controlplane.store.status_history import Status
 from controlplane.store.table import Put, table
 from scan_execution import publication
 from tests.functional.projects.builders import make_project

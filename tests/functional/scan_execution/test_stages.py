@@ -13,7 +13,8 @@ from controlplane.queues.messages import ExecuteScan, Queue
 from controlplane.queues.worker import create_worker
 from controlplane.store import keys, repositories
 from controlplane.store.repository_items import Link, RepositoryItem
-from controlplane.store.scans.items import STAGES, ScanItem, Stage
+from controlplane.store.scans.items import ScanItem
+from controlplane.store.scans.progress import STAGES, Stage
 from controlplane.store.table import table
 from scan_execution import service
 from scan_execution.messages import ACCEPTED

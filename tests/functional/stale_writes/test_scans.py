@@ -26,7 +26,8 @@ from controlplane.store.scans import (
     unlocks,
 )
 from controlplane.store.scans.causes import Cause
-from controlplane.store.scans.items import STAGES, RequestItem, ScanItem
+from controlplane.store.scans.items import RequestItem, ScanItem
+from controlplane.store.scans.progress import STAGES
 from controlplane.store.scans.queue import QueuedScan
 from controlplane.store.table import Check, Delete, LegFailed, Put, Update, table
 from tests.functional.stale_writes.cases import ORGANIZATION, Act, Case, Make, Refused, cases, check_refused

@@ -30,7 +30,8 @@ from controlplane.store.cleanup import SETTLED_AFTER_SECONDS
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.repository_items import Link
 from controlplane.store.scans import execution, failures, findings, history, reads, unlocks
-from controlplane.store.scans.items import Coverage, ScanItem, UnknownScan
+from controlplane.store.scans.items import ScanItem, UnknownScan
+from controlplane.store.scans.progress import Coverage
 from controlplane.store.table import Delete, Put, table
 from tests.functional.projects.builders import make_project, stored
 from tests.support.api import Api

@@ -9,7 +9,8 @@ from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
 from controlplane.store import keys, leases, outbox
 from controlplane.store.leases import MAX_ATTEMPTS
 from controlplane.store.scans import execution, reads, requests
-from controlplane.store.scans.items import PREVIEW_FINDINGS, Coverage
+from controlplane.store.scans.items import PREVIEW_FINDINGS
+from controlplane.store.scans.progress import Coverage
 from controlplane.store.table import Delete, Put, Update, table
 from sweeper.service import STEPS
 from tests.support.api import Api

@@ -11,7 +11,8 @@ from controlplane.store.scans.causes import Comparison
 from controlplane.store.scans.findings import FindingItem
 from controlplane.store.scans.history import Absence, HistoryItem
 from controlplane.store.scans.inventories import Inventory, Language, Technology, UsedVendor, VendorPackage
-from controlplane.store.scans.items import Coverage, CoveredKind, Failure, Progress, RequestItem, ScanItem
+from controlplane.store.scans.items import Failure, RequestItem, ScanItem
+from controlplane.store.scans.progress import Coverage, CoveredKind, Progress
 from tests.support.audits import make_issue
 
 _OWNER, _LOCAL = "3f8k2m9q7r1s5t6v", "01kb2m3n4p5q6r7s8t"

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
-from controlplane.core.naming import is_branch
 from controlplane.core.settings import settings
 from controlplane.github.app_auth import READ_CODE, WRITE_ISSUES, AppAuth, Purpose, Scope
 from controlplane.github.errors import (
@@ -24,12 +23,12 @@ from controlplane.github.errors import (
     CodeHostError,
     CommitGone,
     HostUnavailable,
-    InvalidName,
     IssueGone,
     OutcomeUnknown,
     Refused,
     RepositoryGone,
 )
+from controlplane.github.names import checked_branch, checked_commit, is_commit, repository_names
 from controlplane.github.quotas import Quotas
 from controlplane.github.transport import Deadline, Request, Response, RetryPolicy, Transport
 
@@ -54,9 +53,6 @@ _TARBALL = "/repos/{owner}/{repo}/tarball/{ref}"
 _ISSUES = "/repos/{owner}/{repo}/issues"
 _ISSUE = "/repos/{owner}/{repo}/issues/{issue_number}"
 
-_OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
-_NAME = re.compile(r"(?!\.\.?$)[A-Za-z0-9._-]{1,100}")
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _NEXT_PAGE = re.compile(r'<([^<>]+)>\s*;[^,<]*\brel="?next"?')
 
 
@@ -122,7 +118,7 @@ class CodeHost:
 
     def get_branch_head(self, owner: str, name: str, branch: str) -> str:
         """Returns the SHA of the branch's head commit. Raises BranchGone, RepositoryGone, AccessLost."""
-        names = repository_names(owner, name) | {"branch": _checked_branch(branch)}
+        names = repository_names(owner, name) | {"branch": checked_branch(branch)}
         response = self._get(READ_CODE, _BRANCH, names, self._deadline(), gone=BranchGone)
         return self._read(response, _BRANCH, _to_head)
 
@@ -337,32 +333,6 @@ def _app() -> tuple[Transport, AppAuth]:
     return transport, AppAuth(transport, settings.github_app_id)
 
 
-def repository_names(owner: str, name: str) -> dict[str, str]:
-    """Returns the names as parts of a path. Raises InvalidName."""
-    if not _OWNER.fullmatch(owner):
-        raise InvalidName("owner")
-    if not _NAME.fullmatch(name):
-        raise InvalidName("repository")
-    return {"owner": owner, "repo": name}
-
-
-def checked_commit(sha: str) -> str:
-    """Returns the commit's SHA. Raises InvalidName."""
-    if not _COMMIT.fullmatch(sha):
-        raise InvalidName("commit")
-    return sha
-
-
-def _checked_branch(branch: str) -> str:
-    """Returns the branch quoted as one path segment. Raises InvalidName."""
-    if not is_branch(branch):
-        raise InvalidName("branch")
-    try:
-        return quote(branch, safe="")
-    except UnicodeEncodeError as failure:
-        raise InvalidName("branch") from failure
-
-
 def _to_repository(content: Any) -> Repository:
     return Repository(
         repository_id=content["id"],
@@ -378,7 +348,7 @@ def _to_repository(content: Any) -> Repository:
 
 def _to_head(content: Any) -> str:
     sha = content["commit"]["sha"]
-    if not _COMMIT.fullmatch(sha):
+    if not is_commit(sha):
         raise TypeError
     return str(sha)
 

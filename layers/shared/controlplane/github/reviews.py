@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from controlplane.github.app_auth import WRITE_ISSUES, Purpose
-from controlplane.github.client import CodeHost, checked_commit, get_transport, repository_names
+from controlplane.github.client import CodeHost, get_transport
 from controlplane.github.errors import OutcomeUnknown, RepositoryGone
+from controlplane.github.names import checked_commit, repository_names
 from controlplane.github.transport import Deadline, Request, Response
 
 READ_PULL_REQUESTS: Purpose = (("metadata", "read"), ("pull_requests", "read"))

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from controlplane.store import inbox
 from controlplane.store.inbox import InboxPage
-from controlplane.store.inbox_items import InboxItem, Status
+from controlplane.store.inbox_items import InboxItem
+from controlplane.store.status_history import Status
 
 # A page with filters reads at most this many items of the list.
 MOST_READ = 200

@@ -18,17 +18,12 @@ from controlplane.core.retention import expiry
 from controlplane.core.settings import settings
 from controlplane.store import events, keys
 from controlplane.store.events import Announce, EventName
-from controlplane.store.inbox_items import (
-    InboxItem,
-    RuntimeVendor,
-    Status,
-    StatusChange,
-    to_former,
-)
+from controlplane.store.inbox_items import InboxItem, RuntimeVendor
 from controlplane.store.keys import Index
 from controlplane.store.legs import set_expression
 from controlplane.store.outbox import Entry
 from controlplane.store.recording import Record
+from controlplane.store.status_history import Status, StatusChange, to_former
 from controlplane.store.table import (
     ConditionFailed,
     Leg,

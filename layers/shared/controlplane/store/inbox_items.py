@@ -1,6 +1,6 @@
 """Inbox items as stored, and the discoveries of findings that they are written from."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple, Self
 
 from controlplane.core import ids
@@ -8,8 +8,8 @@ from controlplane.core.frozen import dataclass
 from controlplane.core.ids import InboxItemId, RepositoryId
 from controlplane.store import keys
 from controlplane.store.codec import present
+from controlplane.store.status_history import Status, StatusChange, history_of
 
-Status = Literal["open", "accepted", "dismissed", "resolved"]
 Source = Literal["advisory", "code-audit", "runtime"]
 Priority = Literal["P0", "P1", "P2", "P3"]
 Confidence = Literal["high", "medium", "low"]
@@ -17,8 +17,6 @@ Confidence = Literal["high", "medium", "low"]
 # Items are read for every list entry and written as a whole, so texts from sources are truncated to these lengths.
 _TITLE_LENGTH, _SUMMARY_LENGTH, _TEXT_LENGTH, _SNIPPET_LENGTH, _URL_LENGTH = 200, 1_000, 4_000, 2_000, 2_000
 _MOST_EVIDENCE, _MOST_REFERENCES = 20, 20
-# A reason has up to 1,000 characters, and each former status keeps its own.
-_MOST_FORMER = 10
 
 
 class Evidence(NamedTuple):
@@ -138,31 +136,6 @@ class VendorDecision(NamedTuple):
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
         return cls(item["vendorId"], item["state"], item["decidedAt"])
-
-
-class StatusChange(NamedTuple):
-    """A status of an item, since when it had it, and who or what set it: a person, a scan, or neither if it was found.
-
-    Vendor decisions that an older release applied have neither, too.
-    """
-
-    status: Status
-    at: str
-    by: str | None = None
-    reason: str | None = None
-    scan_id: str | None = None
-
-    def to_item(self) -> dict[str, Any]:
-        return {"status": self.status, "at": self.at, **present(by=self.by, reason=self.reason, scanId=self.scan_id)}
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["status"], item["at"], item.get("by"), item.get("reason"), item.get("scanId"))
-
-
-def to_former(history: Sequence[StatusChange]) -> list[dict[str, Any]]:
-    """Returns the former statuses to store with a change of the item's status: the latest ten, oldest first."""
-    return [change.to_item() for change in history[-_MOST_FORMER:]]
 
 
 class Resolution(NamedTuple):
@@ -378,7 +351,7 @@ class InboxItem:
             fix=Fix.from_item(item["fix"]) if item.get("fix") else None,
             locked_findings=LockedFindings.from_item(locked) if locked else None,
             path=_path_of(item["source"], evidence) or _listed_path(item),
-            history=_history(item),
+            history=history_of(item),
         )
 
 
@@ -389,20 +362,6 @@ def _path_of(source: Source, evidence: Iterable[Evidence]) -> str | None:
 def _listed_path(item: Mapping[str, Any]) -> str | None:
     texts = keys.inbox_order_texts(item.get(keys.INBOX.sk, ""), 1) if item["source"] == "code-audit" else []
     return texts[0] if texts else None
-
-
-def _history(item: Mapping[str, Any]) -> tuple[StatusChange, ...]:
-    if "statusAt" not in item:  # listed
-        return ()
-    resolution = item.get("resolvedBy")
-    current = StatusChange(
-        status=item["status"],
-        at=item["statusAt"],
-        by=item.get("statusBy"),
-        reason=item.get("statusReason"),
-        scan_id=resolution["scanId"] if resolution else None,
-    )
-    return (*(StatusChange.from_item(former) for former in item.get("history") or ()), current)
 
 
 def _truncate(text: str | None, length: int) -> str | None:

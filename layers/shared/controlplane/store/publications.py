@@ -8,9 +8,10 @@ from typing import Any
 from controlplane.core.ids import InboxItemId
 from controlplane.store import events, inbox, keys
 from controlplane.store.events import Announce
-from controlplane.store.inbox_items import LISTED, Discovery, InboxItem, Resolution, Status, resolved_by
+from controlplane.store.inbox_items import LISTED, Discovery, InboxItem, Resolution, resolved_by
 from controlplane.store.legs import set_expression
 from controlplane.store.retry import WriteConflict, retry_on_conflict
+from controlplane.store.status_history import Status
 from controlplane.store.table import ConditionFailed, LegFailed, Put, Unrecorded, Update, table
 
 

@@ -31,7 +31,7 @@ Each line is one write, or one transaction. What guards the life cycle:
   crashed worker again, or fails it if no worker will take it.
 - A waiting slot (`store.waiting`) limits how many requests wait for `start_scan` before they respond.
 
-`items` and `inventories` define what is stored, `reads` reads it, and `findings` stores what an attempt found.
-`history` knows the findings of a repository over all of its scans, and `resolutions` resolves the inbox items of those
-that are gone.
+`items`, `progress`, and `inventories` define what is stored, `reads` reads it, and `findings` stores what an attempt
+found. `history` knows the findings of a repository over all of its scans, and `resolutions` resolves the inbox items of
+those that are gone.
 """

@@ -15,7 +15,8 @@ from controlplane.store.outbox import Entry
 from controlplane.store.scans import reports
 from controlplane.store.scans.failures import free_repository
 from controlplane.store.scans.inventories import Inventory
-from controlplane.store.scans.items import OPEN, STAGES, Coverage, Progress, ScanItem, Stage, watch_key, work_key
+from controlplane.store.scans.items import OPEN, ScanItem, watch_key, work_key
+from controlplane.store.scans.progress import STAGES, Coverage, Progress, Stage
 from controlplane.store.table import (
     ConditionFailed,
     Delete,

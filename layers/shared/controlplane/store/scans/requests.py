@@ -16,7 +16,8 @@ from controlplane.store.repository_items import Link, RepositoryItem
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.scans.causes import MANUAL, Cause
 from controlplane.store.scans.failures import fail_abandoned
-from controlplane.store.scans.items import STAGES, Access, Progress, RequestItem, ScanItem, watch_key, work_key
+from controlplane.store.scans.items import Access, RequestItem, ScanItem, watch_key, work_key
+from controlplane.store.scans.progress import STAGES, Progress
 from controlplane.store.scans.reads import get_active_work
 from controlplane.store.scans.recovery import LOST_AFTER_SECONDS, is_lost
 from controlplane.store.table import Check, Leg, LegFailed, Put, Unrecorded, Update, table
