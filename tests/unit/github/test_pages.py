@@ -118,7 +118,7 @@ class TestGranted:
     @each(
         ("status", "content", "error"),
         [
-            (401, {}, HostUnavailable), (403, {}, AccessLost), (404, {}, AccessLost), (422, {}, CodeHostError),
+            (401, {}, HostUnavailable), (403, {}, AccessLost), (404, {}, AccessLost), (422, {}, Refused),
             (200, {}, HostUnavailable), (200, {"repositories": [], "total_count": None}, HostUnavailable),
         ],
     )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 
 from controlplane.github import client
 from controlplane.github.app_auth import AppAuth
-from controlplane.github.errors import AccessLost, CodeHostError, HostUnavailable
+from controlplane.github.errors import AccessLost, HostUnavailable, Refused
 from controlplane.github.transport import Deadline, Request, Transport
 
 _GRANTED = "/installation/repositories"
@@ -41,13 +41,13 @@ def _list(transport: Transport, auth: AppAuth, installation_id: int) -> Iterator
         url = transport.url(_GRANTED, per_page=str(_PAGE_SIZE), page=str(page))
         response = transport.send_with_retries(Request("GET", _GRANTED, url, authorization), deadline)
         auth.quotas.note(installation_id, response)
-        context = {"operation": _GRANTED, "status": response.status, "requestId": response.request_id}
+        context = {"operation": _GRANTED, "requestId": response.request_id}
         if response.status == 401:  # of a new token, so the next one tells whether access is lost
-            raise HostUnavailable(reason="token rejected", **context)
+            raise HostUnavailable(reason="token rejected", status=401, **context)
         if response.status in (403, 404):
-            raise AccessLost(**context)
+            raise AccessLost(status=response.status, **context)
         if response.status != 200:
-            raise CodeHostError(**context)
+            raise Refused(response.status, **context)
         try:
             found = [_to_granted(it) for it in response.content["repositories"]]
             total = int(response.content["total_count"])
