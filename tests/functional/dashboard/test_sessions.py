@@ -2,8 +2,10 @@
 
 import pytest
 
+from controlplane.http import web_session
 from controlplane.store import sessions
 from dashboard import session_routes
+from local.gateway import Request
 from tests.functional.dashboard.test_sign_in import sign_in
 from tests.functional.device_auth.devices import refresh, request_code, works
 from tests.support.api import Api
@@ -23,6 +25,19 @@ def device(api: Api, person: Person, now) -> dict:
     pair: dict = requester.approved(person.user_id).redeem().data
     now.advance(1)
     return pair
+
+
+class TestCookies:
+    def test_another_hosts_cookie_cant_contain_a_session(self, browser: Browser, world: World):
+        """A sibling host can set cookies for the whole domain, but none whose name has the prefix."""
+        other = Browser(browser.api).signed_in(world.person().user_id)
+        browser.cookies = {"x": f"1,{web_session.cookie_name('session')}={other.secret}"}
+        assert browser.get("/sessions").status == 303
+
+    def test_a_session_is_found_among_cookies_that_were_split(self, visitor: Browser):
+        session = ("cookie", f"{web_session.cookie_name('session')}={visitor.secret}")
+        for sent in ([("Cookie", "a=1,2"), session], [session, ("Cookie", "a=1,2")]):
+            assert visitor.api.send(Request("GET", "/sessions", sent)).status == 200
 
 
 class TestShown:

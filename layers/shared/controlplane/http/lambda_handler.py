@@ -54,8 +54,11 @@ class _Event(APIGateway):
         several = several or {name: [value] for name, value in (event.get("headers") or {}).items()}
         headers: dict[str, str] = {}
         for name, values in several.items():
-            lowered, value = name.lower(), ", ".join(values)
-            headers[lowered] = f"{headers[lowered]}, {value}" if lowered in headers else value
+            lowered = name.lower()
+            # HTTP/2 clients may send one header per cookie (RFC 9113, 8.2.3), and a cookie's value may have commas.
+            separator = "; " if lowered == "cookie" else ", "
+            value = separator.join(values)
+            headers[lowered] = f"{headers[lowered]}{separator}{value}" if lowered in headers else value
         query = event.get("multiValueQueryStringParameters") or event.get("queryStringParameters")
         return {
             "type": "http",

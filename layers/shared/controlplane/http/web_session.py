@@ -257,9 +257,8 @@ def _is_secure() -> bool:
 
 
 def _read_cookies(header: str) -> dict[str, str]:
-    # HTTP/2 clients may send one header per cookie, and the gateway joins repeated headers with commas.
-    parts = header.replace(",", ";").split(";")
-    pairs = [part.strip().partition("=") for part in parts]
+    # Not at commas: another host can set a cookie with one in its value, and what follows would look like our cookie.
+    pairs = [part.strip().partition("=") for part in header.split(";")]
     return {name: value for name, _, value in pairs}
 
 
