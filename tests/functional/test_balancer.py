@@ -252,6 +252,7 @@ class TestRequestId:
         [
             [],
             ["Root=x"],
+            [f"Root={TRACE}x"],
             ["Self=../../;Root=" + TRACE],
             [f"Self={TRACE};Self={TRACE}"],
             [f"Root={TRACE}", f"Root={TRACE}"],

@@ -13,6 +13,7 @@ from tests.functional.audit_log.test_operations import CASES, CHANGING, CREATING
 from tests.functional.test_every_route import PROTECTED, _uncounted, address, valid_body
 from tests.support.api import Api, Reply
 from tests.support.audit_log import Subject
+from tests.support.browser import Browser
 from tests.support.calls import intercepted
 from tests.support.each import each
 from tests.support.operations import Operation, operations
@@ -223,6 +224,15 @@ def test_false_is_a_real_request_and_an_encoded_true_is_a_dry_run(api: Api, worl
     assert api.get("/v1/projects", token).data == []
     assert "dry-run" not in api.post("/v1/projects?dryRun=false", token, json_body=body).headers
     assert len(api.get("/v1/projects", token).data) == 1
+
+
+def test_a_page_ignores_the_parameter(api: Api, world: World):
+    browser = Browser(api).signed_in(world.person().user_id)
+    secret = browser.secret
+    reply = browser.post("/sign-out?dryRun=true", {"form_token": browser.form_token})
+    assert reply.status == 303
+    assert "dry-run" not in reply.headers
+    assert api.get("/v1/me", secret).status == 401
 
 
 OTHERS = [

@@ -318,11 +318,15 @@ class TestNothingIsRepeated:
         request = RefusedRequest("GET", "/v1/projects", "GET /v1/projects", f"cursor={SECRET}&limit=7".encode())
         fix = find_fix(InvalidPayload.at(["x"], "Unknown"), request)
         assert fix == {"method": "GET", "path": "/v1/projects?limit=7"}
+        request = request._replace(query=f"cursor=word+{SECRET[:20]}".encode())
+        assert find_fix(InvalidPayload.at(["x"], "Unknown"), request) == {"method": "GET", "path": "/v1/projects"}
         operation = "POST /v1/projects"
-        request = RefusedRequest("POST", "/v1/projects", operation, content={"x": company.organization_id})
+        sent = {"x": company.organization_id, "region": f"{company.organization_id} {SECRET}"}
+        request = RefusedRequest("POST", "/v1/projects", operation, content=sent)
         fix = find_fix(InvalidPayload.at(["name"], "Missing"), request)
         assert fix is not None
         assert "x" not in fix["body"]
+        assert SECRET not in json.dumps(fix["body"])
 
     @each("number", [9_999, -9_999, 10_000, -10_000, True])
     def test_a_number_is_repeated_only_if_it_is_small(self, number: int):
@@ -372,6 +376,14 @@ class TestWhoMayRepeat:
         first = min(it.organization_id for it in memberships)
         path = f"/v1/projects?organizationId={first}"
         assert sent.reply.fix == {"method": "POST", "path": path, "keepsBody": True}
+
+    def test_a_sign_in_is_proposed_for_a_client_that_the_operator_allows(
+        self, api: Api, world: World, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setitem(settings.__dict__, "device_client_ids", "acme-cli,acme-tv")
+        fix = missing_scope(api, world, world.company()).reply.fix
+        assert fix is not None
+        assert fix["body"]["clientId"] == "acme-cli"
 
     def test_there_is_no_sign_in_if_devices_are_turned_off(
         self, api: Api, world: World, monkeypatch: pytest.MonkeyPatch

@@ -269,3 +269,19 @@ def test_each_response_is_counted_and_a_server_error_also_as_one(api: Api, world
     assert counted(lambda call, proceed: proceed(), "/v1/me") == (200, [["Requests"]])
     assert counted(lambda call, proceed: proceed(), "/v1/me?a=%00") == (400, [["Requests"]])
     assert counted(fail, "/v1/me") == (500, [["Requests", "ServerErrors"]])
+
+
+def test_an_unexpected_error_is_logged_with_its_place_and_without_its_message(api: Api, world: World):
+    token = world.person().token
+
+    def fail(call, proceed):
+        raise RuntimeError("the text of a request")
+
+    with intercepted(table.client, fail), captured_logs() as written:
+        reply = api.get("/v1/me", token)
+    assert reply.status == 500
+    lines = [json.loads(line) for line in written.getvalue().splitlines()]
+    (line,) = [line for line in lines if line.get("message") == "failed"]
+    assert (line["level"], line["errorType"], line["operation"]) == ("ERROR", "RuntimeError", "GET /v1/me")
+    assert line["requestId"] == reply.headers["x-request-id"]
+    assert "the text of a request" not in written.getvalue()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import system.app
 from controlplane.aws.clients import create_client
 from controlplane.core import deadline, tokens
 from controlplane.core.settings import load, settings
@@ -18,6 +19,7 @@ from controlplane.queues import messages
 from controlplane.queues.messages import Queue
 from controlplane.store import keys
 from controlplane.store.table import Check, TableUnavailable, table
+from local.events import rest_event
 from tests.functional.device_auth.devices import code_body
 from tests.functional.test_every_route import ANONYMOUS, PAGES, PROTECTED, WITH_BODY, address, valid_body
 from tests.support.api import Api, Reply
@@ -95,6 +97,28 @@ class TestShippedDefaults:
             for reply, seconds in others:
                 check_unavailable(reply)
                 assert seconds < REQUEST_SECONDS
+
+
+class AlmostOver:
+    """The context of an invocation that Lambda ends in a second."""
+
+    @staticmethod
+    def get_remaining_time_in_millis() -> int:
+        return 1_000
+
+
+def test_the_calls_of_a_request_end_before_lambda_ends_the_invocation(world: World):
+    left: list[float | None] = []
+
+    def around(call: Call, proceed: Proceed) -> Any:
+        left.append(deadline.remaining())
+        return proceed()
+
+    event = rest_event("GET", "/v1/me", token=world.person().token)
+    with intercepted(table.client, around):
+        assert system.app.handler(event, AlmostOver())["statusCode"] == 200
+    assert left
+    assert all(seconds is not None and seconds < 1 for seconds in left)
 
 
 @pytest.mark.usefixtures("hurried")

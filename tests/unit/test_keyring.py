@@ -64,6 +64,11 @@ def test_a_text_of_any_length_is_sealed():
         assert sealing.unseal("web_1", sealing.seal("web_1", "x" * length)) == ("x" * length, True)
 
 
+def test_a_text_is_never_sealed_in_the_same_way_twice():
+    """A stream that is used for two texts reveals where they differ."""
+    assert sealing.seal("web_1", "x" * 32) != sealing.seal("web_1", "x" * 32)
+
+
 def test_a_function_without_the_secret_fails_with_a_telling_name(monkeypatch: pytest.MonkeyPatch):
     use_ring(monkeypatch, None)
     with pytest.raises(NoSigningSecret):

@@ -81,6 +81,20 @@ def test_an_exception_is_described_without_its_message():
     assert described["stack"][-1].startswith("test_observability.py:")
 
 
+def test_a_deep_stack_is_described_by_its_end():
+    def fail(depth: int) -> None:
+        if depth == 0:
+            raise RuntimeError
+        fail(depth - 1)
+
+    def start() -> None:
+        fail(11)
+
+    with pytest.raises(RuntimeError) as caught:
+        start()
+    assert [line.rpartition(" ")[2] for line in describe(caught.value)["stack"]] == ["fail"] * 12
+
+
 REQUEST = {"requestId": "r-1", "operation": "GET /v1/é", "method": "GET", "status": 200, "durationMs": 1.5}
 
 

@@ -1,5 +1,6 @@
 """A request's body is read in parts, up to its limit; and what is said of an unknown parameter."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -7,6 +8,8 @@ import pytest
 
 from controlplane.core.errors import PayloadTooLarge
 from controlplane.http.reader import RequestReader, unknown_parameter
+
+type Headers = Iterable[tuple[bytes, bytes]]
 
 PARTS: tuple[dict[str, Any], ...] = (
     {"type": "http.request", "body": b"ab", "more_body": True},
@@ -16,15 +19,19 @@ PARTS: tuple[dict[str, Any], ...] = (
 
 
 def read(limit_bytes: int) -> bytes:
-    left = iter(PARTS)
+    return received(PARTS, limit_bytes).raw_body
+
+
+def received(parts: Iterable[dict[str, Any]], limit_bytes: int = 100, headers: Headers = ()) -> RequestReader:
+    left = iter(parts)
 
     async def receive() -> dict[str, Any]:
         return next(left)
 
-    reader = RequestReader({"type": "http", "headers": []}, receive)
+    reader = RequestReader({"type": "http", "headers": [*headers]}, receive)
     with suppress(StopIteration):  # it never waits, so it ends at once
         reader.read_body(limit_bytes).send(None)
-    return reader.raw_body
+    return reader
 
 
 def test_the_parts_of_a_body_are_joined():
@@ -34,6 +41,13 @@ def test_the_parts_of_a_body_are_joined():
 def test_the_limit_applies_to_all_parts_together():
     with pytest.raises(PayloadTooLarge):
         read(2)
+
+
+def test_the_case_of_a_media_type_and_of_an_encoding_doesnt_matter():
+    headers = [(b"content-type", b" Application/JSON; charset=UTF-8"), (b"content-encoding", b"Identity")]
+    reader = received([{"type": "http.request", "body": b"[1]"}], headers=headers)
+    reader.parse_body(None)
+    assert reader.content == [1]
 
 
 def test_the_known_parameters_are_listed_in_a_sentence():

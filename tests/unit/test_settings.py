@@ -79,6 +79,9 @@ def test_an_invalid_value_is_refused(name: str, value: str):
 def test_the_secret_is_not_in_its_representation():
     assert "s" * 32 not in repr(load(GOOD))
     assert "s" * 32 not in repr(load(GOOD).signing_secret)
+    for other in ("next", "previous"):
+        ring = load({**GOOD, "SIGNING_SECRET": json.dumps({"current": "c" * 32, other: "s" * 32})}).signing_secret
+        assert "s" * 32 not in repr(ring)
 
 
 @pytest.mark.parametrize("name", ["PUBLIC_BASE_URL", "DASHBOARD_BASE_URL"])

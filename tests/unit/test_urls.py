@@ -19,6 +19,12 @@ def test_a_setting_overrides_the_stage():
     assert urls.dashboard_base_url() == settings.dashboard_base_url
 
 
+def test_a_client_id_of_the_settings_overrides_the_stages(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(settings.__dict__, "sign_in_client_id", "of the settings")
+    urls.read_stage({"stageVariables": {"signInClientId": "of the stage"}})
+    assert urls.sign_in_client_id() == "of the settings"
+
+
 @pytest.mark.usefixtures("unset")
 def test_without_settings_the_stage_determines_the_urls():
     urls.read_stage({"stageVariables": {"publicBaseUrl": "https://stage.example.com/live"}})

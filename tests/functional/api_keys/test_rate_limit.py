@@ -13,6 +13,7 @@ from controlplane.store import api_keys, billing, keys
 from controlplane.store.credentials import authenticate_api_key
 from controlplane.store.table import Update, table
 from tests.support.api import Api
+from tests.support.browser import Browser
 from tests.support.calls import Call, before_the_update_of, intercepted, refused
 from tests.support.each import each
 from tests.support.logs import captured_logs
@@ -303,6 +304,14 @@ class TestWhoIsLimited:
         assert self.limits(lines)["caller"] == "person"
         assert self.requests(lines)["caller"] == person.user_id
         assert "organizationId" not in self.requests(lines)
+
+    def test_a_limited_session_is_logged_with_its_user_and_counted_as_a_user(self, api: Api, world: World):
+        person = world.person()
+        browser = Browser(api).signed_in(person.user_id)
+        set_limit(keys.user_token(digest(browser.secret)), 0)
+        lines = self.lines(lambda: browser.get("/organizations"))
+        assert self.limits(lines)["caller"] == "person"
+        assert self.requests(lines)["caller"] == person.user_id
 
     def test_an_unauthenticated_caller_is_counted_as_one(self, api: Api):
         body = {"clientId": "assent-cli", "codeChallenge": "x" * 43, "codeChallengeMethod": "S256"}

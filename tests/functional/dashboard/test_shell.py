@@ -87,3 +87,4 @@ class TestErrors:
         assert robots.status == icon.status == 200
         assert "Disallow: /\n" in robots.text
         assert icon.headers["content-type"] == "image/svg+xml"
+        assert icon.text.startswith("<svg")

@@ -17,6 +17,7 @@ from controlplane.store.table import table
 from tests.support.api import Reply
 from tests.support.browser import Browser, text_of
 from tests.support.issuer import Issuer, _key, callback
+from tests.support.logs import captured_logs
 from tests.support.world import World, get_profile, table_dump
 
 
@@ -167,8 +168,9 @@ class TestSession:
 
     def test_the_session_cookie_is_unavailable_to_scripts_and_other_sites(self, browser: Browser, issuer: Issuer):
         reply = sign_in(browser, issuer)
-        (session,) = [cookie for cookie in reply.cookies if cookie.startswith("__Host-assent-session=")]
-        assert session.split("; ")[1:] == ["Path=/", "Max-Age=43200", "HttpOnly", "SameSite=Lax", "Secure"]
+        for name in ("__Host-assent-session=", "__Host-assent-user="):
+            (cookie,) = [cookie for cookie in reply.cookies if cookie.startswith(name)]
+            assert cookie.split("; ")[1:] == ["Path=/", "Max-Age=43200", "HttpOnly", "SameSite=Lax", "Secure"]
 
     def test_the_session_cookie_has_no_prefix_without_tls(
         self, browser: Browser, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
@@ -328,6 +330,17 @@ class TestRefusedToken:
         issuer.signs_with = _key()
         issuer.header = {"kid": issuer.key.kid}
         assert sign_in(browser, issuer).status == 400
+
+    def test_the_log_says_why_a_sign_in_was_refused_and_the_page_does_not(self, browser: Browser, issuer: Issuer):
+        issuer.signs_with = _key()
+        issuer.header = {"kid": issuer.key.kid}
+        with captured_logs() as logs:
+            reply = sign_in(browser, issuer)
+        lines = [json.loads(line) for line in logs.getvalue().splitlines()]
+        (refused,) = [line for line in lines if line.get("message") == "refused"]
+        assert (refused["requestId"], refused["code"]) == (reply.headers["x-request-id"], "INVALID_PAYLOAD")
+        assert refused["reason"].startswith("id_token: ")
+        assert refused["reason"] not in reply.text
 
     def test_an_unknown_key(self, browser: Browser, issuer: Issuer):
         issuer.signs_with = _key()

@@ -268,14 +268,16 @@ class Test409:
             store.complete_attempt(key, "another", "{}")
         assert table_dump() == written
 
-    def test_a_response_that_cant_be_stored_is_still_returned(self, api: Api, world: World, now):
+    @each("code", ["ThrottlingException", "ValidationException"])
+    def test_a_response_that_cant_be_stored_is_still_returned(self, code: str, api: Api, world: World, now):
         company = world.company()
-        with refused(table.client, is_update_of("IDEMPOTENCY#"), "ThrottlingException"):
+        with refused(table.client, is_update_of("IDEMPOTENCY#"), code):
             reply = create(api, company)
         assert reply.status == 201
         assert api.get("/v1/me", reply.data["key"]).status == 200
         now.advance(store.LEASE_SECONDS + 1)
         assert create(api, company).error["details"] == {"reason": "answer_lost"}
+        assert create(api, company, name="other").code == "INVALID_PAYLOAD"
 
 
 class TestLostResponses:

@@ -110,6 +110,12 @@ class TestRefused:
         refused = api.post("/v1/api-keys", token, json_body={f"f{number}": 1 for number in range(20)})
         assert len(ask(api, refused, token).data["refusal"]["problems"]) == 10
 
+    def test_a_detail_that_was_sent_is_not_recorded(self, api: Api, company: Company):
+        token = company.owner.token
+        refused = api.post("/v1/organizations", token, json_body={"name": "Acme", "slug": company.slug})
+        assert refused.error["details"]["slug"] == company.slug
+        assert ask(api, refused, token).data["refusal"]["details"] == {"field": "slug"}
+
     def test_a_rate_limit_is_explained_once_the_minute_is_over(
         self, api: Api, world: World, company: Company, now: FakeClock
     ):
