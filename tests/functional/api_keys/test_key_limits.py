@@ -64,6 +64,8 @@ class TestCreation:
             ({"projectIds": []}, ["projectIds"], "too_short"),
             ({"projectIds": ["prj_x"]}, ["projectIds", "0"], "unknown_project"),
             ({"projectIds": ["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"]}, ["projectIds", "0"], "unknown_project"),
+            ({"projectIds": ["prj_x"] * 21}, ["projectIds"], "too_long"),
+            ({"allowedIps": []}, ["allowedIps"], "too_short"),
             ({"allowedIps": ["localhost"]}, ["allowedIps", "0"], "invalid_network"),
             ({"allowedIps": ["10.0.0.0/8", "10.0.0.0/255.0.0.0"]}, ["allowedIps", "1"], "invalid_network"),
             ({"allowedIps": ["10.0.0.1/8"]}, ["allowedIps", "0"], "host_bits"),
@@ -80,6 +82,17 @@ class TestCreation:
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
         assert [(it["path"], it["code"]) for it in reply.error["details"]] == [(path, code)]
         assert not api.get("/v1/api-keys", company.owner.token).data
+
+    def test_a_repeated_project_counts_once(self, api: Api, world: World):
+        company = world.company()
+        own = world.connected_repository(company).links[0].project_id
+        assert create(api, company, projectIds=[own, own]).data["projectIds"] == [own]
+
+    def test_an_unknown_project_has_its_place_in_the_body(self, api: Api, world: World):
+        company = world.company()
+        own = world.connected_repository(company).links[0].project_id
+        details = create(api, company, projectIds=[own, own, "prj_x"]).error["details"]
+        assert [it["path"] for it in details] == [["projectIds", "2"]]
 
     def test_a_retry_returns_the_same_key(self, api: Api, world: World):
         company = world.company()

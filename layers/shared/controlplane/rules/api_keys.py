@@ -65,7 +65,7 @@ def read_scopes(texts: Iterable[str]) -> tuple[str, ...]:
     return scopes
 
 
-def read_projects(organization_id: str, texts: Iterable[str]) -> tuple[ProjectId, ...]:
+def read_projects(organization_id: str, texts: Sequence[str]) -> tuple[ProjectId, ...]:
     """Returns the IDs of the organization's projects, once each. Raises InvalidPayload for others."""
     distinct = list(dict.fromkeys(texts))
     parsed = [it for text in distinct if (it := ProjectId.parse(text)) is not None]
@@ -78,7 +78,7 @@ def read_projects(organization_id: str, texts: Iterable[str]) -> tuple[ProjectId
                     "message": UNKNOWN_PROJECT,
                     "path": [_PROJECTS, str(place)],
                 }
-                for place, text in enumerate(distinct)
+                for place, text in enumerate(texts)
                 if text in unknown
             ]
         )
