@@ -187,6 +187,7 @@ def test_pages_of_limited_lists_have_each_item_once(api: Api, world: World, now)
     draft = KeyDraft("deploy", None, Restrictions(project_ids=ids))
     key = api_keys.create_key(company.organization_id, draft, company.owner.user_id, "test").secret
     assert _ids_of(api, "/v1/projects?limit=2", key, "projectId") == [*reversed(ids)]
+    assert len(api.get("/v1/projects?limit=2", key).data) == 2
     assert api.get(f"/v1/projects?limit={len(ids)}", key).body["pagination"]["hasMore"] is False
     expected = [it.item_id for it in reversed(findings) if it.project_id in ids]
     assert _ids_of(api, "/v1/inbox?limit=3", key, "id") == [*expected, place.items[place.own.project_id].item_id]

@@ -165,6 +165,7 @@ class Test200:
             ({"url": "https://[example.com/"}, {"source": "commit"}),
             ({"url": "https://example.com/" + "x" * 300}, {"source": "commit"}),
             ({"source": "<b>Commit</b>"}, {"source": "unknown", "url": PLACE}),
+            ({"source": "commit <b>"}, {"source": "unknown", "url": PLACE}),
         ],
     )
     def test_only_a_public_address_and_a_known_form_of_source_are_kept(self, fields, expected, api, world, code_host):
@@ -208,7 +209,19 @@ class Test401:
 class Test400:
     @each(
         "content",
-        [b"", b"{", {}, [], "x", [1], [{}], [{"token": 1, "type": "x"}], [{"token": "x"}], [found("x")] * 101],
+        [
+            b"",
+            b"{",
+            b"[" * 100_000,
+            {},
+            [],
+            "x",
+            [1],
+            [{}],
+            [{"token": 1, "type": "x"}],
+            [{"token": "x"}],
+            [found("x")] * 101,
+        ],
     )
     def test_what_is_not_a_report_is_rejected_without_being_quoted(self, content, api: Api, world: World, code_host):
         reply = report(api, code_host.scanning, content)

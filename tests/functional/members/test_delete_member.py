@@ -3,10 +3,11 @@
 import pytest
 
 from controlplane.core.ids import MemberId
-from controlplane.store import keys, organizations
+from controlplane.store import keys, members, organizations
 from controlplane.store.table import table
 from tests.support import invariants
 from tests.support.api import Api, Reply
+from tests.support.calls import before_the_transaction
 from tests.support.each import each
 from tests.support.world import ALL_SCOPES, Company, Person, World, get_profile
 
@@ -86,6 +87,15 @@ class Test403:
         for chosen in (owner, company.owner):
             assert remove(api, company, admin, chosen).error["details"] == {"reason": "owner_required"}
             assert belongs(company, chosen)
+
+    def test_an_admin_cant_remove_who_concurrently_becomes_an_owner(self, api: Api, world: World, company: Company):
+        admin, person = world.member(company, "admin"), world.member(company)
+        found = members.get_member(company.organization_id, person.user_id)
+        owner_id = company.owner.user_id
+        with before_the_transaction(table.client, lambda: members.change_role(found, "owner", owner_id, "owner")):
+            reply = remove(api, company, admin, person)
+        assert reply.error["details"] == {"reason": "owner_required"}
+        assert belongs(company, person)
 
     def test_returns_403_if_a_member_removes_someone(self, api: Api, world: World, company: Company):
         person, other = world.member(company), world.member(company)

@@ -105,6 +105,13 @@ class Test400:
         cursor = api.get("/v1/members?limit=1", company.owner.token).body["pagination"]["nextCursor"]
         assert api.get(f"{PATH}?cursor={cursor}", company.owner.token).error["details"][0]["path"] == ["cursor"]
 
+    def test_returns_400_for_a_cursor_of_another_organization(self, api: Api, world: World, company: Company):
+        for number in range(2):
+            invite(api, company, f"grace{number}@example.com")
+        cursor = api.get(f"{PATH}?limit=1", company.owner.token).body["pagination"]["nextCursor"]
+        reply = api.get(f"{PATH}?cursor={cursor}", world.company().owner.token)
+        assert reply.error["details"][0]["path"] == ["cursor"]
+
 
 class Test403:
     def test_returns_403_for_an_api_key_and_for_a_token_without_the_scope(

@@ -3,9 +3,11 @@
 import pytest
 
 from controlplane.core.ids import MemberId
-from controlplane.store import default_organizations
+from controlplane.store import default_organizations, keys
+from controlplane.store.table import Put, table
 from tests.support.api import Api
 from tests.support.each import each
+from tests.support.table import PREPARED
 from tests.support.world import ALL_SCOPES, World
 
 PATH = "/v1/members"
@@ -26,6 +28,13 @@ class Test200:
             }
         ]
         assert reply.body["pagination"] == {"nextCursor": None, "hasMore": False}
+
+    def test_a_members_picture_is_shown(self, api: Api, world: World):
+        company = world.company()
+        roster = table.get(keys.member(company.organization_id, company.owner.user_id))
+        table.put(Put({**roster, "image": "https://images.example.com/ada.png"}), PREPARED)
+        (listed,) = api.get(PATH, company.owner.token).data
+        assert listed["user"]["image"] == "https://images.example.com/ada.png"
 
     @pytest.mark.parametrize("role", ["member", "admin", "owner"])
     def test_any_member_can_list_members(self, api: Api, world: World, role):

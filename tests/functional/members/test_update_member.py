@@ -143,6 +143,15 @@ class Test403:
         assert give(api, company, admin, owner, role).error["details"] == {"reason": "owner_required"}
         assert role_of(company, owner) == "owner"
 
+    def test_an_admin_cant_demote_who_concurrently_becomes_an_owner(self, api: Api, world: World, company: Company):
+        admin, person = world.member(company, "admin"), world.member(company)
+        found = members.get_member(company.organization_id, person.user_id)
+        owner_id = company.owner.user_id
+        with before_the_transaction(table.client, lambda: members.change_role(found, "owner", owner_id, "owner")):
+            reply = give(api, company, admin, person, "admin")
+        assert reply.error["details"] == {"reason": "owner_required"}
+        assert role_of(company, person) == "owner"
+
     @pytest.mark.parametrize("role", ["admin", "member"])
     def test_returns_403_if_the_last_owner_is_demoted(self, api: Api, world: World, company: Company, role: str):
         world.member(company, "admin")

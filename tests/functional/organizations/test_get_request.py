@@ -140,6 +140,17 @@ class TestRefused:
         for token in (key, world.key(company), company.owner.token, world.member(company).token):
             assert ask(api, refused, token).data["refusal"]["code"] == "NOT_FOUND"
 
+    def test_of_a_request_that_changed_something_and_was_refused_others_changes_are_hidden(
+        self, api: Api, world: World, company: Company
+    ):
+        created = api.post("/v1/projects", company.owner.token, json_body={"name": "Shop", "region": "eu-west"})
+        limits = {"requestsPerMinute": 600, "requests": 1}
+        facts = {"status": 409, "code": "CONFLICT", "rule": "x", "operation": "POST /v1/projects", "limits": limits}
+        refusals.record(company.organization_id, company.owner.user_id, id_of(created), facts)
+        for person, changes in ((company.owner, 1), (world.member(company), 0)):
+            explained = ask(api, created, person.token).data
+            assert (explained["decision"], len(explained["changes"])) == ("refused", changes)
+
     def test_only_the_person_can_ask_before_the_organization_is_known(self, api: Api, world: World, company: Company):
         refused = api.get("/v1/members?limit=x", company.owner.token)
         assert ask(api, refused, company.owner.token).data["refusal"]["code"] == "INVALID_PAYLOAD"
@@ -155,6 +166,7 @@ class TestChanged:
         api.post("/v1/projects", token, json_body={"name": "Other", "region": "eu-west"})
         explained = ask(api, created, token).data
         assert (explained["decision"], explained["refusal"]) == ("changed", None)
+        assert explained["beganAt"] == "2026-03-04T05:06:07.000Z"
         (change,) = explained["changes"]
         assert change["action"] == "project.create"
         assert change["resourceId"] == created.data["id"]

@@ -169,6 +169,11 @@ class Test400:
             assert cursor is not None
             assert listed(api, company, f"?limit=1&action=project.update&cursor={cursor}").code == "INVALID_PAYLOAD"
 
+    def test_a_cursor_belongs_to_its_organization(self, api: Api, world: World, company: Company):
+        cursor = listed(api, company, "?limit=1").body["pagination"]["nextCursor"]
+        stranger = world.company().owner
+        assert listed(api, company, f"?limit=1&cursor={cursor}", stranger.token).code == "INVALID_PAYLOAD"
+
 
 class Test403:
     def test_members_and_api_keys_cant_read_it(self, api: Api, world: World, company: Company):

@@ -63,10 +63,11 @@ class Test201:
 class Test400:
     def test_websites_and_origins_of_consent_contradict_the_older_shape(self, api: Api, world: World):
         company = world.company()
-        for fields in (
-            {"websites": ["https://example.com"]},
-            {"consent": {"trustedOrigins": ["https://example.com"]}},
+        for fields, path in (
+            ({"websites": ["https://example.com"]}, ["websites"]),
+            ({"consent": {"trustedOrigins": ["https://example.com"]}}, ["consent", "trustedOrigins"]),
         ):
             reply = create(api, company.owner.token, organizationId=company.organization_id, **fields)
-            assert (reply.status, reply.error["details"][0]["code"]) == (400, "contradiction")
+            (problem,) = reply.error["details"]
+            assert (reply.status, problem["code"], problem["path"]) == (400, "contradiction", path)
         assert projects_counted(company) == 0

@@ -2,7 +2,7 @@
 
 from controlplane.core.settings import settings
 from controlplane.store.table import table
-from tests.functional.projects.builders import add_audits, make_project, without_consent
+from tests.functional.projects.builders import add_audits, create, make_project, without_consent
 from tests.support.api import Api
 from tests.support.calls import intercepted
 from tests.support.world import World
@@ -111,6 +111,18 @@ class Test200:
         address = "https://consent.assent.test/ins_" + project.project_id.removeprefix("prj_")
         assert shown["consent"]["backendUrl"] == address
         assert shown["products"]["consent"]["backendURL"] == address
+
+    def test_the_consent_runtimes_version_is_the_configured_one(self, api: Api, world: World, monkeypatch):
+        company = world.company()
+        project = make_project(company)
+        monkeypatch.setitem(settings.__dict__, "consent_runtime_version", "2.1.0")
+        shown = api.get(f"/v1/projects/{project.project_id}", world.key(company)).data
+        assert shown["consent"]["version"] == shown["products"]["consent"]["backendVersion"] == "2.1.0"
+
+    def test_the_region_is_that_of_the_creation(self, api: Api, world: World):
+        key = world.key(world.company())
+        made = create(api, key, region="eu-west").data
+        assert api.get(f"/v1/projects/{made['id']}", key).data["region"] == "eu-west"
 
 
 class Test404:

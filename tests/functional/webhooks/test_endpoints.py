@@ -1,5 +1,6 @@
 """/v1/webhook-endpoints: admins create, read, change, and delete endpoints, and replay deliveries."""
 
+import json
 from typing import Any
 
 from controlplane.core import clock
@@ -9,7 +10,7 @@ from tests.support.endpoints import URL, Line, documented_verify, endpoint
 from tests.support.world import Company, World, table_dump
 
 PATH = "/v1/webhook-endpoints"
-BODY = {"name": " Alerts ", "url": URL, "events": ["scan.completed", "finding.opened", "finding.opened"]}
+BODY = {"name": " Alerts ", "url": f" {URL} ", "events": ["scan.completed", "finding.opened", "finding.opened"]}
 
 
 def create(api: Api, company: Company, headers: dict[str, str] | None = None, **changes: Any) -> Reply:
@@ -42,6 +43,14 @@ class TestCreate:
         line.work()
         ((_, body, headers),) = line.receiver.requests
         documented_verify()(secret, headers, body, clock.now())
+
+    def test_what_is_sent_links_to_the_dashboard(self, api: Api, line: Line, company: Company):
+        create(api, company)
+        line.happen()
+        line.work()
+        ((_, body, _),) = line.receiver.requests
+        (finding,) = json.loads(body)["data"]["findings"]
+        assert finding["url"].startswith(f"https://dashboard.assent.test/organizations/{company.slug}/")
 
     def test_a_repeated_creation_returns_the_same_secret_and_creates_nothing(self, api: Api, company: Company):
         first, second = (create(api, company, {"Idempotency-Key": "f81d4fae"}) for _ in range(2))
@@ -82,8 +91,15 @@ class TestChange:
         assert api.patch(path, company.owner.token, json_body={"url": "https://10.0.0.1/"}).status == 400
         disabled = api.patch(path, company.owner.token, json_body={"status": "disabled"}).data
         assert (disabled["status"], disabled["disabledReason"]) == ("disabled", "person")
+        assert (disabled["disabledAt"], disabled["failingSince"]) == ("2026-03-04T05:06:07.000Z", None)
         enabled = api.patch(path, company.owner.token, json_body={"status": "enabled"}).data
         assert (enabled["status"], enabled["disabledReason"], enabled["disabledAt"]) == ("enabled", None, None)
+
+    def test_values_are_normalized_like_those_of_a_creation(self, api: Api, company: Company):
+        path = f"{PATH}/{create(api, company).data['id']}"
+        changes = {name: BODY[name] for name in ("url", "events")}
+        changed = api.patch(path, company.owner.token, json_body=changes).data
+        assert (changed["url"], changed["events"]) == (URL, ["finding.opened", "scan.completed"])
 
     def test_a_rotation_returns_a_new_secret(self, api: Api, company: Company):
         made = create(api, company).data
@@ -91,6 +107,17 @@ class TestChange:
         first, second = (api.post(path, company.owner.token, headers={"Idempotency-Key": "f81d4fae"}) for _ in range(2))
         assert first.data == second.data
         assert first.data["secret"] != made["secret"]
+
+    def test_a_rotation_of_another_endpoint_is_no_repetition(self, api: Api, company: Company):
+        first, second = (
+            api.post(
+                f"{PATH}/{create(api, company).data['id']}/rotate-secret",
+                company.owner.token,
+                headers={"Idempotency-Key": "f81d4fae"},
+            )
+            for _ in range(2)
+        )
+        assert (first.status, second.status, second.code) == (200, 400, "INVALID_PAYLOAD")
 
 
 class TestDeliveries:
@@ -119,6 +146,8 @@ class TestDeliveries:
             ],
             "createdAt": "2026-03-04T05:06:10.000Z",
         }
+        read = api.get(f"{PATH}/{made['id']}", company.owner.token).data
+        assert (read["failingSince"], read["disabledAt"]) == ("2026-03-04T05:06:10.000Z", None)
         rest = api.get(f"{path}?limit=2&cursor={page.body['pagination']['nextCursor']}", company.owner.token)
         ids = [it["eventId"] for it in (*page.data, *rest.data)]
         assert (len(ids), ids) == (3, sorted(ids, reverse=True))
@@ -131,6 +160,15 @@ class TestDeliveries:
             assert api.post(f"{path}/{unknown}/replay", company.owner.token).status == 404
         api.patch(f"{PATH}/{made['id']}", company.owner.token, json_body={"status": "disabled"})
         assert api.post(f"{path}/{ids[0]}/replay", company.owner.token).status == 409
+
+    def test_a_cursor_belongs_to_its_endpoint(self, api: Api, line: Line, company: Company):
+        path, other = (f"{PATH}/{create(api, company).data['id']}/deliveries" for _ in range(2))
+        for _ in range(2):
+            line.happen()
+        line.work()
+        cursor = api.get(f"{path}?limit=1", company.owner.token).body["pagination"]["nextCursor"]
+        assert api.get(f"{path}?cursor={cursor}", company.owner.token).status == 200
+        assert api.get(f"{other}?cursor={cursor}", company.owner.token).code == "INVALID_PAYLOAD"
 
 
 class TestAccess:

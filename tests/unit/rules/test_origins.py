@@ -111,6 +111,7 @@ DEVELOPMENT = [
     ("[::]", "[::]"),
     ("[fe80::1]", "[fe80::1]"),
     ("[FD00::1]", "[fd00::1]"),
+    ("[fc00::1]", "[fc00::1]"),
     ("[::ffff:127.0.0.1]", "[::ffff:7f00:1]"),
     ("[::ffff:169.254.169.254]", "[::ffff:a9fe:a9fe]"),
 ]
@@ -306,6 +307,7 @@ REFUSED = [
     ("app://user@localhost", "address of an app"),
     ("chrome-extension://", "Chrome extension"),
     ("chrome-extension://localhost", "Chrome extension"),
+    (f"chrome-extension://{'q' * 32}", "Chrome extension"),
 ]  # fmt: skip
 
 
