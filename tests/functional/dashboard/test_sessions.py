@@ -31,8 +31,10 @@ class TestCookies:
     def test_another_hosts_cookie_cant_contain_a_session(self, browser: Browser, world: World):
         """A sibling host can set cookies for the whole domain, but none whose name has the prefix."""
         other = Browser(browser.api).signed_in(world.person().user_id)
-        browser.cookies = {"x": f"1,{web_session.cookie_name('session')}={other.secret}"}
-        assert browser.get("/sessions").status == 303
+        name = web_session.cookie_name("session")
+        for cookie, value in (("x", f"1,{name}={other.secret}"), *((f"{it}{name}", other.secret) for it in "\x1f\xa0")):
+            browser.cookies = {cookie: value}
+            assert browser.get("/sessions").status == 303
 
     def test_a_session_is_found_among_cookies_that_were_split(self, visitor: Browser):
         session = ("cookie", f"{web_session.cookie_name('session')}={visitor.secret}")

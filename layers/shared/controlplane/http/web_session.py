@@ -257,8 +257,9 @@ def _is_secure() -> bool:
 
 
 def _read_cookies(header: str) -> dict[str, str]:
-    # Not at commas: another host can set a cookie with one in its value, and what follows would look like our cookie.
-    pairs = [part.strip().partition("=") for part in header.split(";")]
+    # As browsers do, which protect a name with our prefix: not at commas, and without other white space than theirs.
+    # Another host can set a cookie with a comma in its value, or a name that only looks like ours once it is stripped.
+    pairs = [part.strip(" \t").partition("=") for part in header.split(";")]
     return {name: value for name, _, value in pairs}
 
 
