@@ -24,7 +24,7 @@ from tests.functional.device_auth.devices import code_body
 from tests.functional.test_every_route import ANONYMOUS, PAGES, PROTECTED, WITH_BODY, address, valid_body
 from tests.support.api import Api, Reply
 from tests.support.asgi import DirectApi
-from tests.support.calls import Call, Proceed, intercepted
+from tests.support.calls import Call, Proceed, intercepted, refused
 from tests.support.hung_server import FailureMode, HungServer, hung_server
 from tests.support.operations import operations
 from tests.support.table import PREPARED
@@ -135,6 +135,11 @@ class TestTable:
     def test_health_reports_that_the_table_is_gone(self, api: Api, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(table, "name", "deleted")
         reply = api.get("/health")
+        assert (reply.status, reply.code) == (503, "SERVICE_UNAVAILABLE")
+
+    def test_health_reports_that_the_table_is_throttled(self, api: Api):
+        with refused(table.client, lambda _: True, "ThrottlingException"):
+            reply = api.get("/health")
         assert (reply.status, reply.code) == (503, "SERVICE_UNAVAILABLE")
 
     @pytest.mark.parametrize("failure_mode", list(FailureMode))

@@ -1,11 +1,15 @@
 """GET /v1/code-audit/scans/{scanId}: one scan, in every state."""
 
 from controlplane.store.scans import execution
-from controlplane.store.scans.progress import STAGES, Stage
+from controlplane.store.scans.causes import Trigger
+from controlplane.store.scans.inventories import Inventory
+from controlplane.store.scans.progress import STAGES, Coverage, Stage
+from controlplane.store.table import Put, Update, table
 from tests.support.api import Api
-from tests.support.audits import lease_of, make_issue, make_scan
+from tests.support.audits import end_scan, lease_of, make_issue, make_scan
 from tests.support.code_host import SHA
 from tests.support.each import each
+from tests.support.table import PREPARED
 from tests.support.world import World
 
 FIELDS = {
@@ -68,6 +72,14 @@ class Test200:
             "inventory": None,
         }
 
+    def test_says_that_the_inventory_does_not_list_everything(self, api: Api, world: World):
+        company = world.company()
+        scan = make_scan(world.connected_repository(company))
+        table.put(Put(Inventory(files=10, truncated=True).to_item(scan.scan_id)), PREPARED)
+        inventory = read(api, company.owner.token, scan.scan_id)["inventory"]
+        assert isinstance(inventory, dict)
+        assert inventory["truncated"] is True
+
     def test_a_queued_scan_has_no_counts_and_no_times(self, api: Api, world: World):
         company = world.company()
         scan = make_scan(world.connected_repository(company), status="queued")
@@ -79,6 +91,32 @@ class Test200:
             "pullRequestNumber", "findingCount", "issueCount", "startedAt", "completedAt", "failure", "coverage",
             "findingsExpireAt", "inventory",
         }  # fmt: skip
+
+    def test_each_time_is_that_of_its_event(self, api: Api, world: World, now):
+        company = world.company()
+        scan = make_scan(world.connected_repository(company), status="queued")
+        now.advance(1)
+        execution.acquire_scan(scan.scan_id, 420)
+        now.advance(1)
+        end_scan(scan)
+        shown = read(api, company.owner.token, scan.scan_id)
+        times = [shown[name] for name in ("createdAt", "startedAt", "completedAt")]
+        assert times == [f"2026-03-04T05:06:{second}.000Z" for second in ("07", "08", "09")]
+
+    def test_places_and_distinct_findings_are_counted_apart(self, api: Api, world: World):
+        company = world.company()
+        scan = make_scan(world.connected_repository(company), status="running")
+        execution.complete_scan(scan, lease_of(scan), 7, 5, Coverage(1, 1, {}))
+        shown = read(api, company.owner.token, scan.scan_id)
+        assert (shown["findingCount"], shown["issueCount"]) == (7, 5)
+
+    @each("trigger", ["push", "scheduled"])
+    def test_a_scan_that_nobody_started_is_shown_as_scheduled(self, trigger: Trigger, api: Api, world: World):
+        company = world.company()
+        scan = make_scan(world.connected_repository(company))
+        table.update(Update(scan.key, "SET #trigger = :trigger", values={"trigger": trigger}), PREPARED)
+        shown = read(api, company.owner.token, scan.scan_id)
+        assert (shown["trigger"], shown["scope"]) == ("scheduled", "repository")
 
     @each("stage", STAGES)
     def test_a_running_scan_shows_its_stage(self, stage: Stage, api: Api, world: World):

@@ -72,6 +72,17 @@ class TestList:
         second = api.get(f"{links_of(repository)}?limit=2&cursor={cursor}", company.owner.token)
         assert [it["projectId"] for it in first.data + second.data] == sorted({*made} - {made[1]})
         assert second.body["pagination"] == {"nextCursor": None, "hasMore": False}
+        whole = api.get(f"{links_of(repository)}?limit=3", company.owner.token)
+        assert (len(whole.data), whole.body["pagination"]) == (3, {"nextCursor": None, "hasMore": False})
+
+    def test_returns_400_for_a_cursor_of_another_repository(
+        self, api: Api, world: World, company: Company, repository: RepositoryItem
+    ):
+        api.post(links_of(repository), company.owner.token, json_body={"projectId": project_of(company)})
+        first = api.get(f"{links_of(repository)}?limit=1", company.owner.token)
+        other = links_of(world.connected_repository(company))
+        reply = api.get(f"{other}?cursor={first.body['pagination']['nextCursor']}", company.owner.token)
+        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
 
     def test_a_member_can_list_links_of_earlier_releases(
         self, api: Api, world: World, company: Company, repository: RepositoryItem
@@ -108,6 +119,15 @@ class TestCreate:
         )
         assert (first.status, again.status, again.data) == (201, 201, first.data)
         assert again.headers["idempotency-replayed"] == "true"
+
+    def test_returns_400_for_an_idempotency_key_of_another_repository(
+        self, api: Api, world: World, company: Company, repository: RepositoryItem
+    ):
+        headers, body = {"Idempotency-Key": "one"}, {"projectId": project_of(company)}
+        api.post(links_of(repository), company.owner.token, json_body=body, headers=headers)
+        other = world.connected_repository(company)
+        reply = api.post(links_of(other), company.owner.token, json_body=body, headers=headers)
+        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
 
     def test_returns_400_for_an_unusable_branch_or_folder(self, api: Api, company: Company, repository: RepositoryItem):
         body, before = {"projectId": project_of(company)}, table_dump()

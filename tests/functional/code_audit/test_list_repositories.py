@@ -5,7 +5,7 @@ import pytest
 from controlplane.core import clock
 from controlplane.core.ids import ProjectId
 from controlplane.core.schedules import next_run
-from controlplane.store import keys, project_changes, projects, repositories
+from controlplane.store import hosted_repositories, keys, project_changes, projects, repositories
 from controlplane.store.repository_items import Link
 from tests.support.api import Api
 from tests.support.recorded import recorded_calls
@@ -52,6 +52,12 @@ class Test200:
             ],
         }
 
+    def test_says_since_when_a_repository_cannot_be_read(self, api: Api, world: World):
+        company = world.company()
+        hosted_repositories.lose_access(world.connected_repository(company))
+        (shown,) = api.get(PATH, company.owner.token).data
+        assert shown["accessLostAt"] == "2026-03-04T05:06:07.000Z"
+
     def test_shows_current_project_names_and_no_deleted_projects(self, api: Api, world: World):
         company = world.company()
         renamed = world.connected_repository(company)
@@ -92,3 +98,15 @@ class Test200:
         shown = api.get(PATH, company.owner.token).data
         found = {entry["id"]: [project["projectId"] for project in entry["projects"]] for entry in shown}
         assert found == {it.repository_id: [it.links[0].project_id] for it in made}
+
+
+class Test400:
+    def test_returns_400_for_a_cursor_of_another_organization(self, api: Api, world: World):
+        company = world.company()
+        other = world.company(owner=company.owner)
+        for _ in range(2):
+            world.connected_repository(company, linked=False)
+        first = api.get(f"{PATH}?organizationId={company.organization_id}&limit=1", company.owner.token)
+        cursor = first.body["pagination"]["nextCursor"]
+        reply = api.get(f"{PATH}?organizationId={other.organization_id}&cursor={cursor}", company.owner.token)
+        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")

@@ -9,6 +9,7 @@ from controlplane.core import ids
 from controlplane.store import inbox, keys, publications
 from controlplane.store.inbox_items import Fix
 from controlplane.store.scans import findings
+from controlplane.store.scans.findings import FindingVendor
 from controlplane.store.scans.items import Access, ScanItem
 from controlplane.store.status_history import Status
 from controlplane.store.table import Update, table
@@ -53,15 +54,15 @@ class Test200:
         company = world.company()
         repository = world.connected_repository(company)
         fix = Fix("Waits for consent.", "html", "<script></script>", ("c15t@^2.2",))
-        found = replace(ISSUES[0], confidence="low", fix=fix)
+        vendor = FindingVendor("google-analytics", "Google Analytics", "google-analytics.com")
+        found = replace(ISSUES[2], confidence="low", fix=fix, vendors=(vendor,))
         scan = make_scan(repository, issues=[found])
         item = publications.publish_finding(findings.as_discovery(scan, found))
         (issue,) = read(api, company, scan).data["issues"]
-        place = ISSUES[0].location
         assert issue == {
-            "id": issue["id"],
+            "id": f"{scan.scan_id}:{found.fingerprint[:16]}",
             "scanId": scan.scan_id,
-            "fingerprint": ISSUES[0].fingerprint,
+            "fingerprint": found.fingerprint,
             "ruleId": "tracker-before-consent",
             "title": "Google Analytics loads before consent",
             "description": "A script of googletagmanager.com is loaded before anybody agreed.",
@@ -73,12 +74,12 @@ class Test200:
             "inboxItemId": item.item_id,
             "location": {
                 "path": "src/app.tsx",
-                "startLine": 1,
-                "endLine": 2,
+                "startLine": 3,
+                "endLine": 4,
                 "startColumn": 1,
                 "endColumn": 9,
                 "snippet": "<script>",
-                "permalink": place.permalink,
+                "permalink": found.location.permalink,
             },
             "remediation": "Load it in the consent callback.",
             "fix": {
@@ -89,9 +90,16 @@ class Test200:
             },
             "references": ["https://gdpr-info.eu/art-7-gdpr/"],
             "firstSeenAt": "2026-03-04T05:06:07.000Z",
-            "vendor": None,
+            "vendor": {"id": "google-analytics", "name": "Google Analytics", "domain": "google-analytics.com"},
             "decisions": [],
         }
+
+    def test_a_finding_of_several_vendors_names_none(self, api: Api, world: World):
+        company = world.company()
+        vendors = tuple(FindingVendor(name, name.title(), f"{name}.com") for name in ("segment", "hotjar"))
+        found = replace(ISSUES[0], vendors=vendors)
+        scan = make_scan(world.connected_repository(company), issues=[found])
+        assert [issue["vendor"] for issue in read(api, company, scan).data["issues"]] == [None]
 
     @pytest.mark.parametrize("status", ["accepted", "dismissed", "resolved"])
     def test_the_status_is_the_inbox_item_s(self, status: Status, api: Api, world: World):

@@ -110,3 +110,13 @@ class Test400:
         cursor = api.get(f"{PATH}?limit=1", company.owner.token).body["pagination"]["nextCursor"]
         for query in ("status=completed", f"repositoryId={repository.repository_id}"):
             assert api.get(f"{PATH}?{query}&cursor={cursor}", company.owner.token).status == 400
+
+    def test_returns_400_for_a_cursor_of_another_organization(self, api: Api, world: World):
+        company = world.company()
+        other = world.company(owner=company.owner)
+        for _ in range(2):
+            make_scan(world.connected_repository(company))
+        first = api.get(f"{PATH}?organizationId={company.organization_id}&limit=1", company.owner.token)
+        cursor = first.body["pagination"]["nextCursor"]
+        reply = api.get(f"{PATH}?organizationId={other.organization_id}&cursor={cursor}", company.owner.token)
+        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")

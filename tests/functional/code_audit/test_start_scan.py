@@ -16,6 +16,7 @@ from tests.support.api import Api, Reply
 from tests.support.audits import end_scan, make_request, make_scan, preparation_worker, serving, stored_repository
 from tests.support.calls import refused
 from tests.support.code_host import SHA
+from tests.support.crashes import dies_at
 from tests.support.each import each
 from tests.support.recorded import recorded_calls
 from tests.support.sqs import FakeSqs
@@ -183,6 +184,26 @@ class Test202:
         assert second.headers["idempotency-replayed"] == "true"
         assert second.headers["retry-after"] == "2"
         assert len([item for item in table_dump() if item["sk"]["S"].startswith("SCANREQ#")]) == 1
+
+    def test_a_retry_after_a_crash_before_the_answer_says_that_it_is_one(self, api: Api, world: World):
+        company = world.company()
+        repository = world.connected_repository(company)
+        with dies_at("UpdateItem", applied=True):
+            assert start(api, company.owner.token, repository, KEY).status == 500
+        reply = start(api, company.owner.token, repository, KEY)
+        assert (reply.status, reply.data["status"]) == (202, "starting")
+        assert reply.headers["idempotency-replayed"] == "true"
+
+    def test_a_dry_run_of_a_retry_returns_the_same_response(
+        self, api: Api, world: World, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch
+    ):
+        company = world.company()
+        repository = world.connected_repository(company)
+        monkeypatch.setattr(messages.sender, "client", _AtOnce(repository))
+        first = start(api, company.owner.token, repository, KEY)
+        body = {"repositoryId": repository.repository_id}
+        dry = api.post(f"{PATH}?dryRun=true", company.owner.token, json_body=body, headers=KEY)
+        assert (first.data["status"], dry.text) == ("started", first.text)
 
     def test_adds_only_reads_and_writes_of_the_request_to_the_access_check(self, api: Api, world: World):
         company = world.company()

@@ -155,6 +155,11 @@ WRONG = [
     pytest.param({"deviceName": "a\nb"}, ["deviceName"], "value_error", "invalid_request", id="two lines"),
     pytest.param({"deviceName": "a\u202eb"}, ["deviceName"], "value_error", "invalid_request", id="turned around"),
 ]
+# Characters that could hide text from the user who approves the device: the first and the last one of each range.
+INVISIBLE = (
+    "\n\x01\x1f\x7f\xa0\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b\u180f\u2000\u200b\u200f\u2028\u202f\u205f"
+    "\u206f\u2800\u3000\u3164\ufe00\ufe0f\ufeff\uffa0\ufff9\ufffb"
+)
 _SNAKE = {
     "clientId": "client_id",
     "codeChallenge": "code_challenge",
@@ -180,6 +185,14 @@ class Test400:
         assert (reply.status, reply.body["error"]) == (400, oauth_error)
         assert reply.body["error_description"].startswith(_SNAKE.get(path[0], path[0]) + ": ")
         assert [item["pk"]["S"].partition("#")[0] for item in table_dump()] == ["IP"]
+
+
+class TestDeviceName:
+    @each("character", INVISIBLE, ids=ascii, around=restored)
+    def test_returns_400_for_a_name_that_could_hide_text(self, character: str, api: Api):
+        for name in (f"laptop{character}", f"laptop{character}x"):
+            reply = request_code(api, deviceName=name)
+            assert (reply.status, reply.error["details"][0]["path"]) == (400, ["deviceName"])
 
 
 class TestSeveralProblems:

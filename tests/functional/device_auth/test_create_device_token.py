@@ -9,6 +9,7 @@ import pytest
 from controlplane.core import tokens
 from controlplane.core.settings import settings
 from controlplane.store import device_approvals
+from controlplane.store.table import table
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import (
     CLIENT,
@@ -26,6 +27,7 @@ from tests.functional.device_auth.devices import (
     works,
 )
 from tests.support.api import FORM, Api, Reply
+from tests.support.calls import intercepted, refused
 from tests.support.each import each
 from tests.support.logs import captured_logs
 from tests.support.recorded import recorded_calls
@@ -378,6 +380,22 @@ class Test429:
         assert refresh(Api(source_ip="203.0.113.1"), "x").status == 401
         now.advance(60 - int(now()) % 60)
         assert refresh(api, "x").status == 401
+
+
+class TestFailures:
+    def test_a_form_is_answered_with_503_while_the_table_is_unavailable(self, api: Api):
+        with refused(table.client, lambda _: True, "InternalServerError"):
+            reply = refresh_by_form(api, "x")
+        assert (reply.status, reply.body["error"]) == (503, "server_error")
+        assert int(reply.headers["retry-after"]) >= 1
+
+    def test_a_form_is_answered_with_500_after_an_unexpected_failure(self, api: Api):
+        def fail(call, proceed):
+            raise RuntimeError
+
+        with intercepted(table.client, fail):
+            reply = refresh_by_form(api, "x")
+        assert (reply.status, reply.body["error"]) == (500, "server_error")
 
 
 class TestRoundTrips:

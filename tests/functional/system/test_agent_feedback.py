@@ -27,7 +27,12 @@ class Test200:
             "guidance",
         ]
         assert (reply.body["schema_version"], reply.body["name"]) == ("1.0", "assent")
-        assert reply.body["auth"]["required"] is True
+        assert reply.body["auth"] == {
+            "required": True,
+            "schemes": ["bearer"],
+            "scopes": [],
+            "authorization_server": "https://api.assent.test/.well-known/oauth-authorization-server",
+        }
         assert reply.body["endpoints"] == {"feedback": "https://api.assent.test/v1/feedback"}
 
     def test_agent_feedback_describes_the_operations_input(self, api: Api, world: World):
@@ -40,6 +45,7 @@ class Test200:
         assert len(bodies) == 5 + 7
         for body in bodies:
             assert api.post(address, token, json_body=body).status in {201, 429}
+        assert [name for name, limits in document["field_limits"].items() if limits["required"]] == ["message"]
         longest = {name: "x" * limits["max_length"] for name, limits in document["field_limits"].items()}
         assert api.post(address, world.person().token, json_body={"category": "bug", **longest}).status == 201
 
