@@ -10,7 +10,7 @@ import base64
 import json
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from controlplane.core import clock, ids, keyring
@@ -20,7 +20,7 @@ from controlplane.core.tokens import digest
 from controlplane.core.urls import dashboard_base_url
 from controlplane.github import people
 from controlplane.github.errors import AccessLost, CodeHostError, CodeRejected, InstallationGone
-from controlplane.github.people import Granted
+from controlplane.github.people import Granted, Person
 from controlplane.store import installations, organizations
 from controlplane.store.organizations import Membership
 from controlplane.store.repository_items import HostedRepository, RepositoryItem
@@ -114,14 +114,15 @@ def finish(state: str, code: str | None, installation_id: int | None, user_id: s
     with _code_host_errors():
         person = people.identify(code)
         accessible = person.list_installations()
-        if number is not None and number not in accessible:
-            raise NoAccessOnGithub
-        chosen = [number] if number is not None else accessible[:_MOST_INSTALLATIONS]
-        offered: list[HostedRepository] = []
-        for one in chosen:
-            installation = people.get_installation(one)
-            granted = person.list_repositories(installation.installation_id)
-            offered += [_hosted(it, one) for it in granted]
+        if number is not None:
+            if number not in accessible:
+                raise NoAccessOnGithub
+            offered = _list_repositories(person, number)
+        else:
+            offered = []
+            for one in accessible[:_MOST_INSTALLATIONS]:
+                with suppress(InstallationGone):  # a suspended one, which doesn't affect the others
+                    offered += _list_repositories(person, one)
     offered.sort(key=lambda it: (it.owner.lower(), it.name.lower()))
     return _seal_offers(organization, offered, secret)
 
@@ -195,6 +196,12 @@ def _seal_offers(organization: Membership, offered: list[HostedRepository], secr
     text = base64.urlsafe_b64encode(json.dumps(content).encode()).decode()
     sealed = f"{text}.{keyring.current().digest(_OFFERS, f'{secret}\0{text}')}"
     return Offers(organization, offered[: len(entries)], sealed)
+
+
+def _list_repositories(person: Person, installation_id: int) -> list[HostedRepository]:
+    """Returns the installation's repositories that the person can write to. Raises InstallationGone, AccessLost."""
+    people.check_installation(installation_id)
+    return [_hosted(it, installation_id) for it in person.list_repositories(installation_id)]
 
 
 def _hosted(granted: Granted, installation_id: int) -> HostedRepository:

@@ -141,6 +141,13 @@ class TestConnecting:
         offered = text_of(visitor.get(own(follow(page))))
         assert all(name in offered for name in (DEMO, "other/blog", "other/wiki"))
 
+    def test_a_suspended_installation_hides_only_its_own_repositories(
+        self, visitor: Browser, company: Company, code_host: GitHub
+    ):
+        code_host.stand_in.faults.suspended = {installation_id(DEMO_OWNER)}
+        offered = visitor.get(own(follow(begin(visitor, company, "?installed=yes"))))
+        assert (offered.status, "other/blog" in text_of(offered), DEMO in text_of(offered)) == (200, True, False)
+
     def test_a_callback_without_a_code_asks_github_who_the_person_is(
         self, visitor: Browser, company: Company, code_host: GitHub
     ):

@@ -38,7 +38,8 @@ class TestEveryRequest:
         list(host.list_issues_since(*DEMO, 1_772_600_000))
         person = people.identify(code_host.stand_in.accounts.issue_code())
         for number in person.list_installations():
-            person.list_repositories(people.get_installation(number).installation_id)
+            people.check_installation(number)
+            person.list_repositories(number)
         installations.list_granted(installation_id(DEMO_OWNER))
         head = open_pull_request(code_host.stand_in)
         reviewing = reviews.connect(installation_id(DEMO_OWNER))

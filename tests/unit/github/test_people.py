@@ -79,13 +79,7 @@ def respond(monkeypatch: pytest.MonkeyPatch, status: int, content: Any) -> None:
     monkeypatch.setattr(people, "_app", lambda: (host, SimpleNamespace(send_as_app=send)))
 
 
-INSTALLATION = {"id": 7, "account": {"login": "acme"}, "suspended_at": None}
-
-
-@each("account", [{"login": "acme"}, {"slug": "acme"}])
-def test_an_installation_has_the_name_of_its_account(account: dict[str, str], monkeypatch: pytest.MonkeyPatch):
-    respond(monkeypatch, 200, INSTALLATION | {"account": account})
-    assert people.get_installation(7) == people.Installation(7, "acme")
+INSTALLATION = {"id": 7, "suspended_at": None}
 
 
 @each(
@@ -100,7 +94,7 @@ def test_an_installation_has_the_name_of_its_account(account: dict[str, str], mo
 def test_an_installation_that_cant_be_used_is_an_error(status, content, error, monkeypatch: pytest.MonkeyPatch):
     respond(monkeypatch, status, content)
     with pytest.raises(error):
-        people.get_installation(7)
+        people.check_installation(7)
 
 
 @each(

@@ -38,14 +38,6 @@ _TOKENS = "/login/oauth/access_token"  # nosec B105 (a path)
 
 
 @dataclass(frozen=True, slots=True)
-class Installation:
-    """An installation of our App in an account of the code host."""
-
-    installation_id: int
-    account: str
-
-
-@dataclass(frozen=True, slots=True)
 class Granted:
     """A repository that an installation has access to, and that the person can write to."""
 
@@ -84,8 +76,8 @@ def _web_url() -> str:
     return f"{parts.scheme}://{parts.netloc.removeprefix('api.')}"
 
 
-def get_installation(installation_id: int) -> Installation:
-    """Returns an installation of our App, with the App's own key. Raises InstallationGone and the common errors."""
+def check_installation(installation_id: int) -> None:
+    """Raises InstallationGone unless our App has the installation, and it isn't suspended. Or the common errors."""
     transport, auth = _app()
     url = transport.url(_INSTALLATION.format(installation_id=installation_id))
     with deadline.spending():
@@ -94,10 +86,8 @@ def get_installation(installation_id: int) -> Installation:
         raise InstallationGone(operation=_INSTALLATION, requestId=response.request_id)
     if response.status != 200:
         raise Refused(response.status, operation=_INSTALLATION, requestId=response.request_id)
-    installation, suspended = _read(response, _INSTALLATION, _to_installation)
-    if suspended:
+    if _read(response, _INSTALLATION, lambda content: content["suspended_at"] is not None):
         raise InstallationGone(operation=_INSTALLATION, reason="suspended", requestId=response.request_id)
-    return installation
 
 
 class Person:
@@ -166,13 +156,6 @@ def _read[T](response: Response, operation: str, read: Callable[[Any], T]) -> T:
         raise HostUnavailable(
             operation=operation, reason="unexpected response", requestId=response.request_id
         ) from failure
-
-
-def _to_installation(content: Any) -> tuple[Installation, bool]:
-    account = content["account"]
-    # The account of an enterprise has a slug instead of a login.
-    name = account.get("login") or account["slug"]
-    return Installation(int(content["id"]), name), content["suspended_at"] is not None
 
 
 def _to_installation_ids(content: Any) -> tuple[int, list[int]]:
