@@ -5,6 +5,8 @@ import json
 
 import boto3
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from moto import mock_aws
 
 from controlplane.core.settings import settings
@@ -26,10 +28,14 @@ from local.github.faults import Fault
 from local.github.repositories import stable_id
 from local.github.setup import DEMO_NAME, DEMO_OWNER, installation_id, key_file
 from local.github.stand_in import Denied
+from tests.support.each import each
 
 DEMO = (DEMO_OWNER, DEMO_NAME)
 TOKENS = "POST /app/installations/{installation_id}/access_tokens"
 REPOSITORY = "GET /repos/{owner}/{repo}"
+ELLIPTIC_KEY = (
+    ec.generate_private_key(ec.SECP256R1()).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+)
 
 
 def claims(request) -> dict:
@@ -142,7 +148,8 @@ class TestInstallationToken:
         by_name, finder, by_number = (request.body for request in code_host.sent(TOKENS))
         assert by_name == {"permissions": dict(READ_CODE), "repositories": ["old-name"]}
         assert finder == {"permissions": {"metadata": "read"}}
-        assert by_number["repository_ids"] == [stable_id("demo-shop/storefront")]
+        number = stable_id("demo-shop/storefront")
+        assert by_number == {"permissions": dict(READ_CODE), "repository_ids": [number]}
         host.get_repository(DEMO_OWNER, "old-name")
         assert bought(code_host) == 3
 
@@ -233,6 +240,11 @@ class TestPrivateKey:
         configure(github_app_private_key_file=str(key_file(code_host.root)))
         assert app_auth.read_configured_key() == key_file(code_host.root).read_text()
 
+    def test_the_client_secret_is_sent_without_the_end_of_its_line(self, configure, tmp_path):
+        (tmp_path / "secret").write_text("a secret\n")
+        configure(github_client_secret_file=str(tmp_path / "secret"))
+        assert app_auth.read_client_secret() == "a secret"
+
     @mock_aws
     def test_the_private_key_comes_from_secrets_manager_on_aws(self, configure):
         secrets = boto3.client("secretsmanager")
@@ -263,7 +275,7 @@ class TestPrivateKey:
         with pytest.raises(AppNotConfigured):
             CodeHost(transport, AppAuth(transport, None, lambda: "key"), 1).get_repository(*DEMO)
 
-    @pytest.mark.parametrize("key", ["", "key", "-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----"])
+    @each("key", ["", "key", "-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----", ELLIPTIC_KEY])
     def test_the_private_key_must_be_an_rsa_key(self, key):
         with pytest.raises(AppKeyUnreadable):
             app_auth.sign({}, key)

@@ -9,6 +9,7 @@ import pytest
 from controlplane.github import client, installations, people, reviews
 from controlplane.github.errors import HostUnavailable, InvalidName, Refused, RepositoryGone
 from controlplane.github.reviews import Annotation, CheckState
+from controlplane.github.transport import Deadline
 from local.github.faults import Fault
 from local.github.setup import DEMO_BRANCH, DEMO_FILES, DEMO_NAME, DEMO_OWNER, installation_id
 from local.github.stand_in import PERMISSIONS
@@ -89,6 +90,11 @@ class TestTokens:
             {"permissions": {"contents": "read", "metadata": "read"}, "repositories": [DEMO_NAME]},
             {"permissions": {"issues": "write", "metadata": "read"}, "repositories": [DEMO_NAME]},
         ]
+
+    def test_the_token_for_all_repositories_of_an_installation_only_reads_metadata(self, code_host):
+        code_host.auth().metadata_authorization(installation_id(DEMO_OWNER), Deadline(3))
+        (request,) = code_host.sent(TOKENS)
+        assert request.body == {"permissions": {"metadata": "read"}}
 
 
 class TestRepository:

@@ -15,12 +15,15 @@ from controlplane.store import (
     sign_in,
     token_families,
 )
-from controlplane.store.table import LegFailed, table
+from controlplane.store.table import LegFailed, Update, table
+from tests.functional.device_auth.devices import get_request
 from tests.functional.ops.conftest import Ops
 from tests.functional.ops.test_user_commands import Guest
 from tests.support.calls import Call, Proceed, intercepted
+from tests.support.each import each
 from tests.support.invariants import live_credentials_are_listed_and_listed_ones_exist, read_items
 from tests.support.legacy_table import delete_index
+from tests.support.table import PREPARED
 from tests.support.world import World, table_dump
 
 
@@ -72,6 +75,18 @@ class TestIndex:
         delete_index()
         assert ops("credential", "index", "--again").document["listed"] == 5
 
+    def test_starting_over_makes_the_index_incomplete_at_once(self, ops: Ops, guest: Guest):
+        ops("credential", "index")
+
+        def interrupted(call: Call, proceed: Proceed) -> Any:
+            if call.operation == "Scan":
+                raise KeyboardInterrupt
+            return proceed()
+
+        with intercepted(table.client, interrupted):
+            assert ops("credential", "index", "--again").exit_code != 0
+        assert not credential_index.is_complete()
+
     def test_credential_index_resumes_after_an_interruption(self, ops: Ops, guest: Guest):
         delete_index()
         started: list[Any] = []
@@ -93,6 +108,31 @@ class TestIndex:
         assert started[4] == started[3] is not None
         assert credential_index.is_complete()
         assert listed(guest.user_id) == {"device": 2, "session": 1, "token": 1}
+
+    def test_a_page_whose_items_were_not_all_listed_is_read_again(self, ops: Ops, guest: Guest):
+        delete_index()
+
+        def dies_at_the_first_write(call: Call, proceed: Proceed) -> Any:
+            if call.operation == "Scan":
+                call.parameters["Limit"] = 1
+            if call.operation == "TransactWriteItems":
+                raise KeyboardInterrupt
+            return proceed()
+
+        with intercepted(table.client, dies_at_the_first_write):
+            assert ops("credential", "index").exit_code != 0
+        assert ops("credential", "index").exit_code == 0
+        assert listed(guest.user_id) == {"device": 2, "session": 1, "token": 1}
+
+    @each("status", ["denied", "redeemed"])
+    def test_credential_index_removes_names_and_addresses_of_decided_devices(self, ops: Ops, guest: Guest, status: str):
+        key = keys.device_request(get_request(guest.waiting).digest)
+        older = {"status": status, "deviceName": "laptop", "address": "203.0.113.77"}
+        change = "SET #status = :status, #deviceName = :deviceName, #address = :address"
+        table.update(Update(key, change, None, older), PREPARED)
+        ops("credential", "index", "--again")
+        stored = table.get(key) or {}
+        assert {name: stored.get(name) for name in older} == {"status": status, "deviceName": None, "address": None}
 
     def test_indexed_credentials_can_be_revoked(self, ops: Ops, api: Any, guest: Guest):
         delete_index()

@@ -68,6 +68,15 @@ class TestToSubject:
         assert self.move(ops, "--issuer", ISSUER).document["userId"] == user_id
         assert [it.subject for it in identities.list_identities(user_id)] == ["new"]
 
+    def test_moving_an_identity_that_several_issuers_have_requires_the_issuer(self, ops: Ops, user_id: str):
+        other = Subject("https://other.example", "old")
+        table.put(identities._put(other, user_id), PREPARED)
+        identities.record(other, user_id)
+        before = table_dump()
+        assert self.move(ops).exit_code == 3
+        assert table_dump() == before
+        assert self.move(ops, "--issuer", ISSUER).exit_code == 0
+
     def test_moving_an_identity_exits_4_if_the_subject_has_an_account(self, ops: Ops, user_id: str):
         sign_in.sign_in(identity("new", "grace@example.com"))
         before = table_dump()

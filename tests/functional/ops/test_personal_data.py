@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from controlplane.core import tokens
+from controlplane.core.ids import InvitationId
+from controlplane.rules.accounts import remove_profile
 from controlplane.rules.personal_data import Subject
 from controlplane.store import (
     billing,
+    credential_index,
     default_organizations,
     device,
     device_approvals,
@@ -33,7 +36,7 @@ from tests.support.crashes import Died, dies_at
 from tests.support.each import each
 from tests.support.populated_organization import populate_organization
 from tests.support.table import PREPARED
-from tests.support.world import Company, Person, World, table_dump
+from tests.support.world import Company, Person, World, get_profile, table_dump
 
 CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 EMAIL, NAME, TEXT = "canary.ada+x@example.com", "Canary Lovelace", "canary words of hers"
@@ -101,6 +104,8 @@ class FullAccount:
         body = {"email": EMAIL.upper(), "role": "member"}
         headers = {"Idempotency-Key": "k3"}
         assert api.post("/v1/invitations", inviting.owner.token, json_body=body, headers=headers).status == 201
+        unwanted = self.world.invitation(self.world.company(), EMAIL)
+        invitees.block_organization(InvitationId.stored(unwanted.invitation_id), get_profile(self.user_id))
 
     def naming(self) -> list[dict[str, Any]]:
         """Returns every item in the table that refers to the person."""
@@ -208,6 +213,12 @@ class TestDelete:
         assert [change.by for change in unreasoned] == [None, full_account.user_id, full_account.user_id]
         assert inbox.get_item(full_account.item_id) == replace(before, status_reason=None, history=unreasoned)
 
+    def test_user_delete_keeps_the_feedback_of_others_who_name_them(self, ops: Ops, full_account: FullAccount):
+        report = {"category": "bug", "message": f"I invited {EMAIL}, and nothing happened"}
+        reference = feedback.submit_report(full_account.company.owner.user_id, report).reference
+        ops("user", "delete", EMAIL, "--yes")
+        assert feedback.get_report(reference).fields == report
+
     def test_user_delete_removes_idempotent_replays(self, ops: Ops, api: Api, world: World, full_account: FullAccount):
         """The organization's stored response is gone, but the retried request still takes effect only once."""
         inviting = world.company()
@@ -292,6 +303,21 @@ class TestAddress:
         subject = Subject("usr_0123456789abcdef", "jörg@example.com")
         for text in ("to jörg@example.com", '{"email":"j\\u00f6rg@example.com"}'):
             assert subject.is_named_by(text)
+
+
+def test_user_delete_removes_what_requests_in_flight_leave(full_account: FullAccount, monkeypatch: pytest.MonkeyPatch):
+    user_id = full_account.user_id
+
+    def remove(profile: users.UserItem) -> None:
+        sessions.create(user_id)
+        remove_profile(profile)
+        feedback.submit_report(user_id, {"category": "friction", "message": f"{TEXT}, once more"})
+
+    monkeypatch.setattr(accounts, "remove_profile", remove)
+    accounts.delete_account(user_id, users.find_user(user_id))
+    assert "canary" not in str(table_dump()).lower()
+    assert credential_index.list_credentials(user_id, 1).credentials == []
+    assert {_kind(item) for item in full_account.naming()} == {"AUDITLOG", "KEY", "KH", "INBOX"}
 
 
 def test_user_delete_ends_token_families_before_erasing_anything(full_account: FullAccount):

@@ -146,6 +146,15 @@ class TestStack:
         assert table.name == os.environ["TABLE_NAME"] == "shop-Table-1"
         assert os.environ["SERVICE_BRAND"] == "consentful"
 
+    def test_a_stack_option_finds_the_table_that_replaced_the_stacks_own(
+        self, endpoint: str, monkeypatch: pytest.MonkeyPatch
+    ):
+        named = "<member><ParameterKey>TableName</ParameterKey><ParameterValue>restored</ParameterValue></member>"
+        answer = CloudFormation.ANSWERS["DescribeStacks"].replace("</Parameters>", f"{named}</Parameters>")
+        monkeypatch.setitem(CloudFormation.ANSWERS, "DescribeStacks", answer)
+        target.connect(Options(stack="shop", endpoint_url=endpoint))
+        assert table.name == os.environ["TABLE_NAME"] == "restored"
+
     def test_a_stack_option_keeps_the_layers_log_off_stdout(self, endpoint: str, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.delenv("LOG_LEVEL", raising=False)
         target.connect(Options(stack="shop", endpoint_url=endpoint))

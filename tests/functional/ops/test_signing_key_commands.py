@@ -13,6 +13,7 @@ import pytest
 from botocore.session import Session
 
 from controlplane.core.settings import SigningSecret, read_signing_secret
+from controlplane.store.token_families import REFRESH_SECONDS
 from tests.functional.conftest import FakeClock
 from tests.functional.ops.conftest import Ops, Outcome
 from tests.support.each import each
@@ -78,9 +79,12 @@ class TestRotation:
         assert PLAIN not in rotation.text
 
     @pytest.mark.parametrize("verb", ["add", "drop"])
-    def test_a_key_that_refresh_tokens_need_is_dropped_only_if_forced(self, rotation: Rotation, verb: str):
+    def test_a_key_that_refresh_tokens_need_is_dropped_only_if_forced(
+        self, rotation: Rotation, now: FakeClock, verb: str
+    ):
         rotation.run("add")
         rotation.run("switch")
+        now.advance(REFRESH_SECONDS)
         before = rotation.text
         refusal = rotation.run(verb)
         assert refusal.exit_code == 1

@@ -148,18 +148,42 @@ def _count(company: Company, name: str) -> None:
     table.update(update, Unrecorded.LEASE)
 
 
+def _add_credits(company: Company) -> None:
+    update = Update(keys.billing(company.organization_id), "SET #credits = #credits + :more", None, {"more": 7})
+    table.update(update, Unrecorded.LEASE)
+
+
+def _delete_first(pk: str, sk: str = "") -> None:
+    """Deletes the first item whose key begins like this."""
+    items = (it for it in table_dump() if it["pk"]["S"].startswith(pk) and it["sk"]["S"].startswith(sk))
+    found = next(items)
+    _delete(keys.Key(found["pk"]["S"], found["sk"]["S"]))
+
+
 DAMAGES: dict[str, tuple[Callable[[Company], None], str]] = {
     "owners": (lambda company: _count(company, "owners"), "has 1 owners and counts 7"),
     "projects": (lambda company: _count(company, "projects"), "has 1 projects and counts 7"),
+    "keys": (lambda company: _count(company, "keys"), "has 1 keys and counts 7"),
+    "webhooks": (lambda company: _count(company, "webhooks"), "has 0 webhooks and counts 7"),
     "slug": (
         lambda company: _delete(keys.organization_slug(company.slug)),
         "requires SLUG#",
+    ),
+    "project's slug": (
+        lambda company: _delete_first(keys.organization_pk(company.organization_id), keys.PROJECT_SLUG_PREFIX),
+        f" {keys.PROJECT_SLUG_PREFIX}shop, which doesn't exist",
+    ),
+    "key's secret": (lambda _: _delete_first("KH#"), "requires KH#"),
+    "member": (
+        lambda company: _delete(keys.member(company.organization_id, company.owner.user_id)),
+        "requires ORG#",
     ),
     "membership": (
         lambda company: _delete(keys.membership(company.owner.user_id, company.organization_id)),
         "requires USER#",
     ),
     "billing": (lambda company: _delete(keys.billing(company.organization_id)), "has no billing"),
+    "ledger": (_add_credits, "has 7 credits, and its ledger adds up to 0"),
 }
 
 
@@ -176,10 +200,17 @@ class TestCheck:
         assert (found["organizations"], found["contradictions"]) == (1, 0)
         assert found["items"] > 5
 
+    def test_the_table_is_read_as_it_is(self, ops: Ops):
+        """A read that lags behind could miss what was written last, such as a credential to revoke."""
+        with recorded_calls() as calls:
+            ops("table", "check")
+        assert [call.parameters["ConsistentRead"] for call in calls if call.operation == "Scan"] == [True]
+
     @pytest.mark.parametrize("name", DAMAGES)
     def test_a_damaged_table_is_reported(self, name: str, ops: Ops, world: World):
         damage, expected = DAMAGES[name]
         company = world.company()
+        world.key(company)
         make_project(company)
         damage(company)
         outcome = ops("table", "check")

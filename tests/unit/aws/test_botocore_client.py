@@ -17,6 +17,7 @@ from controlplane.aws.errors import CredentialsUnavailable, NoAnswer, ServiceErr
 from controlplane.core import deadline
 from controlplane.core.settings import load, settings
 from tests.support.each import each
+from tests.support.hung_server import FailureMode, hung_server
 
 KEY = {"pk": {"S": "ORG#1"}, "sk": {"S": "PROJECT#é"}}
 CALLS = {
@@ -196,6 +197,14 @@ class TestSetting:
         monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
         with pytest.raises(CredentialsUnavailable):
             create_client().get_item(**CALLS["get_item"])
+
+
+class TestDeadline:
+    def test_a_response_that_trickles_in_ends_at_the_deadline(self):
+        with hung_server(FailureMode.TRICKLING) as server, deadline.budget(2), deadline.spending():
+            with pytest.raises(NoAnswer):
+                shortened.create_client("dynamodb", server.url).get_item(**CALLS["get_item"])
+            assert server.time() < 2.1
 
 
 class TestFallback:

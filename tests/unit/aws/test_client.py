@@ -402,6 +402,36 @@ class TestDeadline:
                 client_of(server.url).get_item(**KEY)
             assert len(server.requests) <= 1
 
+    def test_every_wait_of_a_kept_connection_has_its_own_limit(self):
+        with scripted_server(answer(ITEM)) as server:
+            client = client_of(server.url)
+            client.get_item(**KEY)
+            (kept,) = client._connections._idle
+            assert kept._socket.gettimeout() == connection._READ_SECONDS
+            with deadline.budget(2), deadline.spending():
+                client.get_item(**KEY)
+            assert kept._socket.gettimeout() <= 2
+            client.get_item(**KEY)
+            assert (kept._socket.gettimeout(), server.connections) == (connection._READ_SECONDS, 1)
+
+    def test_no_connection_is_awaited_longer_than_the_deadline(self, monkeypatch):
+        seconds: list[float] = []
+
+        def connect(_: object, timeout: float) -> None:
+            seconds.append(timeout)
+            raise TimeoutError
+
+        monkeypatch.setattr(socket, "create_connection", connect)
+        with deadline.budget(0.5), deadline.spending(), pytest.raises(NoAnswer):
+            client_of("http://127.0.0.1:1").get_item(**KEY)
+        assert all(it <= 0.5 for it in seconds)
+
+    def test_a_handshake_that_never_ends_does_so_at_the_deadline(self):
+        with scripted_server(silence) as server, deadline.budget(0.3), deadline.spending():
+            with pytest.raises(NoAnswer, match="TimeoutError"):
+                client_of(f"https://localhost:{server.port}").get_item(**KEY)
+            assert deadline.is_over()
+
 
 class TestClock:
     def test_a_wrong_clock_is_corrected_from_the_responses_date(self, paused):
@@ -513,6 +543,13 @@ class TestTls:
     def test_a_server_whose_root_is_unknown_gets_no_request(self, server):
         with pytest.raises(NoAnswer, match="SSLCertVerificationError"):
             client_of(f"https://localhost:{server.port}").get_item(**KEY)
+        assert server.requests == []
+
+    def test_credentials_come_only_from_a_server_that_proves_its_name(self, server, monkeypatch):
+        monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+        monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"https://localhost:{server.port}/")
+        with pytest.raises(CredentialsUnavailable, match="SSLCertVerificationError"):
+            client_of(server.url).get_item(**KEY)
         assert server.requests == []
 
     def test_tls_is_1_2_or_later(self):

@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 import pytest
 
 from controlplane.aws import credentials
+from controlplane.aws.connection import Response
 from controlplane.aws.credentials import CredentialSource
+from controlplane.aws.endpoints import Endpoint
 from controlplane.aws.errors import CredentialsUnavailable, Misconfigured
 from controlplane.aws.signing import Credentials
 from controlplane.core import deadline
@@ -90,6 +92,19 @@ class TestContainer:
             use(server.url, AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=str(tmp_path / "token"))
             CredentialSource().current()
             assert server.requests[1].headers["authorization"] == "another"
+
+    def test_a_relative_address_leads_to_the_containers_own_host(self, use, monkeypatch):
+        asked: list[str] = []
+
+        def send(endpoint: Endpoint, request: bytes) -> Response:
+            asked.append(f"{endpoint.host} {request.decode().splitlines()[0]}")
+            raise OSError
+
+        monkeypatch.setattr(credentials, "_send", send)
+        use("http://127.0.0.1:1", AWS_CONTAINER_CREDENTIALS_RELATIVE_URI="/v2/credentials?a=b")
+        with pytest.raises(CredentialsUnavailable):
+            CredentialSource().current()
+        assert asked == ["169.254.170.2 GET /v2/credentials?a=b HTTP/1.1"] * 3
 
     def test_credentials_are_renewed_before_they_end(self, use, now):
         with scripted_server(grant("one"), grant("two", 7200)) as server:

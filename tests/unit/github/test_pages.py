@@ -18,7 +18,7 @@ from controlplane.github.errors import (
 )
 from controlplane.github.quotas import Quotas
 from controlplane.github.reviews import ReviewHost
-from controlplane.github.transport import Request, Response, RetryPolicy, Transport
+from controlplane.github.transport import Deadline, Request, Response, RetryPolicy, Transport
 from tests.support.each import each
 
 DEMO = ("demo-shop", "storefront")
@@ -79,6 +79,25 @@ class TestComments:
         for write in (host.create_comment, host.update_comment):
             with pytest.raises(error):
                 write(*DEMO, 2, "Text")
+
+
+class TestWrites:
+    def test_a_write_has_its_own_time_however_long_its_token_took(self):
+        """With the little that is left, its outcome would often be unknown."""
+        left: list[float] = []
+
+        def send_once(_: Request, deadline: Deadline) -> Response:
+            left.append(deadline.remaining_seconds)
+            raise HostUnavailable
+
+        lists = Lists([])
+        lists.send_once = send_once  # type: ignore[method-assign]
+        host = reviews(lists)
+        with pytest.raises(HostUnavailable):
+            host.create_issue(*DEMO, "Title", "Text")
+        with pytest.raises(HostUnavailable):
+            host.create_comment(*DEMO, 2, "Text")
+        assert [seconds > client._TOKEN_SECONDS for seconds in left] == [True, True]
 
 
 class TestIssues:
