@@ -47,7 +47,7 @@ def test_the_examples_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     assert names["new_findings"](client, "rep_1") >= 0
     assert run(names["names"]("x"))
     assert names["sign_in"]("https://api.assent.test").startswith("assent_")
-    assert names["receive"](b"{}", {}, "whsec_") == 400
+    assert names["receive"](b"{}", {}, "whsec_a2V5") == 400
 
 
 def test_the_examples_have_the_right_types(tmp_path: Path):

@@ -99,8 +99,15 @@ class TestAnotherRequest:
 
 
 def test_a_wrong_secret_is_an_error_of_the_program():
-    for wrong in ("whsec_not base64", "whsec_é"):
+    for wrong in ("whsec_not base64", "whsec_é", f"{SECRET}!"):
         with pytest.raises(ValueError, match="whsec_") as caught:
             webhooks.verify(BODY, headers(), wrong, now=NOW)
         assert not isinstance(caught.value, AssentError)
         assert wrong[6:] not in str(caught.value)
+
+
+def test_an_empty_secret_is_an_error_of_the_program():
+    """Everyone can sign with it: a setting that is missing would let every request in."""
+    for empty in ("", "whsec_", [SECRET, ""]):
+        with pytest.raises(ValueError, match="whsec_"):
+            webhooks.verify(BODY, headers(signature("")), empty, now=NOW)
