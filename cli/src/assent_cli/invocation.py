@@ -47,7 +47,10 @@ class Invocation:
         return None if self.profile else os.environ.get("ASSENT_API_KEY") or None
 
     def settings(self) -> Profile:
-        """Returns where the command connects to. Raises Problem if that isn't known."""
+        """Returns where the command connects to. Raises Problem if that isn't known.
+
+        Also if the profile's tokens are another service's: they go only to the one that issued them.
+        """
         stored = profiles.find(self.profile_name)
         base_url = self.base_url or (stored and stored.base_url)
         if not base_url:
@@ -57,7 +60,14 @@ class Invocation:
                 message = "The service's address isn't known."
                 raise Problem(message, "Set ASSENT_BASE_URL, or give --base-url.", Exit.USAGE)
             raise NotSignedIn
-        return Profile(checked_url(base_url), self.organization or (stored.organization if stored else None))
+        address = checked_url(base_url)
+        if stored and stored.base_url != address:
+            if not self.api_key:
+                message = f"The profile {self.profile_name} is signed in to {stored.base_url}, not to {address}."
+                advice = f"Sign in there with another profile: `assent login --profile NAME --base-url {address}`."
+                raise Problem(message, advice, Exit.SIGN_IN)
+            stored = None
+        return Profile(address, self.organization or (stored.organization if stored else None))
 
     @contextlib.contextmanager
     def client(self) -> Iterator[Assent]:

@@ -3,14 +3,21 @@
 from pathlib import Path
 
 import pytest
+import typer
+from rich.console import Console
 
-from assent_cli import credentials
+from assent import ApiError
+from assent_cli import credentials, profiles
 from assent_cli.exits import Exit
+from assent_cli.failures import ending, problem_of
+from assent_cli.problems import Problem
+from assent_cli.profiles import Profile
 from tests.functional.command_line.conftest import Shell
 from tests.functional.command_line.office import Office
 from tests.functional.sdk.conftest import Gateway
 from tests.support.api import Api
 from tests.support.audits import make_scan
+from tests.support.each import each
 from tests.support.sdk import ADDRESS
 from tests.support.world import World
 
@@ -42,6 +49,32 @@ def test_a_failure_says_what_to_do(line: str, code: Exit, message: str, shell: S
     ended = shell.run(line.format(**office.names))
     assert (ended.code, ended.stdout) == (code, "")
     assert message.format(**office.names) in ended.stderr
+
+
+@each(
+    ("status", "code"),
+    [
+        (400, Exit.USAGE),
+        (401, Exit.SIGN_IN),
+        (402, Exit.REFUSED),
+        (403, Exit.REFUSED),
+        (404, Exit.NOT_FOUND),
+        (409, Exit.CONFLICT),
+        (412, Exit.CONFLICT),
+        (422, Exit.USAGE),
+        (429, Exit.TRY_LATER),
+        (500, Exit.FAILED),
+        (503, Exit.TRY_LATER),
+    ],
+)
+def test_a_status_has_an_exit_code(status: int, code: Exit):
+    assert problem_of(ApiError("", status=status)).code == code
+
+
+def test_what_a_failure_says_cant_control_the_terminal(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(typer.Exit), ending(Console()):
+        raise Problem("There is no a\x1b[2J.", "Try b\x1b[2J.")
+    assert capsys.readouterr().out == "Error: There is no a\ufffd[2J.\nTry b\ufffd[2J.\n"
 
 
 @pytest.mark.usefixtures("office")
@@ -107,12 +140,37 @@ class TestWithoutSignIn:
         assert credentials.store().load("default") is None
 
 
+class TestAnotherService:
+    ELSEWHERE = "https://elsewhere.test"
+
+    @each("line", ["whoami", "ci", "mcp"])
+    def test_never_gets_the_profiles_tokens(self, line: str, shell: Shell, gateway: Gateway):
+        ended = shell.run(f"{line} --base-url {self.ELSEWHERE}")
+        assert (ended.code, gateway.requests) == (Exit.SIGN_IN, [])
+        assert ended.stderr == (
+            f"Error: The profile default is signed in to {ADDRESS}, not to {self.ELSEWHERE}.\n"
+            f"Sign in there with another profile: `assent login --profile NAME --base-url {self.ELSEWHERE}`.\n"
+        )
+
+    def test_is_none_if_the_address_is_the_profiles(self, shell: Shell):
+        assert shell.run(f"whoami --base-url {ADDRESS}/").code == Exit.DONE
+
+    def test_gets_an_api_key_without_the_profiles_organization(self, shell: Shell, office: Office, world: World):
+        profiles.save("default", Profile(self.ELSEWHERE, office.names["second"]))
+        key = world.key(office.company)
+        assert shell.run("project list", ASSENT_API_KEY=key, ASSENT_BASE_URL=ADDRESS).code == Exit.DONE
+
+
 class TestAnApiKey:
     def test_replaces_the_profile(self, shell: Shell, office: Office, world: World):
         key = world.key(office.company)
         ended = shell.run("whoami", ASSENT_API_KEY=key, ASSENT_BASE_URL=ADDRESS)
         assert "API key:\tkey_" in ended.stdout
         assert "User:" not in ended.stdout
+
+    def test_gives_way_to_a_profile_that_is_asked_for(self, shell: Shell, office: Office, world: World):
+        ended = shell.run("whoami --profile default", ASSENT_API_KEY=world.key(office.company))
+        assert f"User:\t{office.company.owner.user_id}" in ended.stdout
 
     def test_without_the_scope_is_refused_with_advice(self, shell: Shell, office: Office, world: World):
         ended = shell.run("scan list", ASSENT_API_KEY=world.key(office.company))
