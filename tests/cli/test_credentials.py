@@ -1,4 +1,5 @@
 import stat
+from concurrent.futures import ThreadPoolExecutor
 
 import keyring
 import pytest
@@ -68,6 +69,12 @@ class TestStores:
     def test_only_its_user_can_read_the_file(self):
         FileStore().save("work", TOKENS)
         assert stat.S_IMODE((profiles.folder() / "credentials.json").stat().st_mode) == 0o600
+
+    def test_concurrent_commands_dont_lose_each_others_tokens(self):
+        names = [f"p{number}" for number in range(20)]
+        with ThreadPoolExecutor(10) as threads:
+            list(threads.map(lambda name: FileStore().save(name, TOKENS), names))
+        assert [FileStore().load(name) for name in names] == [TOKENS] * 20
 
     def test_a_damaged_file_is_named(self):
         (profiles.folder() / "credentials.json").write_text("{")

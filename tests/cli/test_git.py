@@ -72,6 +72,14 @@ class TestWorkingTree:
         assert run(tree, "worktree", "list").count("\n") == 0
         assert run(tree, "status", "--short") == ""
 
+    def test_no_hook_of_the_repository_runs(self, tree: Path):
+        hook = tree / ".git" / "hooks" / "post-checkout"
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(f"#!/bin/sh\ntouch {tree}/ran\n")
+        hook.chmod(0o755)
+        with git.checked_out(tree, "main"):
+            assert not (tree / "ran").exists()
+
     @pytest.mark.parametrize(
         "url",
         [

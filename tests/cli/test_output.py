@@ -1,8 +1,10 @@
+import io
 from datetime import UTC, datetime, timedelta
 
 import pytest
 import typer
 
+from assent_cli.commands.shared import confirm
 from assent_cli.durations import Duration
 from assent_cli.output import ago, cell
 from assent_cli.printable import printable
@@ -20,6 +22,24 @@ class TestText:
     @each(("value", "shown"), [(None, ""), (True, "yes"), (False, "no"), (["a", "b"], "a, b"), (3, "3")])
     def test_values_are_shown_as_words(self, value: object, shown: str):
         assert cell(value) == shown
+
+
+class TestConfirmation:
+    @pytest.fixture
+    def terminal(self, monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+        """A terminal, in which the person has typed what the test writes to it."""
+        typed = io.StringIO()
+        monkeypatch.setattr(typed, "isatty", lambda: True)
+        monkeypatch.setattr("typer.get_text_stream", lambda _: typed)
+        monkeypatch.setattr("sys.stdin", typed)
+        return typed
+
+    @each("answer", ["n", ""])
+    def test_no_ends_the_command(self, answer: str, terminal: io.StringIO):
+        terminal.write(f"{answer}\n")
+        terminal.seek(0)
+        with pytest.raises(typer.Abort):
+            confirm("Delete it?", yes=False)
 
 
 class TestTimes:

@@ -1,6 +1,7 @@
 import json
 import stat
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -47,8 +48,10 @@ class TestProfiles:
             list(threads.map(lambda name: profiles.save(name, HERE), names))
         assert sorted(profiles.all_profiles()) == sorted(names)
 
-    def test_only_its_user_can_read_the_folder_and_the_file(self):
+    def test_only_its_user_can_read_the_folder_and_the_file(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+        monkeypatch.setenv("ASSENT_CONFIG_DIR", str(tmp_path / "config"))
         profiles.save("work", HERE)
+        assert stat.S_IMODE(profiles.folder().stat().st_mode) == 0o700
         assert stat.S_IMODE((profiles.folder() / "profiles.json").stat().st_mode) == 0o600
 
     @each("content", ["", "[]", '{"profiles": {"a": {}}}', '{"profiles": []}'])

@@ -81,6 +81,12 @@ class TestFormats:
         assert len(annotations) == 2
         assert all(re.match(r"::(error|warning|notice) file=web/\w+\.html,line=3,", it) for it in annotations)
 
+    def test_the_code_cant_control_the_terminal(self, tmp_path: Path):
+        (tmp_path / "page.html").write_text(PAGE.replace("async", "data-a='\x1b[2J'"))
+        shown = run(f"scan local {tmp_path}").stdout
+        assert "data-a='\ufffd[2J'" in shown
+        assert "\x1b" not in shown
+
     def test_a_file_name_cant_add_commands_or_control_the_terminal(self, tmp_path: Path):
         name = "a,b:\x1b[2J\n::set-output name=x::%.html"
         (tmp_path / name.replace("/", "")).write_text(PAGE)
@@ -161,6 +167,13 @@ class TestCi:
         summary = (tree / "summary.md").read_text()
         assert summary.startswith("Before\n## Assent: 1 new finding is P3 or more urgent\n\n1 new, 1 unchanged.\n")
         assert "| web/new.html:3 |" in summary
+
+    def test_a_file_name_cant_add_commands_or_markup(self, tree: Path):
+        (tree / "\n::error::[x](y)|\x1b.html").write_text(PAGE)
+        ended = run("ci --base topic --summary summary.md")
+        assert "  ::error::[x](y)|\ufffd.html:3\n" in ended.stdout
+        assert not any(it.startswith("::") for it in ended.stdout.splitlines())
+        assert r"| ::error::\[x\](y)\|\ufffd.html:3 |".replace(r"\ufffd", "\ufffd") in (tree / "summary.md").read_text()
 
     def test_a_file_that_cant_be_written_is_named(self, tree: Path):
         ended = run("ci --base topic --sarif nope/out.sarif")

@@ -125,6 +125,8 @@ def forged_lists(**lists: list[Any]) -> Callable[[], bytes]:
     return lambda: content
 
 
+_EMPTY = forged_lists()()
+
 # Rejected with an error that the attack reports. The process continues.
 REFUSED: dict[str, Callable[[], Any]] = {
     "read-a-file": lambda: os.open("/etc/passwd", os.O_RDONLY),
@@ -188,7 +190,17 @@ FORGED: dict[str, Callable[[], bytes]] = {
     "names-that-are-no-text": forged_match(names={"vendor": {"a": 1}}),
     "negative-line": forged_match(start_line=-1),
     "line-that-is-no-number": forged_match(start_line=True),
+    "end-before-the-start": forged_match(start_line=2),
+    "column-zero": forged_match(start_column=0),
+    "end-at-column-zero": forged_match(end_column=0),
+    "many-names": forged_match(names={str(number): "" for number in range(1_000)}),
+    "name-with-a-long-key": forged_match(names={"x" * 10_000: ""}),
+    "long-vendor": forged_match(vendor_id="x" * 10_000),
+    "library-that-is-no-text": forged_match(package=5),
+    "consent-mode-that-is-no-boolean": forged_match(depends_on_consent_mode=1),
+    "start-that-is-no-boolean": forged_match(started="no"),
     "short-fingerprint": forged_match(fingerprint="0"),
+    "fingerprint-that-is-no-digest": forged_match(fingerprint="#" * 32),
     "short-content": forged_match(content="0"),
     "short-shape": forged_match(shape="0"),
     "negative-ordinal": forged_match(ordinal=-1),
@@ -207,8 +219,10 @@ FORGED: dict[str, Callable[[], bytes]] = {
     "unknown-gate": forged_lists(uses=[[["./a", "b"], ["ajar", [], [], ""]]]),
     "unknown-doubt": forged_lists(uses=[[["./a", "b"], ["open", [], [], "<script>"]]]),
     "many-callers": forged_lists(uses=[[["./a", "b"], ["callers", ["c"] * 10_000, [], ""]]]),
+    "caller-that-is-no-text": forged_lists(uses=[[["./a", "b"], ["callers", [5], [], ""]]]),
     "many-providers": forged_lists(providers=[["a", None]] * 10_000),
     "provider-with-a-long-name": forged_lists(providers=[["a" * 10_000, None]]),
+    "provider-of-a-number": forged_lists(providers=[["a", 5]]),
     "provider-of-another-shape": forged_lists(providers=[["a"]]),
     "many-own-names": forged_lists(own_names=["a.example"] * 10_000),
     "many-choices": forged_lists(choices=["a"] * 10_000),
@@ -226,4 +240,8 @@ COUNTED: dict[str, Callable[[], Any]] = {"environment": _environment}
 TIME: dict[str, Callable[[], Any]] = {"burn": _burn, "hang": _hang}
 # Tells which of the processes answers.
 HARMLESS: dict[str, Callable[[], Any]] = {"say-who": lambda: _PROCESS}
-ATTACKS = HARMLESS | REFUSED | KILLED | FATAL | CHATTY | UNKNOWN | MEMORY | COUNTED | TIME
+# Answers once more than it was asked.
+TALKATIVE: dict[str, Callable[[], Any]] = {
+    "answer-twice": _say(len(_EMPTY).to_bytes(4, "big") + _EMPTY),
+}
+ATTACKS = HARMLESS | TALKATIVE | REFUSED | KILLED | FATAL | CHATTY | UNKNOWN | MEMORY | COUNTED | TIME

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from mcp import Client
+from mcp.server import MCPServer
 from mcp_types import TextContent, Tool
 
 from assent import Assent
@@ -134,10 +135,12 @@ class TestErrors:
 
 
 def test_the_command_serves_the_tools_of_the_signed_in_person(shell: Shell, monkeypatch: pytest.MonkeyPatch):
-    served: list[str] = []
-    monkeypatch.setattr("mcp.server.MCPServer.run", lambda _, transport: served.append(transport))
+    served: list[tuple[MCPServer, str]] = []
+    monkeypatch.setattr("mcp.server.MCPServer.run", lambda made, transport: served.append((made, transport)))
     ended = shell.run("mcp --read-only")
-    assert (ended.code, ended.stdout, served) == (0, "", ["stdio"])
+    ((made, transport),) = served
+    assert (ended.code, ended.stdout, transport) == (0, "", "stdio")
+    assert {tool.name for tool in run(made.list_tools())} == READING
     shell.run("logout")
     ended = shell.run("mcp")
     assert (ended.code, ended.stderr) == (0, "You aren't signed in, so only the offline scan is offered.\n")

@@ -1,14 +1,17 @@
 """Output: pages and limits, several profiles and organizations, and names that try to control the terminal."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
-from assent_cli import profiles
-from controlplane.store import projects
+from assent_cli import credentials, profiles
+from controlplane.store import projects, publications
+from controlplane.store.scans import findings
 from tests.functional.command_line.conftest import Shell
 from tests.functional.command_line.office import Office
 from tests.functional.sdk.conftest import Gateway
+from tests.support.audits import make_issue, make_scan
 from tests.support.world import Company, World
 
 HOSTILE = "[red]x[/red]\x1b[2J\u202e"
@@ -70,6 +73,15 @@ class TestNames:
         assert "\x1b[2J" not in output
         assert "\u202e" not in output
 
+    def test_of_findings_and_files_cant_control_the_terminal(self, shell: Shell, office: Office, world: World):
+        scan = make_scan(world.connected_repository(office.company), issues=[make_issue(path=HOSTILE)])
+        issue = replace(make_issue(path=f"{HOSTILE}.js"), title=HOSTILE)
+        item = publications.publish_finding(findings.as_discovery(scan, issue))
+        ended = shell.run(f"inbox show {item.item_id}")
+        assert ended.stdout.count("[red]x[/red]\ufffd[2J\ufffd") > 1
+        assert "\x1b" not in ended.stdout
+        assert "\u202e" not in ended.stdout
+
     def test_are_unchanged_in_json(self, shell: Shell, hostile: Company):
         assert HOSTILE in [it["organizationName"] for it in shell.run("org list --json").json]
 
@@ -83,7 +95,10 @@ def test_quiet_prints_results_only(shell: Shell):
     assert (ended.code, ended.stdout, ended.stderr) == (0, "", "")
 
 
-def test_logout_revokes_and_forgets(shell: Shell):
+def test_logout_revokes_and_forgets(shell: Shell, gateway: Gateway):
     assert shell.run("logout").stderr == "You are signed out.\n"
+    (revocation,) = gateway.requests
+    assert (revocation.url.path, revocation.content) == ("/v1/auth/device/revoke", b'{"token":"unused"}')
+    assert credentials.store().load("default") is None
     assert shell.run("whoami").code == 4
     assert profiles.all_profiles() == {}

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from assent import Assent
-from assent_cli import credentials
+from assent import Assent, Device
+from assent_cli import credentials, profiles
+from assent_cli.profiles import Profile
 from assent_cli.session import ProfileAuth, tokens_of
 from controlplane.store import device_approvals
 from tests.functional.command_line.conftest import Shell, Threads
@@ -29,7 +30,7 @@ def approving(gateway: Gateway, office: Office, now: FakeClock, monkeypatch: pyt
         code = opened[-1].rpartition("=")[2]
         device_approvals.approve(code, office.company.owner.user_id, SCOPES)
 
-    monkeypatch.setattr("time.sleep", sleep)
+    monkeypatch.setattr("assent._sync.device.sleep", sleep)
     monkeypatch.setattr("webbrowser.open", opened.append)
     return opened
 
@@ -51,12 +52,35 @@ class TestLogin:
         assert ended.code == 2
         assert ended.stderr.startswith("Error: There is no scope nope.\nThe scopes are api-keys.read, ")
 
+    @pytest.mark.parametrize("endpoint", ["device_authorization_endpoint", "token_endpoint"])
+    @pytest.mark.parametrize("service", ["https://elsewhere.test", ADDRESS.replace("https", "http")])
+    def test_sends_no_code_to_a_service_that_only_the_metadata_names(
+        self, endpoint: str, service: str, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+    ):
+        ordinary = Device.metadata
+        elsewhere = {endpoint: f"{service}/v1/auth/device"}
+        monkeypatch.setattr(Device, "metadata", lambda device: ordinary(device).model_copy(update=elsewhere))
+        ended = Shell().run(self.LINE)
+        assert ended.code == 1
+        assert ended.stderr.startswith(f"Error: The metadata of {ADDRESS} names another service: {service}/")
+        assert {request.method for request in gateway.requests} == {"GET"}
+
+    def test_refuses_an_address_without_encryption(self, gateway: Gateway):
+        ended = Shell().run("login --base-url http://api.assent.test")
+        assert (ended.code, gateway.requests) == (2, [])
+        assert "Use an https URL." in ended.stderr
+
     def test_again_keeps_the_organization(self, approving: list[str], office: Office):
         shell = Shell()
         shell.run(self.LINE)
         shell.run("org use {second}".format(**office.names))
         assert shell.run(self.LINE).code == 0
         assert "org_" in shell.run("profile list").stdout
+
+    def test_to_another_service_forgets_the_organization(self, approving: list[str], office: Office):
+        profiles.save("default", Profile("https://elsewhere.test", office.names["second"]))
+        assert Shell().run(self.LINE).code == 0
+        assert profiles.find("default") == Profile(ADDRESS)
 
 
 class TestRenewal:

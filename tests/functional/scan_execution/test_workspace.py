@@ -214,6 +214,13 @@ class TestHostileArchives:
         with pytest.raises(ArchiveInvalid):
             unpack(pieces(content), tmp_path)
 
+    def test_a_negative_size_is_refused(self, tmp_path: Path):
+        """Sums of sizes would stay below their limits."""
+        header = member(f"{TOP}/a.js")
+        header.size = -(1024**3)
+        with pytest.raises(ArchiveInvalid):
+            unpack(pieces(gzip.compress(header.tobuf(tarfile.GNU_FORMAT) + bytes(1_024))), tmp_path)
+
     @pytest.mark.parametrize(
         "records",
         [b"11 path=a", b"xx path=ab\n", b"9999999 path=a\n", b"12 size=-12\n", b"0 a=b\n", b"20 size=" + b"9" * 11],

@@ -193,7 +193,7 @@ class TestALogin:
             if len(waited) == 2:
                 device_approvals.approve(login.code.user_code, person.user_id, ["organizations.read"])
 
-        monkeypatch.setattr("time.sleep", sleep)
+        monkeypatch.setattr("assent._sync.device.sleep", sleep)
         token = anonymous.device.poll(login, metadata=metadata)
         assert waited == [5.0, 5.0]
         assert connect(token.access_token).me.get().scopes == ["organizations.read"]

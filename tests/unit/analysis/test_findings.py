@@ -67,6 +67,12 @@ class TestSecrets:
         "xoxb" + "-123456789012-abcdefghij",
         "-----BEGIN " + "PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49\nAwEH\n-----END PRIVATE KEY-----",
         "eyJhbGciOiJIUzI1NiJ9" + ".eyJpc3MiOiJzdXBhYmFzZSJ9.q8ZtW3nLkP5rVx7YbD2s",
+        "whsec" + "_q8ZtW3nLkP5rVx7YbD2sHfJm", "sk" + "-proj-q8ZtW3nLkP5rVx7YbD2s",
+        "github" + "_pat_11AB2CD3E_q8ZtW3nLkP5rVx7YbD2s", "glpat" + "-q8ZtW3nLkP5rVx7YbD2s",
+        "hooks.slack.com" + "/services/T0AB1CD2E/B0FG3HI4J/q8ZtW3nLkP5rVx7YbD2s",
+        "SG" + ".q8ZtW3nLkP5rVx7Y.bD2sHfJmR3aL9kQz7VbN2mXw5TyU8oPi", "key" + "-d2b7c9f04e81a6535c0f7be29d14a863",
+        "phx" + "_R3aL9kQz7VbN2mXw5TyU8oPi1JhG4fDsA6cE", "EAA" + "R3aL9kQz7VbN2mXw5TyU8oPi1JhG4fDsA6cER3aL9kQz7VbN",
+        "shpat" + "_d2b7c9f04e81a6535c0f7be29d14a863", "npm" + "_R3aL9kQz7VbN2mXw5TyU8oPi1JhG4fDsA6cE",
     ])  # fmt: skip
     def test_everything_that_looks_like_a_secret_is_masked(self, secret):
         text = masked(f"before {secret} after")
@@ -77,7 +83,10 @@ class TestSecrets:
 
     def test_a_password_in_a_url_and_in_an_assignment_is_masked(self):
         assert "q8ZtW3" not in masked("postgres://shop:q8ZtW3nLkP5r@db.acme.io/shop")
-        assert "q8ZtW3" not in masked("password: 'q8ZtW3nLkP5r'")
+        assert masked("password: 'q8ZtW3nLkP5r'") == "password: 'q****'"
+
+    def test_a_private_key_without_an_end_is_masked_up_to_the_end(self):
+        assert "MIGHAg" not in masked("-----BEGIN " + "RSA PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49")
 
     def test_truncating_a_snippet_reveals_no_secret(self):
         code = f"const a = '{'x' * 150}'; const key = '{KEY}'; const b = '{'y' * 700}';"

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assent_analysis import Limits
+from assent_analysis.files import Skipped, read
 from tests.support.analysis import analyze_files, analyze_folder
 from tests.support.each import each
 from tests.support.text_calls import TEMPLATES
@@ -191,6 +192,15 @@ class TestFolders:
             analysis = analyze_folder(root)
         assert analysis.findings == []
         assert analysis.skipped == {"link": 4, "special file": 2}
+
+    def test_a_file_that_has_become_a_link_or_a_pipe_is_not_read(self, tmp_path):
+        """After it was listed: reading a pipe would wait forever."""
+        (tmp_path / "outside.js").write_bytes(TRACKER)
+        (tmp_path / "link.js").symlink_to("outside.js")
+        os.mkfifo(tmp_path / "pipe.js")
+        for name, reason in (("link.js", "unreadable"), ("pipe.js", "special file")):
+            with pytest.raises(Skipped, match=reason):
+                read(tmp_path / name, 1_000)
 
     def test_a_skipped_folder_is_not_entered(self, tmp_path):
         (tmp_path / "node_modules" / "a").mkdir(parents=True)

@@ -4,6 +4,7 @@ import ctypes
 import errno
 import math
 import os
+import resource
 import select
 import time
 from pathlib import Path
@@ -118,6 +119,17 @@ class TestLimits:
             [(_, outcome)] = sandbox.examine(iter([Request("a.js", "javascript", TRACKER)]), time.monotonic() - 1)
             assert str(outcome) == "out of time"
 
+    def test_the_process_has_little_memory_and_no_files_processes_or_core_dumps(self):
+        with Sandbox(Limits()) as sandbox:
+            (child,) = sandbox._children
+            while not child.ready:
+                sandbox._advance(1)
+            pid = child.process.pid
+            assert resource.prlimit(pid, resource.RLIMIT_NOFILE) == (3, 3)
+            assert resource.prlimit(pid, resource.RLIMIT_AS) == (Bounds().memory_bytes,) * 2
+            for none in (resource.RLIMIT_FSIZE, resource.RLIMIT_CORE, resource.RLIMIT_NPROC):
+                assert resource.prlimit(pid, none) == (0, 0)
+
 
 class TestSurvival:
     def test_a_file_that_crashes_the_process_is_skipped(self):
@@ -126,6 +138,14 @@ class TestSurvival:
     def test_an_invalid_report_skips_the_file(self):
         reports = hostile.CHATTY | hostile.UNKNOWN
         assert scan(reports).skipped == {FAILED: len(reports)}
+
+    def test_an_answer_that_nobody_asked_for_ends_the_process(self):
+        task = Task(Request("attack/answer-twice.js", "javascript", b"1"))
+        with Sandbox(Limits(), entry="tests.support.hostile:start_attacks") as sandbox:
+            sandbox._children[0].send(task)
+            while sandbox._children:
+                sandbox._advance(1)
+            assert task.outcome.lines == 1
 
     def test_no_forged_report_is_read(self):
         read_report(hostile.forged_match()(), 600)

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from assent import ApiError, AsyncAssent, ConnectionFailed, MalformedResponse, NotFound, errors
+from assent._calls import change
 from assent.models import CreatedKey, Token, WorkingRequest
 from tests.support.documented import document
 from tests.support.each import each
@@ -149,6 +150,10 @@ class TestASecret:
         token = Token(access_token=SECRET, refresh_token=SECRET, token_type="Bearer", expires_in=1, scope="")
         assert SECRET not in f"{token!r} {token}"
         assert token.model_dump(by_alias=True)["accessToken"] == SECRET
+
+    def test_isn_t_in_the_representation_of_a_call(self):
+        """Tools that report errors record the variables of each function."""
+        assert SECRET not in repr(change("POST", "/v1/auth/device/revoke", {"token": SECRET}))
 
     def test_is_in_no_other_model(self):
         """Every field whose description calls it a secret is hidden."""

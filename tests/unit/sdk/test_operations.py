@@ -100,6 +100,43 @@ class TestEveryOperation:
         }
         assert {name for name, has_key in sent.items() if has_key} == documented
 
+    def test_acts_in_the_organization_of_the_client(self):
+        sent: dict[str, str | None] = {}
+
+        def answer(request: httpx.Request) -> httpx.Response:
+            response = service(request)
+            sent[service.called[-1]] = request.url.params.get("organizationId")
+            return response
+
+        service, organization = DocumentedService(), "org_3f8k2m9q7r1s5t6v"
+        transport = httpx.MockTransport(answer)
+        with Assent(
+            base_url=ADDRESS, api_key="assent_secret", organization=organization, transport=transport
+        ) as client:
+            for operation_id in CALLS:
+                result = evaluated(operation_id, client)
+                if isinstance(result, Pages):
+                    result.page()
+        documented = {
+            name
+            for name, operation in operations().items()
+            if {"$ref": "#/components/parameters/OrganizationId"} in operation.get("parameters", [])
+        }
+        assert {name for name, it in sent.items() if it == organization} == documented
+
+    def test_that_changes_something_can_be_a_dry_run(self):
+        service, urls = DocumentedService(), []
+
+        def answer(request: httpx.Request) -> httpx.Response:
+            urls.append(request.url)
+            return service(request)
+
+        with Assent(base_url=ADDRESS, api_key="assent_secret", transport=httpx.MockTransport(answer)) as client:
+            for operation_id, operation in operations().items():
+                if {"$ref": "#/components/parameters/DryRun"} in operation.get("parameters", []):
+                    eval(f"{CALLS[operation_id][:-1]}, dry_run=True)", {"client": client, **NAMES})
+                    assert urls[-1].params.get("dryRun") == "true", operation_id
+
 
 def methods(client_type: type) -> dict[str, Callable[..., Any]]:
     """Returns the public methods of a client's resources by name, such as `projects.list`."""

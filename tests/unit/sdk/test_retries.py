@@ -97,6 +97,12 @@ class TestACreation:
         assert script.client().organizations.create(name="Acme").id == "org_1"
         assert all(1 <= it <= 9 for it in pauses.seconds[1:])
 
+    def test_isn_t_repeated_after_a_conflict(self, pauses: Pauses):
+        script = Script(failure(409, "CONFLICT", {"suggestions": []}))
+        with pytest.raises(Conflict):
+            script.client().organizations.create(name="Acme", slug="taken")
+        assert (len(script.requests), pauses.seconds) == (1, [])
+
 
 class TestAnotherChange:
     @each("answer", LOST, ids=repr)
@@ -121,6 +127,12 @@ class TestAnotherChange:
     def test_that_deletes_is_repeated(self, pauses: Pauses):
         script = Script(httpx.ReadTimeout("slow"), success({"deleted": True}))
         assert script.client().members.delete("mem_1").deleted
+
+    def test_that_revokes_or_unlocks_is_repeated_because_it_takes_effect_once(self, pauses: Pauses):
+        client = Script(httpx.ReadTimeout("slow"), success({"revoked": True})).client()
+        assert client.device.revoke("assent_rt_1").revoked
+        client = Script(httpx.ReadTimeout("slow"), success({"status": "unlocked"})).client()
+        assert client.scans.unlock("scn_1").status == "unlocked"
 
 
 class TestThePauses:
