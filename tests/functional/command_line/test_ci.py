@@ -1,5 +1,6 @@
 """`assent ci` with a profile: it uses the service's scan of the commit."""
 
+import functools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,12 +9,14 @@ import pytest
 
 from assent_cli.exits import Exit
 from controlplane.store import repositories
-from controlplane.store.scans.items import ScanItem
+from controlplane.store.scans import failures
+from controlplane.store.scans.items import Failure, ScanItem
 from tests.cli.test_git import run as git
 from tests.functional.command_line.conftest import Shell
 from tests.functional.command_line.office import Office
+from tests.functional.conftest import FakeClock
 from tests.functional.sdk.conftest import Gateway
-from tests.support.audits import end_scan, make_issue, make_scan
+from tests.support.audits import end_scan, lease_of, make_issue, make_scan
 from tests.support.sarif import check_sarif
 
 
@@ -69,6 +72,22 @@ def test_waits_for_a_scan_that_is_running(shell: Shell, office: Office, clone: P
     monkeypatch.setattr("assent._sync.code_audit.sleep", sleep)
     assert shell.run("ci").code == Exit.DONE
     assert len(waited) == 1
+
+
+def test_says_why_the_scan_failed(shell: Shell, office: Office, clone: Path, monkeypatch: pytest.MonkeyPatch):
+    running = scan(office, clone, status="running")
+    failure = Failure("REPOSITORY_TOO_LARGE", "The repository is too large.")
+    fail = functools.partial(failures.fail_attempted, running.scan_id, failure, lease_of(running))
+    monkeypatch.setattr("assent._sync.code_audit.sleep", lambda _: fail())
+    ended = shell.run("ci")
+    assert (ended.code, ended.stderr.splitlines()[-1]) == (Exit.FAILED, "Error: The repository is too large.")
+
+
+def test_uses_no_scan_that_failed(shell: Shell, office: Office, clone: Path, now: FakeClock):
+    found = scan(office, clone)
+    now.advance(1)
+    scan(office, clone, status="failed")
+    assert shell.run("ci --json").json["scanId"] == found.scan_id
 
 
 def test_finds_the_scan_of_a_commit_that_the_pipeline_merged(shell: Shell, office: Office, clone: Path):

@@ -28,7 +28,7 @@ from controlplane.store import (
     users,
 )
 from controlplane.store.table import table
-from ops import accounts
+from ops import accounts, personal_data
 from tests.functional.ops.conftest import Ops
 from tests.support.api import Api
 from tests.support.cleanup import finish_deletions
@@ -318,6 +318,30 @@ def test_user_delete_removes_what_requests_in_flight_leave(full_account: FullAcc
     assert "canary" not in str(table_dump()).lower()
     assert credential_index.list_credentials(user_id, 1).credentials == []
     assert {_kind(item) for item in full_account.naming()} == {"AUDITLOG", "KEY", "KH", "INBOX"}
+
+
+def test_a_credential_that_appears_during_a_revocation_is_revoked(
+    full_account: FullAccount, monkeypatch: pytest.MonkeyPatch
+):
+    revoke, appearing = accounts._revoke_found, iter([None])
+
+    def revoke_found(user_id: str, *, forget: bool) -> accounts.RevokedCounts:
+        found = revoke(user_id, forget=forget)
+        for _ in appearing:
+            sessions.create(user_id)
+        return found
+
+    monkeypatch.setattr(accounts, "_revoke_found", revoke_found)
+    accounts.revoke_credentials(full_account.user_id)
+    assert credential_index.list_credentials(full_account.user_id, 1).credentials == []
+
+
+def test_erasing_keeps_a_membership_that_grants_access(full_account: FullAccount):
+    member = keys.member(full_account.company.organization_id, full_account.user_id)
+    before = table.get(member)
+    personal_data.erase(Subject(full_account.user_id, EMAIL))
+    assert before is not None
+    assert table.get(member) == before
 
 
 def test_user_delete_ends_token_families_before_erasing_anything(full_account: FullAccount):
