@@ -180,6 +180,38 @@ class TestFindings:
         clean_up()
         assert None not in {reads.get_scan(scan.scan_id).findings_expire_at for scan in earlier}
 
+    def test_a_crash_at_the_oldest_scan_of_an_earlier_release_leaves_none_out(
+        self, world: World, company: Company, now: FakeClock, monkeypatch: pytest.MonkeyPatch
+    ):
+        set_days(monkeypatch, "finding", 0)
+        repository = world.connected_repository(company)
+        oldest, older, last = (later_scan(repository, now) for _ in range(3))
+        set_days(monkeypatch, "finding", 7)
+
+        def broken(call: Any, proceed: Any) -> Any:
+            if call.operation == "UpdateItem" and oldest.scan_id.local in str(call.parameters):
+                raise RuntimeError
+            return proceed()
+
+        with intercepted(table.client, broken), pytest.raises(RuntimeError):
+            expiry.expire_superseded(last.scan_id)
+        expiry.expire_superseded(last.scan_id)
+        assert None not in {reads.get_scan(scan.scan_id).findings_expire_at for scan in (oldest, older)}
+
+    def test_findings_expire_even_if_their_scans_and_they_are_read_in_many_pages(
+        self, world: World, company: Company, now: FakeClock, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setattr(expiry, "_PAGE", 2)
+        repository = world.connected_repository(company)
+        earlier = []
+        for _ in range(3):
+            earlier.append(make_scan(repository, issues=ISSUES))
+            now.advance(1)
+        last = make_scan(repository, issues=ISSUES)
+        expiry.expire_superseded(last.scan_id)
+        ends = now.seconds + 90 * DAY
+        assert [expiries(keys.scan_pk(scan.scan_id)) for scan in (*earlier, last)] == [{ends}] * 3 + [{None}]
+
     def test_a_superseded_scan_that_is_deleted_concurrently_stays_deleted(
         self, world: World, company: Company, now: FakeClock
     ):

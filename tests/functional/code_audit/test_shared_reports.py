@@ -121,6 +121,16 @@ class TestEarlierScans:
         assert api.get(f"/v1/code-audit/scans/{first.scan_id}/issues", company.owner.token).data["issues"] == []
         assert len(reports(repository)) == 1
 
+    def test_are_unlocked_until_their_findings_expire(
+        self, company: Company, repository: RepositoryItem, api: Api, sqs: FakeSqs, now
+    ):
+        first, second = scans_of(repository)
+        expiring = {"at": int(now.seconds) + 60}
+        table.update(Update(first.key, "SET #findingsExpireAt = :at", None, expiring), PREPARED)
+        unlock(api, company.owner.token, second)
+        publish(sqs)
+        assert is_full(api, company, first)
+
     def test_a_second_delivery_changes_nothing(
         self, company: Company, repository: RepositoryItem, api: Api, sqs: FakeSqs
     ):

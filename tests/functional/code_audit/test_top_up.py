@@ -12,6 +12,7 @@ from controlplane.store.table import LegFailed, Put, Update, table
 from tests.functional.code_audit.test_unlock_scan import ISSUES, balance, ledger, unlock
 from tests.functional.conftest import FakeClock
 from tests.support.api import Api
+from tests.support.audit_log import all_entries
 from tests.support.audits import make_scan
 from tests.support.each import each
 from tests.support.recorded import recorded_calls
@@ -62,6 +63,14 @@ class TestTopUp:
         (entry,) = [entry for entry in ledger(company) if entry["kind"] == "top-up"]
         assert entry["scanId"] == scans[0].scan_id
         assert "by" not in entry
+
+    def test_the_audit_log_says_that_the_unlock_included_it(self, company: Company, scans: list[ScanItem], api: Api):
+        enable(company)
+        for scan in scans[:2]:
+            unlock(api, company.owner.token, scan)
+        recorded = {it["resource"]: it["after"] for it in all_entries() if it["action"] == "scan.unlock"}
+        charged = {"access": "full", "credits": -50}
+        assert recorded == {scans[0].scan_id: {**charged, "topUp": 100}, scans[1].scan_id: charged}
 
     def test_does_not_happen_if_enough_is_left(self, company: Company, scans: list[ScanItem], api: Api):
         enable(company, threshold=30)

@@ -32,6 +32,17 @@ def charge(company: Company, scan_local: str, price: int) -> None:
     table.transact(charges.charge_legs(account, scan_id, price, company.owner.user_id), PREPARED)
 
 
+def shown_amounts(visitor: Browser, company: Company) -> list[int]:
+    """Returns the amounts of the ledger as all of its pages show them."""
+    amounts: list[int] = []
+    target = path(company)
+    while target:
+        shown = visitor.get(target).text
+        amounts += [int(it) for it in re.findall(r'<td class="number">([+-]\d+)</td>', shown)]
+        target = next(iter(re.findall(r'href="([^"]+\?after=[^"]+)"', shown)), "")
+    return amounts
+
+
 class TestPlan:
     def test_shows_the_plan_usage_and_balance_to_every_member(self, browser: Browser, company: Company, world: World):
         world.credits(company, 1_250)
@@ -71,13 +82,21 @@ class TestLedger:
         entries = billing.list_ledger(company.organization_id)
         assert {entry.kind for entry in entries} == {"operator", "unlock", "top-up"}
         visitor.signed_in(company.owner.user_id)
-        amounts, target = [], path(company)
-        while target:
-            shown = visitor.get(target).text
-            amounts += [int(it) for it in re.findall(r'<td class="number">([+-]\d+)</td>', shown)]
-            target = next(iter(re.findall(r'href="([^"]+\?after=[^"]+)"', shown)), "")
+        amounts = shown_amounts(visitor, company)
         assert sorted(amounts) == sorted(entry.credits for entry in entries)
         assert (amounts[0], amounts[-1]) == (-5, 100)
+
+    def test_credits_that_come_from_top_ups_alone_have_all_their_pages(
+        self, visitor: Browser, company: Company, now: FakeClock, monkeypatch
+    ):
+        monkeypatch.setattr("dashboard.billing.ENTRIES_PER_PAGE", 3)
+        billing.enable_top_up(company.organization_id, threshold=0, amount=30, monthly_limit=4)
+        for number in range(4):
+            now.advance(1)
+            charge(company, f"01j{number:015d}", 30)
+        visitor.signed_in(company.owner.user_id)
+        amounts = shown_amounts(visitor, company)
+        assert sorted(amounts) == [-30] * 4 + [30] * 4
 
     def test_draws_the_balance_of_each_day(self, visitor: Browser, company: Company, world: World, now: FakeClock):
         world.credits(company, 100)

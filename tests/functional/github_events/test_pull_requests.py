@@ -30,6 +30,7 @@ from tests.functional.github_events.conftest import DEMO, INSTALLATION, Events, 
 from tests.support.api import Api
 from tests.support.audits import make_issue, make_request, make_scan, stored_repository
 from tests.support.calls import before_the_transaction
+from tests.support.cleanup import clean_up
 from tests.support.github import GitHub
 from tests.support.sqs import FakeSqs
 from tests.support.sweeping import swept
@@ -141,6 +142,16 @@ class TestScan:
         assert not repositories.get_repository(reviewed.repository_id).preview_used
         kinds = {it["sk"]["S"].partition("#")[0] for it in table_dump() if it["pk"]["S"] + it["sk"]["S"] not in before}
         assert kinds.isdisjoint({"FP", "INBOX", "LEDGER"})
+
+    def test_the_findings_of_the_production_branch_dont_expire(
+        self, events: Events, reviewed: RepositoryItem, code_host: GitHub, now
+    ):
+        scan_production(events, reviewed)
+        now.advance(1)
+        events.take("pull_request", open_one(code_host))
+        events.scan()
+        clean_up()
+        assert [(it.status, it.findings_expire_at) for it in scans_of(reviewed)] == [("completed", None)] * 2
 
     def test_nothing_runs_on_the_free_plan_or_if_the_link_does_not_want_it(
         self, events: Events, code_host: GitHub, world: World

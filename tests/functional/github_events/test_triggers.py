@@ -1,5 +1,9 @@
 """Scans after pushes and on a schedule, and the state of issues."""
 
+from typing import Any
+
+import pytest
+
 from controlplane.core import clock
 from controlplane.core.ids import RepositoryId, ScanRequestId
 from controlplane.core.schedules import next_run
@@ -19,7 +23,7 @@ from controlplane.store.inbox_items import GithubIssue, InboxItem
 from controlplane.store.pull_requests import PullRequestItem
 from controlplane.store.repository_items import RepositoryItem
 from controlplane.store.scans import execution, failures, queue, reads, requests
-from controlplane.store.scans.causes import Cause
+from controlplane.store.scans.causes import Cause, Trigger
 from controlplane.store.scans.items import ScanItem, Work
 from controlplane.store.scans.queue import QueuedScan
 from controlplane.store.table import Delete, Put, table
@@ -249,6 +253,17 @@ class TestSchedule:
         repositories.unlink_project(repository.repository_id, repository.links[0].project_id)
         assert swept(scan_starts.start_queued) == 0
         assert [it for it in table_dump() if it["pk"]["S"].startswith("SCANQUEUE#")] == []
+
+    @pytest.mark.parametrize(("trigger", "off"), [("push", {"scan_on_push": False}), ("scheduled", {"schedule": None})])
+    def test_a_scan_whose_setting_was_disabled_is_dropped(
+        self, trigger: Trigger, off: dict[str, Any], company: Company
+    ):
+        repository = connect(company, scan_on_push=True, schedule="daily")
+        repository_id, link = repository.repository_id, repository.links[0]
+        queue.enqueue(QueuedScan.of(repository_id, link.project_id, Cause(trigger)))
+        repositories.link_project(repository_id, link._replace(**off))
+        assert swept(scan_starts.start_queued) == 0
+        assert not queue.is_queued(repository_id, link.project_id, Cause(trigger))
 
 
 def issue_state(item: InboxItem) -> str | None:

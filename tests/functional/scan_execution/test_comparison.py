@@ -2,13 +2,17 @@
 
 import pytest
 
-from controlplane.store import publications
-from controlplane.store.scans import findings
+from controlplane.store import publications, repositories
+from controlplane.store.repository_items import Link, RepositoryItem
+from controlplane.store.scans import findings, reads
 from controlplane.store.scans.items import ScanItem
 from scan_execution import baseline, publication
 from tests.functional.conftest import FakeClock
+from tests.functional.projects.builders import make_project
+from tests.support.audits import make_scan
 from tests.support.outcomes import Aborted
 from tests.support.repeated_scans import BING, GA, HOTJAR, Audit, found_by, page
+from tests.support.world import Company, World
 
 
 def titles(scan: ScanItem, *, new: bool) -> set[str]:
@@ -81,3 +85,19 @@ def test_findings_in_files_that_werent_read_arent_fixed(audit: Audit):
     second = audit.scan({"a.html": page(GA) + "\0" * 10})
     assert second.comparison is not None
     assert (second.issue_count, second.comparison.fixed_count) == (0, 0)
+
+
+def test_the_scan_before_is_the_projects_own_however_many_other_projects_have_had_since(
+    world: World, company: Company, repository: RepositoryItem, now: FakeClock, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(reads, "_PAGE", 1)
+    own, project_id = make_scan(repository), repository.links[0].project_id
+    other = Link(make_project(company, "Other").project_id, None, None, False)
+    repositories.unlink_project(repository.repository_id, project_id)
+    linked = repositories.link_project(repository.repository_id, other)
+    for _ in range(2):
+        now.advance(1)
+        make_scan(linked)
+    found = reads.find_production_scan(repository.repository_id, project_id, completed=True)
+    assert found is not None
+    assert found.scan_id == own.scan_id

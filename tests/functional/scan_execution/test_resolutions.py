@@ -42,6 +42,7 @@ class TestAFixedFinding:
         audit.scan({"a.html": page(GA)})
         item = audit.item()
         assert (item.status, item.status_reason, item.resolved_by) == ("open", None, None)
+        assert [change.status for change in item.history] == ["open", "resolved", "open"]
         (history,) = list_history(audit.repository.repository_id).values()
         assert (history.first_seen_at, history.gone) == (first.created_at, None)
         audit.scan({})

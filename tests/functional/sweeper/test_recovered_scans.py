@@ -204,6 +204,7 @@ class TestAMessageAtItsLastDelivery:
 
     def test_that_fails_is_followed_by_another_attempt(self, line: ScanLine, sweep, now):
         scan = make_scan(line.repository, status="queued")
+        line.forget_unsent()
         line.host.failures.append(OSError())
         self.deliver_last(line, scan.scan_id)
         assert (line.dead_letters(), line.sqs.letters) == ([], [])

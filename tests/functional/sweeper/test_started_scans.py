@@ -1,11 +1,15 @@
 """The sweep starts scans that wait and those that are due, and resends the messages of GitHub's events."""
 
+import pytest
+
+from controlplane.queues import scan_starts
 from controlplane.queues.messages import Queue
 from controlplane.store import outbox, pull_requests, repositories
 from controlplane.store.pull_requests import PullRequestItem, report_entry
 from controlplane.store.repository_items import RepositoryItem
-from controlplane.store.scans import queue, reads
+from controlplane.store.scans import failures, queue, reads, requests
 from controlplane.store.scans.causes import Cause
+from controlplane.store.scans.items import Failure, RequestItem
 from controlplane.store.scans.queue import QueuedScan
 from controlplane.store.table import Put
 from sweeper.service import sweep
@@ -43,6 +47,35 @@ def test_a_pull_request_that_waits_is_started_and_an_unwanted_one_dropped(world:
     assert reads.get_active_work(stored_repository(wanted)).cause.pull_request_number == 12
     assert queue.list_queued(unwanted.repository_id) == []
     assert "activeRequestId" not in stored_repository(unwanted)
+
+
+@pytest.mark.parametrize(("code", "wait"), [("CODE_HOST_UNAVAILABLE", 300), ("ACCESS_LOST", 3_600)])
+def test_a_scan_that_the_code_host_prevents_is_started_again_after_a_while_for_a_day(
+    code: str, wait: int, world: World, sqs: FakeSqs, now
+):
+    repository = linked(world, scan_on_push=True)
+    repository_id, cause = repository.repository_id, Cause("push")
+
+    def fails() -> bool:
+        """Lets the active request fail. Returns whether its scan waits to be started again."""
+        request = reads.get_active_work(stored_repository(repository))
+        assert isinstance(request, RequestItem)
+        lease, _ = requests.acquire_request(request.request_id, 30)
+        failures.fail_attempted(request.request_id, Failure(code, "It isn't available."), lease)
+        return queue.is_queued(repository_id, repository.links[0].project_id, cause)
+
+    queue.enqueue(QueuedScan.of(repository_id, repository.links[0].project_id, cause))
+    assert scan_starts.start_next(repository_id, in_turn=True)
+    assert fails()
+    now.advance(wait - 1)
+    assert not scan_starts.start_next(repository_id, in_turn=True)
+    now.advance(1)
+    assert scan_starts.start_next(repository_id, in_turn=True)
+    now.advance(86_400 - wait - 1)
+    assert fails()
+    now.advance(wait)
+    assert scan_starts.start_next(repository_id, in_turn=True)
+    assert not fails()
 
 
 def test_a_report_that_was_not_sent_is_sent(world: World, sqs: FakeSqs, now):
