@@ -78,6 +78,23 @@ def test_a_scan_that_the_code_host_prevents_is_started_again_after_a_while_for_a
     assert not fails()
 
 
+def test_a_scan_that_is_started_again_replaces_no_newer_one(world: World, sqs: FakeSqs, now):
+    repository = linked(world, scan_on_push=True, schedule="daily")
+    repository_id, project_id = repository.repository_id, repository.links[0].project_id
+    queue.enqueue(QueuedScan.of(repository_id, project_id, Cause("push")))
+    assert scan_starts.start_next(repository_id, in_turn=True)
+    now.advance(60)
+    newer = QueuedScan.of(repository_id, project_id, Cause("scheduled"))
+    queue.enqueue(newer)
+    request = reads.get_active_work(stored_repository(repository))
+    assert isinstance(request, RequestItem)
+    lease, _ = requests.acquire_request(request.request_id, 30)
+    failures.fail_attempted(request.request_id, Failure("CODE_HOST_UNAVAILABLE", "It isn't available."), lease)
+    assert queue.list_queued(repository_id) == [newer]
+    assert reads.get_request(request.request_id).status == "failed"
+    assert "activeRequestId" not in stored_repository(repository)
+
+
 def test_a_report_that_was_not_sent_is_sent(world: World, sqs: FakeSqs, now):
     repository = linked(world)
     outbox.write(report_entry(repository.repository_id, repository.links[0].project_id, 12))

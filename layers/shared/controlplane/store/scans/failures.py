@@ -102,8 +102,10 @@ def _fail(work: Work, failure: Failure, when: str, values: Mapping[str, Any], *,
         # A failed scan doesn't use up the free preview.
         "repository": free_repository(work.repository_id, work.request_id, restores_preview=work.is_preview),
         "watch": Delete(watch_key(work.request_id)),
-        **_automatic_legs(work, failure),
     }
+    number = work.cause.pull_request_number
+    if number is not None:
+        legs["report"] = report_entry(work.repository_id, work.project_id, number).leg
     record = Recorded(
         Action.SCAN_CANCEL if canceled else Action.SCAN_FAIL,
         work.organization_id,
@@ -112,21 +114,28 @@ def _fail(work: Work, failure: Failure, when: str, values: Mapping[str, Any], *,
         after={"status": changed["status"], "reason": failure.code},
     )
     try:
-        table.transact(legs, record)
+        _transact(legs, _again(work, failure), record)
     except LegFailed:
         raise leases.LeaseLost from None
 
 
-def _automatic_legs(work: Work, failure: Failure) -> dict[str, Leg]:
-    """Returns the legs for an automatic scan: start it again if its failure can end by itself, and report it."""
-    legs: dict[str, Leg] = {}
-    cause = work.cause
-    if failure.code in RETRY_SECONDS and (cause.retry_until or 0) > clock.now():
-        again = QueuedScan.of(work.repository_id, work.project_id, cause, wait_seconds=RETRY_SECONDS[failure.code])
-        legs["again"] = Put(again.to_item())
-    if cause.pull_request_number is not None:
-        legs["report"] = report_entry(work.repository_id, work.project_id, cause.pull_request_number).leg
-    return legs
+def _again(work: Work, failure: Failure) -> dict[str, Leg]:
+    """Returns the leg that starts an automatic scan again if its failure can end by itself."""
+    if failure.code not in RETRY_SECONDS or (work.cause.retry_until or 0) <= clock.now():
+        return {}
+    wait_seconds = RETRY_SECONDS[failure.code]
+    again = QueuedScan.of(work.repository_id, work.project_id, work.cause, wait_seconds=wait_seconds)
+    return {"again": Put(again.to_item(), "attribute_not_exists(pk)")}
+
+
+def _transact(legs: Mapping[str, Leg], again: Mapping[str, Leg], record: Recorded) -> None:
+    """Writes the legs, and `again` unless a newer scan of the same subject is queued. Raises LegFailed."""
+    try:
+        table.transact({**legs, **again}, record)
+    except LegFailed as failure:
+        if failure.leg not in again:
+            raise
+        table.transact(legs, record)
 
 
 def _fail_without_repository[W: (RequestItem, ScanItem)](work: W) -> W:
