@@ -86,8 +86,13 @@ def start(api: Api, company: Company, repository: RepositoryItem, prefer: str, *
 
 class TestReading:
     def test_waits_until_the_scan_has_ended(self, api: Api, company: Company, repository: RepositoryItem, pausing):
-        scan = make_scan(repository, status="running")
-        pauses = pausing(7, lambda: end_scan(scan))
+        scan = make_scan(repository, status="queued")
+
+        def run() -> None:
+            execution.acquire_scan(scan.scan_id, 420)
+            end_scan(scan)
+
+        pauses = pausing(7, run)
         reply = read(api, company, scan, "wait=15")
         assert (reply.data["status"], reply.headers["preference-applied"]) == ("completed", "wait=15")
         assert sum(pauses) == 7

@@ -14,7 +14,7 @@ from controlplane.store.scans import execution, reads
 from controlplane.store.table import table
 from tests.support.api import Api, Reply
 from tests.support.audits import end_scan, make_request, make_scan, preparation_worker, serving, stored_repository
-from tests.support.calls import refused
+from tests.support.calls import Call, item_of, refused
 from tests.support.code_host import SHA
 from tests.support.crashes import dies_at
 from tests.support.each import each
@@ -193,6 +193,22 @@ class Test202:
         reply = start(api, company.owner.token, repository, KEY)
         assert (reply.status, reply.data["status"]) == (202, "starting")
         assert reply.headers["idempotency-replayed"] == "true"
+
+    def test_a_request_that_cant_be_read_right_after_its_creation_is_read_again(
+        self, api: Api, world: World, sqs: FakeSqs
+    ):
+        company = world.company()
+        repository = world.connected_repository(company)
+        failures = iter([True])
+
+        def first_read(call: Call) -> bool:
+            is_read = call.operation == "GetItem" and item_of(call.parameters)[1].startswith("SCANREQ#")
+            return is_read and next(failures, False)
+
+        with refused(table.client, first_read, "ThrottlingException"):
+            reply = start(api, company.owner.token, repository)
+        assert (reply.status, reply.data["status"]) == (202, "starting")
+        assert next(failures, None) is None
 
     def test_a_dry_run_of_a_retry_returns_the_same_response(
         self, api: Api, world: World, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch

@@ -53,6 +53,8 @@ class TestALockedScan:
         audit.decide("dismissed", "locked")
         audit.scan({"a.html": page(GA, HOTJAR)}, "locked")
         assert audit.item("locked").status == "dismissed"
+        audit.scan({"a.html": page(GA, HOTJAR)})
+        assert audit.item("locked").status == "dismissed"
 
     def test_is_no_longer_announced_after_a_full_scan(self, audit: Audit):
         audit.scan({"a.html": page(GA)}, "locked")
