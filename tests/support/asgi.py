@@ -12,6 +12,8 @@ from urllib.parse import unquote, urlsplit
 
 from starlette.types import Message
 
+# Loaded before a test's thread loads the first function: the event loop that handlers need is the loading thread's.
+import system.app  # noqa: F401
 from tests.support import lagging
 from tests.support.api import Api, Reply
 from tests.support.operations import operations_at

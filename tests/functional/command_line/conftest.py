@@ -8,7 +8,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-import system.app  # noqa: F401 - loads it in the main thread, which gets the event loop that handlers need
 from assent_cli import credentials, profiles
 from assent_cli.credentials import Tokens
 from assent_cli.profiles import Profile
