@@ -94,5 +94,5 @@ def _key_of(secret: str) -> bytes:
     except ValueError:  # not base64, or not even ASCII
         key = b""
     if not key:  # everyone can sign with an empty key
-        raise ValueError("the secret of a webhook endpoint begins with whsec_")
+        raise ValueError("the secret of a webhook endpoint is whsec_ followed by a key")
     return key

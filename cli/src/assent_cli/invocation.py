@@ -47,9 +47,9 @@ class Invocation:
         return None if self.profile else os.environ.get("ASSENT_API_KEY") or None
 
     def settings(self) -> Profile:
-        """Returns where the command connects to. Raises Problem if that isn't known.
+        """Returns where the command connects to.
 
-        Also if the profile's tokens are another service's: they go only to the one that issued them.
+        Raises Problem if that isn't known, or if it isn't the service that issued the profile's tokens.
         """
         stored = profiles.find(self.profile_name)
         base_url = self.base_url or (stored and stored.base_url)

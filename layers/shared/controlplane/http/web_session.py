@@ -257,8 +257,8 @@ def _is_secure() -> bool:
 
 
 def _read_cookies(header: str) -> dict[str, str]:
-    # As browsers do, which protect a name with our prefix: not at commas, and without other white space than theirs.
-    # Another host can set a cookie with a comma in its value, or a name that only looks like ours once it is stripped.
+    # Browsers keep other hosts from setting a cookie with our prefix, so cookies must be read as browsers read them. If
+    # they were split at commas or stripped of more white space, another host's cookie could become ours.
     pairs = [part.strip(" \t").partition("=") for part in header.split(";")]
     return {name: value for name, _, value in pairs}
 
