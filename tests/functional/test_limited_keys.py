@@ -16,6 +16,7 @@ from tests.functional.test_every_route import valid_body
 from tests.support.api import Api, Reply
 from tests.support.each import each
 from tests.support.operations import Operation, operations
+from tests.support.recorded import recorded_calls
 from tests.support.table import restored
 from tests.support.world import Company, World, table_dump
 
@@ -157,6 +158,14 @@ def test_the_404_of_another_project_is_the_one_of_an_unknown_id(api: Api, world:
         replies = [api.get(path.format(it), place.key.secret) for it in (place.other.project_id, unknown)]
         assert replies[0].body == replies[1].body
         assert replies[0].status == 404
+
+
+def test_nothing_of_another_organization_is_read_for_a_key(api: Api, world: World):
+    other = Organization(world)
+    key = world.key(world.company())
+    with recorded_calls() as calls:
+        assert api.get(f"/v1/projects/{other.own.project_id}/vendors", key).status == 404
+    assert other.company.organization_id.removeprefix("org_") not in str([call.parameters for call in calls])
 
 
 def test_lists_have_only_what_belongs_to_the_projects(api: Api, world: World, now):

@@ -1,5 +1,11 @@
 """Limits of an installation's requests, as GitHub told one of our functions."""
 
+import pytest
+
+from controlplane.github import client
+from controlplane.github.quotas import Quotas
+from controlplane.github.transport import Response
+from controlplane.queues.host_requests import within_limits
 from controlplane.store import host_limits
 from tests.functional.conftest import FakeClock
 
@@ -13,3 +19,14 @@ def test_the_limit_that_ends_last_counts(now: FakeClock):
     assert host_limits.seconds_left(7) == 1
     now.advance(2)
     assert host_limits.seconds_left(7) == 0
+
+
+def test_the_last_request_that_an_installation_has_is_known_to_all_workers(
+    now: FakeClock, monkeypatch: pytest.MonkeyPatch
+):
+    quotas = Quotas()
+    monkeypatch.setattr(client, "get_quotas", lambda: quotas)
+    reset = str(int(now.seconds) + 60)
+    with within_limits(7):
+        quotas.note(7, Response(200, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset}, None))
+    assert host_limits.seconds_left(7) == 60

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from controlplane.store import inbox, issue_attempts, publications
-from controlplane.store.inbox_items import Discovery, Evidence, GithubIssue, InboxItem
+from controlplane.store.inbox_items import Discovery, Evidence, GithubIssue, InboxItem, Resolution
 from controlplane.store.status_history import Status
 from controlplane.store.table import table
 from tests.support.calls import before_the_transaction, intercepted
@@ -36,6 +36,10 @@ class TestFirst:
 
     def test_a_finding_settled_elsewhere_is_resolved(self, found: Discovery):
         assert publications.publish_finding(found._replace(settled=True)).status == "resolved"
+
+    def test_a_finding_that_a_later_scan_no_longer_has_is_resolved(self, found: Discovery):
+        later = Resolution("scn_later", LATER, "The scan no longer finds it.")
+        assert publications.publish_finding(found._replace(resolution=later)).status == "resolved"
 
     def test_two_organizations_have_two_items(self, found: Discovery, world: World):
         other = found._replace(organization_id=world.company().organization_id)

@@ -7,7 +7,17 @@ import pytest
 
 from controlplane.core.ids import InvitationId
 from controlplane.rules import accounts
-from controlplane.store import deletions, identities, invitations, keys, members, organizations, resends, users
+from controlplane.store import (
+    default_organizations,
+    deletions,
+    identities,
+    invitations,
+    keys,
+    members,
+    organizations,
+    resends,
+    users,
+)
 from controlplane.store.identities import IdentityItem, Subject
 from controlplane.store.invitation_items import InvitationItem
 from controlplane.store.organizations import MemberItem, Membership
@@ -47,6 +57,16 @@ def account_with_another_address(world: World) -> Case:
         lambda: users.change_address(profile, "stale@example.com"),
         lambda: users.change_address(profile, "other@example.com"),
         WriteConflict,
+    )
+
+
+def default_organization_of_a_deleted_account(world: World) -> Case:
+    company = world.company()
+    user_id = company.owner.user_id
+    return (
+        lambda: default_organizations.save(user_id, company.organization_id),
+        lambda: table.delete(Delete(keys.user(user_id)), PREPARED),
+        LegFailed,
     )
 
 
