@@ -52,6 +52,30 @@ def evaluated(operation_id: str, client: Assent | AsyncAssent) -> Any:
     return eval(CALLS[operation_id], {"client": client, **NAMES})
 
 
+def those_with(parameter: str) -> set[str]:
+    """Returns the operations that have this parameter, by its name among the document's components."""
+    reference = {"$ref": f"#/components/parameters/{parameter}"}
+    return {name for name, operation in operations().items() if reference in operation.get("parameters", [])}
+
+
+def requests_of_all(organization: str | None = None) -> dict[str, httpx.Request]:
+    """Returns the last request of each operation, sent by a client that acts in the organization."""
+    sent: dict[str, httpx.Request] = {}
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        response = service(request)
+        sent[service.called[-1]] = request
+        return response
+
+    service, transport = DocumentedService(), httpx.MockTransport(answer)
+    with Assent(base_url=ADDRESS, api_key="assent_secret", organization=organization, transport=transport) as client:
+        for operation_id in CALLS:
+            result = evaluated(operation_id, client)
+            if isinstance(result, Pages):
+                result.page()
+    return sent
+
+
 class TestEveryOperation:
     def test_has_an_example_of_a_call(self):
         assert {*CALLS} == {*operations()}
@@ -80,49 +104,14 @@ class TestEveryOperation:
         run(scenario())
 
     def test_that_creates_has_an_idempotency_key(self):
-        sent: dict[str, bool] = {}
-
-        def answer(request: httpx.Request) -> httpx.Response:
-            response = service(request)
-            sent[service.called[-1]] = "Idempotency-Key" in request.headers
-            return response
-
-        service = DocumentedService()
-        with Assent(base_url=ADDRESS, api_key="assent_secret", transport=httpx.MockTransport(answer)) as client:
-            for operation_id in CALLS:
-                result = evaluated(operation_id, client)
-                if isinstance(result, Pages):
-                    result.page()
-        documented = {
-            name
-            for name, operation in operations().items()
-            if {"$ref": "#/components/parameters/IdempotencyKey"} in operation.get("parameters", [])
-        }
-        assert {name for name, has_key in sent.items() if has_key} == documented
+        sent = requests_of_all()
+        assert {name for name, it in sent.items() if "Idempotency-Key" in it.headers} == those_with("IdempotencyKey")
 
     def test_acts_in_the_organization_of_the_client(self):
-        sent: dict[str, str | None] = {}
-
-        def answer(request: httpx.Request) -> httpx.Response:
-            response = service(request)
-            sent[service.called[-1]] = request.url.params.get("organizationId")
-            return response
-
-        service, organization = DocumentedService(), "org_3f8k2m9q7r1s5t6v"
-        transport = httpx.MockTransport(answer)
-        with Assent(
-            base_url=ADDRESS, api_key="assent_secret", organization=organization, transport=transport
-        ) as client:
-            for operation_id in CALLS:
-                result = evaluated(operation_id, client)
-                if isinstance(result, Pages):
-                    result.page()
-        documented = {
-            name
-            for name, operation in operations().items()
-            if {"$ref": "#/components/parameters/OrganizationId"} in operation.get("parameters", [])
-        }
-        assert {name for name, it in sent.items() if it == organization} == documented
+        organization = "org_3f8k2m9q7r1s5t6v"
+        sent = requests_of_all(organization)
+        acting = {name for name, it in sent.items() if it.url.params.get("organizationId") == organization}
+        assert acting == those_with("OrganizationId")
 
     def test_that_changes_something_can_be_a_dry_run(self):
         service, urls = DocumentedService(), []
@@ -132,10 +121,9 @@ class TestEveryOperation:
             return service(request)
 
         with Assent(base_url=ADDRESS, api_key="assent_secret", transport=httpx.MockTransport(answer)) as client:
-            for operation_id, operation in operations().items():
-                if {"$ref": "#/components/parameters/DryRun"} in operation.get("parameters", []):
-                    eval(f"{CALLS[operation_id][:-1]}, dry_run=True)", {"client": client, **NAMES})
-                    assert urls[-1].params.get("dryRun") == "true", operation_id
+            for operation_id in those_with("DryRun"):
+                eval(f"{CALLS[operation_id][:-1]}, dry_run=True)", {"client": client, **NAMES})
+                assert urls[-1].params.get("dryRun") == "true", operation_id
 
 
 def methods(client_type: type) -> dict[str, Callable[..., Any]]:

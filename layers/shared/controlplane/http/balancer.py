@@ -42,9 +42,6 @@ class _ResponseTooLarge(InvalidPayload):
 def gateway_event(event: Event) -> Event:
     """Returns the gateway's event of the same request. The balancer decodes neither the path nor the query."""
     headers = {name.lower(): values for name, values in event["multiValueHeaders"].items()}
-    if "cookie" in headers:
-        # HTTP/2 splits cookies into several headers, which a function must see as one (RFC 9113, 8.2.3).
-        headers["cookie"] = ["; ".join(headers["cookie"])]
     query: dict[str, list[str]] = {}
     for name, values in (event.get("multiValueQueryStringParameters") or {}).items():
         query.setdefault(unquote_plus(name), []).extend(map(unquote_plus, values))
