@@ -14,7 +14,7 @@ REFERENCE := functions/system/reference/index.html
 # What the wheel of the command line is made of.
 WHEEL_SOURCES := $(shell find cli/src layers/analysis/assent_analysis cli/README.md cli/pyproject.toml -type f -not -name '*.pyc')
 .DEFAULT_GOAL := help
-.PHONY: help run reset test mutate lagging models fuzz lint template check build cli e2e browser bench load soak accuracy cost scale deploy release publish openapi sdk lock format audit licenses sbom
+.PHONY: help run reset test mutate lagging models fuzz lint template check build cli e2e browser bench accuracy deploy release publish openapi sdk lock format audit licenses sbom
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,21 +81,9 @@ browser: .venv/.ready .tools/ministack/.ready .tools/cli/.installed node_modules
 bench: .venv/.ready node_modules/.ready $(REFERENCE) ## Measure: ratios, round trips and capacity units per operation
 	@.venv/bin/python -m benchmarks
 
-load: .venv/.ready node_modules/.ready .tools/load/.ready $(REFERENCE) ## Drive the local stack at rising concurrency, next to the naive peer
-	@.venv/bin/python -m benchmarks.load
-
-soak: .venv/.ready node_modules/.ready .tools/load/.ready $(REFERENCE) ## Look for growth of memory, connections, and the table under load (MINUTES=10)
-	@.venv/bin/python -m benchmarks.load --soak $(or $(MINUTES),10)
-
 accuracy: .venv/.ready ## Compare the code analysis with verdicts on the repositories in FOLDER
 	@.venv/bin/python -m benchmarks.accuracy $(if $(LIST),--list) $(FOLDER) \
 		$(or $(VERDICTS),benchmarks/verdicts/development.tsv)
-
-cost: .venv/.ready ## Write the cost of a million requests into docs/operations.md (MEASURE=1 measures again)
-	@.venv/bin/python -m benchmarks.cost $(if $(MEASURE),--measure)
-
-scale: .venv/.ready ## Write which limit is reached at how many organizations into docs/performance.md
-	@.venv/bin/python -m benchmarks.scale --write
 
 deploy: $(if $(VERSION),.tools/sam/.ready,build) ## Deploy to the AWS account of the current credentials (STACK=assent PARAMETERS="LogLevel=DEBUG"; CI=1: don't ask; VERSION=1.2.0: a published release, without a build)
 	@.tools/sam/bin/$(if $(VERSION),python -m scripts.releases deploy $(VERSION),sam deploy) $(if $(STACK),--stack-name $(STACK)) $(if $(CI),--no-confirm-changeset) \
@@ -143,7 +131,7 @@ $(REFERENCE): docs/openapi.json docs/errors.md $(wildcard scripts/reference/*.py
 LOCK = .tools/uv/bin/uv pip compile --quiet --universal --python-version 3.13 --generate-hashes \
 	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 
-TOOLS := ministack sam conformance checkov lambda load parliament sdk supply
+TOOLS := ministack sam conformance checkov lambda parliament sdk supply
 
 lock: .tools/uv/.ready ## Update the hashed pins from pyproject.toml, requirements/*.in, and package.json (UPGRADE=1: newest)
 	@$(LOCK) pyproject.toml -o layers/shared/requirements.txt
