@@ -68,17 +68,9 @@ VARIANTS: dict[str, dict[str, str]] = {
         "CustomDomain": "api.example.com",
         "DeletionProtection": "false",
         "GatewayLogRoleArn": "arn:aws:iam::123456789012:role/gateway-logs",
+        "PlatformLogs": "failures",
         "SignInClientId": "assent",
         "SignInIssuer": "https://login.example.com",
-    },
-    "balancer": {
-        "BalancerSubnets": "subnet-0123456789abcdef0,subnet-0123456789abcdef1",
-        "BalancerVpc": "vpc-0123456789abcdef0",
-        "CertificateArn": "arn:aws:acm:eu-central-1:123456789012:certificate/0123",
-        "CustomDomain": "api.example.com",
-        "PlatformLogs": "failures",
-        "TracedShare": "0",
-        "WebAclArn": "arn:aws:wafv2:eu-central-1:123456789012:regional/webacl/assent/0123",
     },
 }
 # Each tool must find its mistake here: an unknown property, a queue without encryption or a policy that requires TLS,

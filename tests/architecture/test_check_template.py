@@ -14,7 +14,7 @@ from tests.support.each import each
 from tests.support.template import functions
 
 DEFAULTS = resolve(load_template(), {})
-VARIANTS = {"defaults", "everything", "elsewhere", "balancer"}
+VARIANTS = {"defaults", "everything", "elsewhere"}
 
 
 class TestAcceptedFindings:

@@ -231,11 +231,7 @@ def test_only_the_intake_has_a_sender_elsewhere_which_may_do_nothing_else():
 
 class TestAllFunctions:
     def test_all_functions_are_traced_without_a_library(self):
-        tracing = load_template()["Globals"]["Function"]["Tracing"]
-        assert tracing == {"Fn::If": ["TracesNothing", "PassThrough", "Active"]}
-        assert {"Fn::Equals": [{"Ref": "TracedShare"}, "0"]} in load_template()["Conditions"]["TracesNothing"][
-            "Fn::And"
-        ]
+        assert load_template()["Globals"]["Function"]["Tracing"] == "Active"
         assert not any("Tracing" in function["Properties"] for function in FUNCTIONS.values())
 
     def test_all_functions_get_the_variables_that_their_settings_read(self):

@@ -333,13 +333,11 @@ class TestSkips:
     def test_only_these_checks_are_skipped(self):
         assert {skip["id"] for _, skip in self.skips()} == {
             "CKV_AWS_86",
-            "CKV_AWS_91",
             "CKV_AWS_111",
             "CKV_AWS_115",
             "CKV_AWS_116",
             "CKV_AWS_117",
             "CKV_AWS_120",
-            "CKV_AWS_150",
         }
 
     def test_checks_are_skipped_nowhere_else(self):

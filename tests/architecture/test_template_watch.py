@@ -23,8 +23,6 @@ from tests.support.template import api_functions, functions, resources
 AWS_METRICS = [
     ("AWS/ApiGateway", "ApiName Stage", "Count 4XXError 5XXError Latency"),
     ("AWS/ApiGateway", "ApiName Stage Method Resource", "Count 4XXError 5XXError Latency"),
-    ("AWS/ApplicationELB", "LoadBalancer", "RequestCount TargetResponseTime"),
-    ("AWS/ApplicationELB", "LoadBalancer", "HTTPCode_ELB_5XX_Count HTTPCode_Target_5XX_Count"),
     ("AWS/Lambda", "", "Throttles ConcurrentExecutions"),
     ("AWS/Lambda", "FunctionName", "Invocations Errors Duration"),
     ("AWS/Lambda", "FunctionName Resource", "Invocations Errors Duration"),
