@@ -14,7 +14,7 @@ REFERENCE := functions/system/reference/index.html
 # What the wheel of the command line is made of.
 WHEEL_SOURCES := $(shell find cli/src layers/analysis/assent_analysis cli/README.md cli/pyproject.toml -type f -not -name '*.pyc')
 .DEFAULT_GOAL := help
-.PHONY: help run reset test mutate lagging models fuzz lint template check build cli e2e browser bench accuracy deploy release publish openapi sdk lock format audit licenses sbom
+.PHONY: help run reset test races conformance linear nightly mutate lagging models fuzz lint template check build cli e2e browser bench accuracy deploy release publish openapi sdk lock format audit licenses sbom
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,9 +25,24 @@ run: .venv/.ready .tools/ministack/.ready $(REFERENCE) ## Run the whole stack on
 reset: ## Delete the local stack's data and credentials
 	@scripts/reset
 
-test: .venv/.ready .tools/ministack/.ready .tools/conformance/.ready node_modules/.ready .tools/sdk/.ready .tools/supply/.ready $(REFERENCE) ## Run every test except those that need SAM or a browser (ENGINE=moto: all functional tests on moto; CLIENT=botocore: not with our own client)
-	@echo "Not run here: tests that deploy to a local AWS (make e2e) or need Chromium (make browser)."
-	@$(NICE) .venv/bin/python -m pytest -n 2 --dist worksteal --engine=$(or $(ENGINE),both) --client=$(or $(CLIENT),own) -p scripts.mutate.coverage -m "not e2e and not browser"
+test: .venv/.ready .tools/ministack/.ready node_modules/.ready .tools/sdk/.ready $(REFERENCE) ## Run what a change to the product can break: every operation, page, worker, and command (ENGINE=moto, CLIENT=botocore)
+	@$(NICE) .venv/bin/python -m pytest -n 2 --dist worksteal --engine=$(or $(ENGINE),both) --client=$(or $(CLIENT),own) \
+		-p scripts.mutate.coverage tests/architecture tests/cli tests/functional tests/unit
+
+races: .venv/.ready .tools/ministack/.ready node_modules/.ready $(REFERENCE) ## Run concurrent requests in every order that matters, and with every fault
+	@$(NICE) .venv/bin/python -m pytest -n 2 --dist worksteal --engine=fast -p scripts.mutate.coverage tests/races
+
+conformance: .venv/.ready .tools/conformance/.ready node_modules/.ready $(REFERENCE) ## Test the API with requests and clients that are generated from docs/openapi.json
+	@$(NICE) .venv/bin/python -m pytest -n 2 tests/conformance
+
+linear: .venv/.ready ## Check that text from clients and repositories is read in linear time
+	@$(NICE) .venv/bin/python -m pytest -n 2 tests/nightly
+
+nightly: races conformance linear models fuzz lagging ## Run everything that only pays off at length
+
+# Says how long a target took, for .ci/run.
+timed-%:
+	@start=$$(date +%s); $(MAKE) --no-print-directory $*; code=$$?; echo "took $$(($$(date +%s) - start)) s: $*"; exit $$code
 
 mutate: .venv/.ready node_modules/.ready $(REFERENCE) ## Change the changed lines (BASE=main), or a FILE, and list what no test notices (LIMIT=40 SEED=7 WITHIN=80 TESTS=tests/races)
 	@.venv/bin/python -m scripts.mutate --pytest=--engine=fast $(if $(BASE),--base $(BASE)) $(addprefix --file ,$(FILE)) \

@@ -67,9 +67,7 @@ ACCEPTED: dict[str, Accepted] = {
     "AwsSolutions-COG1": Accepted(
         _POOL, "NIST SP 800-63B advises against composition rules. The minimum length is 12 characters."
     ),
-    "AwsSolutions-COG2": Accepted(
-        "defaults", "Not everyone has an authenticator app. MultiFactorSignIn requires one."
-    ),
+    "AwsSolutions-COG2": Accepted("defaults", "Not everyone has an authenticator app. MultiFactorSignIn requires one."),
     'AwsSolutions-COG8[not evaluated: The parameter resolved to to a non-primitive value "{"Ref":"SignInTier"}", '
     "therefore the rule could not be validated.]": Accepted(
         _POOL,

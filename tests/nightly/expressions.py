@@ -1,13 +1,11 @@
-"""Finds the code that reads text: modules, regular expressions, and functions by their signatures."""
+"""Finds the regular expressions and the patterns of validated text in the product's modules."""
 
 import ast
 import importlib
-import inspect
 import pkgutil
 import re
 import types
-import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -39,9 +37,6 @@ def modules() -> tuple[types.ModuleType, ...]:
 @cache
 def tree_of(module: types.ModuleType) -> ast.Module:
     return ast.parse(Path(str(module.__file__)).read_text())
-
-
-# --- regular expressions
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,69 +173,3 @@ def _strings(schema: Any, place: str, config: Mapping[str, Any] | None = None) -
     elif isinstance(schema, list | tuple):
         for value in schema:
             yield from _strings(value, place, config)
-
-
-# --- functions
-
-
-@dataclass(frozen=True, eq=False)
-class TextFunction:
-    """A function with text parameters. `owner` is the class of a method that needs an instance."""
-
-    name: str
-    function: Callable[..., Any]
-    texts: tuple[str, ...]
-    owner: type | None = None
-
-
-@cache
-def text_functions() -> tuple[TextFunction, ...]:
-    """Returns every function and method of the modules that takes text."""
-    return tuple(_text_functions())
-
-
-def _text_functions() -> Iterator[TextFunction]:
-    for module in modules():
-        for name, kept in vars(module).items():
-            if getattr(kept, "__module__", None) != module.__name__:
-                continue
-            value = inspect.unwrap(kept) if callable(kept) else kept
-            if inspect.isfunction(value):
-                yield from _as_text_function(f"{module.__name__}:{name}", value, None)
-            elif inspect.isclass(value):
-                for attribute, member in vars(value).items():
-                    bound = isinstance(member, classmethod | staticmethod)
-                    plain = member.__func__ if bound else member
-                    if inspect.isfunction(plain) and not attribute.startswith("__"):
-                        called = getattr(value, attribute) if bound else plain
-                        yield from _as_text_function(
-                            f"{module.__name__}:{name}.{attribute}", called, None if bound else value
-                        )
-
-
-def _as_text_function(name: str, function: Callable[..., Any], owner: type | None) -> Iterator[TextFunction]:
-    parameters = signature(function).parameters.values()
-    texts = tuple(it.name for it in parameters if it.kind is not it.VAR_KEYWORD and is_text(it.annotation))
-    if texts:
-        yield TextFunction(name, function, texts, owner)
-
-
-def signature(function: Callable[..., Any]) -> inspect.Signature:
-    """Returns the signature, with annotations evaluated if possible. Types imported only for checkers aren't text."""
-    try:
-        return inspect.signature(function, eval_str=True)
-    except NameError:
-        return inspect.signature(function)
-
-
-def is_text(hint: Any) -> bool:
-    """Returns True for str and bytes, also in a union or under an alias."""
-    if isinstance(hint, str):
-        return bool({"str", "bytes"} & set(re.split(r"[^a-z]+", hint)))
-    if isinstance(hint, typing.TypeAliasType):
-        return is_text(hint.__value__)
-    if typing.get_origin(hint) is typing.Annotated:
-        return is_text(typing.get_args(hint)[0])
-    if typing.get_origin(hint) in {typing.Union, types.UnionType}:
-        return any(map(is_text, typing.get_args(hint)))
-    return hint in {str, bytes}

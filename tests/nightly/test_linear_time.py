@@ -1,7 +1,7 @@
 """Code that reads text from a client or a repository runs in time linear in the text's length.
 
-Parsers and expressions are discovered, not listed: a new one is tested automatically, or fails `test_*_is_found`. The
-text almost matches (tests/support/hostile_text.py), and CPU time may grow by at most 2.5 when its length doubles.
+Expressions are discovered, parsers are listed (`parsers.py`). The text almost matches (`hostile_text.py`), and CPU time
+may grow by at most 2.5 when its length doubles.
 """
 
 import re
@@ -17,12 +17,12 @@ from assent_analysis.limits import Limits
 from assent_analysis.report import USES
 from assent_analysis.rules import rules
 from controlplane.store.table import table
-from tests.support import growth, text_code
+from tests.nightly import expressions
+from tests.nightly.expressions import FoundPattern
+from tests.nightly.hostile_text import PIECES, Hostile, attacks
+from tests.nightly.parsers import PARSERS, as_bytes
+from tests.support import growth
 from tests.support.analysis import analyze_files
-from tests.support.hostile_text import PIECES, Hostile, attacks
-from tests.support.text_calls import ADAPTERS, as_bytes, calls
-from tests.support.text_code import FoundPattern
-from tests.support.text_exemptions import EXEMPT, NEVER_CALLED, reason_to_leave_out
 
 # Longer than the longest bounded run of any expression; quadratic time is obvious at this length.
 _LONGEST_MATCHED = 8_192
@@ -109,21 +109,21 @@ def _one_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
 
 class TestExpressions:
     def test_every_expression_is_found(self):
-        hidden = [place for module in text_code.modules() for place in text_code.hidden_expressions(module)]
+        hidden = [place for module in expressions.modules() for place in expressions.hidden_expressions(module)]
         assert [place for place in hidden if not any(known in place for known in _COMPILE_DATA)] == []
         assert len(hidden) <= 8
         # If nothing were found, nothing would fail.
-        assert len({id(found.pattern) for found in text_code.patterns()}) > 80
+        assert len({id(found.pattern) for found in expressions.patterns()}) > 80
         assert len(list(rule_patterns())) > 60
 
     def test_every_expression_is_linear(self):
-        every = {id(found.pattern): found for found in text_code.patterns()}
+        every = {id(found.pattern): found for found in expressions.patterns()}
         every |= {id(found.pattern): found for found in (*rule_patterns(), *call_patterns())}
         assert [slow for found in every.values() if (slow := too_slow(found))] == []
 
     def test_patterns_of_validated_text_run_in_the_linear_engine(self):
         """pydantic's default engine doesn't backtrack. A compiled expression or a setting would select Python's."""
-        strings = {str(schema["pattern"]): (place, schema) for place, schema in text_code.schema_strings()}
+        strings = {str(schema["pattern"]): (place, schema) for place, schema in expressions.schema_strings()}
         assert len(strings) > 8
         for written, (place, schema) in strings.items():
             assert isinstance(schema["pattern"], str), place
@@ -152,7 +152,7 @@ class TestExpressions:
         module.__file__ = str(tmp_path / "planted.py")
         written = "import re\nGOOD = [re.compile('a')]\ndef f(t):\n    return re.search('a+$', t)\n"
         (tmp_path / "planted.py").write_text(written + "BAD = lambda t: re.compile('b').match(t)\n")
-        assert [*text_code.hidden_expressions(module)] == ["planted:4 re.search", "planted:5 re.compile"]
+        assert [*expressions.hidden_expressions(module)] == ["planted:4 re.search", "planted:5 re.compile"]
 
 
 def _slow_calls(call: Callable[[str], object], largest: int = growth.SIZES[-1]) -> str | None:
@@ -163,40 +163,18 @@ def _slow_calls(call: Callable[[str], object], largest: int = growth.SIZES[-1]) 
     return None
 
 
-class TestFunctions:
-    def test_every_function_that_receives_text_is_found(self):
-        unknown = [
-            function.name
-            for function in text_code.text_functions()
-            if function.name not in ADAPTERS
-            and calls(function) is None
-            and reason_to_leave_out(function, {**EXEMPT, **NEVER_CALLED}) is None
-        ]
-        assert unknown == [], "give each an adapter in tests/support/text_calls.py, or a reason in text_exemptions.py"
-
-    def test_every_function_is_linear(self):
-        every = [
-            (function.name, call)
-            for function in text_code.text_functions()
-            if function.name not in ADAPTERS and not reason_to_leave_out(function, NEVER_CALLED)
-            for call in calls(function) or ()
-        ]
-        assert len(every) > 300
-        assert [f"{name}: {measured}" for name, call in every if (measured := _slow_calls(call))] == []
-
-    def test_every_adapted_function_is_linear(self):
-        slow = []
-        # Several functions can have the same adapter.
-        for adapter, name in {adapter: name for name, adapter in ADAPTERS.items()}.items():
-            call, largest = adapter if isinstance(adapter, tuple) else (adapter, growth.SIZES[-1])
-            if measured := _slow_calls(call, largest):
-                slow.append(f"{name}: {measured}")
-        assert slow == []
-
-    def test_the_tables_name_existing_functions(self):
-        names = {function.name for function in text_code.text_functions()}
-        by_other_means = {"assent_analysis.engine:locate"}
-        assert set(ADAPTERS) - by_other_means <= names
+class TestParsers:
+    @pytest.mark.parametrize("name", PARSERS)
+    def test_every_parser_is_linear(self, name: str):
+        parser = PARSERS[name]
+        call, largest = parser if isinstance(parser, tuple) else (parser, growth.SIZES[-1])
+        try:
+            call("a")
+        except (AttributeError, NameError, TypeError):
+            raise  # `growth` ignores exceptions, so a call that is wrong would pass
+        except Exception:  # noqa: BLE001 (a refusal)
+            pass
+        assert _slow_calls(call, largest) is None
 
     def test_the_analysis_of_a_file_is_linear(self):
         """Measures all rules and conditions together, on code that is full of candidates, because they read a tree."""
