@@ -56,8 +56,9 @@ models: .venv/.ready node_modules/.ready $(REFERENCE) ## Compare the API, and at
 	@MODEL_SCHEDULES=$(or $(SCHEDULES),20000) MODEL_SEED=$(SEED) .venv/bin/python -m pytest -n 2 --engine=fast \
 		tests/races/test_api_model.py tests/races/test_issue_states.py
 
-fuzz: .venv/.ready .tools/conformance/.ready node_modules/.ready $(REFERENCE) ## Test with requests generated from docs/openapi.json (EXAMPLES=300 SEED=7)
-	@FUZZ_EXAMPLES=$(or $(EXAMPLES),300) FUZZ_SEED=$(SEED) .venv/bin/python -m pytest -n 2 tests/conformance/test_document.py
+fuzz: .venv/.ready .tools/conformance/.ready node_modules/.ready $(REFERENCE) ## Test with requests generated from docs/openapi.json, and properties with random examples (EXAMPLES=300 SEED=7)
+	@FUZZ_EXAMPLES=$(or $(EXAMPLES),300) FUZZ_SEED=$(SEED) .venv/bin/python -m pytest -n 2 \
+		$(if $(SEED),--hypothesis-seed=$(SEED)) tests/conformance/test_document.py $$(grep -rlE 'hypothesis import .*given' tests)
 
 lint: .venv/.ready node_modules/.ready .tools/sdk/.ready .tools/supply/.ready ## Check style, types, risks, licenses, imports, phrases, and that docs/openapi.json and the SDK are current
 	@.venv/bin/ruff check $(wildcard $(PYTHON_FILES))
