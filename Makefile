@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # What /docs serves, represented by one of its files.
 REFERENCE := functions/system/reference/index.html
 # What the wheel of the command line is made of.
-WHEEL_SOURCES := $(shell find cli/src layers/analysis/openassent_analysis cli/README.md cli/pyproject.toml -type f -not -name '*.pyc')
+WHEEL_SOURCES := $(shell find cli/src layers/analysis/openassent_analysis cli/README.md cli/pyproject.toml LICENSE -type f -not -name '*.pyc')
 .DEFAULT_GOAL := help
 .PHONY: help run reset test mutate lagging models fuzz lint template check build cli e2e browser bench load soak accuracy cost scale deploy release publish openapi sdk lock format audit licenses sbom
 
@@ -151,7 +151,7 @@ lock: .tools/uv/.ready ## Update the hashed pins from pyproject.toml, requiremen
 		$(LOCK) --group pyproject.toml:$$(basename $$(dirname $$lock)) -c layers/shared/requirements.txt -o $$lock || exit 1; \
 	done
 	@$(LOCK) pyproject.toml --group dev $(addprefix -c ,$(DEPLOYED)) -o requirements/dev.txt
-	@$(LOCK) cli/pyproject.toml --extra mcp requirements/cli.in -o requirements/cli.txt
+	@$(LOCK) cli/pyproject.toml --all-extras requirements/cli.in -o requirements/cli.txt
 	@for tool in uv $(TOOLS); do \
 		$(LOCK) requirements/$$tool.in -o requirements/$$tool.txt || exit 1; \
 	done

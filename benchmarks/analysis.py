@@ -159,7 +159,7 @@ def ours(tree: Path) -> Run:
 
 def local(tree: Path) -> Run:
     """Runs the command line, which also lists the files with git's rules, takes the inventory, and proposes fixes."""
-    program = "from openassent_cli.main import run; run()"
+    program = "from openassent_cli.program import run; run()"
     return run(
         [sys.executable, "-c", program, "scan", "local", str(tree), "--format", "json"], tree.parent / "local.json"
     )

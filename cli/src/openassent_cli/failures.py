@@ -13,6 +13,7 @@ from rich.markup import escape
 from openassent import ApiError, AssentError, ConnectionFailed
 from openassent.models import WorkingRequest
 from openassent_cli.exits import Exit
+from openassent_cli.extras import installation
 from openassent_cli.printable import printable
 from openassent_cli.problems import Problem
 
@@ -43,6 +44,12 @@ def ending(terminal: Console) -> Iterator[None]:
         # The reader of a pipe, such as `head`, has seen enough. Python would complain when it flushes the rest.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(Exit.DONE) from None
+    except ModuleNotFoundError as error:
+        advice = installation(error)
+        if advice is None:
+            raise
+        problem = Problem("This command isn't installed.", advice, Exit.USAGE)
+        raise typer.Exit(_report(problem, terminal)) from None
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         raise typer.Exit(_report(Problem(f"{place}{error.strerror or error}"), terminal)) from None

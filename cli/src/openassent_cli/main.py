@@ -70,8 +70,3 @@ for _name, _module in {
     "webhook": webhooks,
 }.items():
     app.add_typer(_module.app, name=_name)
-
-
-def run() -> None:
-    """The entry point."""
-    app()

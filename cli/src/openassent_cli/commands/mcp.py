@@ -4,9 +4,8 @@ from typing import Annotated
 
 import typer
 
-from openassent_cli.exits import Exit
 from openassent_cli.invocation import invocation, note
-from openassent_cli.problems import NotSignedIn, Problem
+from openassent_cli.problems import NotSignedIn
 
 
 def mcp(
@@ -16,13 +15,8 @@ def mcp(
 
     Offers only tools that the credential's scopes allow. Without a credential, it offers the offline scan alone.
     """
-    try:
-        from openassent_cli.mcp_server import server  # noqa: PLC0415 - the package that it needs is optional
-    except ModuleNotFoundError as error:
-        if error.name not in {"mcp", "mcp_types"}:
-            raise
-        advice = "Install it with the extra `mcp`: pipx install 'assent[mcp]'"
-        raise Problem("The MCP server isn't installed.", advice, Exit.USAGE) from None
+    from openassent_cli.mcp_server import server  # noqa: PLC0415 - needs the extra `mcp`
+
     given = invocation()
     try:
         given.settings()
