@@ -15,36 +15,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from assent_analysis import (
-    addresses,
-    engine,
-    files,
-    gates,
-    gating,
-    libraries,
-    manifests,
-    mechanisms,
-    report,
-    secrecy,
-    unknown,
-)
-from assent_analysis.blocks import Block
-from assent_analysis.calls import calls as vendor_calls
-from assent_analysis.catalogue import catalogue
-from assent_analysis.examine import examine
-from assent_analysis.gates import options
-from assent_analysis.gating import OPEN, Export, Gate, Gating, Use
-from assent_analysis.inventory import manifests as stocked
-from assent_analysis.inventory.listing import Listing
-from assent_analysis.limits import Limits
-from assent_analysis.links import Links
-from assent_analysis.prose import Content
-from assent_analysis.report import OWN, USES, Report
-from assent_analysis.sites import Sites
-from assent_analysis.sources import Source
-from assent_analysis.templates import read_template
-from assent_analysis.templates.dialects import DIALECTS
-from assent_analysis.values import values
 from controlplane.core import cursors, emails, ids, naming, observability, request_ids
 from controlplane.core.settings import settings
 from controlplane.github.transport import Transport
@@ -57,6 +27,36 @@ from dashboard import highlighting, sign_in
 from device_auth.dialect import OAuthForm
 from github_events import reports
 from issue_creation import text as issue_text
+from openassent_analysis import (
+    addresses,
+    engine,
+    files,
+    gates,
+    gating,
+    libraries,
+    manifests,
+    mechanisms,
+    report,
+    secrecy,
+    unknown,
+)
+from openassent_analysis.blocks import Block
+from openassent_analysis.calls import calls as vendor_calls
+from openassent_analysis.catalogue import catalogue
+from openassent_analysis.examine import examine
+from openassent_analysis.gates import options
+from openassent_analysis.gating import OPEN, Export, Gate, Gating, Use
+from openassent_analysis.inventory import manifests as stocked
+from openassent_analysis.inventory.listing import Listing
+from openassent_analysis.limits import Limits
+from openassent_analysis.links import Links
+from openassent_analysis.prose import Content
+from openassent_analysis.report import OWN, USES, Report
+from openassent_analysis.sites import Sites
+from openassent_analysis.sources import Source
+from openassent_analysis.templates import read_template
+from openassent_analysis.templates.dialects import DIALECTS
+from openassent_analysis.values import values
 from scan_execution import workspace
 from scan_execution.messages import ACCEPTED
 from tests.support.analysis import analyze_files

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from pydantic_core import SchemaValidator, core_schema
 
-from assent_analysis.calls import calls as vendor_calls
-from assent_analysis.examine import examine
-from assent_analysis.limits import Limits
-from assent_analysis.report import USES
-from assent_analysis.rules import rules
 from controlplane.store.table import table
+from openassent_analysis.calls import calls as vendor_calls
+from openassent_analysis.examine import examine
+from openassent_analysis.limits import Limits
+from openassent_analysis.report import USES
+from openassent_analysis.rules import rules
 from tests.nightly import expressions
 from tests.nightly.expressions import FoundPattern
 from tests.nightly.hostile_text import PIECES, Hostile, attacks
