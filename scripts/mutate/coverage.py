@@ -1,7 +1,7 @@
 """Records which tests run each line of the product, as a plugin of pytest, and answers from the record.
 
-`make test` and `make races` record it in `.mutants/`, one file for each process. Each test has its own set of lines: the
-interpreter reports a line once, and is told to start again before the next test. Only tests that passed count.
+`make test` and `make races` record it in `.mutants/`, one file for each process. Each test has its own set of lines:
+the interpreter reports a line once, and is told to start again before the next test. Only tests that passed count.
 
 Of the tests of a line, the record keeps the fastest few of each test file. They are found by the line's function and
 its distance from the function's start, so that changes elsewhere in a file don't matter.
