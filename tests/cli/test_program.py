@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 
@@ -24,3 +25,11 @@ def test_help_needs_neither_the_analysis_nor_the_mcp_server():
     code = "import sys, assent_cli.main; print([it for it in ('assent_analysis', 'mcp') if it in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_only_the_questions_that_need_a_terminal_ask():
+    """A question without a terminal would end the command with no word about the option to give."""
+    asking = re.compile(r"\b(?:typer|click)\.(?:prompt|confirm)\(|\bprompt=|\bgetpass\b|\binput\(|\brich\.prompt\b")
+    sources = ROOT.joinpath("cli/src").rglob("*.py")
+    found = {file.name for file in sources if asking.search(file.read_text())}
+    assert found == {"shared.py"}
