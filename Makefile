@@ -131,8 +131,9 @@ sbom: .tools/supply/.ready ## Write dist/sbom.cdx.json (CycloneDX), the bill of 
 audit: .tools/supply/.ready ## Check every pin, including the tools', for known vulnerabilities
 	@scripts/audit
 
-openapi: .venv/.ready node_modules/.ready ## Generate docs/openapi.json from the apps, and the reference from it
+openapi: .venv/.ready node_modules/.ready ## Generate docs/openapi.json from the apps, the reference from it, and the texts about rules
 	@.venv/bin/python -m scripts.openapi
+	@.venv/bin/python -m scripts.rule_texts
 	@.venv/bin/python -m scripts.reference
 
 sdk: .venv/.ready .tools/sdk/.ready ## Generate the SDK's models from docs/openapi.json, and its synchronous client

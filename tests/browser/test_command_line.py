@@ -186,7 +186,7 @@ class TestWithoutSignIn:
         assert names == ["scan_folder"]
         (content,) = result.content
         assert isinstance(content, TextContent)
-        assert json.loads(content.text)["findings"][0]["title"].startswith("Google Analytics")
+        assert json.loads(content.text)["findings"][0]["untrusted"]["title"].startswith("Google Analytics")
 
     def test_a_service_that_cant_be_reached_is_told(self, terminal: Terminal):
         done = terminal.run("project", "list", ASSENT_API_KEY="assent_x", ASSENT_BASE_URL="http://127.0.0.1:9")

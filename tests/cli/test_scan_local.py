@@ -77,6 +77,14 @@ class TestFormats:
         assert {it["partialFingerprints"]["assentFinding/v1"] for it in results} == {
             it["fingerprint"] for it in found.json["findings"]
         }
+        # One rule, and a finding in each file: the message names the vendor, and the rule doesn't.
+        (rule,) = log["runs"][0]["tool"]["driver"]["rules"]
+        assert (rule["name"], rule["shortDescription"]["text"]) == (
+            "AnalyticsLoaded",
+            "An analytics tool is loaded before consent",
+        )
+        assert "Google" not in str(rule["fullDescription"]) + str(rule["help"])
+        assert all("Google" in it["message"]["text"] for it in results)
         annotations = run("scan local web --format github").stdout.splitlines()
         assert len(annotations) == 2
         assert all(re.match(r"::(error|warning|notice) file=web/\w+\.html,line=3,", it) for it in annotations)

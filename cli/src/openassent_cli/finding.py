@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from openassent import Assent
 from openassent_cli.exits import Exit
-from openassent_cli.problems import Problem
+from openassent_cli.problems import Problem, UnknownName
 
 Item = TypeVar("Item")
 
@@ -40,5 +40,5 @@ def found_by_name(kind: str, wanted: str, items: Iterable[Item], *names: str) ->
     if len(found) == 1:
         return found[0]
     if not found:
-        raise Problem(f"There is no {kind} {wanted}.", f"`assent {kind} list` lists them.", Exit.NOT_FOUND)
+        raise UnknownName(kind, wanted)
     raise Problem(f"Several {kind}s are called {wanted}.", "Use the ID.", Exit.USAGE)

@@ -1,4 +1,8 @@
-"""Facts about a git working tree. Every function raises Problem if git isn't installed or refuses."""
+"""Facts about a git working tree. Every function raises Problem if git isn't installed or refuses.
+
+Git runs filters that the scanned repository configures whenever it compares or writes files. So another repository,
+which shares only the objects, does both.
+"""
 
 import contextlib
 import tempfile
@@ -7,6 +11,11 @@ from pathlib import Path
 
 from openassent_cli.exits import Exit
 from openassent_cli.problems import Problem
+
+# How git writes the ends of lines, and where the repository is from.
+_KEPT = ("core.autocrlf", "core.eol", "remote.origin.url")
+_SHA256_LETTERS = 64
+_IF_PARTIAL = "If this is a partial clone, clone it without --filter: missing files aren't fetched."
 
 
 def root(folder: Path) -> Path | None:
@@ -30,10 +39,16 @@ def changed_since(folder: Path, reference: str) -> frozenset[str]:
 
     Includes changes that aren't committed, and new files that aren't ignored.
     """
-    base = _left(folder, reference)
-    differing = _git(folder, "diff", "--name-only", "-z", "--relative", "--diff-filter=d", base, "--")
-    new = _git(folder, "ls-files", "--others", "--exclude-standard", "-z")
-    return frozenset(it for it in (differing + new).split("\0") if it)
+    from openassent_analysis.git import list_files  # noqa: PLC0415 (the package takes long to import)
+
+    top = root(folder)
+    with _repository_at(folder, _left(folder, reference)) as base:
+        in_base = (f"--git-dir={base / '.git'}", f"--work-tree={top}")
+        same = set(_git(folder, *in_base, "ls-files", "-z").split("\0"))
+        # `diff` would look into submodules, with their configuration.
+        compared = ("diff", "--name-only", "-z", "--relative", "--ignore-submodules", "--", ".")
+        same -= set(_git(folder, *in_base, *compared, advice=_IF_PARTIAL).split("\0"))
+    return frozenset(list_files(folder) or ()) - same
 
 
 def remote_name(folder: Path) -> str | None:
@@ -43,7 +58,7 @@ def remote_name(folder: Path) -> str | None:
     return repository_of(folder) or None
 
 
-def _git(folder: Path, *arguments: str) -> str:
+def _git(folder: Path, *arguments: str, advice: str | None = None) -> str:
     from openassent_analysis.git import run  # noqa: PLC0415 (the package takes long to import)
 
     result = run(folder, *arguments)
@@ -51,7 +66,7 @@ def _git(folder: Path, *arguments: str) -> str:
         raise Problem("git isn't installed.", code=Exit.USAGE)
     if result.returncode:
         message = result.stderr.strip().splitlines()
-        raise Problem(message[-1] if message else "git failed.", code=Exit.USAGE)
+        raise Problem(message[-1] if message else "git failed.", advice, Exit.USAGE)
     return result.stdout
 
 
@@ -64,15 +79,32 @@ def _left(folder: Path, reference: str) -> str:
 
 @contextlib.contextmanager
 def checked_out(folder: Path, reference: str) -> Iterator[Path]:
-    """Yields a temporary working tree of the commit where this branch left the reference."""
-    base = _left(folder, reference)
+    """Yields a temporary working tree of the commit where this branch left the reference. Files aren't filtered."""
+    with _repository_at(folder, _left(folder, reference)) as tree:
+        _git(tree, "checkout-index", "--all", advice=_IF_PARTIAL)
+        yield tree
+
+
+@contextlib.contextmanager
+def _repository_at(folder: Path, commit: str) -> Iterator[Path]:
+    """Yields a temporary repository without files, whose index is the commit.
+
+    It has the objects of the folder's repository, and of its configuration only values that name no program.
+    """
+    objects = folder / _git(folder, "rev-parse", "--git-path", "objects").removesuffix("\n")
     with tempfile.TemporaryDirectory(prefix="assent-") as temporary:
         tree = Path(temporary) / "tree"
-        _git(folder, "worktree", "add", "--detach", "--quiet", str(tree), base)
-        try:
-            yield tree
-        finally:
-            _git(folder, "worktree", "remove", "--force", str(tree))
+        formats = ["--object-format=sha256"] if len(commit) == _SHA256_LETTERS else []
+        _git(Path(temporary), "init", "--quiet", "--template=", *formats, str(tree))
+        for name in _KEPT:
+            if values := _git(folder, "config", "--default=", "--get", name).splitlines():
+                _git(tree, "config", name, values[0])
+        (tree / ".git" / "objects" / "info" / "alternates").write_text(f"{objects.resolve()}\n")
+        # Comes before every .gitattributes.
+        (tree / ".git" / "info").mkdir(exist_ok=True)
+        (tree / ".git" / "info" / "attributes").write_text("* -filter\n")
+        _git(tree, "read-tree", commit)
+        yield tree
 
 
 def has(folder: Path, reference: str) -> bool:

@@ -13,6 +13,14 @@ class Problem(Exception):
         self.code = code
 
 
+class UnknownName(Problem):
+    """No resource of the kind has that ID or name. kind: as in the group of commands, such as `project`."""
+
+    def __init__(self, kind: str, wanted: str) -> None:
+        super().__init__(f"There is no {kind} {wanted}.", f"`assent {kind} list` lists them.", Exit.NOT_FOUND)
+        self.kind = kind
+
+
 class NotSignedIn(Problem):
     def __init__(self, message: str = "You aren't signed in.") -> None:
         super().__init__(message, "Run `assent login`, or set ASSENT_API_KEY.", Exit.SIGN_IN)

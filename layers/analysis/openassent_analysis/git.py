@@ -1,6 +1,8 @@
 """Runs git in a folder, and asks which of its files belong to the project, and what the repository is called.
 
-Runs nothing that the repository's own configuration names.
+Runs nothing that the repository's own configuration names: no monitor, no hook, and no transport to fetch files that a
+partial clone leaves out. Git's filters can't be turned off by an option, so don't run a command here that compares or
+writes files.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from typing import Final
 _SECONDS: Final = 60
 # Programs that a repository's configuration may start.
 _OPTIONS: Final = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+# Git would fetch with programs that the configuration names. An unknown protocol allows none.
+_VARIABLES: Final = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 _LONGEST_ADDRESS: Final = 250
 _ADDRESS: Final = re.compile(r"[/:]([\w.-]{1,100}/[\w.-]{1,100}?)(?:\.git)?/?\Z")
 
@@ -48,7 +52,7 @@ def run(folder: Path, *arguments: str, seconds: float | None = None) -> subproce
         return subprocess.run(  # nosec B603  # noqa: S603
             [program, *_OPTIONS, *arguments],
             cwd=folder,
-            env={**environment, "GIT_OPTIONAL_LOCKS": "0"},
+            env=environment | _VARIABLES,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding=sys.getfilesystemencoding(),

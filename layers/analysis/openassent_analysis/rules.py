@@ -7,6 +7,7 @@ shared.yml); `where` adds conditions (conditions.py). A file that contains none 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -17,6 +18,12 @@ from openassent_analysis.blocks import PLACE_OF_MARKUP
 from openassent_analysis.findings import CATEGORIES, SEVERITIES
 from openassent_analysis.reading import load_yaml
 
+# Replace what only a finding's texts name.
+_ANY: Final = {"library": "a consent library", "vendors": "trackers", "host": "another host"}
+_DETAIL: Final = re.compile(r": \{why\}| \(\{version\}\)")
+# In `the {vendor} package`, the article is the package's.
+_ARTICLE_AND_VENDOR: Final = re.compile(r"\b([Tt]he|[Aa]n?) \{vendor\}")
+_START_OF_SENTENCE: Final = re.compile(r"(?:^|(?<=\. ))[a-z]")
 # What rules call the places of `blocks`.
 _PLACE: Final = "place-of-markup"
 RULES: Final = Path(__file__).with_name("resources") / "rules"
@@ -44,6 +51,8 @@ class Rule:
     remediation: str
     references: tuple[str, ...]
     languages: tuple[str, ...]
+    # Replaces {vendor} in texts for all findings: `a tag manager`.
+    any_vendor: str = ""
     engine: str = "syntax"
     triggers: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
@@ -66,6 +75,18 @@ class Rule:
     def package_categories(self) -> frozenset[str]:
         condition = self.where.get("package") or {}
         return frozenset(condition.get("categories", ()))
+
+    def texts(self) -> dict[str, str]:
+        """Returns title, description, and remediation for all findings of the rule, without names of vendors."""
+        return {name: self._for_all(getattr(self, name)) for name in ("title", "description", "remediation")}
+
+    def _for_all(self, text: str) -> str:
+        text = text.strip()
+        if "{" not in text:
+            return text
+        text = _ARTICLE_AND_VENDOR.sub(r"\1", _DETAIL.sub("", text))
+        filled = text.format_map({**_ANY, "vendor": self.any_vendor})
+        return _START_OF_SENTENCE.sub(lambda start: start[0].upper(), filled)
 
 
 def read_rules(folder: Path) -> Iterator[Rule]:

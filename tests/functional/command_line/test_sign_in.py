@@ -52,6 +52,11 @@ class TestLogin:
         assert ended.code == 2
         assert ended.stderr.startswith("Error: There is no scope nope.\nThe scopes are api-keys.read, ")
 
+    def test_without_an_address_or_a_terminal_names_the_option(self, gateway: Gateway):
+        ended = Shell().run("login")
+        assert (ended.code, gateway.requests) == (2, [])
+        assert ended.stderr == "Error: This needs the address of the service.\nGive --base-url.\n"
+
     @pytest.mark.parametrize("endpoint", ["device_authorization_endpoint", "token_endpoint"])
     @pytest.mark.parametrize("service", ["https://elsewhere.test", ADDRESS.replace("https", "http")])
     def test_sends_no_code_to_a_service_that_only_the_metadata_names(

@@ -38,7 +38,21 @@ class TestEveryRule:
         assert len(rule.description) > 60
         assert len(rule.remediation) > 30
         assert rule.references
+        texts = rule.texts()
+        assert not any("{" in text or "  " in text for text in texts.values())
+        assert ("{vendor}" in rule.title + rule.description + rule.remediation) == bool(rule.any_vendor)
         assert all(re.match(r"https://[\w.-]+/", reference) for reference in rule.references)
+
+
+def test_texts_for_all_findings_of_a_rule_name_what_kind_of_vendor_it_is():
+    known = {rule.id: rule.texts() for rule in rules()}
+    assert known["session-replay-loaded"]["title"] == "A session recorder is loaded before consent"
+    assert known["marketing-sdk-started"]["description"].startswith("The package starts with the application")
+    assert known["consent-library-outdated"] == {
+        "title": "A consent library is outdated",
+        "description": "The manifest allows only outdated versions of a consent library.",
+        "remediation": next(rule.remediation.strip() for rule in rules() if rule.id == "consent-library-outdated"),
+    }
 
 
 def test_every_rule_names_only_known_conditions():

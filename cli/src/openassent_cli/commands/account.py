@@ -7,6 +7,7 @@ import typer
 
 from openassent.models import DeviceCode
 from openassent_cli import credentials, profiles
+from openassent_cli.commands.shared import ask
 from openassent_cli.exits import Exit
 from openassent_cli.invocation import checked_url, command, invocation, note
 from openassent_cli.login import open_browser, sign_in
@@ -36,7 +37,7 @@ def login(
     given = invocation()
     name = profiles.checked_name(given.profile or (profiles.current() if profiles.all_profiles() else DEFAULT))
     stored = profiles.find(name)
-    address = given.base_url or (stored and stored.base_url) or typer.prompt("Address of the service", err=True)
+    address = given.base_url or (stored and stored.base_url) or ask("the address of the service", "--base-url")
     base_url = checked_url(address)
 
     def show_code(code: DeviceCode) -> None:

@@ -15,14 +15,14 @@ def mcp(
 
     Offers only tools that the credential's scopes allow. Without a credential, it offers the offline scan alone.
     """
-    from openassent_cli.mcp_server import server  # noqa: PLC0415 - needs the extra `mcp`
+    from openassent_cli.mcp_server import serve, server  # noqa: PLC0415 - needs the extra `mcp`
 
     given = invocation()
     try:
         given.settings()
     except NotSignedIn:
         note("You aren't signed in, so only the offline scan is offered.")
-        server(None, set(), read_only=True).run("stdio")
+        serve(server(None, set(), read_only=True))
         return
     with given.client() as client:
-        server(client, set(client.me.get().scopes), read_only=read_only).run("stdio")
+        serve(server(client, set(client.me.get().scopes), read_only=read_only))

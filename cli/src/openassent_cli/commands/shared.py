@@ -1,4 +1,4 @@
-"""Parts that commands share: their Typer groups, common options, and confirmations."""
+"""Parts that commands share: their Typer groups, common options, and questions. Only these ask in the terminal."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -46,6 +46,17 @@ def confirm(question: str, *, yes: bool) -> None:
     """Asks before something is lost. Raises Problem if the command has no terminal, and Abort if the answer is no."""
     if yes:
         return
-    if not typer.get_text_stream("stdin").isatty():
-        raise Problem("This needs a confirmation.", "Give --yes.", Exit.USAGE)
+    _require_terminal("a confirmation", "--yes")
     typer.confirm(printable_line(question), abort=True, err=True)
+
+
+def ask(what: str, option: str) -> str:
+    """Asks for what no option gave. Raises Problem, which names the option, if the command has no terminal."""
+    _require_terminal(what, option)
+    answer: str = typer.prompt(f"Enter {what}", err=True)
+    return answer
+
+
+def _require_terminal(what: str, option: str) -> None:
+    if not typer.get_text_stream("stdin").isatty():
+        raise Problem(f"This needs {what}.", f"Give {option}.", Exit.USAGE)

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from openassent_analysis.findings import Finding
+from openassent_analysis.rules import Rule, rules
 from openassent_cli.local import LocalReport
 from openassent_cli.output import print_json
 from openassent_cli.printable import escaped
@@ -17,6 +18,7 @@ _LEVELS = {"critical": "error", "high": "error", "medium": "warning", "low": "no
 # GitHub's ranges: above 9.0 is critical, from 7.0 high, from 4.0 medium, below that low.
 _SECURITY_SEVERITIES = {"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "2.0"}
 _ROOT = "%SRCROOT%"
+_INFORMATION = "https://api.assent.example/docs"
 
 
 def print_report(report: LocalReport) -> None:
@@ -25,14 +27,14 @@ def print_report(report: LocalReport) -> None:
 
 def log(report: LocalReport) -> dict[str, Any]:
     """Returns the log. Paths are relative to the root of the working tree, as code hosts expect them."""
-    rules: dict[str, Finding] = {}
-    for finding in report.plain_findings:
-        rules.setdefault(finding.rule_id, finding)
-    order = {rule_id: index for index, rule_id in enumerate(rules)}
+    known = {rule.id: rule for rule in rules()}
+    found = dict.fromkeys(finding.rule_id for finding in report.plain_findings)
+    order = {rule_id: index for index, rule_id in enumerate(found)}
     driver = {
         "name": "Assent",
         "version": report.rules_version,
-        "rules": [_rule(finding) for finding in rules.values()],
+        "informationUri": _INFORMATION,
+        "rules": [_rule(known[rule_id]) for rule_id in found],
     }
     run = {
         "tool": {"driver": driver},
@@ -44,22 +46,25 @@ def log(report: LocalReport) -> dict[str, Any]:
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _rule(finding: Finding) -> dict[str, Any]:
-    links = [f"\n- {link}" for link in finding.references]
-    rule: dict[str, Any] = {
-        "id": finding.rule_id,
-        "shortDescription": {"text": finding.title},
-        "fullDescription": {"text": finding.description},
-        "help": {"text": finding.remediation, "markdown": "\n".join([escaped(finding.remediation), *links])},
-        "defaultConfiguration": {"level": _LEVELS[finding.severity]},
+def _rule(rule: Rule) -> dict[str, Any]:
+    """Returns the rule with texts that name no vendor, because GitHub shows them with each of the rule's findings."""
+    texts = rule.texts()
+    links = [f"\n- {link}" for link in rule.references]
+    described: dict[str, Any] = {
+        "id": rule.id,
+        "name": "".join(word.capitalize() for word in rule.id.split("-")),
+        "shortDescription": {"text": texts["title"]},
+        "fullDescription": {"text": texts["description"]},
+        "help": {"text": texts["remediation"], "markdown": "\n".join([escaped(texts["remediation"]), *links])},
+        "defaultConfiguration": {"level": _LEVELS[rule.severity]},
         "properties": {
-            "tags": ["privacy", "security", finding.category],
-            "security-severity": _SECURITY_SEVERITIES[finding.severity],
+            "tags": ["privacy", "security", rule.category],
+            "security-severity": _SECURITY_SEVERITIES[rule.severity],
         },
     }
-    if finding.references:
-        rule["helpUri"] = finding.references[0]
-    return rule
+    if rule.references:
+        described["helpUri"] = rule.references[0]
+    return described
 
 
 def _result(report: LocalReport, finding: Finding, rule_index: int) -> dict[str, Any]:
@@ -78,9 +83,7 @@ def _result(report: LocalReport, finding: Finding, rule_index: int) -> dict[str,
         "level": _LEVELS[finding.severity],
         "message": {"text": f"{finding.title}. {finding.description}\n\nHow to fix it: {finding.remediation}"},
         "locations": [{"physicalLocation": {"artifactLocation": artifact, "region": region}}],
-        "partialFingerprints": {
-            "assentFinding/v1": finding.fingerprint,
-            "primaryLocationLineHash": finding.fingerprint,
-        },
+        # Not under GitHub's name: upload-sarif computes that one, and warns of each that differs.
+        "partialFingerprints": {"assentFinding/v1": finding.fingerprint},
         "properties": {"priority": finding.priority, "confidence": finding.confidence},
     }
