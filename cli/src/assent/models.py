@@ -1070,7 +1070,7 @@ class WebhookEndpoint(Model):
     name: str
     """The endpoint's display name."""
     url: str
-    """Where events are sent. API keys see only the host of Slack's, because its path is a secret."""
+    """Where events are sent."""
     events: list[
         Literal[
             "finding.opened",
@@ -1106,7 +1106,7 @@ class WebhookEndpointWithSecret(Model):
     name: str
     """The endpoint's display name."""
     url: str
-    """Where events are sent. API keys see only the host of Slack's, because its path is a secret."""
+    """Where events are sent."""
     events: list[
         Literal[
             "finding.opened",
