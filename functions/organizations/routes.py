@@ -23,7 +23,7 @@ router = ControlRouter(tags=["Organizations"])
 ListsOrganizations = Annotated[Access[None], Requires("organizations.read", projects="untouched")]
 ReadsOrganization = Annotated[Access[None], Requires("organizations.read", organization="path", projects="untouched")]
 WritesOrganizations = Annotated[Access[None], Requires("organizations.write", user_token=True)]
-# The default decides where every credential of the person acts, so it is none of the organization's own scopes.
+# The default decides where every credential of the person acts, so the scopes of organizations don't include it.
 SavesDefault = Annotated[Access[None], Requires("sessions.write", user_token=True)]
 
 

@@ -717,7 +717,7 @@ class PreviousSecret(Model):
     expires_at: Annotated[datetime, Field(alias="expiresAt")]
     """The end of the grace period, from which the secret is rejected."""
     last_used_at: Annotated[datetime | None, Field(alias="lastUsedAt")]
-    """The last use of the old secret since the roll, accurate to the hour."""
+    """The last use of the old secret since the roll, accurate to the minute."""
 
 
 class Products(Model):
