@@ -88,11 +88,13 @@ type Check = Callable[[Owner, list[Any]], None]
 
 @pytest.fixture
 def race(stage: Stage) -> Callable[..., None]:
-    """Runs acts in every order, and calls `check` with the replies."""
+    """Runs acts in every order, and calls `check` with the replies. used: the key was used in this minute."""
 
-    def run(acts: list[Act], check: Check, *, rolled: bool = False) -> None:
+    def run(acts: list[Act], check: Check, *, rolled: bool = False, used: bool = False) -> None:
         def scenario(world: World) -> Race:
             owner = Owner(world, stage.api, rolled=rolled)
+            if used:
+                owner.call()
             return Race(
                 [partial(act, owner) for act in acts], lambda outcomes: check(owner, [it.get() for it in outcomes])
             )
@@ -188,6 +190,7 @@ def test_a_use_during_a_roll_is_shown_if_it_came_after_it(race: Callable[..., No
         assert (shown["lastUsedAt"] is not None) == ("x-key-replaced-by" in used.headers)
 
     race([Owner.roll, Owner.call], check)
+    race([Owner.roll, Owner.call], check, used=True)
 
 
 def test_two_changes_of_different_fields_are_both_made(race: Callable[..., None]) -> None:
