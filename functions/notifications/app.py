@@ -6,14 +6,22 @@ from pydantic import Field, TypeAdapter
 
 from controlplane.queues.messages import DeliverWebhook, OrganizationEvent, Queue
 from controlplane.queues.worker import create_worker
-from notifications.mail_messages import MailReport, NotifyMembers, SendInvitation, SendNotification
+from notifications.mail_messages import MailReport, NotifyMembers, SendInvitation, SendLeakNotice, SendNotification
 from notifications.service import process
 
-type Accepted = OrganizationEvent | DeliverWebhook | SendInvitation | NotifyMembers | SendNotification | MailReport
+type Accepted = (
+    OrganizationEvent | DeliverWebhook | SendInvitation | NotifyMembers | SendNotification | SendLeakNotice | MailReport
+)
 
 ACCEPTED: TypeAdapter[Accepted] = TypeAdapter(
     Annotated[
-        OrganizationEvent | DeliverWebhook | SendInvitation | NotifyMembers | SendNotification | MailReport,
+        OrganizationEvent
+        | DeliverWebhook
+        | SendInvitation
+        | NotifyMembers
+        | SendNotification
+        | SendLeakNotice
+        | MailReport,
         Field(discriminator="kind"),
     ]
 )

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from controlplane.queues.messages import DeliverWebhook, Message, OrganizationEvent
-from notifications import mail_events, mail_invitations, mail_notices, mail_reports, webhooks
-from notifications.mail_messages import MailReport, NotifyMembers, SendInvitation, SendNotification
+from notifications import mail_events, mail_invitations, mail_leaks, mail_notices, mail_reports, webhooks
+from notifications.mail_messages import MailReport, NotifyMembers, SendInvitation, SendLeakNotice, SendNotification
 
 # Each is called with every event. If one fails, the message is redelivered to all of them.
 CONSUMERS: tuple[Callable[[OrganizationEvent], None], ...] = (webhooks.fan_out, mail_events.fan_out)
@@ -18,6 +18,7 @@ _PROCESSORS: dict[type, Callable[[Any], None]] = {
     SendInvitation: mail_invitations.send_invitation,
     NotifyMembers: mail_events.notify_members,
     SendNotification: mail_notices.send_notification,
+    SendLeakNotice: mail_leaks.send_leak_notice,
     MailReport: mail_reports.record,
 }
 

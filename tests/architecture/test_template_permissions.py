@@ -111,11 +111,11 @@ class TestLeadingKeys:
 
     # Functions that may write each kind of item that grants access, beyond counting a credential's calls in it. The
     # dashboard deletes organizations with their keys, and revokes devices; the sweeper removes leftovers, also of
-    # accounts whose deletion was interrupted.
+    # accounts whose deletion was interrupted. The API keys' function also revokes tokens that were found in public.
     WRITERS = {  # noqa: RUF012
         "KH#*": {"api_keys", "dashboard", "sweeper"},
-        "TH#*": {"device_auth", "dashboard", "sweeper"},
-        "FAMILY#*": {"device_auth", "dashboard", "sweeper"},
+        "TH#*": {"api_keys", "device_auth", "dashboard", "sweeper"},
+        "FAMILY#*": {"api_keys", "device_auth", "dashboard", "sweeper"},
         "DC#*": {"device_auth", "dashboard", "sweeper"},
         "UC#*": {"device_auth", "dashboard"},
         "USER#*": {"organizations", "members", "dashboard", "sweeper"},

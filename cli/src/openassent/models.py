@@ -717,7 +717,7 @@ class PreviousSecret(Model):
     expires_at: Annotated[datetime, Field(alias="expiresAt")]
     """The end of the grace period, from which the secret is rejected."""
     last_used_at: Annotated[datetime | None, Field(alias="lastUsedAt")]
-    """The last use of the old secret since the roll, accurate to the hour."""
+    """The last use of the old secret since the roll, accurate to the minute."""
 
 
 class Products(Model):
@@ -1070,7 +1070,7 @@ class WebhookEndpoint(Model):
     name: str
     """The endpoint's display name."""
     url: str
-    """Where events are sent. API keys see only the host of Slack's, because its path is a secret."""
+    """Where events are sent."""
     events: list[
         Literal[
             "finding.opened",
@@ -1106,7 +1106,7 @@ class WebhookEndpointWithSecret(Model):
     name: str
     """The endpoint's display name."""
     url: str
-    """Where events are sent. API keys see only the host of Slack's, because its path is a secret."""
+    """Where events are sent."""
     events: list[
         Literal[
             "finding.opened",
