@@ -1,7 +1,6 @@
 """Decides which earlier findings of a repository a scan can judge, and records those that it found again."""
 
 from collections.abc import Collection
-from dataclasses import replace
 from typing import NamedTuple
 
 from controlplane.store.scans.history import HistoryItem
@@ -22,11 +21,8 @@ class Sight(NamedTuple):
     linked: Collection[str]
     asks_for_consent: bool
 
-    def covers(self, path: str | None) -> bool:
-        """Returns whether the scan knows all findings at the path, also because the file no longer exists.
-
-        path: None if it is unknown.
-        """
+    def covers(self, path: str) -> bool:
+        """Returns whether the scan knows all findings at the path, also because the file no longer exists."""
         return covers(path, self.uncertain, self.root_directory, asks_for_consent=self.asks_for_consent)
 
     def misses(self, known: HistoryItem) -> bool:
@@ -39,18 +35,16 @@ def found_again(
     scan: ScanItem, finding: Finding, fingerprint: str, known: HistoryItem | None, linked: Collection[str]
 ) -> HistoryItem:
     """Returns the history of a finding that the scan found, at the place where it found it."""
-    item = known or HistoryItem(
-        repository_id=scan.repository_id, fingerprint=fingerprint, first_seen_at=scan.created_at
-    )
-    return replace(
-        item,
+    earlier = known.project_ids if known else ()
+    return HistoryItem(
+        repository_id=scan.repository_id,
+        fingerprint=fingerprint,
+        first_seen_at=known.first_seen_at if known else scan.created_at,
         rule_id=finding.rule_id,
         content=finding.content,
         ordinal=finding.ordinal,
         shape=finding.shape,
         path=dependency(finding.rule_id, finding.location.path),
         place=None if finding.fingerprint == fingerprint else finding.fingerprint,
-        project_ids=tuple(sorted({*item.project_ids} & {*linked} | {scan.project_id})),
-        gone=None,
-        unsettled=False,
+        project_ids=tuple(sorted({*earlier} & {*linked} | {scan.project_id})),
     )

@@ -20,7 +20,7 @@ from controlplane.store.scans.resolutions import publish_late
 from openassent_analysis import Analysis, Finding
 from openassent_analysis.files import is_analyzed
 from openassent_analysis.fixes import Project, fix_for
-from openassent_analysis.identities import dependency, identify
+from openassent_analysis.identities import identify
 from scan_execution import decisions, identities
 from scan_execution.baseline import read_baseline
 from scan_execution.decisions import Decisions
@@ -117,7 +117,7 @@ def _resolve_missing(
     scan: ScanItem, lease: Lease, sight: Sight, history: Mapping[str, HistoryItem], found: Mapping[str, HistoryItem]
 ) -> None:
     """Marks the findings that are gone, and resolves their items."""
-    missing = _with_paths([it for it in history.values() if it.gone is None and it.fingerprint not in found])
+    missing = [it for it in history.values() if it.gone is None and it.fingerprint not in found]
     absence = Absence(scan.scan_id, scan.created_at)
     gone = [replace(it, gone=absence, unsettled=True, project_ids=()) for it in missing if sight.misses(it)]
     elsewhere = [
@@ -128,22 +128,6 @@ def _resolve_missing(
     put_history(lease, [*gone, *elsewhere])
     earlier = [it for it in history.values() if it.unsettled]
     resolutions.resolve_gone(scan, lease, [*gone, *earlier], dispatch)
-
-
-def _with_paths(items: Sequence[HistoryItem]) -> list[HistoryItem]:
-    """Completes items of earlier releases from their inbox items, which name the path and the project."""
-    unknown = {it.fingerprint: findings.item_id_of(it.repository_id, it.fingerprint) for it in items if it.path is None}
-    stored = inbox.find_items(unknown.values()) if unknown else {}
-
-    def completed(it: HistoryItem) -> HistoryItem:
-        item = stored.get(unknown.get(it.fingerprint, ""))
-        path = next((evidence.path for evidence in item.evidence if evidence.path), None) if item else None
-        if item is None or path is None:
-            return it
-        project_ids = (item.project_id,) if item.project_id else ()
-        return replace(it, path=dependency(item.rule_id, path), project_ids=project_ids)
-
-    return [completed(it) for it in items]
 
 
 def to_issue(scan: ScanItem, finding: Finding, known: HistoryItem, project: Project) -> FindingItem:

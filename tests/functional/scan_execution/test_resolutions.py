@@ -146,15 +146,6 @@ class TestAFixedFinding:
         audit.scan({"a.html": page(GA), "large.html": page(GA) * 9_000})
         assert audit.item("never asks").status == "resolved"
 
-    def test_is_resolved_if_only_earlier_releases_found_it(self, audit: Audit):
-        audit.scan({"a.html": page(GA), "b.html": page(HOTJAR)})
-        for known in list_history(audit.repository.repository_id).values():
-            table.put(Put({**known.key._asdict(), "firstSeenAt": known.first_seen_at}), PREPARED)
-        audit.scan({"b.html": page(HOTJAR)})
-        assert audit.statuses() == {"Google Analytics": "resolved", "Hotjar": "open"}
-        audit.scan({})
-        assert audit.statuses() == {"Google Analytics": "resolved", "Hotjar": "resolved"}
-
 
 def _link_first(repository_id: RepositoryId, link: Link) -> None:
     """Links the project, as the first one, which `make_scan` scans."""

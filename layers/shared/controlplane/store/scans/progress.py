@@ -57,10 +57,7 @@ class CoveredKind(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """A scan's coverage: files in the archive, files analyzed, the number of skipped files by reason, and by kind.
-
-    kinds: empty in scans of earlier releases.
-    """
+    """A scan's coverage: files in the archive, files analyzed, the number of skipped files by reason, and by kind."""
 
     files: int
     analyzed_files: int
@@ -77,5 +74,5 @@ class Coverage(NamedTuple):
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
-        kinds = tuple(map(CoveredKind.from_item, item.get("kinds") or ()))
+        kinds = tuple(map(CoveredKind.from_item, item["kinds"]))
         return cls(item["files"], item["analyzedFiles"], item["skipped"], kinds)
