@@ -74,8 +74,7 @@ class Coverage(Wire):
     )
     kinds: list[CoveredKind] = Field(
         description="The kinds of files that can load something in a browser or an app, those with the most files "
-        "first. A scan without findings says nothing about files that weren't assessed. Empty for scans of earlier "
-        "releases."
+        "first. A scan without findings says nothing about files that weren't assessed."
     )
 
 
@@ -191,8 +190,7 @@ class ScanDetail(Scan):
     """A scan, with the inventory of its repository."""
 
     inventory: ScanInventory | None = Field(
-        description="What the repository is made of. Null until the stage `inventory` is completed, and for scans from "
-        "before inventories were taken."
+        description="What the repository is made of. Null until the stage `inventory` is completed."
     )
 
     @classmethod

@@ -76,4 +76,4 @@ def _own_local(access: Access[None]) -> str:
     """Returns the local ID of the calling credential's entry. Raises LookupError for an API key."""
     if access.principal.token is None:
         raise LookupError("an API key has no entry")
-    return access.principal.token.entry_local
+    return access.principal.token.listed_as

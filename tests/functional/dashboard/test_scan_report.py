@@ -70,7 +70,7 @@ class TestComparison:
             "2 fixed", "1 fixed"
         )
 
-    def test_a_scan_of_an_earlier_release_is_shown_without_comparison(
+    def test_a_first_scan_is_shown_without_comparison(
         self, visitor: Browser, company: Company, repository: RepositoryItem
     ):
         shown = text_of(visitor.get(address(company, make_scan(repository, issues=ISSUES))))

@@ -239,16 +239,14 @@ class TestCoverage:
             "Skipped files Other kind of file 100 Minified 2" in shown
         )
 
-    def test_a_scan_of_an_earlier_release_has_no_kinds(
+    def test_a_scan_without_files_of_a_kind_lists_none(
         self, visitor: Browser, company: Company, repository: RepositoryItem
     ):
         scan = full_scan(repository, [])
-        earlier = Coverage(10, 9, {}).to_item()
-        del earlier["kinds"]
-        change(scan, coverage=earlier)
+        change(scan, coverage=Coverage(10, 9, {}).to_item())
         shown = words(visitor, company, scan)
         assert "The scan found nothing in the 9 files that it analyzed. Scan Repository" in shown.replace("  ", " ")
-        assert "This scan didn't count files by kind." in shown
+        assert "of which 9 were analyzed. A scan without findings says nothing" in shown
 
 
 class TestVendors:

@@ -11,7 +11,6 @@ from tests.functional.device_auth.devices import get_request, refresh, request_c
 from tests.functional.device_auth.test_list_sessions import SESSIONS, of_kind
 from tests.support.api import Api
 from tests.support.calls import before_the_update_of
-from tests.support.legacy_table import delete_index
 from tests.support.table import PREPARED
 from tests.support.world import Person, World, table_dump
 
@@ -80,15 +79,6 @@ class Test200:
         token = world.token(person.user_id, [])
         (entry,) = [entry for entry in api.get(SESSIONS, token).data if entry["current"]]
         assert revoke(api, token, entry["id"]).status == 200
-
-    def test_revokes_an_unindexed_credential_once_it_is_listed(self, api: Api, person: Person, world: World):
-        pair = request_code(api).approved(person.user_id).redeem().data
-        delete_index()
-        assert works(api, pair["accessToken"])
-        token = world.token(person.user_id)
-        assert revoke(api, token, of_kind(api, token, "device")["id"]).status == 200
-        assert not works(api, pair["accessToken"])
-        assert refresh(api, pair["refreshToken"]).status == 401
 
 
 class Test403:

@@ -31,7 +31,7 @@ def test_a_session_acts_for_the_user_with_every_scope(api: Api, person: Person, 
     assert secret not in str(table_dump())
 
 
-def test_a_session_from_before_a_scope_has_the_scope(api: Api, person: Person):
+def test_a_session_has_every_scope_whatever_it_stores(api: Api, person: Person):
     secret = sessions.create(person.user_id)
     change = Update(keys.user_token(digest(secret)), "SET #scopes = :older", None, {"older": ["projects.read"]})
     table.update(change, PREPARED)

@@ -1,4 +1,4 @@
-"""Items stored by earlier releases are read into typed items, which write the same attributes."""
+"""Stored items are read into typed items, which write the same attributes."""
 
 from typing import Any
 
@@ -93,7 +93,7 @@ def test_attributes_of_other_releases_are_left_out():
     assert ProjectItem.from_item({**PROJECT, "later": 1}) == ProjectItem.from_item(PROJECT)
 
 
-def test_every_website_of_an_earlier_release_is_a_consent_entry():
+def test_a_website_is_a_consent_entry_by_default():
     assert ProjectItem.from_item(PROJECT).trusted_origins == ["example.com"]
 
 

@@ -200,11 +200,6 @@ def derived_local(*parts: str) -> str:
     return "".join(_ALPHABET[byte & 31] for byte in digest[: _TIME_LENGTH + _RANDOM_LENGTH])
 
 
-def oldest_local(*parts: str) -> str:
-    """Like `derived_local`, but sorts before every local part of `new_local`. Contains 70 bits of the parts' hash."""
-    return "0000" + derived_local(*parts)[:14]
-
-
 def local_at(seconds: float) -> str:
     """Returns the lowest local part of that time, as a bound for a range of sort keys."""
     return _time_part(seconds)

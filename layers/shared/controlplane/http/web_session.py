@@ -97,7 +97,7 @@ class WebSession(Caller):
     def entry_local(self) -> str | None:
         """The local ID of this session's entry in the person's index of credentials."""
         token = self.access.principal.token if self.access is not None else None
-        return token.entry_local if token else None
+        return token.listed_as if token else None
 
     def authenticate(self, secret: str) -> None:
         """Sets the access and the secret. Raises Unauthorized, TooManyRejected.
@@ -211,10 +211,7 @@ def form_token(secret: str) -> str:
 
 def _is_form_token(token: str, secret: str) -> bool:
     salt, digest = token[:_SALT_LENGTH], token[_SALT_LENGTH:]
-    # Pages of the previous release have a token without a salt.
-    return any(
-        keyring.signer_of(_FORM, text, given) is not None for text, given in ((salt + secret, digest), (secret, token))
-    )
+    return keyring.signer_of(_FORM, salt + secret, digest) is not None
 
 
 def cookie_name(purpose: str) -> str:

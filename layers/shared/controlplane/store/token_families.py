@@ -13,8 +13,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 from controlplane.core import clock, ids, tokens
 from controlplane.core.errors import Unauthorized
 from controlplane.core.settings import settings
-from controlplane.store import credential_index, keys, user_tokens
-from controlplane.store.codec import present
+from controlplane.store import keys, user_tokens
 from controlplane.store.credential_index import CredentialItem
 from controlplane.store.keys import Key
 from controlplane.store.retry import WriteConflict, retry_on_conflict
@@ -81,7 +80,7 @@ class TokenFamilyItem:
     except `created_at`.
 
     access: its unexpired access tokens, oldest first. The last one has `access_scopes`.
-    listed_as: the local id of its index entry. None for families from before the index.
+    listed_as: the local id of its index entry.
     """
 
     family_id: str
@@ -97,7 +96,7 @@ class TokenFamilyItem:
     created_at: str
     ends_at: int
     expires_at: int
-    listed_as: str | None
+    listed_as: str
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
@@ -115,7 +114,7 @@ class TokenFamilyItem:
             created_at=item["createdAt"],
             ends_at=item["endsAt"],
             expires_at=item["expiresAt"],
-            listed_as=item.get("listedAs"),
+            listed_as=item["listedAs"],
         )
 
     def to_item(self) -> dict[str, Any]:
@@ -133,17 +132,12 @@ class TokenFamilyItem:
             "createdAt": self.created_at,
             "endsAt": self.ends_at,
             "expiresAt": self.expires_at,
-            **present(listedAs=self.listed_as),
+            "listedAs": self.listed_as,
         }
 
     @property
     def key(self) -> Key:
         return keys.token_family(self.family_id)
-
-    @property
-    def entry_local(self) -> str:
-        """The local id of the family's entry in the user's credential index."""
-        return credential_index.entry_local(self.listed_as, self.key)
 
     @property
     def is_live(self) -> bool:
@@ -153,7 +147,7 @@ class TokenFamilyItem:
         """Returns the family's entry in the user's credential index."""
         return CredentialItem(
             user_id=self.user_id,
-            local=self.entry_local,
+            local=self.listed_as,
             kind="device",
             client=self.client_id,
             scopes=self.scopes,
@@ -171,7 +165,7 @@ class TokenFamilyItem:
             kind="oauth",
             scopes=scopes,
             lifetime_seconds=lifetime_seconds,
-            listed_as=self.entry_local,
+            listed_as=self.listed_as,
             family_id=self.family_id,
             client_id=self.client_id,
         )
@@ -266,7 +260,7 @@ def revoke(
                 "current": family.current,
             },
         )
-        listed = Delete(keys.credential(family.user_id, family.entry_local))
+        listed = Delete(keys.credential(family.user_id, family.listed_as))
         try:
             legs = {"family": end, "listed": listed, **_deletions(family.access), **extra_legs(family)}
             table.transact(legs, Unrecorded.CREDENTIAL)
@@ -343,7 +337,7 @@ def _issue_successors(family: TokenFamilyItem, refresh_token: str, scopes: list[
     rotation = Update(
         family.key,
         "SET #previous = #current, #current = :next, #rotatedAt = :now, #access = :access, #accessScopes = :scopes,"
-        " #expiresAt = :until, #listedAs = :local",
+        " #expiresAt = :until",
         "#state = :live AND #current = :current",
         {
             "next": tokens.digest(successor),
@@ -351,7 +345,6 @@ def _issue_successors(family: TokenFamilyItem, refresh_token: str, scopes: list[
             "access": [token.document() for token in [*kept, AccessToken.of(access)]],
             "scopes": access.scopes,
             "until": until,
-            "local": family.entry_local,
             "live": "live",
             "current": family.current,
         },
