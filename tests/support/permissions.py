@@ -67,19 +67,6 @@ class Permission(NamedTuple):
 used: set[Permission] = set()
 # Calls with keys of several kinds, which a single statement has to allow: function, action, and kinds.
 batches: set[tuple[str, str, frozenset[str]]] = set()
-# Of the previous release, whose code runs with the new policies during a gradual deployment.
-EARLIER = {
-    Permission("scan_execution", "dynamodb:BatchWriteItem", "Table", "REPO#*"),
-    # It read an invited address's counter and lock together with the inviter.
-    *(Permission(function, "dynamodb:BatchGetItem", "Table", "INVITEE#*") for function in ("dashboard", "members")),
-    # It found codes by one read, and deleted accounts without the sweeper.
-    Permission("dashboard", "dynamodb:GetItem", "Table", "UC#*"),
-    *(Permission("dashboard", "dynamodb:DeleteItem", "Table", kind) for kind in ("FEEDBACK#*", "FEEDBACKTEXT#*")),
-    *(
-        Permission("dashboard", "dynamodb:BatchWriteItem", "Table", f"{kind}#*")
-        for kind in ("BLOCKS", "DC", "FAMILY", "FEEDBACKBY", "INVITEE", "MAILS", "MAILTO", "ORG", "USER")
-    ),
-}
 
 
 @cache
@@ -99,7 +86,7 @@ def granted() -> frozenset[Permission]:
 
 def unused() -> list[str]:
     """Returns the permissions that are granted but weren't used."""
-    return sorted(map(str, granted() - used - EARLIER))
+    return sorted(map(str, granted() - used))
 
 
 def missing() -> list[str]:
