@@ -16,11 +16,7 @@ class Accepted(NamedTuple):
 
 # Problems of an upgrade from the last release that CHANGELOG.md announces, with what it says. The next release removes
 # them here.
-ANNOUNCED = {
-    "ApiKeysLogGroup: a change of LogGroupName replaces the resource, without its data.": (
-        "The log group of api_keys has a hyphen like all others. The upgrade deletes the group with the old name."
-    ),
-}
+ANNOUNCED: dict[str, str] = {}
 
 _FUNCTIONS = (
     *("System", "Organizations", "Members", "Projects", "ApiKeys", "Billing", "DeviceAuth", "Feedback", "CodeAudit"),
