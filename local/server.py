@@ -155,7 +155,7 @@ def _create_mail() -> Starlette:
     """Returns SES's stand-in, whose reports go to the worker's queue, as those of SES do."""
 
     def report(message: dict[str, Any]) -> None:
-        messages.send(messages.Queue.NOTIFICATIONS, message)
+        messages.send(messages.Queue.EMAILS, message)
 
     stand_in = mail.create_app(mail.Emails(DIRECTORY / mail.FOLDER), report)
     return Starlette(routes=[Mount(mail.PREFIX, stand_in)])

@@ -25,7 +25,7 @@ ANNOUNCED = {
 _FUNCTIONS = (
     *("System", "Organizations", "Members", "Projects", "ApiKeys", "Billing", "DeviceAuth", "Feedback", "CodeAudit"),
     *("Inbox", "Dashboard", "ScanPreparation", "ScanExecution", "IssueCreation", "FindingIntake", "GithubEvents"),
-    *("Notifications", "Sweeper"),
+    *("Notifications", "Emails", "Sweeper"),
 )
 _ALL = "defaults everything elsewhere balancer"
 _POOL = "defaults everything balancer"

@@ -36,7 +36,7 @@ class NotDelivered(Exception):
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str]) -> int:
-    """Returns the status of the response to a request. Ends after 5 seconds, whatever takes them. Raises NotDelivered."""
+    """Returns the status of the response to a request. Ends in 5 seconds, whatever takes long. Raises NotDelivered."""
     try:
         target = webhook_urls.parse(url)
     except UnacceptableUrl:
@@ -143,7 +143,7 @@ def checked_addresses(host: str, port: int, resolve: Resolve | None = None) -> l
 
 
 def _resolve(host: str, port: int) -> list[str]:
-    """Returns the host's addresses, or an empty list. Raises NotDelivered if the resolver hangs: it has no time limit."""
+    """Returns the host's addresses, or an empty list. Raises NotDelivered if the system's resolver takes too long."""
     found: list[str] = []
 
     def look_up() -> None:

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from controlplane.queues import mail_messages
 from controlplane.queues.messages import MAX_RECEIVES, Message
 from finding_intake import messages
 from tests.support.each import each
@@ -62,7 +63,7 @@ def test_each_worker_has_one_for_each_message():
     assert sorted(json.loads(record["body"])["kind"] for record in records) == sorted(
         message.model_fields["kind"].default
         for message in Message.__subclasses__()
-        if message.__module__ in {Message.__module__, messages.__name__}
+        if message.__module__ in {Message.__module__, mail_messages.__name__, messages.__name__}
     )
     assert {of_worker(path.stem) for path in EVENTS.glob("*.json")} - {None} == workers()
 

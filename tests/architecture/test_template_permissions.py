@@ -40,11 +40,8 @@ WILDCARDS = {
     "xray:PutTraceSegments": "X-Ray knows no resources",
     "ses:SendEmail": "whether the sender's address or its domain is verified isn't known; a condition names the sender",
 }
-# Workers that also send to their own queue, and why.
-SENDS_TO_ITSELF = {
-    "github_events": "an event leads to a report, which is retried on its own",
-    "notifications": "an event leads to emails and deliveries, which are retried on their own",
-}
+# Workers that don't share out their queue, so no message has to wait in it for others of its organization.
+UNSHARED = {"finding_intake"}
 # Lambda calls these on behalf of a queue's worker.
 POLLING = {"sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"}
 
@@ -94,7 +91,7 @@ class TestEachFunction:
         }
         assert polled == queues
         for queue in queues:
-            sends = {"sqs:SendMessage"} if function in SENDS_TO_ITSELF else set()
+            sends = set() if function in UNSHARED else {"sqs:SendMessage"}
             assert granted(function, "sqs")[queue] == POLLING | {"sqs:ChangeMessageVisibility"} | sends
 
 
@@ -158,6 +155,7 @@ class TestLeadingKeys:
             "finding_intake",
             "github_events",
             "notifications",
+            "emails",
         }
         assert counting.isdisjoint(workers)
         assert {*POLICIES} == counting | workers | {"sweeper"}

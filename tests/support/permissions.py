@@ -72,6 +72,21 @@ EARLIER = {
     Permission("scan_execution", "dynamodb:BatchWriteItem", "Table", "REPO#*"),
     # It read an invited address's counter and lock together with the inviter.
     *(Permission(function, "dynamodb:BatchGetItem", "Table", "INVITEE#*") for function in ("dashboard", "members")),
+    # Its function `notifications` also sent the emails.
+    *(
+        Permission("notifications", action, *on)
+        for action, *on in (
+            ("dynamodb:BatchGetItem", "Table", "MAILTO#*"),
+            ("dynamodb:BatchGetItem", "Table", "USER#*"),
+            ("dynamodb:Query", "Table/index/inboxByStatus"),
+            *(("dynamodb:GetItem", "Table", kind) for kind in ("BLOCKS#*", "EMAIL#*", "MAILS#*")),
+            *(("dynamodb:ConditionCheckItem", "Table", kind) for kind in ("MAILTO#*", "ORG#*", "USER#*")),
+            *(("dynamodb:UpdateItem", "Table", kind) for kind in ("MAILS#*", "MAILTO#*")),
+            ("dynamodb:PutItem", "Table", "MAILTO#*"),
+            ("ses:SendEmail", "EmailIdentity"),
+            ("ses:SendEmail", "EmailConfiguration"),
+        )
+    ),
     # It found codes by one read, and deleted accounts without the sweeper.
     Permission("dashboard", "dynamodb:GetItem", "Table", "UC#*"),
     *(Permission("dashboard", "dynamodb:DeleteItem", "Table", kind) for kind in ("FEEDBACK#*", "FEEDBACKTEXT#*")),

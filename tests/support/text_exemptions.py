@@ -43,7 +43,7 @@ EXEMPT: dict[str, str] = {
     "dashboard.notifications:*": "rules: ids, and names of fields",
     "controlplane.rules.unsubscriptions:link_of_choice": "ids of ours",
     "controlplane.rules.unsubscriptions:unsubscribe": "a signed link, which read_link reads and is tested itself",
-    "notifications.mail_notices:*": "ids of ours, and names that shown_name and shown_title shorten",
+    "emails.notices:*": "ids of ours, and names that shown_name and shown_title shorten",
     "dashboard.members:*": "rules: they hand ids and validated text on to the store",
     "dashboard.project_changes:*": "rules: they hand on what read_name and read_addresses have checked",
     "dashboard.once:*": "the name of an operation of ours",

@@ -235,6 +235,16 @@ class TestRetries:
         line.sweep()
         assert {it.status for it in line.deliveries(slow)} == {"succeeded"}
 
+    def test_a_message_that_cannot_be_read_is_retried_and_then_dead_lettered(self, line: Line, now: FakeClock):
+        line.sqs.send_message(QueueUrl=Queue.NOTIFICATIONS.url, MessageBody='{"kind": "deliver-webhook", "version": 1}')
+        for seconds in (5, 20, 80, 320):
+            line.work()
+            assert line.sqs.next_at(Queue.NOTIFICATIONS.url) == now() + seconds
+            now.advance(seconds)
+        line.work()
+        (dead,) = line.sqs.at(Queue.NOTIFICATIONS.dead_letters_url)
+        assert dead.attributes["reason"]["StringValue"].startswith("malformed: ")
+
     def test_at_most_two_attempts_at_an_endpoint_run_at_the_same_time(
         self, line: Line, company: Company, now: FakeClock
     ):

@@ -141,6 +141,8 @@ class Settings(BaseModel):
     invitation_emails_per_address: int = Field(10, ge=1)
     notifications_queue_url: OptionalUrl = None
     notifications_dead_letters_url: OptionalUrl = None
+    emails_queue_url: OptionalUrl = None
+    emails_dead_letters_url: OptionalUrl = None
     # Lets webhooks go to http URLs and to private addresses. Only for local runs: no template sets it.
     webhooks_to_this_machine: bool = False
     # Limits on the part of a repository that a scan reads. A scan that exceeds one of the first four fails; a file that

@@ -47,6 +47,7 @@ class Queue(StrEnum):
     FINDING_INTAKE = "finding-intake"
     GITHUB_EVENTS = "github-events"
     NOTIFICATIONS = "notifications"
+    EMAILS = "emails"
 
     @property
     def url(self) -> str:

@@ -4,9 +4,8 @@ import json
 import re
 from typing import Any
 
+from controlplane.queues.mail_messages import EMAIL_MESSAGES, MailReport
 from local.template import load_template
-from notifications.app import ACCEPTED
-from notifications.mail_messages import MailReport
 from tests.support.each import each
 from tests.support.template import resources
 
@@ -53,7 +52,7 @@ def test_an_event_becomes_a_message_without_addresses(kind: str):
     body = transformed(rules()[kind], {"source": "aws.ses", "detail-type": kind, "detail": detail})
     assert "@" not in body
     assert "example.com" not in body
-    report = ACCEPTED.validate_json(body)
+    report = EMAIL_MESSAGES.validate_json(body)
     assert isinstance(report, MailReport)
     assert (report.event, report.mail, report.bounce_type) == (event, (MAIL,), bounce_type)
 
@@ -64,9 +63,9 @@ def test_each_rule_sees_only_this_stacks_emails_and_may_send_to_the_queue():
         pattern = rule["Properties"]["EventPattern"]
         assert pattern["source"] == ["aws.ses"]
         assert pattern["detail"]["mail"]["tags"] == {"ses:configuration-set": [{"Ref": "AWS::StackName"}]}
-        assert rule["Properties"]["Targets"][0]["Arn"] == {"Fn::GetAtt": ["NotificationsQueue", "Arn"]}
+        assert rule["Properties"]["Targets"][0]["Arn"] == {"Fn::GetAtt": ["EmailsQueue", "Arn"]}
     policy = resources("AWS::SQS::QueuePolicy")["EmailReports"]["Properties"]
-    assert policy["Queues"] == [{"Ref": "NotificationsQueue"}]
+    assert policy["Queues"] == [{"Ref": "NotificationsQueue"}, {"Ref": "EmailsQueue"}]
     condition, statement, none = policy["PolicyDocument"]["Statement"][1]["Fn::If"]
     assert (condition, none) == ("SendsEmail", {"Ref": "AWS::NoValue"})
     named = {it["Fn::GetAtt"][0] for it in statement["Condition"]["ArnEquals"]["aws:SourceArn"]}

@@ -12,7 +12,7 @@ from controlplane.store import billing, events, inbox, leaked_keys, mail_address
 from controlplane.store.leaked_keys import Leak
 from controlplane.store.mail_choices import Choice
 from controlplane.store.table import table
-from notifications.app import handler
+from emails.app import handler
 from tests.support.api import FORM, Api
 from tests.support.browser import Browser
 from tests.support.mailbox import DEAD_LETTERS, Email, Mailbox, PostOffice
@@ -273,6 +273,19 @@ def _check_parts(email: Email) -> None:
     assert {it.split("/")[2] for it in re.findall(r'href="(https?://[^"]+)"', email.html)} == {"dashboard.assent.test"}
     assert "/organizations/" in email.text
     assert len(email.subject) <= 120
+
+
+def test_an_email_that_an_earlier_release_queued_for_notifications_is_sent(company: Company, post_office: PostOffice):
+    message = {
+        "kind": "send-notification",
+        "version": 1,
+        "organizationId": company.organization_id,
+        "about": "webhook",
+        "subject": "0",
+        "userId": company.owner.user_id,
+    }
+    messages.send(messages.Queue.NOTIFICATIONS, message)
+    assert [email.to for email in post_office.work()] == [company.owner.email]
 
 
 def _demote(company: Company, person: Person) -> None:
