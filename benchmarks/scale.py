@@ -87,6 +87,7 @@ def partitions() -> list[Partition]:
         Partition("RATE", "person or organization", "reserving a block of requests", 1, 1),
         Partition("REFUSALS", "organization or person", "recording why a request was refused", 1, 1),
         Partition("WAITSLOT", "slot of a waiting request", "a wait: take, release", 2, 1),
+        Partition("WORKERS", "organization", "a message: take a slot, free it", 2, 1),
         Partition("TRIES", "person", "a user code", 2, 1),
         Partition("IDEMPOTENCY", "Idempotency-Key", "a creation: begin, take effect, keep the answer", 4, 1),
         Partition("GITHUBSTATE", "way to GitHub and back", "coming back", 1, 1),

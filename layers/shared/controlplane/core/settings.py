@@ -131,6 +131,8 @@ class Settings(BaseModel):
     finding_intake_dead_letters_url: OptionalUrl = None
     github_events_queue_url: OptionalUrl = None
     github_events_dead_letters_url: OptionalUrl = None
+    # How many workers the function's queue has. An organization gets half of them. None: any number.
+    worker_concurrency: int | None = Field(None, ge=1)
     # The address that emails come from, and SES's configuration set, which reports bounces. None: no emails are sent.
     email_sender: OptionalText = None
     email_configuration_set: OptionalText = None
