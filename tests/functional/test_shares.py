@@ -12,11 +12,12 @@ from controlplane.queues import messages
 from controlplane.queues.messages import Queue
 from controlplane.store import keys, worker_slots
 from controlplane.store.table import Put, table
+from local.template import load_template
 from tests.functional.conftest import FakeClock
 from tests.support.each import each
 from tests.support.sqs import FakeSqs, SqsMessage
 from tests.support.table import PREPARED
-from tests.support.template import load_template, resources
+from tests.support.template import resources
 
 EVENTS = Path(__file__).parents[2] / "events"
 SHARED = {queue.value.replace("-", "_"): queue for queue in Queue if queue is not Queue.FINDING_INTAKE}

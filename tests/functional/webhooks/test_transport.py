@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -263,11 +262,12 @@ class TestResponses:
         """The time for all steps is up while one of the first is running, after which the server trickles a header."""
         monkeypatch.setattr(transport, "_TOTAL_SECONDS", 0.2)
         done = threading.Event()
-        slow: tuple[type | ModuleType, str] = {
+        steps: dict[str, tuple[Any, str]] = {
             "resolve": (transport, "_resolve"),
             "connect": (socket, "create_connection"),
             "tls": (transport._Connection, "_secured"),
-        }[step]
+        }
+        slow = steps[step]
         inner = getattr(*slow)
 
         def outer(*given: Any) -> Any:

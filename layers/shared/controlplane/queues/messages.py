@@ -219,7 +219,7 @@ def send(queue: str, message: Mapping[str, Any], delay_seconds: int = 0) -> None
     url = Queue(queue).url
     # SQS shares out the queue among groups: see `queues.shares`.
     group = organization_of(message) or message.get("installationId")
-    options = {"DelaySeconds": delay_seconds} if delay_seconds else {}
+    options: dict[str, Any] = {"DelaySeconds": delay_seconds} if delay_seconds else {}
     if group is not None:
         options["MessageGroupId"] = str(group)
     try:

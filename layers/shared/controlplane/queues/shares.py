@@ -2,7 +2,7 @@
 
 A message that finds its organization's share taken goes to the end of its queue, as a new message that is delayed until
 its turn. So it keeps all of its receives, and its worker is free. SQS also gets each message's organization, as its
-group: of a busy one, it delivers messages only while there are none of others (fair queues).
+group: it delivers the messages of others before those of a busy one (fair queues).
 """
 
 from collections.abc import Callable, Iterator
