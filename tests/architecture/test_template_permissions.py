@@ -167,7 +167,7 @@ class TestLeadingKeys:
 
     @each("function", WORKERS)
     def test_a_worker_has_a_statement_for_each_action_that_writes(self, function: str):
-        """What it reads comes from strangers, so it may write no more than it has to."""
+        """Limits what it may write of what it reads, which comes from strangers."""
         writes = [it.actions for it in POLICIES[function] if it.keys and set(it.actions) <= self.WRITES]
         assert all(len(actions) == 1 for actions in writes)
         assert len(writes) == len({action for actions in writes for action in actions}) <= 4
