@@ -4,7 +4,7 @@ SHELL := /bin/sh
 PYTHON_FILES := functions layers cli local ops scripts tests benchmarks
 # These aren't deployed. They run other programs (B404, B603) and contain sample secrets (B105); ruff's more precise
 # versions of these rules apply to them.
-RISKY_TOOLS := cli/src/assent_cli local ops scripts benchmarks
+RISKY_TOOLS := cli/src/openassent_cli local ops scripts benchmarks
 export PYTHONPATH := functions:layers/shared:layers/analysis:cli/src:.
 export SAM_CLI_TELEMETRY := 0
 # Without compiled modules, every process of the tests would compile the product again.
@@ -12,9 +12,9 @@ unexport PYTHONDONTWRITEBYTECODE
 # What /docs serves, represented by one of its files.
 REFERENCE := functions/system/reference/index.html
 # What the wheel of the command line is made of.
-WHEEL_SOURCES := $(shell find cli/src layers/analysis/assent_analysis cli/README.md cli/pyproject.toml -type f -not -name '*.pyc')
+WHEEL_SOURCES := $(shell find cli/src layers/analysis/openassent_analysis cli/README.md cli/pyproject.toml LICENSE -type f -not -name '*.pyc')
 .DEFAULT_GOAL := help
-.PHONY: help run reset test mutate lagging models fuzz lint template check build cli e2e browser bench load soak accuracy cost scale deploy release publish openapi sdk lock format audit licenses sbom
+.PHONY: help run reset test races conformance linear nightly mutate lagging models fuzz lint template check build cli e2e browser bench accuracy deploy release publish openapi sdk lock format audit licenses sbom
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,9 +25,24 @@ run: .venv/.ready .tools/ministack/.ready $(REFERENCE) ## Run the whole stack on
 reset: ## Delete the local stack's data and credentials
 	@scripts/reset
 
-test: .venv/.ready .tools/ministack/.ready .tools/conformance/.ready node_modules/.ready .tools/sdk/.ready .tools/supply/.ready $(REFERENCE) ## Run every test except those that need SAM or a browser (ENGINE=moto: all functional tests on moto; CLIENT=botocore: not with our own client)
-	@echo "Not run here: tests that deploy to a local AWS (make e2e) or need Chromium (make browser)."
-	@$(NICE) .venv/bin/python -m pytest -n 2 --dist worksteal --engine=$(or $(ENGINE),both) --client=$(or $(CLIENT),own) -p scripts.mutate.coverage -m "not e2e and not browser"
+test: .venv/.ready .tools/ministack/.ready node_modules/.ready .tools/sdk/.ready $(REFERENCE) ## Run what a change to the product can break: every operation, page, worker, and command (ENGINE=moto, CLIENT=botocore)
+	@$(NICE) .venv/bin/python -m pytest -n 2 --dist worksteal --engine=$(or $(ENGINE),both) --client=$(or $(CLIENT),own) \
+		-p scripts.mutate.coverage tests/architecture tests/cli tests/functional tests/unit
+
+races: .venv/.ready .tools/ministack/.ready node_modules/.ready $(REFERENCE) ## Run concurrent requests in every order that matters, and with every fault
+	@$(NICE) .venv/bin/python -m pytest -n 2 --dist worksteal --engine=fast -p scripts.mutate.coverage tests/races
+
+conformance: .venv/.ready .tools/conformance/.ready node_modules/.ready $(REFERENCE) ## Test the API with requests and clients that are generated from docs/openapi.json
+	@$(NICE) .venv/bin/python -m pytest -n 2 tests/conformance
+
+linear: .venv/.ready ## Check that text from clients and repositories is read in linear time
+	@$(NICE) .venv/bin/python -m pytest -n 2 tests/nightly
+
+nightly: races conformance linear models fuzz lagging ## Run everything that only pays off at length
+
+# Says how long a target took, for .ci/run.
+timed-%:
+	@start=$$(date +%s); $(MAKE) --no-print-directory $*; code=$$?; echo "took $$(($$(date +%s) - start)) s: $*"; exit $$code
 
 mutate: .venv/.ready node_modules/.ready $(REFERENCE) ## Change the changed lines (BASE=main), or a FILE, and list what no test notices (LIMIT=40 SEED=7 WITHIN=80 TESTS=tests/races)
 	@.venv/bin/python -m scripts.mutate --pytest=--engine=fast $(if $(BASE),--base $(BASE)) $(addprefix --file ,$(FILE)) \
@@ -41,8 +56,9 @@ models: .venv/.ready node_modules/.ready $(REFERENCE) ## Compare the API, and at
 	@MODEL_SCHEDULES=$(or $(SCHEDULES),20000) MODEL_SEED=$(SEED) .venv/bin/python -m pytest -n 2 --engine=fast \
 		tests/races/test_api_model.py tests/races/test_issue_states.py
 
-fuzz: .venv/.ready .tools/conformance/.ready node_modules/.ready $(REFERENCE) ## Test with requests generated from docs/openapi.json (EXAMPLES=300 SEED=7)
-	@FUZZ_EXAMPLES=$(or $(EXAMPLES),300) FUZZ_SEED=$(SEED) .venv/bin/python -m pytest -n 2 tests/conformance/test_document.py
+fuzz: .venv/.ready .tools/conformance/.ready node_modules/.ready $(REFERENCE) ## Test with requests generated from docs/openapi.json, and properties with random examples (EXAMPLES=300 SEED=7)
+	@FUZZ_EXAMPLES=$(or $(EXAMPLES),300) FUZZ_SEED=$(SEED) .venv/bin/python -m pytest -n 2 \
+		$(if $(SEED),--hypothesis-seed=$(SEED)) tests/conformance/test_document.py $$(grep -rlE 'hypothesis import .*given' tests)
 
 lint: .venv/.ready node_modules/.ready .tools/sdk/.ready .tools/supply/.ready ## Check style, types, risks, licenses, imports, phrases, and that docs/openapi.json and the SDK are current
 	@.venv/bin/ruff check $(wildcard $(PYTHON_FILES))
@@ -51,7 +67,7 @@ lint: .venv/.ready node_modules/.ready .tools/sdk/.ready .tools/supply/.ready ##
 	@.venv/bin/mypy --python-version 3.11 layers/analysis cli/src
 	@.venv/bin/lint-imports
 	@.venv/bin/python -m scripts.language
-	@.tools/supply/bin/bandit -q -r functions layers cli/src/assent
+	@.tools/supply/bin/bandit -q -r functions layers cli/src/openassent
 	@.tools/supply/bin/bandit -q -r $(wildcard $(RISKY_TOOLS)) --skip B101,B105,B404,B603
 	@$(MAKE) --no-print-directory licenses >/dev/null
 	@.venv/bin/python -m scripts.openapi --check
@@ -81,21 +97,9 @@ browser: .venv/.ready .tools/ministack/.ready .tools/cli/.installed node_modules
 bench: .venv/.ready node_modules/.ready $(REFERENCE) ## Measure: ratios, round trips and capacity units per operation
 	@.venv/bin/python -m benchmarks
 
-load: .venv/.ready node_modules/.ready .tools/load/.ready $(REFERENCE) ## Drive the local stack at rising concurrency, next to the naive peer
-	@.venv/bin/python -m benchmarks.load
-
-soak: .venv/.ready node_modules/.ready .tools/load/.ready $(REFERENCE) ## Look for growth of memory, connections, and the table under load (MINUTES=10)
-	@.venv/bin/python -m benchmarks.load --soak $(or $(MINUTES),10)
-
 accuracy: .venv/.ready ## Compare the code analysis with verdicts on the repositories in FOLDER
 	@.venv/bin/python -m benchmarks.accuracy $(if $(LIST),--list) $(FOLDER) \
 		$(or $(VERDICTS),benchmarks/verdicts/development.tsv)
-
-cost: .venv/.ready ## Write the cost of a million requests into docs/operations.md (MEASURE=1 measures again)
-	@.venv/bin/python -m benchmarks.cost $(if $(MEASURE),--measure)
-
-scale: .venv/.ready ## Write which limit is reached at how many organizations into docs/performance.md
-	@.venv/bin/python -m benchmarks.scale --write
 
 deploy: $(if $(VERSION),.tools/sam/.ready,build) ## Deploy to the AWS account of the current credentials (STACK=assent PARAMETERS="LogLevel=DEBUG"; CI=1: don't ask; VERSION=1.2.0: a published release, without a build)
 	@.tools/sam/bin/$(if $(VERSION),python -m scripts.releases deploy $(VERSION),sam deploy) $(if $(STACK),--stack-name $(STACK)) $(if $(CI),--no-confirm-changeset) \
@@ -127,8 +131,9 @@ sbom: .tools/supply/.ready ## Write dist/sbom.cdx.json (CycloneDX), the bill of 
 audit: .tools/supply/.ready ## Check every pin, including the tools', for known vulnerabilities
 	@scripts/audit
 
-openapi: .venv/.ready node_modules/.ready ## Generate docs/openapi.json from the apps, and the reference from it
+openapi: .venv/.ready node_modules/.ready ## Generate docs/openapi.json from the apps, the reference from it, and the texts about rules
 	@.venv/bin/python -m scripts.openapi
+	@.venv/bin/python -m scripts.rule_texts
 	@.venv/bin/python -m scripts.reference
 
 sdk: .venv/.ready .tools/sdk/.ready ## Generate the SDK's models from docs/openapi.json, and its synchronous client
@@ -143,7 +148,7 @@ $(REFERENCE): docs/openapi.json docs/errors.md $(wildcard scripts/reference/*.py
 LOCK = .tools/uv/bin/uv pip compile --quiet --universal --python-version 3.13 --generate-hashes \
 	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 
-TOOLS := ministack sam conformance checkov lambda load parliament sdk supply
+TOOLS := ministack sam conformance checkov lambda parliament sdk supply
 
 lock: .tools/uv/.ready ## Update the hashed pins from pyproject.toml, requirements/*.in, and package.json (UPGRADE=1: newest)
 	@$(LOCK) pyproject.toml -o layers/shared/requirements.txt
@@ -151,7 +156,7 @@ lock: .tools/uv/.ready ## Update the hashed pins from pyproject.toml, requiremen
 		$(LOCK) --group pyproject.toml:$$(basename $$(dirname $$lock)) -c layers/shared/requirements.txt -o $$lock || exit 1; \
 	done
 	@$(LOCK) pyproject.toml --group dev $(addprefix -c ,$(DEPLOYED)) -o requirements/dev.txt
-	@$(LOCK) cli/pyproject.toml --extra mcp requirements/cli.in -o requirements/cli.txt
+	@$(LOCK) cli/pyproject.toml --all-extras requirements/cli.in -o requirements/cli.txt
 	@for tool in uv $(TOOLS); do \
 		$(LOCK) requirements/$$tool.in -o requirements/$$tool.txt || exit 1; \
 	done
@@ -171,10 +176,10 @@ $(patsubst %,.tools/%/.ready,cli $(TOOLS)): .tools/%/.ready: requirements/%.txt 
 	@scripts/environment .tools/$* requirements/$*.txt
 
 .tools/cli/.installed: .tools/cli/.ready pyproject.toml $(WHEEL_SOURCES)
-	@rm -f dist/assent-*.whl
-	@.tools/cli/bin/python -m assent_cli.manual >cli/man/assent.1
+	@rm -f dist/openassent-*.whl
+	@.tools/cli/bin/python -m openassent_cli.manual >cli/man/assent.1
 	@cd cli && ../.tools/cli/bin/hatchling build -t wheel -d ../dist >/dev/null
-	@.tools/uv/bin/uv pip install --python .tools/cli/bin/python --quiet --offline --no-deps --reinstall dist/assent-*.whl
+	@.tools/uv/bin/uv pip install --python .tools/cli/bin/python --quiet --offline --no-deps --reinstall dist/openassent-*.whl
 	@touch $@
 
 # Redoc, axe, the linters of docs/openapi.json, and the race tests' engine, which doesn't exist for every platform.

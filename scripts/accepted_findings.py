@@ -27,16 +27,16 @@ _FUNCTIONS = (
     *("Inbox", "Dashboard", "ScanPreparation", "ScanExecution", "IssueCreation", "FindingIntake", "GithubEvents"),
     *("Notifications", "Emails", "Sweeper"),
 )
-_ALL = "defaults everything elsewhere balancer"
-_POOL = "defaults everything balancer"
-_WITHOUT_KEY = "defaults elsewhere balancer"
+_ALL = "defaults everything elsewhere"
+_POOL = "defaults everything"
+_WITHOUT_KEY = "defaults elsewhere"
 _LAMBDA_POLICY = "AwsSolutions-IAM4[Policy::arn:aws:iam::aws:policy/"
 _PARTITION_POLICY = "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/"
 
 ACCEPTED: dict[str, Accepted] = {
     # checkov
     "CKV_AWS_26": Accepted(
-        "defaults balancer",
+        "defaults",
         "CloudWatch can't publish to a topic that AWS's managed key encrypts. Alarms contain no data of customers.",
     ),
     "CKV_AWS_27": Accepted(_WITHOUT_KEY, "Queues are encrypted with a key of SQS, which this check doesn't recognize."),
@@ -67,21 +67,11 @@ ACCEPTED: dict[str, Accepted] = {
     "AwsSolutions-COG1": Accepted(
         _POOL, "NIST SP 800-63B advises against composition rules. The minimum length is 12 characters."
     ),
-    "AwsSolutions-COG2": Accepted(
-        "defaults balancer", "Not everyone has an authenticator app. MultiFactorSignIn requires one."
-    ),
+    "AwsSolutions-COG2": Accepted("defaults", "Not everyone has an authenticator app. MultiFactorSignIn requires one."),
     'AwsSolutions-COG8[not evaluated: The parameter resolved to to a non-primitive value "{"Ref":"SignInTier"}", '
     "therefore the rule could not be validated.]": Accepted(
         _POOL,
         "PLUS costs for each person who signs in. SignInTier sets it, and an issuer of your own can detect threats.",
-    ),
-    'AwsSolutions-EC23[not evaluated: The parameter resolved to to a non-primitive value "{"Ref":"BalancerSources"}", '
-    "therefore the rule could not be validated.]": Accepted(
-        "balancer", "The API is public, and so is the load balancer. BalancerSources limits it to a network."
-    ),
-    "AwsSolutions-ELB2": Accepted(
-        "balancer",
-        "A load balancer's log has client addresses, IDs in paths, and sign-in codes. BalancerLogBucket turns it on.",
     ),
     f"{_PARTITION_POLICY}service-role/AWSBackupServiceRolePolicyForBackup]": Accepted(
         "everything", "AWS keeps it in step with what AWS Backup calls. Only AWS Backup can assume the role."
@@ -93,7 +83,7 @@ ACCEPTED: dict[str, Accepted] = {
         _ALL, "AWS keeps it in step with what CodeDeploy calls. Only CodeDeploy can assume the role."
     ),
     f"{_LAMBDA_POLICY}service-role/AWSLambdaBasicExecutionRole]": Accepted(
-        _ALL, "SAM adds it. FunctionBoundary limits it to the functions' own log groups."
+        _ALL, "SAM adds it. FunctionBoundary limits it to log groups named after the stack."
     ),
     f"{_LAMBDA_POLICY}AWSXrayWriteOnlyAccess]": Accepted(
         _ALL, "SAM adds it. FunctionBoundary limits it to the two actions that write traces."
@@ -102,8 +92,12 @@ ACCEPTED: dict[str, Accepted] = {
     "AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:ses:<AWS::Region>:<AWS::AccountId>:identity/*]": Accepted(
         _ALL, "SES may have verified the sender's address or its domain. A condition names the sender."
     ),
+    "AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:/aws/lambda/"
+    "<AWS::StackName>-*]": Accepted(
+        _ALL, "A list of the functions' log groups would take half of the length that AWS allows for the boundary."
+    ),
     **{
-        f"AwsSolutions-IAM5[Resource::<{name}Function.Arn>:*]": Accepted(
+        f"AwsSolutions-IAM5[Resource::<{name}Function.Arn>*]": Accepted(
             _ALL, "The check of a deployment invokes versions, whose numbers aren't known before."
         )
         for name in _FUNCTIONS
@@ -117,7 +111,7 @@ ACCEPTED: dict[str, Accepted] = {
         _ALL, "A rotation takes steps at GitHub or several deployments. The operations guide describes them."
     ),
     "AwsSolutions-SNS3": Accepted(
-        "defaults balancer",
+        "defaults",
         "Only this account can publish to the topic, and only CloudWatch does. AWS's services use TLS.",
     ),
 }

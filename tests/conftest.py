@@ -40,9 +40,14 @@ for queue in (
     os.environ[f"{name}_DEAD_LETTERS_URL"] = f"https://queues.assent.test/{queue}-dead-letters"
 os.environ.pop("AWS_SESSION_TOKEN", None)
 
-if "CI" not in os.environ:  # Hypothesis has a profile for CI, which has no time limits either
-    property_settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-    property_settings.load_profile("busy")
+# A change lands or not with the same examples each time: only `make fuzz` searches at random. A busy machine is slow.
+property_settings.register_profile(
+    "assent",
+    derandomize="FUZZ_EXAMPLES" not in os.environ,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+property_settings.load_profile("assent")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

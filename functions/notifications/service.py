@@ -19,7 +19,7 @@ def process(message: Message) -> None:
         return
     if isinstance(message, OrganizationEvent):
         webhooks.fan_out(message)
-        if settings.email_sender is None:
-            return
-    # An event, or an email of a release in which this function sent them.
-    mail_messages.post(message)
+    # An event, a token that was found in public, or an email of a release in which this function sent them. Without a
+    # sender, the queue of `emails` isn't read.
+    if settings.email_sender is not None:
+        mail_messages.post(message)

@@ -6,14 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import assent_analysis
-from assent_analysis.files import NOT_ANALYZED
-from assent_analysis.fixes import Project
-from assent_analysis.inventory.listing import Listing
-from assent_analysis.inventory.stocktaking import take_inventory, with_loads
-from assent_analysis.kinds import with_not_assessed
-from assent_analysis.report import Examine
-from assent_analysis.sandbox import Sandbox
+import openassent_analysis
 from controlplane.core.ids import ScanId
 from controlplane.core.settings import settings
 from controlplane.github.client import CodeHost, connect
@@ -28,6 +21,13 @@ from controlplane.store.repository_items import RepositoryItem
 from controlplane.store.scans import execution, reads, reports
 from controlplane.store.scans.items import Failure, ScanItem, UnknownScan
 from controlplane.store.scans.progress import Coverage, CoveredKind
+from openassent_analysis.files import NOT_ANALYZED
+from openassent_analysis.fixes import Project
+from openassent_analysis.inventory.listing import Listing
+from openassent_analysis.inventory.stocktaking import take_inventory, with_loads
+from openassent_analysis.kinds import with_not_assessed
+from openassent_analysis.report import Examine
+from openassent_analysis.sandbox import Sandbox
 from scan_execution import folders, workspace
 from scan_execution.comparison import compare
 from scan_execution.inventories import to_stored
@@ -37,7 +37,7 @@ from scan_execution.workspace import ArchiveInvalid, ArchiveTooLarge, Limits, Un
 
 # The function's timeout in template.yaml: any invocation still running by then has been killed.
 LEASE_SECONDS = 420
-_LIMITS = assent_analysis.Limits()
+_LIMITS = openassent_analysis.Limits()
 
 _TOO_LARGE = Failure("REPOSITORY_TOO_LARGE", "The repository is larger than a scan reads.")
 _INVALID = Failure("ARCHIVE_INVALID", "The code host's archive of the repository could not be read.")
@@ -69,14 +69,14 @@ def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int
     with stages.run("analyze"):
         to_analyze = unpacked.files - skipped.total()
         name = f"{repository.owner}/{repository.name}"
-        result = assent_analysis.analyze_folder(folder, stages.counting(examine, to_analyze), _LIMITS, name)
+        result = openassent_analysis.analyze_folder(folder, stages.counting(examine, to_analyze), _LIMITS, name)
         skipped.update(result.skipped)
         inventory = with_loads(inventory, result.loads)
         stages.keep(to_stored(inventory))
     # The next scan in the same environment shares the disk.
     shutil.rmtree(folder, ignore_errors=True)
     with stages.run("publish"):
-        scan = reports.with_paid_access(replace(scan, rules_version=assent_analysis.rules_version()))
+        scan = reports.with_paid_access(replace(scan, rules_version=openassent_analysis.rules_version()))
         project = Project.of(inventory)
         store = publish_findings if scan.cause.pull_request_number is None else compare
         scan = store(scan, lease, result, unpacked.unread, project)
@@ -84,7 +84,7 @@ def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int
     _complete(scan, lease, coverage)
 
 
-def _kinds(result: assent_analysis.Analysis, listing: Listing) -> tuple[CoveredKind, ...]:
+def _kinds(result: openassent_analysis.Analysis, listing: Listing) -> tuple[CoveredKind, ...]:
     """Returns the files by kind, those with the most files first."""
     kinds = with_not_assessed(result.kinds, listing.not_assessed).items()
     covered = (CoveredKind(name, kind.analyzed, kind.not_assessed) for name, kind in kinds)

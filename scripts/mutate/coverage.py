@@ -1,7 +1,7 @@
 """Records which tests run each line of the product, as a plugin of pytest, and answers from the record.
 
-`make test` records it in `.mutants/`, one file for each process. Each test has its own set of lines: the interpreter
-reports a line once, and is told to start again before the next test. Only tests that passed count.
+`make test` and `make races` record it in `.mutants/`, one file for each process. Each test has its own set of lines:
+the interpreter reports a line once, and is told to start again before the next test. Only tests that passed count.
 
 Of the tests of a line, the record keeps the fastest few of each test file. They are found by the line's function and
 its distance from the function's start, so that changes elsewhere in a file don't matter.
@@ -108,8 +108,13 @@ class Recorder:
                 lines[os.path.relpath(path, self._root)][place].append(test)
         folder = self._root / FOLDER
         folder.mkdir(exist_ok=True)
-        name = os.environ.get("PYTEST_XDIST_WORKER", "main")
-        (folder / f"{name}.json").write_text(_packed(seconds, lines))
+        worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+        (folder / f"{_part(session.config)}-{worker}.json").write_text(_packed(seconds, lines))
+
+
+def _part(config: pytest.Config) -> str:
+    """Returns a name for the run, so that `make races` and `make test` keep each other's records."""
+    return Path(config.args[0]).name
 
 
 def _packed(seconds: dict[str, float], lines: dict[str, dict[str, list[str]]]) -> str:
@@ -140,7 +145,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
-        for old in (config.rootpath / FOLDER).glob("*.json"):
+        for old in (config.rootpath / FOLDER).glob(f"{_part(config)}-*.json"):
             old.unlink()
 
 

@@ -44,6 +44,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "scans.ScanWithoutResult": (SimpleNamespace(scan_id=_SCAN, status="failed"),),
     "scans.UnlockRequired": (SimpleNamespace(scan_id=_SCAN, unlock_credits=50, locked_count=14),),
     "controlplane.RateLimited": (12,),
+    "controlplane.InsufficientScope": ("sessions.write",),
     "device_auth.InvalidScope": ("There is no scope named projects.",),
     "feedback.HourlyQuotaReached": (2_340,),
     "inbox.StaleVersion": (SimpleNamespace(version="7b1e0c94a2d84f6f9d35c1e8b2a6f013", status="accepted"),),

@@ -84,10 +84,9 @@ class TestPermissions:
     def test_it_may_invoke_versions_of_every_function_and_nothing_else(self):
         policy = RESOURCES["DeploymentCheckInvocations"]["Properties"]
         assert policy["Roles"] == [{"Ref": f"{DEPLOYMENT_CHECK}Role"}]
-        assert {action: it["Resource"] for it in policy["PolicyDocument"]["Statement"] for action in it["Action"]} == {
-            "lambda:InvokeFunction": [{"Fn::Sub": f"${{{name}.Arn}}:*"} for name in functions()],
-            "lambda:ListTags": [{"Fn::GetAtt": [name, "Arn"]} for name in functions()],
-        }
+        (statement,) = policy["PolicyDocument"]["Statement"]
+        assert statement["Action"] == ["lambda:InvokeFunction", "lambda:ListTags"]
+        assert statement["Resource"] == [{"Fn::Sub": f"${{{name}.Arn}}*"} for name in functions()]
 
     def test_it_may_read_and_answer_the_stacks_deployments(self):
         found = {action: target for action, target in allowed(f"{DEPLOYMENT_CHECK}Role").items() if "deploy" in action}

@@ -23,8 +23,6 @@ from tests.support.template import api_functions, functions, resources
 AWS_METRICS = [
     ("AWS/ApiGateway", "ApiName Stage", "Count 4XXError 5XXError Latency"),
     ("AWS/ApiGateway", "ApiName Stage Method Resource", "Count 4XXError 5XXError Latency"),
-    ("AWS/ApplicationELB", "LoadBalancer", "RequestCount TargetResponseTime"),
-    ("AWS/ApplicationELB", "LoadBalancer", "HTTPCode_ELB_5XX_Count HTTPCode_Target_5XX_Count"),
     ("AWS/Lambda", "", "Throttles ConcurrentExecutions"),
     ("AWS/Lambda", "FunctionName", "Invocations Errors Duration"),
     ("AWS/Lambda", "FunctionName Resource", "Invocations Errors Duration"),
@@ -293,6 +291,14 @@ class TestQuestions:
         }
         everywhere = [("WriteThrottleEvents", index) for index in (None, *INDEXES)]
         assert found == {key: {"TableName": table} for key in [*everywhere, ("ReadThrottleEvents", None)]}
+
+    @each("name", resources("AWS::Events::Rule"))
+    def test_events_that_a_rule_cannot_deliver_are_kept_and_have_an_alarm(self, name: str):
+        for target in resources("AWS::Events::Rule")[name]["Properties"]["Targets"]:
+            assert target["DeadLetterConfig"]["Arn"]["Fn::GetAtt"][0] in DEAD_LETTERS
+        here = ("AWS/Events", "FailedInvocations", frozenset({("RuleName", f"${{{name}}}")}))
+        (alarm,) = [alarm for alarm in ALARMS if here in watched(alarm)]
+        assert ALARMS[alarm]["Condition"] == resources("AWS::Events::Rule")[name]["Condition"]
 
     def test_alarm_mail_goes_to_the_alarms_topic(self):
         subscription = resources("AWS::SNS::Subscription")["AlarmEmailSubscription"]

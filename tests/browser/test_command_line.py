@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from email import message_from_string
 from pathlib import Path
 
 import anyio
@@ -185,7 +186,7 @@ class TestWithoutSignIn:
         assert names == ["scan_folder"]
         (content,) = result.content
         assert isinstance(content, TextContent)
-        assert json.loads(content.text)["findings"][0]["title"].startswith("Google Analytics")
+        assert json.loads(content.text)["findings"][0]["untrusted"]["title"].startswith("Google Analytics")
 
     def test_a_service_that_cant_be_reached_is_told(self, terminal: Terminal):
         done = terminal.run("project", "list", ASSENT_API_KEY="assent_x", ASSENT_BASE_URL="http://127.0.0.1:9")
@@ -196,6 +197,14 @@ class TestWithoutSignIn:
     def test_completion_exists_for_each_shell(self, terminal: Terminal, shell: str):
         done = terminal.run("--show-completion", shell, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
         assert "assent" in done.stdout, done.stderr
+
+    def test_the_wheel_itself_needs_what_the_sdk_needs(self):
+        (metadata,) = _INSTALLED.glob("lib/*/site-packages/openassent-*.dist-info/METADATA")
+        needed = message_from_string(metadata.read_text()).get_all("Requires-Dist")
+        assert {re.split(r"[>=]", it)[0] for it in needed if "extra ==" not in it} == {"httpx", "pydantic"}
+        # Not even in its extras, which would ask an index for it.
+        assert [it for it in needed if it.startswith("openassent")] == []
+        assert (metadata.parent / "licenses" / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
 
     def test_the_manual_is_installed(self):
         page = (_INSTALLED / "share/man/man1/assent.1").read_text()

@@ -3,8 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from assent_cli import git
-from assent_cli.problems import Problem
+from openassent_cli import git
+from openassent_cli.exits import Exit
+from openassent_cli.problems import Problem
 
 
 def run(folder: Path, *arguments: str) -> str:
@@ -45,13 +46,10 @@ class TestChangedSince:
         (tree / "web" / "page.js").write_text("2\n")
         assert git.changed_since(tree / "web", "main") == {"page.js"}
 
-    def test_no_program_of_the_repositorys_configuration_runs(self, tree: Path):
-        program = tree / "monitor"
-        program.write_text("#!/bin/sh\ntouch ran\n")
-        program.chmod(0o755)
-        run(tree, "config", "core.fsmonitor", str(program))
-        git.changed_since(tree, "main")
-        assert not (tree / "ran").exists()
+    def test_line_ends_that_git_converts_are_no_change(self, tree: Path):
+        run(tree, "config", "core.autocrlf", "true")
+        (tree / "same.js").write_bytes(b"1\r\n")
+        assert git.changed_since(tree, "main") == {"changed.js"}
 
     @pytest.mark.parametrize("reference", ["nope", "--output=x"])
     def test_an_unknown_reference_is_refused(self, tree: Path, reference: str):
@@ -72,13 +70,22 @@ class TestWorkingTree:
         assert run(tree, "worktree", "list").count("\n") == 0
         assert run(tree, "status", "--short") == ""
 
-    def test_no_hook_of_the_repository_runs(self, tree: Path):
-        hook = tree / ".git" / "hooks" / "post-checkout"
-        hook.parent.mkdir(exist_ok=True)
-        hook.write_text(f"#!/bin/sh\ntouch {tree}/ran\n")
-        hook.chmod(0o755)
-        with git.checked_out(tree, "main"):
-            assert not (tree / "ran").exists()
+    def test_the_base_knows_the_name_of_its_repository(self, tree: Path):
+        run(tree, "remote", "add", "origin", "https://github.com/octocat/hello.git")
+        with git.checked_out(tree, "main") as base:
+            assert git.remote_name(base) == "octocat/hello"
+
+    def test_a_linked_working_tree_and_sha256_work_too(self, tmp_path: Path):
+        run(tmp_path, "init", "-q", "--object-format=sha256", "main")
+        (tmp_path / "main" / "page.js").write_text("1\n")
+        run(tmp_path / "main", "add", ".")
+        run(tmp_path / "main", "commit", "-qm", "first")
+        linked = tmp_path / "linked"
+        run(tmp_path / "main", "worktree", "add", "-q", str(linked))
+        (linked / "page.js").write_text("2\n")
+        assert git.changed_since(linked, "main") == {"page.js"}
+        with git.checked_out(linked, "main") as base:
+            assert (base / "page.js").read_text() == "1\n"
 
     @pytest.mark.parametrize(
         "url",
@@ -98,3 +105,121 @@ class TestWorkingTree:
         assert git.is_tip(tree, run(tree, "rev-parse", "main"), "main")
         assert not git.is_tip(tree, git.commit(tree), "main")
         assert not git.is_tip(tree, git.commit(tree), "nope")
+
+
+# Each names a program that git may run.
+PROGRAMS = (
+    "alias.ls-files",
+    "core.alternateRefsCommand",
+    "core.askPass",
+    "core.editor",
+    "core.fsmonitor",
+    "core.gitProxy",
+    "core.pager",
+    "core.sshCommand",
+    "credential.helper",
+    "diff.evil.command",
+    "diff.evil.textconv",
+    "diff.external",
+    "filter.evil.clean",
+    "filter.evil.process",
+    "filter.evil.smudge",
+    "gpg.program",
+    "merge.evil.driver",
+    "pager.diff",
+    "remote.origin.receivepack",
+    "remote.origin.uploadpack",
+    "uploadpack.packObjectsHook",
+)
+HOOKS = ("fsmonitor-watchman", "post-checkout", "post-index-change", "pre-auto-gc", "reference-transaction")
+
+
+class TestHostileRepository:
+    """Whatever a repository configures, none of its programs runs."""
+
+    @pytest.fixture
+    def ran(self, tree: Path) -> Path:
+        return tree / "ran"
+
+    @pytest.fixture
+    def program(self, tree: Path, ran: Path) -> Path:
+        for place in (".gitattributes", ".git/info/attributes"):
+            (tree / place).parent.mkdir(exist_ok=True)
+            (tree / place).write_text("* filter=evil diff=evil merge=evil\n")
+        (tree / "same.js").write_text("3\n")
+        program = tree / "program"
+        program.write_text(f"#!/bin/sh\ntouch {ran}\ncat\n")
+        program.chmod(0o755)
+        return program
+
+    def use_everything(self, tree: Path) -> None:
+        assert git.root(tree) == tree
+        assert git.changed_since(tree, "main") == {".gitattributes", "changed.js", "program", "same.js"}
+        with git.checked_out(tree, "main") as base:
+            assert (base / "same.js").read_text() == "1\n"
+        assert git.has(tree, "main")
+        git.commit(tree, of_merge=True)
+        git.is_tip(tree, git.commit(tree), "main")
+        git.remote_name(tree)
+
+    @pytest.mark.parametrize("name", PROGRAMS)
+    def test_no_configured_program_runs(self, name: str, tree: Path, program: Path, ran: Path):
+        run(tree, "config", name, f"!{program}" if name.startswith("alias.") else str(program))
+        self.use_everything(tree)
+        assert not ran.exists()
+
+    def test_no_program_of_an_included_file_runs(self, tree: Path, program: Path, ran: Path):
+        (tree / ".git" / "more").write_text(f'[filter "evil"]\nclean = {program}\nsmudge = {program}\n')
+        run(tree, "config", f"includeIf.gitdir:{tree}/.path", "more")
+        self.use_everything(tree)
+        assert not ran.exists()
+
+    @pytest.mark.parametrize("elsewhere", [False, True])
+    @pytest.mark.parametrize("hook", HOOKS)
+    def test_no_hook_runs(self, hook: str, elsewhere: bool, tree: Path, program: Path, ran: Path):
+        place = tree / ".git" / ("evil" if elsewhere else "hooks") / hook
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(program.read_text())
+        place.chmod(0o755)
+        if elsewhere:
+            run(tree, "config", "core.hooksPath", str(place.parent))
+        self.use_everything(tree)
+        assert not ran.exists()
+
+    def test_no_program_of_a_nested_repository_runs(self, tree: Path, program: Path, ran: Path):
+        nested = tree / "nested"
+        run(tree, "init", "-q", str(nested))
+        (nested / "a.js").write_text("1\n")
+        run(nested, "add", "a.js")
+        run(nested, "commit", "-qm", "nested")
+        run(tree, "add", "nested")
+        run(tree, "commit", "-qm", "with a submodule")
+        run(tree, "branch", "-f", "main")
+        for name in ("core.fsmonitor", "filter.evil.clean"):
+            run(nested, "config", name, str(program))
+        (nested / ".gitattributes").write_text("* filter=evil\n")
+        (nested / "a.js").write_text("2\n")
+        assert git.changed_since(tree, "main") == {".gitattributes", "program", "same.js"}
+        with git.checked_out(tree, "main"):
+            pass
+        assert not ran.exists()
+
+    def test_files_that_a_partial_clone_leaves_out_arent_fetched(self, tree: Path, program: Path, ran: Path):
+        left_out = run(tree, "rev-parse", "main~:same.js")
+        (tree / ".git" / "objects" / left_out[:2] / left_out[2:]).unlink()
+        run(tree, "config", "core.repositoryFormatVersion", "1")
+        for name, value in {
+            "extensions.partialClone": "origin",
+            "protocol.allow": "always",
+            "remote.origin.promisor": "true",
+            "remote.origin.uploadpack": str(program),
+            "remote.origin.url": str(tree),
+        }.items():
+            run(tree, "config", name, value)
+        with pytest.raises(Problem) as refused, git.checked_out(tree, "main"):
+            pass
+        assert (refused.value.code, refused.value.advice) == (
+            Exit.USAGE,
+            "If this is a partial clone, clone it without --filter: missing files aren't fetched.",
+        )
+        assert not ran.exists()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from assent_cli.exits import Exit
+from openassent_cli.exits import Exit
 from tests.cli.test_git import run as git
 from tests.support.sarif import check_sarif
 from tests.support.shell import run
@@ -22,7 +22,7 @@ PAGE = f"<!doctype html>\n<html><head>\n{TRACKER}</head></html>\n"
 
 @pytest.fixture(scope="module", autouse=True)
 def _one_sandbox() -> Iterator[None]:
-    with warm_sandboxes("assent_analysis.working_tree.Sandbox"):
+    with warm_sandboxes("openassent_analysis.working_tree.Sandbox"):
         yield
 
 
@@ -77,6 +77,14 @@ class TestFormats:
         assert {it["partialFingerprints"]["assentFinding/v1"] for it in results} == {
             it["fingerprint"] for it in found.json["findings"]
         }
+        # One rule, and a finding in each file: the message names the vendor, and the rule doesn't.
+        (rule,) = log["runs"][0]["tool"]["driver"]["rules"]
+        assert (rule["name"], rule["shortDescription"]["text"]) == (
+            "AnalyticsLoaded",
+            "An analytics tool is loaded before consent",
+        )
+        assert "Google" not in str(rule["fullDescription"]) + str(rule["help"])
+        assert all("Google" in it["message"]["text"] for it in results)
         annotations = run("scan local web --format github").stdout.splitlines()
         assert len(annotations) == 2
         assert all(re.match(r"::(error|warning|notice) file=web/\w+\.html,line=3,", it) for it in annotations)

@@ -33,7 +33,13 @@ class Api:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.conformance.served"],
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": paths, "LOG_LEVEL": "CRITICAL", "ORGANIZATIONS_PER_PERSON": "1000"},
+            env={
+                **os.environ,
+                "PYTHONPATH": paths,
+                "PYTHONHASHSEED": "0",
+                "LOG_LEVEL": "CRITICAL",
+                "ORGANIZATIONS_PER_PERSON": "1000",
+            },
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -5,12 +5,13 @@ of which has a cause that no schema can express.
 """
 
 import json
-import os
-from itertools import count
 from typing import Any
+from uuid import uuid4
 
 import schemathesis
 from schemathesis import Case, HookContext, Response
+from schemathesis.core.parameters import ParameterLocation
+from schemathesis.generation.meta import TestPhase
 from schemathesis.openapi.checks import RejectedPositiveData
 
 # By the code in `details`.
@@ -42,14 +43,21 @@ _REFUSED_GRANTS = {
     "slow_down",
 }
 
-_numbers = count(1)
-
 
 @schemathesis.hook
 def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> None:
-    """Gives each request a unique Idempotency-Key: reusing one with another body correctly returns 400."""
-    if "Idempotency-Key" in (case.headers or {}) and case.meta is not None and case.meta.generation.mode.is_positive:
-        case.headers["Idempotency-Key"] = f"key-{os.getpid()}-{next(_numbers)}"
+    """Makes a request independent of earlier ones, and in a sequence, makes later ones depend on it.
+
+    An Idempotency-Key is unique: with another body, a used one correctly returns 400, and with the same body, it
+    returns what may have been deleted since. A sequence has no dry runs: a later request can't find what they return.
+    """
+    if case.meta is None:
+        return
+    if "Idempotency-Key" in (case.headers or {}) and not case.meta.is_negative_at(ParameterLocation.HEADER):
+        case.headers["Idempotency-Key"] = str(uuid4())
+    dry_run = (case.query or {}).get("dryRun")
+    if case.meta.phase.name is TestPhase.STATEFUL and (dry_run is True or dry_run == "true"):
+        del case.query["dryRun"]
 
 
 @schemathesis.hook

@@ -4,12 +4,13 @@
 of input, it writes how often each operation has returned each status. Every function runs as in `make run`; the queues
 and the code host are the tests' in-memory versions: messages from one request are processed before the next response.
 The clock advances by one minute per request. So requests never reach a limit per minute, hourly limits are reached and
-expire, and a run with the same requests returns the same responses, except for IDs.
+expire. The same requests get the same responses: IDs and secrets are drawn with a fixed seed.
 """
 
 import asyncio
 import json
 import os
+import random
 import socket
 import sys
 from collections import Counter, defaultdict
@@ -43,6 +44,7 @@ from tests.support.endpoints import delivered
 from tests.support.engines import sequential_engine
 from tests.support.issue_host import IssueHost
 from tests.support.sqs import FakeSqs, Handler
+from tests.support.starts import determined
 from tests.support.table import PREPARED, create_table
 from tests.support.world import World
 
@@ -156,8 +158,9 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
 @contextmanager
 def _product(base_url: str) -> Iterator[tuple[Served, ASGIApp]]:
     """Yields the functions on their own engine, with data in it."""
-    now, sqs = _Clock(), FakeSqs()
+    now, sqs, drawn = _Clock(), FakeSqs(), random.Random(0)
     with (
+        determined(lambda: drawn),
         sequential_engine("fast") as opened,
         opened() as client,
         pytest.MonkeyPatch.context() as patch,

@@ -1,5 +1,7 @@
 """schemathesis checks the API against docs/openapi.json, with all checks in all phases.
 
+A run draws the same requests in every folder, on every machine, and in every order of tests: they depend on the seed,
+the document, the pinned tools, and the API's responses.
 FUZZ_EXAMPLES and FUZZ_SEED make it generate more and different requests (`make fuzz`).
 """
 
@@ -16,6 +18,9 @@ import pytest
 from tests.conformance.conftest import ROOT, Api
 
 DOCUMENT = ROOT / "docs" / "openapi.json"
+# Hypothesis also draws constants from the program that runs it, unless it is below a folder called "tests". Draws would
+# depend on the program's path and on its installer. Code without a file has no constants.
+PROGRAM = "from schemathesis.cli import schemathesis; schemathesis()"
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES") or 5)
 SEED = int(os.environ.get("FUZZ_SEED") or 1)
 REQUESTS: tuple[str, ...] = ("--phases", "examples,coverage,fuzzing")
@@ -67,8 +72,8 @@ class Run(NamedTuple):
 class Schemathesis:
     """Runs schemathesis against one API."""
 
-    def __init__(self, program: Path, folder: Path, api: Api) -> None:
-        self._program, self._folder, self._base_url = program, folder, api.served.base_url
+    def __init__(self, python: Path, folder: Path, api: Api) -> None:
+        self._python, self._folder, self._base_url = python, folder, api.served.base_url
         self._settings = (ROOT / "tests/conformance/schemathesis.toml").read_text() + _known(api.served.ids)
 
     def run(self, token: str, *options: str, seed: int = SEED, settings: str = "") -> Run:
@@ -77,14 +82,15 @@ class Schemathesis:
         written.write_text(self._settings + settings)
         run = subprocess.run(
             [
-                *(self._program, "--config-file", written),
+                *(self._python, "-c", PROGRAM, "--config-file", written),
                 *("run", DOCUMENT, "--url", self._base_url, "--header", f"Authorization: Bearer {token}"),
                 *("--max-examples", str(EXAMPLES), "--seed", str(seed), "--no-color"),
                 *("--report", "json", "--report-json-path", report),
                 *options,
             ],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            # Hypothesis keeps files in the current folder, and has other defaults if a variable says that this is CI.
+            cwd=self._folder,
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "0"},
             capture_output=True,
             text=True,
             check=False,
@@ -108,7 +114,7 @@ def _known(ids: dict[str, list[str]]) -> str:
 
 @pytest.fixture
 def schemathesis(tools: Path, tmp_path: Path, api: Api) -> Schemathesis:
-    return Schemathesis(tools / "schemathesis", tmp_path, api)
+    return Schemathesis(tools / "python", tmp_path, api)
 
 
 def never_succeeding(
@@ -137,6 +143,24 @@ def follow_links(schemathesis: Schemathesis, api: Api, settings: str = "") -> in
         if followed >= ENOUGH_LINKS:
             break
     return followed
+
+
+class TestDraws:
+    def test_the_same_requests_are_drawn_in_every_folder(self, tools: Path, tmp_path: Path, api: Api):
+        drawn = []
+        for name in ("tests", "other"):
+            folder = tmp_path / name
+            folder.mkdir()
+            (folder / "conformance").symlink_to(tools.parent)
+            written = folder / "requests.har"
+            only = ("--include-operation-id", "createProject", "--phases", "fuzzing", *MORE)
+            Schemathesis(folder / "conformance/bin/python", folder, api).run(
+                api.served.user_token, *only, "--report", "har", "--report-har-path", str(written)
+            )
+            requests = [entry["request"] for entry in json.loads(written.read_text())["log"]["entries"]]
+            drawn.append([(request["url"], request.get("postData")) for request in requests])
+        assert len(drawn[0]) > 8 * EXAMPLES
+        assert drawn[0] == drawn[1]
 
 
 class TestRequests:

@@ -279,6 +279,21 @@ class TestScope:
         )
 
 
+# What a person was told about a scope must not grow with later operations: these need a scope of their own.
+_FIXED_SCOPES = {
+    "organizations.read": {"GET /v1/organizations", "GET /v1/organizations/{organizationId}"},
+    "organizations.write": {"POST /v1/organizations"},
+    "code-audit.write": {"POST /v1/code-audit/scans", "POST /v1/code-audit/scans/{scanId}/unlock"},
+    "sessions.write": {"PUT /v1/me/active-organization"},
+    "audit-log.read": {"GET /v1/audit-log"},
+}
+
+
+@each("scope", sorted(_FIXED_SCOPES))
+def test_a_scope_allows_what_its_description_says(scope: str):
+    assert {it.name for it in SCOPED if required(it).scope == scope} == _FIXED_SCOPES[scope]
+
+
 @each("operation", PERSONAL, ids=_named)
 class TestPerson:
     def test_an_api_key_with_the_scope_is_told_to_use_a_user_token(self, operation: Operation, api: Api, world: World):

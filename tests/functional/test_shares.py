@@ -21,12 +21,13 @@ from tests.support.template import resources
 
 EVENTS = Path(__file__).parents[2] / "events"
 SHARED = {queue.value.replace("-", "_"): queue for queue in Queue if queue is not Queue.FINDING_INTAKE}
-# A report of SES says which email it is about, not whose.
+# They are about an email or a person.
+OF_NO_ORGANIZATION = {"emails_mail_report", "emails_send_leak_notice"}
 MESSAGES = {
     path.stem: queue
     for folder, queue in SHARED.items()
     for path in EVENTS.glob(f"{folder}_*.json")
-    if path.stem != "emails_mail_report"
+    if path.stem not in OF_NO_ORGANIZATION
 }
 
 

@@ -36,6 +36,7 @@ def check_sarif(log: dict[str, Any], paths: set[str] | None = None) -> None:
 def _check_run(run: dict[str, Any], paths: set[str] | None) -> None:
     driver, results = run["tool"]["driver"], run["results"]
     assert driver["name"]
+    assert urlsplit(driver["informationUri"]).scheme == "https"
     assert len(results) <= 5_000  # of at most 25,000, GitHub shows these
     assert len(driver["rules"]) <= 25_000
     assert len({rule["id"] for rule in driver["rules"]}) == len(driver["rules"])
@@ -45,12 +46,14 @@ def _check_run(run: dict[str, Any], paths: set[str] | None) -> None:
         _check_rule(rule)
     for result in results:
         _check_result(result, run, paths)
-    lines = [result["partialFingerprints"]["primaryLocationLineHash"] for result in results]
-    assert len(set(lines)) == len(lines)
+    fingerprints = [result["partialFingerprints"]["assentFinding/v1"] for result in results]
+    assert len(set(fingerprints)) == len(fingerprints)
 
 
 def _check_rule(rule: dict[str, Any]) -> None:
     assert 0 < len(rule["id"]) <= 255
+    assert rule["name"].isidentifier()
+    assert "_" not in rule["name"]
     for text in ("shortDescription", "fullDescription"):
         assert 0 < len(rule[text]["text"]) <= 1_024, text
     assert rule["help"]["text"]
@@ -67,6 +70,8 @@ def _check_result(result: dict[str, Any], run: dict[str, Any], paths: set[str] |
     rule = run["tool"]["driver"]["rules"][result["ruleIndex"]]
     assert rule["id"] == result["ruleId"]
     assert result["message"]["text"]
+    # upload-sarif computes this one, and warns of each that differs from its own.
+    assert "primaryLocationLineHash" not in result["partialFingerprints"]
     assert result["level"] in _LEVELS
     # GitHub shows the first one.
     (location,) = result["locations"]

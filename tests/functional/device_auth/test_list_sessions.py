@@ -23,9 +23,9 @@ class Test200:
     def test_lists_sessions_devices_and_tokens_newest_first(self, api: Api, person: Person, now: FakeClock):
         now.advance(1)
         api.source_ip = "203.0.113.9"
-        requester = request_code(api, scope="projects.read billing.read", deviceName="Ada's laptop")
+        requester = request_code(api, scope="projects.read sessions.write", deviceName="Ada's laptop")
         now.advance(1)
-        pair = requester.approved(person.user_id, ["projects.read"]).redeem().data
+        pair = requester.approved(person.user_id, ["projects.read", "sessions.write"]).redeem().data
         now.advance(1)
         session = sessions.create(person.user_id, "2001:db8::1")
         now.advance(1)
@@ -42,7 +42,7 @@ class Test200:
             "lastUsedAt": "2026-03-04T05:06:09.000Z",
             "expiresAt": "2026-04-03T05:06:09.000Z",
             "current": True,
-            "scopes": ["projects.read"],
+            "scopes": ["projects.read", "sessions.write"],
         }
         assert web["client"] == "dashboard"
         assert web["ipAddress"] == "2001:db8::1"
@@ -53,8 +53,17 @@ class Test200:
         assert api.get(SESSIONS, session).data[0]["current"] is True
         assert reply.body["pagination"] == {"nextCursor": None, "hasMore": False}
 
-    def test_listing_needs_no_scope(self, api: Api, person: Person, world: World):
-        assert api.get(SESSIONS, world.token(person.user_id, [])).status == 200
+    def test_without_the_scope_a_credential_lists_only_itself(self, api: Api, person: Person, world: World):
+        narrow = world.token(person.user_id, [scope for scope in ALL_SCOPES if scope != "sessions.write"])
+        sessions.create(person.user_id, "2001:db8::1")
+        first = api.get(f"{SESSIONS}?limit=1", person.token)
+        cursor = first.body["pagination"]["nextCursor"]
+        for query in ("", f"?cursor={cursor}"):
+            reply = api.get(SESSIONS + query, narrow)
+            (own,) = reply.data
+            assert (own["current"], own["ipAddress"]) == (True, None)
+            assert reply.body["pagination"] == {"nextCursor": None, "hasMore": False}
+        assert len(api.get(SESSIONS, person.token).data) == 3
 
     def test_pages_show_every_entry_once(self, api: Api, person: Person, now: FakeClock, world: World):
         for _ in range(6):

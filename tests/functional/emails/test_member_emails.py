@@ -8,13 +8,25 @@ import pytest
 from controlplane.core import clock, tokens
 from controlplane.core.settings import settings
 from controlplane.queues import messages
-from controlplane.store import billing, events, inbox, leaked_keys, mail_addresses, mail_choices, members
+from controlplane.store import (
+    billing,
+    events,
+    inbox,
+    keys,
+    leaked_keys,
+    leaked_tokens,
+    mail_addresses,
+    mail_choices,
+    members,
+    sessions,
+)
 from controlplane.store.leaked_keys import Leak
 from controlplane.store.mail_choices import Choice
-from controlplane.store.table import table
+from controlplane.store.table import Delete, table
 from emails.app import handler
 from tests.support.api import FORM, Api
 from tests.support.browser import Browser
+from tests.support.each import each
 from tests.support.mailbox import DEAD_LETTERS, Email, Mailbox, PostOffice
 from tests.support.sweeping import swept
 from tests.support.table import PREPARED
@@ -154,6 +166,34 @@ class TestCredits:
         assert "the secret of deploy (assent_" in email.text
         assert LEAK.url is not None
         assert LEAK.url in email.text
+
+
+class TestLeakedToken:
+    def test_the_person_is_told_and_nothing_else_stops_it(
+        self, world: World, company: Company, post_office: PostOffice
+    ):
+        owner = company.owner
+        mail_choices.save_choices(owner.user_id, {company.organization_id: []})
+        assert leaked_tokens.revoke_token(sessions.create(owner.user_id), LEAK)
+        (email,) = post_office.work()
+        assert (email.to, email.subject) == (owner.email, "A token of your account was found in public")
+        assert LEAK.url is not None
+        assert LEAK.url in email.text
+        assert "a token of dashboard" in email.text
+        assert "/sessions" in email.text
+        assert post_office.work(DAY) == []
+
+    @each("stopped", ["account", "address"])
+    def test_a_deleted_account_and_a_stopped_address_get_nothing(
+        self, stopped: str, world: World, mailbox: Mailbox, post_office: PostOffice
+    ):
+        person = world.person()
+        assert leaked_tokens.revoke_token(sessions.create(person.user_id), LEAK)
+        if stopped == "account":
+            table.delete(Delete(keys.user(person.user_id)), PREPARED)
+        else:
+            mail_addresses.stop(person.email, "returned")
+        assert post_office.work() == []
 
 
 class TestDigest:

@@ -95,6 +95,15 @@ class TestReplayed:
         assert later.data["keyId"] != first.data["keyId"]
         assert "idempotency-replayed" not in later.headers
 
+    def test_a_replay_after_the_deletion_returns_the_first_response(self, api: Api, world: World):
+        company = world.company()
+        first = create(api, company)
+        assert api.delete(f"/v1/api-keys/{first.data['keyId']}", company.owner.token).status == 200
+        replay = create(api, company)
+        assert (replay.status, replay.text) == (201, first.text)
+        assert replay.headers["idempotency-replayed"] == "true"
+        assert listed(api, company) == []
+
     def test_a_record_expires_by_the_tables_ttl(self, api: Api, world: World, now):
         create(api, world.company())
         (record,) = records()

@@ -92,10 +92,10 @@ class Test403:
     def test_returns_403_without_the_scope_so_a_narrow_token_cannot_redirect_other_devices(
         self, api: Api, world: World, person: Person, companies: list[Company]
     ):
-        token = world.token(person.user_id, ["organizations.read", "projects.write"])
+        token = world.token(person.user_id, ["organizations.read", "organizations.write", "projects.write"])
         reply = save(api, token, companies[1].organization_id)
         assert (reply.status, reply.code) == (403, "INSUFFICIENT_SCOPE")
-        assert reply.error["details"]["requiredScope"] == "organizations.write"
+        assert reply.error["details"]["requiredScope"] == "sessions.write"
         assert active(api, token) == companies[0].organization_id
 
     def test_returns_403_for_an_api_key(self, api: Api, world: World, companies: list[Company]):

@@ -9,11 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assent_analysis import Limits
-from assent_analysis.files import Skipped, read
+from openassent_analysis import Limits
+from openassent_analysis.files import Skipped, read
+from openassent_analysis.templates.dialects import DIALECTS
 from tests.support.analysis import analyze_files, analyze_folder
 from tests.support.each import each
-from tests.support.text_calls import TEMPLATES
+
+# One template of each language.
+TEMPLATES = [f"a.{extension}" for extension in {kind: name for name, kind in DIALECTS.items()}.values()]
 
 TRACKER = b"const s = document.createElement('script'); s.src = 'https://static.hotjar.com/c/hotjar-1.js';\n"
 

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from assent_analysis.conditions import CONDITIONS
-from assent_analysis.files import LANGUAGES, language_of, reason_to_skip
-from assent_analysis.findings import CATEGORIES
-from assent_analysis.rules import GROUPS, RULES, InvalidRule, read_rules, rules
+from openassent_analysis.conditions import CONDITIONS
+from openassent_analysis.files import LANGUAGES, language_of, reason_to_skip
+from openassent_analysis.findings import CATEGORIES
+from openassent_analysis.rules import GROUPS, RULES, InvalidRule, read_rules, rules
 from tests.support.analysis import analyze_files
 from tests.support.each import each
 
@@ -38,7 +38,21 @@ class TestEveryRule:
         assert len(rule.description) > 60
         assert len(rule.remediation) > 30
         assert rule.references
+        texts = rule.texts()
+        assert not any("{" in text or "  " in text for text in texts.values())
+        assert ("{vendor}" in rule.title + rule.description + rule.remediation) == bool(rule.any_vendor)
         assert all(re.match(r"https://[\w.-]+/", reference) for reference in rule.references)
+
+
+def test_texts_for_all_findings_of_a_rule_name_what_kind_of_vendor_it_is():
+    known = {rule.id: rule.texts() for rule in rules()}
+    assert known["session-replay-loaded"]["title"] == "A session recorder is loaded before consent"
+    assert known["marketing-sdk-started"]["description"].startswith("The package starts with the application")
+    assert known["consent-library-outdated"] == {
+        "title": "A consent library is outdated",
+        "description": "The manifest allows only outdated versions of a consent library.",
+        "remediation": next(rule.remediation.strip() for rule in rules() if rule.id == "consent-library-outdated"),
+    }
 
 
 def test_every_rule_names_only_known_conditions():

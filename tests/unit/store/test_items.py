@@ -78,7 +78,7 @@ AUDIT: dict[str, Any] = {
         (ProjectItem, {**PROJECT, "formerSlugs": ["shop", "store"]}),
         (ApiKeyItem, KEY),
         (ApiKeyItem, {**KEY, **LIMITS, "description": "For releases.", "revision": 2}),
-        (ApiKeyItem, {**KEY, "previous": PREVIOUS, "previousUsedAt": "2026-03-04T05:06:07.000Z"}),
+        (ApiKeyItem, {**KEY, "previous": PREVIOUS}),
         (KeySecretItem, SECRET),
         (KeySecretItem, {**SECRET, "refusedFor": "29384756#org_2f"}),
         (KeySecretItem, {**SECRET, **LIMITS, "successor": KEY["keyId"]}),

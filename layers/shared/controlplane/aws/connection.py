@@ -2,10 +2,14 @@
 
 A socket timeout restarts with each byte received. Here the timeout of every connect, send, and receive is capped at the
 time left (`controlplane.core.deadline`), so a response that trickles in ends in time, too.
+
+A response that is too large, or whose end is ambiguous (RFC 9112), counts as none. Its connection is closed, because
+the rest could be taken for the next response.
 """
 
 import base64
 import os
+import re
 import select
 import socket
 import ssl
@@ -22,13 +26,23 @@ _READ_SECONDS = 3.0
 # More threads than this never call a service at once.
 _MOST_IDLE = 32
 _MOST_HEADER_BYTES = 64 * 1024
+_MOST_HEADERS = 100
+# The largest response has 16 MB of items (BatchGetItem). JSON adds names of types, quotes, escapes, and base64.
+_MOST_BYTES = 64 * 1024 * 1024
 _RECEIVED_AT_ONCE = 64 * 1024
+# RFC 9112 sections 4, 5, and 7.1. None of them takes a bare CR or LF, a folded line, or white space before a colon.
+_HEAD = re.compile(
+    rb"HTTP/1\.[0-9] [1-5][0-9]{2}(?: [\t\x20-\x7e\x80-\xff]*)?"
+    rb"(?:\r\n[!#$%%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*){0,%d}" % _MOST_HEADERS
+)
+_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})(?:[\t ]*;[\t\x20-\x7e\x80-\xff]*)?")
+_LENGTH = re.compile(r"[0-9]{1,18}")
 # The root certificates of AWS endpoints, added by the build. Loading the full CA bundle takes 15 ms of the first call.
 ROOTS = Path(__file__).parents[1] / "amazon-roots.pem"
 
 
 class Response(NamedTuple):
-    """A response. Header names are lowercase."""
+    """A response. Header names are lowercase. The values of a repeated header are joined with commas."""
 
     status: int
     headers: dict[str, str]
@@ -36,7 +50,7 @@ class Response(NamedTuple):
 
 
 class _Malformed(OSError):
-    """The response isn't valid HTTP."""
+    """The response isn't valid HTTP, or it is too large."""
 
 
 def ca_file() -> str | None:
@@ -68,6 +82,7 @@ class Connection:
         timeout = deadline.bounded(_CONNECT_SECONDS)
         self._socket = socket.create_connection((near.host, near.port), timeout)
         self._received = bytearray()
+        self._left = _MOST_BYTES
         # Whether the response to the latest request has begun.
         self.has_begun = False
         try:
@@ -95,17 +110,20 @@ class Connection:
         """Sends a request. Returns the response, and whether the connection stays open."""
         self.has_begun = False
         self._received.clear()
+        self._left = _MOST_BYTES
         self._limit_time()
         self._socket.sendall(request)
         status, headers, stays_open = self._read_head()
         while status < 200:
             status, headers, stays_open = self._read_head()
-        if "chunked" in headers.get("transfer-encoding", "").lower():
+        if status in {204, 304}:
+            body = b""
+        elif "transfer-encoding" in headers:
+            if headers["transfer-encoding"].lower() != "chunked" or "content-length" in headers:
+                raise _Malformed("the end of the body is ambiguous")
             body = self._read_chunks()
         elif "content-length" in headers:
-            body = self._read_exactly(_number(headers["content-length"]))
-        elif status in {204, 304}:
-            body = b""
+            body = self._read_exactly(_length(headers["content-length"]))
         else:
             body, stays_open = self._read_until_closed(), False
         return Response(status, headers, body), stays_open and not self._received
@@ -119,13 +137,16 @@ class Connection:
         """Receives what has arrived, and waits if nothing has. Returns False at the end of the stream."""
         self._limit_time()
         arrived = self._socket.recv(_RECEIVED_AT_ONCE)
-        self._received += arrived
         self.has_begun = self.has_begun or bool(arrived)
+        self._left -= len(arrived)
+        if self._left < 0:
+            raise _Malformed("the response is too large")
+        self._received += arrived
         return bool(arrived)
 
     def _read_until(self, mark: bytes) -> bytes:
-        while (end := self._received.find(mark)) < 0:
-            if len(self._received) > _MOST_HEADER_BYTES:
+        while (end := self._received.find(mark, 0, _MOST_HEADER_BYTES)) < 0:
+            if len(self._received) >= _MOST_HEADER_BYTES:
                 raise _Malformed("the header is too long")
             if not self._receive():
                 raise ConnectionResetError("closed before the response was complete")
@@ -134,6 +155,8 @@ class Connection:
         return found
 
     def _read_exactly(self, size: int) -> bytes:
+        if size > _MOST_BYTES:
+            raise _Malformed("the response is too large")
         while len(self._received) < size:
             if not self._receive():
                 raise ConnectionResetError("closed before the response was complete")
@@ -143,11 +166,13 @@ class Connection:
 
     def _read_chunks(self) -> bytes:
         chunks: list[bytes] = []
-        while size := _number(self._read_until(b"\r\n").partition(b";")[0].decode("latin-1"), 16):
+        while size := int(_matched(_CHUNK, self._read_until(b"\r\n"))[1], 16):
             chunks.append(self._read_exactly(size))
-            self._read_until(b"\r\n")
-        while self._read_until(b"\r\n"):  # trailers
-            pass
+            if self._read_exactly(2) != b"\r\n":
+                raise _Malformed("a chunk is longer than its size")
+        while trailer := self._read_until(b"\r\n"):
+            if b"\r" in trailer or b"\n" in trailer:
+                raise _Malformed("a malformed trailer")
         return b"".join(chunks)
 
     def _read_until_closed(self) -> bytes:
@@ -157,16 +182,18 @@ class Connection:
 
     def _read_head(self) -> tuple[int, dict[str, str], bool]:
         """Returns the status, the headers, and whether the connection stays open after the body."""
-        first, *lines = self._read_until(b"\r\n\r\n").decode("latin-1").split("\r\n")
-        version, _, rest = first.partition(" ")
-        if not version.startswith("HTTP/1."):
-            raise _Malformed("no HTTP response")
+        head = _matched(_HEAD, self._read_until(b"\r\n\r\n"))[0].decode("latin-1")
+        first, *lines = head.split("\r\n")
         headers: dict[str, str] = {}
         for line in lines:
             name, _, value = line.partition(":")
-            headers[name.lower()] = value.strip()
-        stays_open = version == "HTTP/1.1" and headers.get("connection", "").lower() != "close"
-        return _number(rest[:3]), headers, stays_open
+            name, value = name.lower(), value.strip(" \t")
+            headers[name] = f"{headers[name]}, {value}" if name in headers else value
+        version, status = first[:8], int(first[9:12])
+        if version == "HTTP/1.0" and "transfer-encoding" in headers:
+            raise _Malformed("HTTP/1.0 has no chunks")
+        stays_open = version == "HTTP/1.1" and "close" not in headers.get("connection", "").lower()
+        return status, headers, stays_open
 
     def _open_tunnel(self, endpoint: Endpoint) -> None:
         target = f"{endpoint.host}:{endpoint.port}"
@@ -180,14 +207,19 @@ class Connection:
             raise ConnectionRefusedError("the proxy refused the connection")
 
 
-def _number(text: str, base: int = 10) -> int:
-    try:
-        number = int(text, base)
-    except ValueError:
-        number = -1
-    if number < 0:
-        raise _Malformed("not a number")
-    return number
+def _matched(pattern: re.Pattern[bytes], text: bytes) -> re.Match[bytes]:
+    match = pattern.fullmatch(text)
+    if match is None:
+        raise _Malformed("not HTTP")
+    return match
+
+
+def _length(value: str) -> int:
+    """Returns the length that the header gives, or gives several times (RFC 9112 section 6.3)."""
+    first, *others = {length.strip(" \t") for length in value.split(",")}
+    if others or not _LENGTH.fullmatch(first):
+        raise _Malformed("the length isn't a number")
+    return int(first)
 
 
 class Connections:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from controlplane.core import clock, tokens
 from controlplane.core.errors import IncompleteCredential, RateLimited, Unauthorized
-from controlplane.core.scopes import API_KEY_SCOPES
+from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
 from controlplane.core.settings import settings
 from controlplane.http import owner_limits, rejections
 from controlplane.store import credentials, organizations
@@ -87,7 +87,9 @@ def _count(prefix: str | None, digest: str) -> tuple[Principal, Counted]:
         token, counted = credentials.authenticate_user_token(digest)
         if token.expires_at <= clock.now():
             raise credentials.UnknownSecret
-        principal = Principal(token.kind, tuple(token.scopes), user_id=token.user_id, token=token)
+        # A session has every scope, also those that came after its sign-in.
+        scopes = SCOPES if token.kind == "session" else token.scopes
+        principal = Principal(token.kind, tuple(scopes), user_id=token.user_id, token=token)
     return principal, counted
 
 

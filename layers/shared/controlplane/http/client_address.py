@@ -1,6 +1,6 @@
 """The address of the client that sent a request, and the network that rate limits count as one caller.
 
-The source address, which the gateway or the load balancer saw, is the only one that a client can't choose. A header is
+The source address, which the gateway saw, is the only one that a client can't choose. A header is
 used only if the request came through the front door, or if that address belongs to the trusted proxy of the settings.
 """
 

@@ -1,4 +1,4 @@
-"""Turns an app into a Lambda handler for API Gateway's REST proxy events, and for those of a load balancer."""
+"""Turns an app into a Lambda handler for API Gateway's REST proxy events."""
 
 import asyncio
 import os
@@ -92,9 +92,6 @@ def create_handler(app: FastAPI) -> Handler:
     adapter = Mangum(app, lifespan="off", custom_handlers=[_Event], text_mime_types=_TEXT_TYPES)
 
     def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-        # Only the gateway names the route.
-        if "resource" not in event:
-            return _through_balancer(handler, event, context)
         with deadline.invocation(context):
             response = adapter(event, context)
         count_request(failed=response["statusCode"] >= 500)
@@ -104,16 +101,6 @@ def create_handler(app: FastAPI) -> Handler:
         # Includes all routes, and everything that a first request initializes, in the snapshot. Restored copies have
         # nothing to reset: no connection, credential, or time is held yet.
         list(routes_of(app.routes))
-        import controlplane.http.balancer  # noqa: F401, PLC0415 (as below)
-
         adapter(_FIRST_REQUEST, None)  # type: ignore[arg-type]
     lazy_imports.finish()
     return handler
-
-
-def _through_balancer(handler: Handler, event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Returns the handler's response to a load balancer's event."""
-    from controlplane.http import balancer  # noqa: PLC0415 (most deployments have none)
-
-    request = balancer.gateway_event(event)
-    return balancer.response_of(handler(request, context), request)

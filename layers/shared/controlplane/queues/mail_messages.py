@@ -44,6 +44,14 @@ class SendNotification(Message):
     user_id: str = Field(pattern=_USER)
 
 
+class SendLeakNotice(Message):
+    """Tell a person that a token was found in public. `store.leaked_tokens` writes the message."""
+
+    kind: Literal["send-leak-notice"] = "send-leak-notice"
+    user_id: str = Field(pattern=_USER)
+    leak: str = Field(pattern=_SUBJECT)
+
+
 class MailReport(Message):
     """SES reports what became of an email. The template's rules make the message from SES's event."""
 
@@ -54,7 +62,7 @@ class MailReport(Message):
     bounce_type: str = ""
 
 
-EmailMessage = OrganizationEvent | SendInvitation | NotifyMembers | SendNotification | MailReport
+EmailMessage = OrganizationEvent | SendInvitation | NotifyMembers | SendNotification | SendLeakNotice | MailReport
 
 EMAIL_MESSAGES: TypeAdapter[EmailMessage] = TypeAdapter(Annotated[EmailMessage, Field(discriminator="kind")])
 

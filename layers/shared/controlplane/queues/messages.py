@@ -113,6 +113,10 @@ class CreateIssue(Message):
 type HostEventName = Literal["installation", "repository", "push", "pull_request", "issues", "check_run"]
 
 
+# DynamoDB's numbers have fewer digits than JSON's.
+HostNumber = Annotated[int, Field(ge=1, lt=2**63)]
+
+
 class HostEvent(Message):
     """Something has changed on GitHub: read what it is now, and act on that.
 
@@ -122,9 +126,9 @@ class HostEvent(Message):
 
     kind: Literal["host-event"] = "host-event"
     event: HostEventName
-    installation_id: int = Field(ge=1)
-    hosted_id: int | None = Field(None, ge=1)
-    subject: int | None = Field(None, ge=1)
+    installation_id: HostNumber
+    hosted_id: HostNumber | None = None
+    subject: HostNumber | None = None
     ref: str | None = Field(None, pattern=r"^[0-9a-f]{16}$")
     until: int
 

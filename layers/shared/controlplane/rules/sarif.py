@@ -3,8 +3,11 @@
 https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 """
 
-from collections.abc import Sequence
-from typing import Any
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
 from urllib.parse import quote
 
 from controlplane.core.settings import settings
@@ -19,8 +22,8 @@ _LEVELS = {"critical": "error", "high": "error", "medium": "warning", "low": "no
 # GitHub's ranges: above 9.0 is critical, from 7.0 high, from 4.0 medium, below that low.
 _SECURITY_SEVERITIES = {"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "2.0"}
 _UNKNOWN_SEVERITY = "medium"
-# The only fingerprint by which GitHub recognizes a result in a later upload.
-_GITHUBS_FINGERPRINT = "primaryLocationLineHash"
+# Made from the rules of the analysis by scripts/rule_texts.py.
+_RULE_TEXTS: Final = Path(__file__).with_name("rule_texts.json")
 # The inbox's decisions that a finding isn't to be fixed.
 _SUPPRESSING = {"accepted", "dismissed"}
 
@@ -63,17 +66,31 @@ def _times(scan: ScanItem) -> dict[str, str]:
     return {name: value for name, value in times.items() if value is not None}
 
 
+@cache
+def _rule_texts() -> Mapping[str, Mapping[str, str]]:
+    texts: dict[str, dict[str, str]] = json.loads(_RULE_TEXTS.read_text(encoding="utf-8"))
+    return texts
+
+
+def _texts_of(rule_id: str) -> Mapping[str, str]:
+    """Returns the rule's texts. They name no vendor, because GitHub shows them with each of the rule's findings."""
+    words = rule_id.replace("-", " ").capitalize()
+    # A rule of an earlier release.
+    unknown = {"title": words, "description": f"{words}.", "remediation": "Each result says how to fix it."}
+    return _rule_texts().get(rule_id, unknown)
+
+
 def _rule(rule_id: str, findings: Sequence[FindingItem]) -> dict[str, Any]:
-    """Returns the rule as its findings describe it. Texts that name a finding's vendor are those of the most urgent."""
-    first = findings[0]
+    first, texts = findings[0], _texts_of(rule_id)
     links = "".join(f"\n\n- {link}" if number == 0 else f"\n- {link}" for number, link in enumerate(first.references))
     severities = [finding.severity for finding in findings if finding.severity in _LEVELS]
     severity = min(severities, key=list(_LEVELS).index, default=_UNKNOWN_SEVERITY)
     rule: dict[str, Any] = {
         "id": rule_id,
-        "shortDescription": {"text": first.title},
-        "fullDescription": {"text": first.description},
-        "help": {"text": first.remediation, "markdown": f"{_plain(first.remediation)}{links}"},
+        "name": "".join(word.capitalize() for word in rule_id.split("-")),
+        "shortDescription": {"text": texts["title"]},
+        "fullDescription": {"text": texts["description"]},
+        "help": {"text": texts["remediation"], "markdown": f"{_plain(texts['remediation'])}{links}"},
         "defaultConfiguration": {"level": _LEVELS[severity]},
         "properties": {
             "tags": ["privacy", "security", first.category],
@@ -113,10 +130,8 @@ def _result(scan: ScanItem, published: PublishedFinding, rule_index: int) -> dic
                 }
             }
         ],
-        "partialFingerprints": {
-            f"{settings.service_brand}Finding/v1": finding.fingerprint,
-            _GITHUBS_FINGERPRINT: finding.fingerprint,
-        },
+        # Not under GitHub's name: upload-sarif computes that one, and warns of each that differs.
+        "partialFingerprints": {f"{settings.service_brand}Finding/v1": finding.fingerprint},
         "properties": {
             "priority": finding.priority,
             "confidence": finding.confidence,

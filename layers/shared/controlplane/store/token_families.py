@@ -6,7 +6,7 @@ because it may have been stolen. The family lists its unexpired access tokens an
 that authenticating an access token doesn't need to read the family.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -240,13 +240,18 @@ def rotate(refresh_token: str, client_id: str | None = None, scopes: list[str] |
     return retry_on_conflict(attempt, "the token family")
 
 
-def revoke(family_id: str, reason: str) -> None:
-    """Ends the family, its access tokens, and its index entry in one transaction. Does nothing if it isn't live."""
+def revoke(
+    family_id: str, reason: str, extra_legs: Callable[[TokenFamilyItem], Mapping[str, Leg]] = lambda _: {}
+) -> bool:
+    """Ends the family, its access tokens, and its index entry in one transaction. Does nothing if it isn't live.
 
-    def attempt() -> None:
+    extra_legs: returns what else to write in the transaction. Returns whether the family was live.
+    """
+
+    def attempt() -> bool:
         family = find_family(family_id)
-        if family is None or family.state != "live":
-            return
+        if family is None or not family.is_live:
+            return False
         end = Update(
             family.key,
             "SET #state = :revoked, #reason = :reason, #revokedAt = :at, #access = :none",
@@ -263,11 +268,13 @@ def revoke(family_id: str, reason: str) -> None:
         )
         listed = Delete(keys.credential(family.user_id, family.entry_local))
         try:
-            table.transact({"family": end, "listed": listed, **_deletions(family.access)}, Unrecorded.CREDENTIAL)
+            legs = {"family": end, "listed": listed, **_deletions(family.access), **extra_legs(family)}
+            table.transact(legs, Unrecorded.CREDENTIAL)
         except LegFailed:
             raise WriteConflict from None
+        return True
 
-    retry_on_conflict(attempt, "the token family")
+    return retry_on_conflict(attempt, "the token family")
 
 
 def erasure(family: TokenFamilyItem) -> dict[str, Leg]:

@@ -15,7 +15,7 @@ from controlplane.store import credential_index, keys, users
 from controlplane.store.codec import present
 from controlplane.store.credential_index import CredentialItem
 from controlplane.store.keys import Key
-from controlplane.store.table import ConditionFailed, Delete, LegFailed, Put, Throttled, Unrecorded, Update, table
+from controlplane.store.table import ConditionFailed, Delete, Leg, LegFailed, Put, Throttled, Unrecorded, Update, table
 from controlplane.store.users import UnknownUser
 
 _HOUR_SECONDS = 3600
@@ -190,11 +190,15 @@ def find_token(secret: str) -> UserTokenItem | None:
 
 
 def revoke_token(token: UserTokenItem) -> None:
-    """Revokes a token that doesn't belong to a family, and deletes its index entry."""
-    table.transact(
-        {"token": Delete(token.key), "listed": Delete(keys.credential(token.user_id, token.entry_local))},
-        Unrecorded.CREDENTIAL,
-    )
+    """Revokes a token that doesn't belong to a family, and deletes its index entry. Does nothing if it was revoked."""
+    with suppress(LegFailed):
+        table.transact(revocation(token), Unrecorded.CREDENTIAL)
+
+
+def revocation(token: UserTokenItem) -> dict[str, Leg]:
+    """Returns the legs that revoke a token that doesn't belong to a family. One fails if it was revoked."""
+    listed = Delete(keys.credential(token.user_id, token.entry_local))
+    return {"token": Delete(token.key, "attribute_exists(pk)"), "listed": listed}
 
 
 def note_use(token: UserTokenItem, last_used_hour: int) -> None:

@@ -1,1 +1,0 @@
-"""Compares the service with the naive peer under load, and soaks it: `python -m benchmarks.load --help`."""

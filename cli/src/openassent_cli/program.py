@@ -1,0 +1,19 @@
+"""The entry point of the console script. Imports nothing that only an extra of the distribution installs."""
+
+import sys
+
+from openassent_cli.exits import Exit
+from openassent_cli.extras import installation
+
+
+def run() -> None:
+    """Runs the command line, or says how to install it if only the SDK is installed."""
+    try:
+        from openassent_cli.main import app  # noqa: PLC0415 - needs the extra `cli`
+    except ModuleNotFoundError as error:
+        advice = installation(error)
+        if advice is None:
+            raise
+        sys.stderr.write(f"Error: Only the Python SDK is installed. {advice}\n")
+        sys.exit(Exit.USAGE)
+    app()

@@ -1,0 +1,254 @@
+"""Code that reads text from a client or a repository runs in time linear in the text's length.
+
+Expressions are discovered, parsers are listed (`parsers.py`). The text almost matches (`hostile_text.py`), and CPU time
+may grow by at most 2.5 when its length doubles.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from pydantic_core import SchemaValidator, core_schema
+
+from controlplane.store.table import table
+from openassent_analysis.calls import calls as vendor_calls
+from openassent_analysis.examine import examine
+from openassent_analysis.limits import Limits
+from openassent_analysis.report import USES
+from openassent_analysis.rules import rules
+from tests.nightly import expressions
+from tests.nightly.expressions import FoundPattern
+from tests.nightly.hostile_text import PIECES, Hostile, attacks
+from tests.nightly.parsers import PARSERS, as_bytes
+from tests.support import growth
+from tests.support.analysis import analyze_files
+
+# Longer than the longest bounded run of any expression; quadratic time is obvious at this length.
+_LONGEST_MATCHED = 8_192
+# The tests of whole files lift the limits on length.
+_BEYOND = 2 * growth.SIZES[-1]
+_MANY = {"finditer", "findall", "split", "sub", "subn", "scanner"}
+# The tests measure CPU time. On a busy machine, wall-clock time may be far longer.
+pytestmark = pytest.mark.timeout(2400)
+# Only compile the text of rules and of calls; `rule_patterns` and `call_patterns` collect all of it. What compiles the
+# names of templates has an adapter.
+_COMPILE_DATA = ("analysis.conditions:", "analysis.calls:", "analysis.prose:")
+
+
+class _NoTable:
+    """Replaces the table: these tests cover how text gets into a request, not the request itself."""
+
+    def __getattr__(self, operation: str) -> Any:
+        raise ConnectionError(operation)
+
+
+@pytest.fixture(autouse=True)
+def _without_table(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(table, "_client", _NoTable())
+    with growth.no_collections():
+        yield
+
+
+def rule_patterns() -> Iterator[FoundPattern]:
+    """Returns every text in a rule's conditions, since each may be an expression."""
+
+    def texts(value: Any) -> Iterator[str]:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict | list | tuple):
+            for entry in value.values() if isinstance(value, dict) else value:
+                yield from texts(entry)
+
+    for rule in rules():
+        for written in texts(dict(rule.where)):
+            yield FoundPattern(f"rule {rule.id}", re.compile(written), frozenset({"search"}))
+
+
+def call_patterns() -> Iterator[FoundPattern]:
+    """Returns the expressions that recognize calls, paths, elements, and settings of vendors."""
+    known = vendor_calls()
+    for shape in known.shapes:
+        yield FoundPattern(f"call {shape.callee}", shape.pattern, frozenset({"search"}))
+    for place in (*known._paths, *known._elements):
+        yield FoundPattern(f"path or element of {place.vendor.id}", place.pattern, frozenset({"search"}))
+    for vendor, setting, value in known._settings:
+        yield FoundPattern(f"setting of {vendor.id}", setting, frozenset({"search"}))
+        yield FoundPattern(f"value of {vendor.id}", value, frozenset({"fullmatch"}))
+
+
+def too_slow(found: FoundPattern) -> str | None:
+    """Returns a description of the method and text whose CPU time grows too much, or None."""
+    pattern, methods = found.pattern, found.methods
+    used: list[Callable[[Any], object]] = []
+    if methods & _MANY:
+        used.append(pattern.findall)  # does all the searching that the others do
+    elif "search" in methods:
+        used.append(pattern.search)
+    if "fullmatch" in methods:
+        used.append(pattern.fullmatch)
+    if "match" in methods:
+        used.append(pattern.match)
+    for hostile in attacks(pattern):
+        for call in used:
+            if measured := growth.excess(call, _text_for(pattern, hostile), _LONGEST_MATCHED):
+                return f"{found.place}: {call.__name__} of {hostile}: {measured}"
+    return None
+
+
+def _text_for(pattern: re.Pattern[Any], hostile: Hostile) -> Callable[[int], Any]:
+    return (lambda size: as_bytes(hostile.text(size))) if isinstance(pattern.pattern, bytes) else hostile.text
+
+
+@pytest.fixture
+def _one_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For what is known to be slow: more attempts only excuse what isn't."""
+    monkeypatch.setattr(growth, "_SECONDS", 0)
+    monkeypatch.setattr(growth, "_ATTEMPTS", 1)
+
+
+class TestExpressions:
+    def test_every_expression_is_found(self):
+        hidden = [place for module in expressions.modules() for place in expressions.hidden_expressions(module)]
+        assert [place for place in hidden if not any(known in place for known in _COMPILE_DATA)] == []
+        assert len(hidden) <= 8
+        # If nothing were found, nothing would fail.
+        assert len({id(found.pattern) for found in expressions.patterns()}) > 80
+        assert len(list(rule_patterns())) > 60
+
+    def test_every_expression_is_linear(self):
+        every = {id(found.pattern): found for found in expressions.patterns()}
+        every |= {id(found.pattern): found for found in (*rule_patterns(), *call_patterns())}
+        assert [slow for found in every.values() if (slow := too_slow(found))] == []
+
+    def test_patterns_of_validated_text_run_in_the_linear_engine(self):
+        """pydantic's default engine doesn't backtrack. A compiled expression or a setting would select Python's."""
+        strings = {str(schema["pattern"]): (place, schema) for place, schema in expressions.schema_strings()}
+        assert len(strings) > 8
+        for written, (place, schema) in strings.items():
+            assert isinstance(schema["pattern"], str), place
+            assert schema["regex_engine"] in {None, "rust-regex"}, place
+            validator = SchemaValidator(core_schema.str_schema(pattern=written))
+            for hostile in attacks(written):
+                assert growth.excess(validator.validate_python, hostile.text) is None, (place, hostile)
+
+    @pytest.mark.usefixtures("_one_attempt")
+    def test_every_quadratic_expression_is_detected(self):
+        planted: list[str | bytes] = [
+            # Earlier versions, in this order: strict_json, visitors, analysis/sources, analysis/secrecy.
+            rb'"(?:[^"\\]|\\.)*"|[\[{\]}]',
+            r"\s*[;,]\s*",
+            r"""import\s+(?:type\s+)?([^;"'`]{1,500}?)\s+from\s+["']mixpanel-browser["']""",
+            r"""((?:secret|api_?key)\w*["']?\s*[:=]\s*["'`])([^"'`\n]{8,})""",
+            r"\beyJ[0-9a-zA-Z_-]{10,}\.[0-9a-zA-Z_-]{10,}\.[0-9a-zA-Z_-]{8,}",
+            r"(?i)<script[^>]*\bsrc=",
+            r"(?m)^\s*(?:import|from)\s+posthog\b",
+        ]
+        found = [FoundPattern("planted", re.compile(written), frozenset({"sub"})) for written in planted]
+        assert None not in [too_slow(one) for one in found]
+
+    def test_an_expression_inside_a_function_is_detected(self, tmp_path):
+        module = type(re)("planted")
+        module.__file__ = str(tmp_path / "planted.py")
+        written = "import re\nGOOD = [re.compile('a')]\ndef f(t):\n    return re.search('a+$', t)\n"
+        (tmp_path / "planted.py").write_text(written + "BAD = lambda t: re.compile('b').match(t)\n")
+        assert [*expressions.hidden_expressions(module)] == ["planted:4 re.search", "planted:5 re.compile"]
+
+
+def _slow_calls(call: Callable[[str], object], largest: int = growth.SIZES[-1]) -> str | None:
+    growth.cpu_seconds(lambda: call("a"))  # loads what the first call loads
+    for hostile in PIECES:
+        if measured := growth.excess(call, hostile.text, largest, smallest=256):
+            return f"{hostile}: {measured}"
+    return None
+
+
+class TestParsers:
+    @pytest.mark.parametrize("name", PARSERS)
+    def test_every_parser_is_linear(self, name: str):
+        parser = PARSERS[name]
+        call, largest = parser if isinstance(parser, tuple) else (parser, growth.SIZES[-1])
+        try:
+            call("a")
+        except (AttributeError, NameError, TypeError):
+            raise  # `growth` ignores exceptions, so a call that is wrong would pass
+        except Exception:  # noqa: BLE001 (a refusal)
+            pass
+        assert _slow_calls(call, largest) is None
+
+    def test_the_analysis_of_a_file_is_linear(self):
+        """Measures all rules and conditions together, on code that is full of candidates, because they read a tree."""
+        limits = Limits(max_seconds_per_file=1_000, max_line_length=10**9, minified_line_length=10**9)
+        tag = "'https://www.google-analytics.com/a.js'"
+        codes = {
+            "a.js": [
+                Hostile("import mixpanel from 'mixpanel-browser'\n", "mixpanel.track('a', {email: user.email});\n"),
+                Hostile("", f"s.src = {tag};\n"),
+                Hostile("", "document.cookie = '_ga=1; max-age=99999999';\n"),
+                Hostile("", f"if (a) {{ return }} s.src = {tag};\n"),
+                Hostile("f();\n", f"function f() {{ s.src = {tag}; f() }}\n"),
+                Hostile("", f"function f() {{ s.src = {tag} }} f();\n"),
+                Hostile("s.src = f(", f"/* x */ {tag}, ", ")"),
+                Hostile("x = {", f"a: {{src: {tag}}}, ", "}; scripts"),
+            ],
+            "a.html": [
+                Hostile("", f"<script src={tag}></script>\n"),
+                Hostile("", f"{{% if consent %}}<script src={tag}></script>{{% endif %}}\n"),
+                Hostile("", f"<script>s.src = {tag}</script>\n"),
+            ],
+            "a.py": [Hostile("", "response.set_cookie('_ga', '1')\n")],
+        }
+        slow = []
+        for path, hostiles in codes.items():
+            for hostile in hostiles:
+
+                def analyze(text: str, path: str = path) -> object:
+                    return analyze_files([(path, text.encode())], limits)
+
+                growth.cpu_seconds(lambda: analyze("a"))
+                if measured := growth.excess(analyze, hostile.text, smallest=2_048, beyond=_BEYOND):
+                    slow.append((path, hostile, measured))
+        assert slow == []
+
+    def test_the_uses_of_a_file_are_linear(self):
+        limits = Limits(max_seconds_per_file=1_000, max_line_length=10**9, minified_line_length=10**9)
+        codes = {
+            ("a.tsx", "tsx"): [
+                Hostile("", "import a from './a';\n"), Hostile("", "export { a } from './a';\n"),
+                Hostile("import a from './a';\n", "a();\n"), Hostile("import a from './a';\n", "a="),
+                Hostile("", "import('./a');\n"), Hostile("", "const a = lazy(() => import('./a'));\n"),
+            ],
+            ("a.vue", "html"): [
+                Hostile("<script>import a from './a'</script>", "<a/>\n"), Hostile("", "<script src=a.js>"),
+            ],
+        }  # fmt: skip
+        slow = []
+        for (path, language), hostiles in codes.items():
+            for hostile in hostiles:
+
+                def read(text: str, path: str = path, language: str = language) -> object:
+                    return examine(path, f"{USES}{language} a f", text.encode(), limits)
+
+                growth.cpu_seconds(lambda: read("import a from './a'"))
+                if measured := growth.excess(read, hostile.text, smallest=2_048, beyond=_BEYOND):
+                    slow.append((path, hostile, measured))
+        assert slow == []
+
+    @pytest.mark.usefixtures("_one_attempt")
+    def test_every_quadratic_parser_is_detected(self):
+        def repeats(text: str) -> list[str]:
+            return [name for name in text.split("a") if text.split("a").count(name) > 10**9][:1]
+
+        def copies(text: str) -> int:
+            size = 0
+            while text:
+                head, text = text[:1], text[1:]
+                size += len(head)
+            return size
+
+        def counts(text: str) -> int:
+            labels = text.split(".")
+            return sum(len(".".join(labels[start:])) for start in range(len(labels)))
+
+        planted = [(repeats, 2_048), (copies, growth.SIZES[-1]), (counts, 2_048)]
+        assert None not in [_slow_calls(*one) for one in planted]
