@@ -69,12 +69,11 @@ def may_send_to(queue: dict[str, list[str]]) -> set[str]:
     (policy,) = [
         it["Properties"]
         for it in resources("AWS::SQS::QueuePolicy").values()
-        if {"Ref": queue["Fn::GetAtt"][0]} in it["Properties"]["Queues"]
+        if it["Properties"]["Queues"] == [{"Ref": queue["Fn::GetAtt"][0]}]
     ]
     condition, statement, none = policy["PolicyDocument"]["Statement"][1]["Fn::If"]
     assert (condition, none) == ("SendsEmail", {"Ref": "AWS::NoValue"})
-    assert statement["Principal"] == {"Service": "events.amazonaws.com"}
-    assert statement["Resource"] in ("*", queue)  # in a queue's policy, "*" is the queue
+    assert (statement["Principal"], statement["Resource"]) == ({"Service": "events.amazonaws.com"}, queue)
     return {it["Fn::GetAtt"][0] for it in statement["Condition"]["ArnEquals"]["aws:SourceArn"]}
 
 
