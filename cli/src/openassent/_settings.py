@@ -7,18 +7,30 @@ import httpx
 
 from openassent.errors import InvalidArgument
 
+# RFC 6750, section 2.1.
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+_VISIBLE = re.compile(r"[ -~]+")
 # An API gateway's address can end with the name of a stage.
 _PATH = re.compile(r"(/(?!v\d|docs|health)[a-z][a-z0-9]{0,19})?/?")
 
 
-def header_value(text: str, name: str) -> str:
-    """Returns the value of a header without white space around it. Raises InvalidArgument if no header can have it.
+def bearer_token(text: str, name: str) -> str:
+    """Returns a credential without white space around it. Raises InvalidArgument if it can't be one.
 
     name: what it is, for the message: `The API key`.
     """
+    return _matching(_TOKEN, text, name)
+
+
+def header_value(text: str, name: str) -> str:
+    """Returns the value of a header without white space around it. Raises InvalidArgument if no header can have it."""
+    return _matching(_VISIBLE, text, name)
+
+
+def _matching(pattern: re.Pattern[str], text: str, name: str) -> str:
     value = text.strip()
-    if not value or not value.isascii() or not value.isprintable():
-        raise InvalidArgument(f"{name} is empty or has a character that no header can have, such as a line break.")
+    if not pattern.fullmatch(value):
+        raise InvalidArgument(f"{name} is empty or has a character that can't be in it, such as a line break.")
     return value
 
 

@@ -14,7 +14,7 @@ import keyring
 from keyring.backends import fail, null
 from keyring.errors import KeyringError, PasswordDeleteError
 
-from openassent._settings import header_value
+from openassent._settings import bearer_token
 from openassent_cli import profiles
 from openassent_cli.problems import Problem
 
@@ -114,7 +114,7 @@ def _tokens(content: str | None) -> Tokens | None:
         if content is None:
             return None
         stored = Tokens(**json.loads(content))
-        access_token = header_value(stored.access_token, "The access token")
+        access_token = bearer_token(stored.access_token, "The access token")
         return replace(stored, access_token=access_token, expires_at=float(stored.expires_at))
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         return None

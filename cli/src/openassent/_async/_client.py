@@ -24,7 +24,7 @@ from openassent._async.organizations import (
 from openassent._async.projects import AsyncProjects, AsyncVendors
 from openassent._async.system import AsyncFeedback, AsyncHealthCheck, AsyncOpenapi, AsyncRegions, AsyncRequests
 from openassent._async.webhook_endpoints import AsyncWebhookEndpoints
-from openassent._settings import base_address, header_value
+from openassent._settings import base_address, bearer_token, header_value
 from openassent._version import __version__
 from openassent.errors import InvalidArgument
 
@@ -82,7 +82,7 @@ class AsyncAssent:
             raise ValueError("give either api_key or auth, not both")
         address = base_address(base_url)
         if api_key is not None:
-            auth = _Bearer(header_value(api_key, "The API key"))
+            auth = _Bearer(bearer_token(api_key, "The API key"))
         agents = [] if user_agent is None else [header_value(user_agent, "The user agent")]
         headers = {"Accept": "application/json", "User-Agent": " ".join([*agents, f"assent-python/{__version__}"])}
         http = _connections(base_url=address, auth=auth, headers=headers, timeout=timeout, transport=transport)

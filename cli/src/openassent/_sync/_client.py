@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from openassent._settings import base_address, header_value
+from openassent._settings import base_address, bearer_token, header_value
 from openassent._sync._core import Core
 from openassent._sync.api_keys import ApiKeys
 from openassent._sync.code_audit import Links, Repositories, Scans
@@ -83,7 +83,7 @@ class Assent:
             raise ValueError("give either api_key or auth, not both")
         address = base_address(base_url)
         if api_key is not None:
-            auth = _Bearer(header_value(api_key, "The API key"))
+            auth = _Bearer(bearer_token(api_key, "The API key"))
         agents = [] if user_agent is None else [header_value(user_agent, "The user agent")]
         headers = {"Accept": "application/json", "User-Agent": " ".join([*agents, f"assent-python/{__version__}"])}
         http = _connections(base_url=address, auth=auth, headers=headers, timeout=timeout, transport=transport)
