@@ -22,7 +22,7 @@ _NEVER_SENT = (httpx.LocalProtocolError, httpx.UnsupportedProtocol)
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
 # The kinds of failures, most special first. Their own texts can quote a header or an address.
 _REASONS: tuple[tuple[type[Exception], str], ...] = (
-    (ssl.SSLCertVerificationError, "the certificate of the service can't be verified"),
+    (ssl.SSLCertVerificationError, "the service's certificate can't be verified"),
     (ssl.SSLError, "no encrypted connection can be made"),
     (socket.gaierror, "the name of the host isn't known"),
     (ConnectionRefusedError, "the host refused the connection"),

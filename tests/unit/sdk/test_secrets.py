@@ -171,7 +171,7 @@ class TestAFailure:
             (
                 httpx.ConnectError,
                 ssl.SSLCertVerificationError,
-                "the certificate of the service can't be verified",
+                "the service's certificate can't be verified",
                 False,
             ),
             (httpx.ConnectError, ssl.SSLError, "no encrypted connection can be made", False),
