@@ -28,9 +28,9 @@ A success is `{"success": true, "data": …}`; a list adds `pagination`. An erro
 {"code", "message", "details"}}`: programs decide by `code`, and `message` is for people. `details.docsUrl` leads to the
 error's documentation, and `details.fix`, if one helps, is a request that would work. Every response has an
 `X-Request-Id` header; quote it when you report a problem. The first error that applies is returned, in this order:
-404 for an unknown path, 413, 401, 403 for the address, 429, 402 for the plan, 403 for the scope, 400, 404 or 403 for
-the resource, the organization, and the role, then 409 and the rest. A method that a path doesn't support returns the
-same 404 as an unknown path, and the gateway can return 503 for any operation that takes too long.
+404 for an unknown path, 405 for a method that the path doesn't support, 413, 401, 403 for the address, 429, 402 for the
+plan, 403 for the scope, 400, 404 or 403 for the resource, the organization, and the role, then 409 and the rest. HEAD
+works wherever GET does. The gateway can return 503 for any operation that takes too long.
 
 A 401 and a 403 for a missing scope have the header `WWW-Authenticate`. API Gateway renames it to
 `x-amzn-Remapped-WWW-Authenticate`, and the service's front door restores it. A deployment without the front door sends

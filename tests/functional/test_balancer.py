@@ -161,9 +161,13 @@ class TestFunctions:
             assert reply.status == (415 if media_type.endswith("stream") else 400)
 
     def test_an_operation_refuses_another_method(self, balanced: Balanced):
-        for method in ("HEAD", "PUT", "OPTIONS", "TRACE"):
+        for method in ("PUT", "OPTIONS", "TRACE"):
             answer = invoke(event_of("/v1/projects", method=method))
-            assert (answer["statusCode"], answer["multiValueHeaders"]["allow"]) == (405, ["GET, POST"])
+            assert (answer["statusCode"], answer["multiValueHeaders"]["allow"]) == (405, ["GET, HEAD, POST"])
+
+    def test_head_is_the_response_to_get_without_its_body(self, balanced: Balanced):
+        answer = invoke(event_of("/v1/regions", method="HEAD"))
+        assert (answer["statusCode"], answer["body"]) == (200, "")
 
 
 class TestPaths:

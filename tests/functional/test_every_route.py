@@ -13,6 +13,7 @@ from controlplane.http.route import ControlRoute
 from dashboard.lost_routes import show_form, show_nothing
 from tests.support.api import FORM, Api
 from tests.support.each import each
+from tests.support.logs import captured_logs
 from tests.support.operations import Operation, operations
 from tests.support.world import Company, World, table_dump
 
@@ -506,10 +507,47 @@ class TestPath:
 
     def test_another_method_returns_405_with_the_allowed_ones(self, operation: Operation, api: Api):
         here = {other.method for other in operations() if other.path == operation.path}
-        for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE"} - here:
+        here |= {"HEAD"} if "GET" in here else set()
+        for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} - here:
             reply = api.call_app(method, re.sub(r"\{\w+\}", "x", operation.path))
             assert (reply.status, reply.code) == (405, "INVALID_PAYLOAD")
             assert reply.headers["allow"] == ", ".join(sorted(here))
+
+
+# Response headers that differ between two equal requests.
+_OF_ONE_REQUEST = {"x-request-id", "x-amzn-requestid", "x-ratelimit-remaining"}
+
+
+@each("operation", [operation for operation in operations() if operation.method == "GET"], ids=_named)
+class TestHead:
+    @each("token", [None, "assent_short", "owner"])
+    def test_head_is_the_response_to_get_without_its_body(
+        self, operation: Operation, token: str | None, api: Api, world: World
+    ):
+        company = world.company()
+        path = address(operation, company.organization_id) if operation in PROTECTED else operation.path
+        path = path.replace("{", "").replace("}", "")
+        token = company.owner.token if token == "owner" else token
+        get, head = (api.call(method, path, token, headers={"Accept": "text/html"}) for method in ("GET", "HEAD"))
+        assert (head.status, head.text) == (get.status, "")
+        assert head.headers.keys() == get.headers.keys()
+        # Sign-in creates a new state and cookie for each request, and an error page names its request.
+        for name in get.headers.keys() - _OF_ONE_REQUEST - {"location", "content-length"}:
+            assert head.headers[name] == get.headers[name], name
+        counted = [reply.headers.get("x-ratelimit-remaining") for reply in (get, head)]
+        assert counted in ([None, None], ["599", "598"])
+
+
+def test_head_of_a_path_without_get_returns_405(api: Api, world: World):
+    reply = api.call("HEAD", "/v1/feedback", world.company().owner.token)
+    assert (reply.status, reply.headers["allow"], reply.text) == (405, "POST", "")
+
+
+def test_head_is_logged_as_such(api: Api):
+    with captured_logs() as written:
+        api.call("HEAD", "/v1/regions")
+    line = json.loads(written.getvalue().splitlines()[0])
+    assert (line["operation"], line["method"], line["status"]) == ("GET /v1/regions", "HEAD", 200)
 
 
 def test_an_unknown_path_returns_404_before_anything_else(api: Api):

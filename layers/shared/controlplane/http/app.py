@@ -81,7 +81,7 @@ def _allowed_methods(app: FastAPI, scope: Scope) -> list[str]:
         if route.matches(scope)[0] != Match.NONE
         for method in route.methods or ()
     ]
-    return [*dict.fromkeys(found)]
+    return [*dict.fromkeys(found), *(["HEAD"] if "GET" in found else [])]
 
 
 async def _respond_not_found(scope: Scope, receive: Receive, send: Send) -> None:

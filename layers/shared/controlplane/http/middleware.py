@@ -22,7 +22,7 @@ class NotThroughFrontDoor(Forbidden):
 class RequestMiddleware:
     """Creates the request's state, limits the time of its calls, handles uncaught errors, and logs one line.
 
-    If the front door is required, rejects any other request.
+    If the front door is required, rejects any other request. HEAD gets the response to GET without its body.
 
     Every response gets an X-Request-Id header, the headers of the caller's credential, of deprecations, and of a dry
     run, and, unless the endpoint sets another one, Cache-Control: no-store.
@@ -36,6 +36,10 @@ class RequestMiddleware:
             await self.app(scope, receive, send)
             return
         started_at = time.perf_counter()
+        method = scope["method"]
+        if method == "HEAD":
+            # Checked, counted, and answered like GET (RFC 9110, section 9.3.2), but for the body.
+            scope, send = {**scope, "method": "GET"}, _without_body(send)
         state = RequestState(scope, _request_id(scope))
         urls.read_stage(scope.get("aws.event"))
         uses_front_door = front_door.was_used(lambda name: Headers(scope=scope).getlist(name))
@@ -69,7 +73,14 @@ class RequestMiddleware:
                 if response_started:
                     raise
                 await state.failure(InternalError())(scope, receive, send_with_headers)
-        request_log.log(state, scope["method"], status, time.perf_counter() - started_at)
+        request_log.log(state, method, status, time.perf_counter() - started_at)
+
+
+def _without_body(send: Send) -> Send:
+    async def send_without_body(message: Message) -> None:
+        await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+    return send_without_body
 
 
 async def _reject(scope: Scope, receive: Receive, send: Send) -> None:
