@@ -167,8 +167,9 @@ HEADERS: dict[str, dict[str, Any]] = {
     },
     "WWW-Authenticate": {
         "description": (
-            "The authentication scheme, and the missing scope if there is one (RFC 6750). In a deployment without the "
-            "front door, its name is `x-amzn-Remapped-WWW-Authenticate`."
+            "The authentication scheme, and as its `error` `invalid_token` if the bearer token was rejected, or "
+            "`insufficient_scope` with the missing scope (RFC 6750). Without a bearer token, there is no `error`. In a "
+            "deployment without the front door, the header's name is `x-amzn-Remapped-WWW-Authenticate`."
         ),
         "schema": {"type": "string"},
         "example": 'Bearer error="insufficient_scope", scope="projects.read"',

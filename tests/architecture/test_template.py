@@ -8,6 +8,7 @@ from typing import Any
 from controlplane.core.errors import CATALOG
 from controlplane.core.settings import Settings
 from controlplane.core.urls import error_page
+from controlplane.http.middleware import _TRANSPORT_SECURITY
 from controlplane.queues.messages import MAX_RECEIVES
 from local.gateway import body_of
 from local.template import load_template
@@ -362,6 +363,11 @@ class TestGatewayResponses:
     @each("name", GATEWAY_RESPONSES)
     def test_gateway_responses_contain_the_request_id(self, name: str):
         assert GATEWAY_RESPONSES[name]["ResponseParameters"]["Headers"]["X-Request-Id"] == "context.requestId"
+
+    @each("name", GATEWAY_RESPONSES)
+    def test_gateway_responses_have_the_transport_security_of_the_functions(self, name: str):
+        sent = GATEWAY_RESPONSES[name]["ResponseParameters"]["Headers"]["Strict-Transport-Security"]
+        assert sent == f"'{_TRANSPORT_SECURITY[1].decode()}'"
 
     @each("name", [n for n, a in GATEWAY_RESPONSES.items() if a["StatusCode"] in {429, 503}])
     def test_gateway_responses_say_when_to_retry(self, name: str):

@@ -11,6 +11,7 @@ from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
 from controlplane.http.access import Requires, UserTokenRequired
 from controlplane.http.route import ControlRoute
 from dashboard.lost_routes import show_form, show_nothing
+from local.gateway import Request
 from tests.support.api import FORM, Api
 from tests.support.each import each
 from tests.support.logs import captured_logs
@@ -239,6 +240,8 @@ class TestAnonymous:
             refused = send(api, operation, token, company.organization_id)
             assert refused.status == 401
             assert refused.text == anonymous.text
+            assert refused.challenge == ('Bearer error="invalid_token"' if token else "Bearer")
+        assert anonymous.challenge == "Bearer"
 
     def test_a_wrong_checksum_returns_a_401_that_says_so(self, operation: Operation, api: Api, world: World):
         company = world.company()
@@ -246,11 +249,13 @@ class TestAnonymous:
             refused = send(api, operation, token, company.organization_id)
             assert (refused.status, refused.code) == (401, "UNAUTHORIZED")
             assert refused.error["details"] == {"reason": "incomplete_credential"}
+            assert refused.challenge == 'Bearer error="invalid_token"'
 
     def test_an_expired_token_is_refused(self, operation: Operation, api: Api, world: World, now):
         company = world.company()
         now.advance(3_601)
-        assert send(api, operation, company.owner.token, company.organization_id).code == "UNAUTHORIZED"
+        refused = send(api, operation, company.owner.token, company.organization_id)
+        assert (refused.code, refused.challenge) == ("UNAUTHORIZED", 'Bearer error="invalid_token"')
 
     def test_returns_401_before_reading_the_body(self, operation: Operation, api: Api, world: World):
         company = world.company()
@@ -420,6 +425,19 @@ class TestHostileBody:
         reply = api.call(operation.method, path, company.owner.token, raw_body=b"name=a", headers=headers)
         assert (reply.status, reply.code) == (415, "INVALID_PAYLOAD")
 
+    def test_a_body_without_a_media_type_returns_415_with_the_one_to_send(
+        self, operation: Operation, api: Api, world: World
+    ):
+        company = world.company()
+        path = address(operation, company.organization_id)
+        body = json.dumps(valid_body(operation)).encode()
+        request = Request(operation.method, path, [("Authorization", f"Bearer {company.owner.token}")], body)
+        reply = api.send(request)
+        assert (reply.status, reply.code) == (415, "INVALID_PAYLOAD")
+        assert "application/json" in reply.error["message"]
+        assert reply.error["details"][0]["code"] == "unsupported_media_type"
+        assert reply.fix is None or reply.fix["headers"]["Content-Type"] == "application/json"
+
     def test_compressed_json_returns_415(self, operation: Operation, api: Api, world: World):
         company = world.company()
         path = address(operation, company.organization_id)
@@ -428,6 +446,7 @@ class TestHostileBody:
             headers = {"Content-Encoding": encoding}
             reply = api.call(operation.method, path, company.owner.token, raw_body=body, headers=headers)
             assert (reply.status, reply.code) == (415, "INVALID_PAYLOAD")
+            assert "Content-Encoding" in reply.error["message"]
 
 
 HOSTILE_FORMS = {
@@ -479,6 +498,11 @@ class TestAnonymousHostileBody:
     @each("media_type", ["text/plain", "application/xml", "multipart/form-data; boundary=x"])
     def test_an_anonymous_body_of_another_media_type_returns_415(self, operation: Operation, media_type: str, api: Api):
         reply = api.post(operation.path, raw_body=b"client_id=a", headers={"Content-Type": media_type})
+        assert (reply.status, reply.code) == (415, "INVALID_PAYLOAD")
+
+    def test_an_anonymous_body_without_a_media_type_returns_415(self, operation: Operation, api: Api):
+        body = json.dumps(valid_body(operation)).encode()
+        reply = api.send(Request("POST", operation.path, [], body))
         assert (reply.status, reply.code) == (415, "INVALID_PAYLOAD")
 
     def test_a_compressed_form_is_refused(self, operation: Operation, api: Api):

@@ -86,7 +86,7 @@ class TestRepeatedHeaders:
     def test_a_repeated_credential_is_401_even_if_it_is_valid_twice(self, both, world: World, company, names):
         value = f"Bearer {world.key(company)}"
         reply = both("GET", "/v1/projects", [(name, value) for name in names])
-        assert (reply.status, reply.code, reply.challenge) == (401, "UNAUTHORIZED", "Bearer")
+        assert (reply.status, reply.code, reply.challenge) == (401, "UNAUTHORIZED", 'Bearer error="invalid_token"')
         assert "details" not in reply.error  # it isn't incomplete
 
     def test_a_credential_that_a_gateway_joined_is_401(self, both, world: World, company):
@@ -229,6 +229,7 @@ class TestTheGatewaysResponses:
         assert ("application/json", response.body.decode()) == body_of(declared)
         assert dict(response.headers) == {
             "content-type": "application/json",
+            "strict-transport-security": "max-age=31536000",
             "x-request-id": "1-2-3",
             "x-amzn-requestid": "1-2-3",
         }

@@ -63,7 +63,6 @@ def create_app(*routers: APIRouter | RouteGroup) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        strict_content_type=False,
         telemetry=lazy_imports.TELEMETRY_OFF,
     )
     app.router.route_class = ControlRoute

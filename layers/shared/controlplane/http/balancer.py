@@ -28,7 +28,7 @@ COMPRESSED_FROM_BYTES = 8192
 _SMALL_LENGTH = RESPONSE_LIMIT_BYTES // 10  # mutant: it only decides whether the size is computed
 
 # What a response that is too large says of the request and its credential.
-_KEPT_HEADERS = ("x-request-id", "x-ratelimit-", "x-key-")
+_KEPT_HEADERS = ("x-request-id", "x-ratelimit-", "x-key-", "strict-transport-security")
 
 _TRACE_ID = re.compile(r"1-[0-9a-f]{8}-[0-9a-f]{1,24}")
 _GZIP = re.compile(r"(?:^|,)\s*gzip\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))", re.IGNORECASE)

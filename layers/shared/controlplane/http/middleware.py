@@ -15,6 +15,11 @@ from controlplane.http import deprecations, front_door, request_log
 from controlplane.http.request_state import RequestState
 
 
+# Browsers then use TLS for the host, for a year after each response. Neither for subdomains nor preloaded: an operator's
+# domain can have other hosts, which we know nothing about. Deployed, no address of ours is served without TLS.
+_TRANSPORT_SECURITY = (b"strict-transport-security", b"max-age=31536000")
+
+
 class NotThroughFrontDoor(Forbidden):
     message = "This address doesn't accept requests. Send them to the service's public address."
 
@@ -25,7 +30,8 @@ class RequestMiddleware:
     If the front door is required, rejects any other request. HEAD gets the response to GET without its body.
 
     Every response gets an X-Request-Id header, the headers of the caller's credential, of deprecations, and of a dry
-    run, and, unless the endpoint sets another one, Cache-Control: no-store.
+    run, and, unless the endpoint sets another one, Cache-Control: no-store. Over TLS, it has
+    Strict-Transport-Security: RFC 6797 (7.2) forbids that without TLS, as on this machine.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -90,6 +96,8 @@ async def _reject(scope: Scope, receive: Receive, send: Send) -> None:
 def _add_headers(start: Message, state: RequestState) -> None:
     headers = start.setdefault("headers", [])
     headers.append((b"x-request-id", state.request_id.encode()))
+    if state.scope["scheme"] == "https":
+        headers.append(_TRANSPORT_SECURITY)
     more = state.caller.headers | deprecations.headers(state.deprecations)
     if state.is_dry_run and start["status"] < 400:
         more["Dry-Run"] = "true"

@@ -45,8 +45,8 @@ class RequestReader(Request):
 
     @property
     def media_type(self) -> str:
-        """The body's media type without parameters, or several joined ones. JSON by default."""
-        sent = ", ".join(super().headers.getlist("content-type")) or "application/json"
+        """The body's media type without parameters, or several joined ones. Empty if the client declares none."""
+        sent = ", ".join(super().headers.getlist("content-type"))
         return sent.partition(";")[0].strip().lower()
 
     @property
@@ -123,8 +123,10 @@ class RequestReader(Request):
 
 
 def _parse_json(body: bytes, media_type: str, encoding: str) -> Any:
-    if not (media_type == "application/json" or media_type.endswith("+json")) or encoding != "identity":
+    if not (media_type == "application/json" or media_type.endswith("+json")):
         raise UnsupportedMediaType
+    if encoding != "identity":
+        raise UnsupportedMediaType("Compressed bodies aren't supported. Send the body without Content-Encoding.")
     try:
         content = strict_json.loads(body)
     except strict_json.InvalidJson as error:
