@@ -8,7 +8,7 @@ from typing import Any
 from controlplane.core.errors import CATALOG
 from controlplane.core.settings import Settings
 from controlplane.core.urls import error_page
-from controlplane.http.middleware import _TRANSPORT_SECURITY
+from controlplane.http.middleware import TRANSPORT_SECURITY
 from controlplane.queues.messages import MAX_RECEIVES
 from local.gateway import body_of
 from local.template import load_template
@@ -367,7 +367,7 @@ class TestGatewayResponses:
     @each("name", GATEWAY_RESPONSES)
     def test_gateway_responses_have_the_transport_security_of_the_functions(self, name: str):
         sent = GATEWAY_RESPONSES[name]["ResponseParameters"]["Headers"]["Strict-Transport-Security"]
-        assert sent == f"'{_TRANSPORT_SECURITY[1].decode()}'"
+        assert sent == f"'{TRANSPORT_SECURITY[1].decode()}'"
 
     @each("name", [n for n, a in GATEWAY_RESPONSES.items() if a["StatusCode"] in {429, 503}])
     def test_gateway_responses_say_when_to_retry(self, name: str):

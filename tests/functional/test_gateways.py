@@ -65,10 +65,12 @@ def both(gateway: Gateway, api: Api):
     return send
 
 
-def _send_to_server(gateway: Gateway, method: str, target: str, headers: Headers, body: bytes | None) -> Reply:
+def _send_to_server(
+    gateway: Gateway, method: str, target: str, headers: Headers, body: bytes | None, *, scheme: str = "https"
+) -> Reply:
     async def send() -> httpx.Response:
         transport = httpx.ASGITransport(gateway, client=("198.51.100.7", 443))  # type: ignore[arg-type]
-        async with httpx.AsyncClient(transport=transport, base_url="https://api.assent.test") as client:
+        async with httpx.AsyncClient(transport=transport, base_url=f"{scheme}://api.assent.test") as client:
             return await client.send(client.build_request(method, target, headers=headers, content=body))
 
     loop = asyncio.new_event_loop()
@@ -212,6 +214,13 @@ def test_an_event_with_single_values_is_read(company: Company):
     assert projects.app.handler(single, None)["statusCode"] == 400
     assert projects.app.handler({**single, "queryStringParameters": None}, None)["statusCode"] == 200
     assert projects.app.handler({**single, "headers": None}, None)["statusCode"] == 401
+
+
+@each("path", ["/health", "/v1/me", "/v1/nothing"])
+def test_a_server_without_tls_sends_no_transport_security(gateway: Gateway, path: str):
+    replies = [_send_to_server(gateway, "GET", path, [], None, scheme=scheme) for scheme in ("https", "http")]
+    sent = [reply.headers.get("strict-transport-security") for reply in replies]
+    assert sent == ["max-age=31536000", None]
 
 
 class TestTheGatewaysResponses:

@@ -42,8 +42,8 @@ def authenticate(authorization: str | None, address: str) -> tuple[Principal, Co
     """Authenticates an Authorization header and counts the request, in one write. Raises Unauthorized, RateLimited.
 
     A secret with the wrong format or checksum is rejected without accessing the table: with IncompleteCredential if it
-    begins like one of ours. Any other rejected bearer token is an InvalidToken. Rejected credentials count against the client's address; beyond its limit, raises
-    TooManyRejected.
+    begins like one of ours. Any other rejected bearer token is an InvalidToken. Rejected credentials count against the
+    client's address; beyond its limit, raises TooManyRejected.
     """
     if not authorization:
         raise Unauthorized

@@ -14,10 +14,9 @@ from controlplane.core.settings import settings
 from controlplane.http import deprecations, front_door, request_log
 from controlplane.http.request_state import RequestState
 
-
-# Browsers then use TLS for the host, for a year after each response. Neither for subdomains nor preloaded: an operator's
-# domain can have other hosts, which we know nothing about. Deployed, no address of ours is served without TLS.
-_TRANSPORT_SECURITY = (b"strict-transport-security", b"max-age=31536000")
+# Browsers then only use TLS for the host, for a year after each response. It isn't for subdomains or preloading: an
+# operator's domain can have other hosts, and we don't know these. Deployed, no address of ours is served without TLS.
+TRANSPORT_SECURITY = (b"strict-transport-security", b"max-age=31536000")
 
 
 class NotThroughFrontDoor(Forbidden):
@@ -97,7 +96,7 @@ def _add_headers(start: Message, state: RequestState) -> None:
     headers = start.setdefault("headers", [])
     headers.append((b"x-request-id", state.request_id.encode()))
     if state.scope["scheme"] == "https":
-        headers.append(_TRANSPORT_SECURITY)
+        headers.append(TRANSPORT_SECURITY)
     more = state.caller.headers | deprecations.headers(state.deprecations)
     if state.is_dry_run and start["status"] < 400:
         more["Dry-Run"] = "true"
