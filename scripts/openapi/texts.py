@@ -40,9 +40,10 @@ Send `Authorization`, `Content-Type`, and `Idempotency-Key` at most once, even i
 `Authorization` is 401, and the others are 400. An encoded slash (`%2F`) in a path is 404.
 
 With `INVALID_PAYLOAD`, `details` lists every problem, the first one has `docsUrl` and `fix`, and `message` is the first
-one with the number of others. Unknown query parameters and fields are ignored, with two exceptions. Lists, and the
-operations that create or change an API key or a webhook endpoint, reject unknown query parameters. Those operations,
-feedback, and opening an issue reject unknown fields. No operation accepts the same parameter twice.
+one with the number of others. Lists, and operations that change something, reject unknown query parameters, and name
+the one that was probably meant. Other operations ignore them, and so do form-encoded requests of OAuth. Unknown fields
+are ignored, but not by feedback, opening an issue, and what creates or changes an API key or a webhook endpoint: these
+reject them. No operation accepts the same parameter twice.
 
 ## Limited API keys
 

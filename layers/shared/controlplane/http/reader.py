@@ -156,11 +156,15 @@ def _check_query(raw: bytes) -> list[str]:
 
 def unknown_parameter(name: str, known: Sequence[str]) -> dict[str, Any]:
     """Returns the problem of a query parameter that the operation doesn't have."""
+    from controlplane.http import nearest  # noqa: PLC0415 (imported with the first error)
+
+    meant = nearest.find_word(name, known)
+    advice = f" Did you mean {meant}?" if meant else ""
     *rest, last = known
     listed = f"{', '.join(rest)}{',' * (len(rest) > 1)} and {last}" if rest else last
     return {
         "code": "unknown_parameter",
-        "message": f"This operation accepts {listed}, but not this parameter.",
+        "message": f"This operation accepts {listed}, but not this parameter.{advice}",
         "path": [name],
         "known": [*known],
     }
