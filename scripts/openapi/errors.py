@@ -224,7 +224,7 @@ def _mistake(route: ControlRoute, operation: dict[str, Any]) -> tuple[InvalidPay
         return InvalidPayload.at([required[0]], "Field required", "missing"), required[0]
     # Any parameter, known or not: two readers of such a query would see two requests.
     place = next(iter(query), "trace")
-    return InvalidPayload.at([place], "This parameter is given more than once.", "repeated"), place
+    return InvalidPayload.at([place], "This parameter is given more than once. Send it once.", "repeated"), place
 
 
 def _mistakes(model: Any) -> Problems:

@@ -86,7 +86,8 @@ class RequestReader(Request):
         for name, value in found:
             if b"," in value or names.count(name) > 1:
                 shown = _SINGLE_HEADERS[name]
-                raise InvalidPayload.at([shown], "Send this header once, with one value.", "repeated")
+                message = "Send this header once, with one value and without commas."
+                raise InvalidPayload.at([shown], message, "repeated")
 
     def parse_body(self, dialect: Dialect | None) -> None:
         """Parses the body, strictly and without coercion. Raises UnsupportedMediaType, InvalidPayload."""
@@ -144,13 +145,16 @@ def _check_query(raw: bytes) -> list[str]:
     try:
         pairs = parse_pairs(raw, _MAX_QUERY_PARAMETERS)
     except ValueError:
-        raise InvalidPayload.at([], "The query string is not valid percent-encoded UTF-8.", "query_invalid") from None
+        message = f"Percent-encode the query string as UTF-8, with at most {_MAX_QUERY_PARAMETERS} parameters."
+        raise InvalidPayload.at([], message, "query_invalid") from None
     counts = Counter(name for name, _ in pairs)
     for name, value in pairs:
         if counts[name] > 1:
-            raise InvalidPayload.at([name], "This parameter is given more than once.", "repeated")
+            raise InvalidPayload.at([name], "This parameter is given more than once. Send it once.", "repeated")
         if "\0" in value:
-            raise InvalidPayload.at([name], "This parameter contains NUL.", "query_invalid")
+            raise InvalidPayload.at(
+                [name], "This parameter contains the character NUL (%00). Remove it.", "query_invalid"
+            )
     return [*counts]
 
 

@@ -102,7 +102,7 @@ class ControlRoute(APIRoute):
         effect where the resource or the caller determines the organization.
         """
         is_list = (self.operation_id or "").startswith("list") and self.return_type is not Response
-        changes = self.include_in_schema and "GET" not in self.methods
+        changes = self.include_in_schema and "GET" not in (self.methods or ())
         return self.accepted_query if is_list or changes else None
 
     @cached_property
