@@ -132,7 +132,7 @@ def check_log(run: Run, earlier: int) -> None:
 
     earlier: the number of requests before.
     """
-    sent = [("GET", "/v1/regions", 200), ("GET", "/v1/me", 401), ("PUT", "/v1/me", 404), ("GET", "/v1%2fme", 404)]
+    sent = [("GET", "/v1/regions", 200), ("GET", "/v1/me", 401), ("PUT", "/v1/me", 405), ("GET", "/v1%2fme", 404)]
     connection = HTTPConnection("127.0.0.1", run.port, timeout=10)
     ids, challenges = [], []
     for method, path, status in sent:
@@ -145,7 +145,7 @@ def check_log(run: Run, earlier: int) -> None:
     connection.close()
     assert run.stop() == 0
     # As with the template's front door.
-    assert challenges == [None, "Bearer", None, None]
+    assert challenges == [None, 'Bearer error="invalid_token"', None, None]
     logged = [found.groups() for found in map(REQUEST_LINE.fullmatch, run.log.splitlines()) if found]
     assert len(logged) == earlier + len(sent)
     assert logged[earlier:] == [
