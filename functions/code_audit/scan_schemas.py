@@ -77,6 +77,11 @@ class Coverage(Wire):
         "first. A scan without findings says nothing about files that weren't assessed. Empty for scans of earlier "
         "releases."
     )
+    incomplete: str | None = Field(
+        description="What the scan left out because the repository is larger than a scan reads, for people. Null if it "
+        "left out nothing. Findings in files that weren't analyzed stay as they are.",
+        examples=[None],
+    )
 
 
 # A push isn't a trigger of its own, because clients know only these three.
@@ -179,6 +184,7 @@ class Scan(Wire):
                     CoveredKind(name=it.name, analyzed_files=it.analyzed_files, unassessed_files=it.unassessed_files)
                     for it in coverage.kinds
                 ],
+                incomplete=coverage.incomplete,
             )
             if coverage
             else None,

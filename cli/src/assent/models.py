@@ -1276,6 +1276,10 @@ class Coverage(Model):
     """The kinds of files that can load something in a browser or an app, those with the most files first. A scan
     without findings says nothing about files that weren't assessed. Empty for scans of earlier releases.
     """
+    incomplete: str | None
+    """What the scan left out because the repository is larger than a scan reads, for people. Null if it left out
+    nothing. Findings in files that weren't analyzed stay as they are.
+    """
 
 
 class CreatedKey(Model):
