@@ -67,7 +67,11 @@ class CoveredKind(Wire):
 class Coverage(Wire):
     """The files that a scan covered."""
 
-    files: int = Field(ge=0, description="The number of files in the scanned folder.", examples=[412])
+    files: int = Field(
+        ge=0,
+        description="The number of files in the scanned folder, or in the part of it that was read: see `incomplete`.",
+        examples=[412],
+    )
     analyzed_files: int = Field(description="The number of files that were analyzed.", ge=0, examples=[398])
     skipped: dict[str, int] = Field(
         description="The number of skipped files by reason.", examples=[{"too_large": 2, "minified": 12}]

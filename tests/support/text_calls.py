@@ -64,6 +64,7 @@ from issue_creation import text as issue_text
 from scan_execution import workspace
 from scan_execution.identities import Sight
 from scan_execution.messages import ACCEPTED
+from scan_execution.omissions import failure
 from system import documents
 from tests.support.analysis import analyze_files
 from tests.support.text_code import TextFunction, signature
@@ -165,18 +166,19 @@ def _check_depth(text: str) -> None:
         files.check_depth(text, language, _LIMITS)
 
 
-def _read_extended(text: str) -> None:
-    content = as_bytes(text)
-    unpacking = workspace._Unpacking(
-        workspace._Stream(iter(()), 0), Path("/nowhere"), workspace.DEFAULT_LIMITS, None, str
+def _unpacking() -> workspace._Unpacking:
+    stream = workspace._Stream(iter(()), 0)
+    return workspace._Unpacking(
+        stream, Path("/nowhere"), workspace.DEFAULT_LIMITS, None, reason_to_skip=str, leave_out=Listing().leave_out
     )
-    unpacking._read_extended(content)
+
+
+def _read_extended(text: str) -> None:
+    _unpacking()._read_extended(as_bytes(text))
 
 
 def _refuse_entry(text: str) -> None:
-    unpacking = workspace._Unpacking(
-        workspace._Stream(iter(()), 0), Path("/nowhere"), workspace.DEFAULT_LIMITS, None, str
-    )
+    unpacking = _unpacking()
     unpacking._next_size = None
     unpacking._take_entry(tarfile.REGTYPE, text, 0)
 
@@ -243,6 +245,7 @@ def _listed(text: str) -> None:
     listing = Listing()
     listing.take(text, 1)
     listing._take_signs(text, 1)
+    listing.leave_out(text, "too large")
 
 
 def _library(text: str) -> None:
@@ -345,6 +348,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     "assent_analysis.unknown:unknown_host": lambda text: unknown.unknown_host(catalogue(), f"//{text}"),
     "assent_analysis.inventory.listing:Listing.take": _listed,
     "assent_analysis.inventory.listing:Listing._take_signs": _listed,
+    "assent_analysis.inventory.listing:Listing.leave_out": _listed,
     "assent_analysis.inventory.manifests:parts_of": _inventory,
     "assent_analysis.inventory.manifests:_table": _inventory,
     "assent_analysis.inventory.technologies:Technologies.framework_of": lambda text: technologies().framework_of(
@@ -352,6 +356,7 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     ),
     "assent_analysis.inventory.technologies:Technologies.language_of": lambda text: technologies().language_of(text),
     "assent_analysis.inventory.technologies:Technologies.signs_of": lambda text: [*technologies().signs_of(text)],
+    "scan_execution.omissions:failure": lambda text: failure(workspace.ArchiveTooLarge("archive_bytes"), text),
     "scan_execution.workspace:unpack": _unpack,
     "scan_execution.workspace:_Unpacking._read_extended": (_read_extended, 65_536),
     "scan_execution.workspace:_Unpacking._refusal": _refuse_entry,

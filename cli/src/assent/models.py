@@ -1267,7 +1267,7 @@ class Coverage(Model):
     """The files that a scan covered."""
 
     files: int
-    """The number of files in the scanned folder."""
+    """The number of files in the scanned folder, or in the part of it that was read: see `incomplete`."""
     analyzed_files: Annotated[int, Field(alias="analyzedFiles")]
     """The number of files that were analyzed."""
     skipped: dict[str, int]

@@ -136,9 +136,9 @@ def _parse(text: str) -> Origin:
         return Origin("*", "any")
     scheme, separator, rest = text.partition("://")
     if not separator:
-        return _parse_website(text, frozenset(_DEFAULT_PORTS.values()))
+        return _parse_website(text, tuple(_DEFAULT_PORTS.values()))
     if port := _DEFAULT_PORTS.get(scheme.lower()):
-        return _parse_website(rest, frozenset({port}))
+        return _parse_website(rest, (port,))
     return _parse_app(scheme, rest)
 
 
@@ -172,7 +172,7 @@ def _is_hidden(character: str) -> bool:
     return unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp", "Zs")
 
 
-def _parse_website(text: str, default_ports: frozenset[int]) -> Origin:
+def _parse_website(text: str, default_ports: tuple[int, ...]) -> Origin:
     authority = _without_path(text)
     if "@" in authority:
         raise _Invalid("An address must not contain a user name or password. Leave out everything up to the @.")
@@ -216,7 +216,7 @@ def _parse_ipv4(name: str, port: str) -> Origin:
     return Origin(f"{address}{port}", _kind_of_ipv4(address))
 
 
-def _parse_ipv6(authority: str, default_ports: frozenset[int]) -> Origin:
+def _parse_ipv6(authority: str, default_ports: tuple[int, ...]) -> Origin:
     literal, bracket, after = authority[1:].partition("]")
     if not bracket or (after and not after.startswith(":")):
         raise _Invalid("An IPv6 address must be in brackets, as in [2001:db8::1].")
@@ -260,14 +260,14 @@ def _without_path(text: str) -> str:
     return authority
 
 
-def _split_port(authority: str, default_ports: frozenset[int]) -> tuple[str, str]:
+def _split_port(authority: str, default_ports: tuple[int, ...]) -> tuple[str, str]:
     host, colon, port = authority.partition(":")
     if ":" in port:
         raise _Invalid("A host has at most one port. An IPv6 address must be in brackets, as in [2001:db8::1].")
     return host, _normalised_port(port, default_ports) if colon else ""
 
 
-def _normalised_port(text: str, default_ports: frozenset[int]) -> str:
+def _normalised_port(text: str, default_ports: tuple[int, ...]) -> str:
     """Returns `:8443`, for example, or an empty string for a default port, of which a website has at least one."""
     port = _port(text)
     if port in default_ports:
