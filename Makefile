@@ -4,7 +4,7 @@ SHELL := /bin/sh
 PYTHON_FILES := functions layers cli local ops scripts tests benchmarks
 # These aren't deployed. They run other programs (B404, B603) and contain sample secrets (B105); ruff's more precise
 # versions of these rules apply to them.
-RISKY_TOOLS := cli/src/assent_cli local ops scripts benchmarks
+RISKY_TOOLS := cli/src/openassent_cli local ops scripts benchmarks
 export PYTHONPATH := functions:layers/shared:layers/analysis:cli/src:.
 export SAM_CLI_TELEMETRY := 0
 # Without compiled modules, every process of the tests would compile the product again.
@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # What /docs serves, represented by one of its files.
 REFERENCE := functions/system/reference/index.html
 # What the wheel of the command line is made of.
-WHEEL_SOURCES := $(shell find cli/src layers/analysis/assent_analysis cli/README.md cli/pyproject.toml -type f -not -name '*.pyc')
+WHEEL_SOURCES := $(shell find cli/src layers/analysis/openassent_analysis cli/README.md cli/pyproject.toml -type f -not -name '*.pyc')
 .DEFAULT_GOAL := help
 .PHONY: help run reset test mutate lagging models fuzz lint template check build cli e2e browser bench load soak accuracy cost scale deploy release publish openapi sdk lock format audit licenses sbom
 
@@ -51,7 +51,7 @@ lint: .venv/.ready node_modules/.ready .tools/sdk/.ready .tools/supply/.ready ##
 	@.venv/bin/mypy --python-version 3.11 layers/analysis cli/src
 	@.venv/bin/lint-imports
 	@.venv/bin/python -m scripts.language
-	@.tools/supply/bin/bandit -q -r functions layers cli/src/assent
+	@.tools/supply/bin/bandit -q -r functions layers cli/src/openassent
 	@.tools/supply/bin/bandit -q -r $(wildcard $(RISKY_TOOLS)) --skip B101,B105,B404,B603
 	@$(MAKE) --no-print-directory licenses >/dev/null
 	@.venv/bin/python -m scripts.openapi --check
@@ -171,10 +171,10 @@ $(patsubst %,.tools/%/.ready,cli $(TOOLS)): .tools/%/.ready: requirements/%.txt 
 	@scripts/environment .tools/$* requirements/$*.txt
 
 .tools/cli/.installed: .tools/cli/.ready pyproject.toml $(WHEEL_SOURCES)
-	@rm -f dist/assent-*.whl
-	@.tools/cli/bin/python -m assent_cli.manual >cli/man/assent.1
+	@rm -f dist/openassent-*.whl
+	@.tools/cli/bin/python -m openassent_cli.manual >cli/man/assent.1
 	@cd cli && ../.tools/cli/bin/hatchling build -t wheel -d ../dist >/dev/null
-	@.tools/uv/bin/uv pip install --python .tools/cli/bin/python --quiet --offline --no-deps --reinstall dist/assent-*.whl
+	@.tools/uv/bin/uv pip install --python .tools/cli/bin/python --quiet --offline --no-deps --reinstall dist/openassent-*.whl
 	@touch $@
 
 # Redoc, axe, the linters of docs/openapi.json, and the race tests' engine, which doesn't exist for every platform.

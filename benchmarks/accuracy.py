@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from assent_analysis import Finding, Limits, analyze_folder
-from assent_analysis.catalogue import catalogue
-from assent_analysis.sandbox import Sandbox
 from benchmarks.report import table
+from openassent_analysis import Finding, Limits, analyze_folder
+from openassent_analysis.catalogue import catalogue
+from openassent_analysis.sandbox import Sandbox
 
 # Verdicts on loads of a vendor: the analysis should report the first, and must not report the last two.
 UNGATED: Final = "ungated"

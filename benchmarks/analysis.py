@@ -24,12 +24,12 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from assent_analysis.catalogue import catalogue
-from assent_analysis.files import language_of, reason_to_skip, walk
-from assent_analysis.rules import Rule, rules
-from assent_analysis.sandbox.pool import MAX_CHILDREN
 from benchmarks.machine import ROOT
 from benchmarks.report import table
+from openassent_analysis.catalogue import catalogue
+from openassent_analysis.files import language_of, reason_to_skip, walk
+from openassent_analysis.rules import Rule, rules
+from openassent_analysis.sandbox.pool import MAX_CHILDREN
 
 PACKAGES = (
     "@wordpress/block-editor@18.0.0",
@@ -153,13 +153,13 @@ def run(command: list[str], output: Path) -> Run:
 
 
 def ours(tree: Path) -> Run:
-    command = [sys.executable, "-m", "assent_analysis", str(tree), "--json", "--seconds", "600"]
+    command = [sys.executable, "-m", "openassent_analysis", str(tree), "--json", "--seconds", "600"]
     return run(command, tree.parent / "ours.json")
 
 
 def local(tree: Path) -> Run:
     """Runs the command line, which also lists the files with git's rules, takes the inventory, and proposes fixes."""
-    program = "from assent_cli.main import run; run()"
+    program = "from openassent_cli.main import run; run()"
     return run(
         [sys.executable, "-c", program, "scan", "local", str(tree), "--format", "json"], tree.parent / "local.json"
     )

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parents[1] / "layers" / "analysis" / "assent_analysis" / "resources"
+FOLDER = Path(__file__).parents[1] / "layers" / "analysis" / "openassent_analysis" / "resources"
 CATALOG = FOLDER / "third-parties.json"
 LICENSE = FOLDER / "third-parties.LICENSE.txt"
 PACKAGE = "third-party-web"

@@ -1,6 +1,6 @@
 """The code that installs the consent library c15t for a project's consent instance.
 
-Packages and components are those of the fixes that scans offer (`assent_analysis.fixes`); a test compares them.
+Packages and components are those of the fixes that scans offer (`openassent_analysis.fixes`); a test compares them.
 """
 
 from typing import NamedTuple

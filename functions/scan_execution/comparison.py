@@ -6,14 +6,14 @@ merged. Every step can be repeated.
 
 from dataclasses import replace
 
-from assent_analysis import Analysis
-from assent_analysis.fixes import Project
-from assent_analysis.identities import identify
 from controlplane.store.leases import Lease
 from controlplane.store.scans import findings
 from controlplane.store.scans.findings import MOST_ISSUES, FindingItem
 from controlplane.store.scans.history import list_history
 from controlplane.store.scans.items import ScanItem
+from openassent_analysis import Analysis
+from openassent_analysis.fixes import Project
+from openassent_analysis.identities import identify
 from scan_execution import identities, publication
 from scan_execution.baseline import read_baseline
 from scan_execution.identities import Unread

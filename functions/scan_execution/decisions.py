@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 
-from assent_analysis.catalogue import Catalogue, Vendor, catalogue
 from controlplane.store.inbox_items import Discovery, VendorDecision
 from controlplane.store.scans.findings import FindingItem, FindingVendor
 from controlplane.store.vendors import DecidedVendor
+from openassent_analysis.catalogue import Catalogue, Vendor, catalogue
 
 # A decision is about loading a vendor. It doesn't excuse personal data or secrets in code that calls the vendor.
 _CATEGORIES = frozenset({"trackers", "banner"})

@@ -4,10 +4,10 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import NamedTuple
 
-from assent_analysis import Finding
-from assent_analysis.identities import WHOLE_PROJECT, covers, dependency
 from controlplane.store.scans.history import HistoryItem
 from controlplane.store.scans.items import ScanItem
+from openassent_analysis import Finding
+from openassent_analysis.identities import WHOLE_PROJECT, covers, dependency
 
 
 class Unread(NamedTuple):

@@ -1,7 +1,7 @@
 """Turns the inventory that the analysis takes into the one that is stored."""
 
-from assent_analysis.inventory import inventories
 from controlplane.store.scans.inventories import Inventory, Language, Technology, UsedVendor, VendorPackage
+from openassent_analysis.inventory import inventories
 
 
 def to_stored(inventory: inventories.Inventory) -> Inventory:

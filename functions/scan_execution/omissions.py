@@ -1,10 +1,10 @@
 """Says what a scan left out because the repository is larger than a scan reads, and what to do if nothing is left."""
 
-from assent_analysis import Analysis
-from assent_analysis.inventory.listing import Listing
-from assent_analysis.result import ENDS
 from controlplane.core.settings import settings
 from controlplane.store.scans.items import Failure
+from openassent_analysis import Analysis
+from openassent_analysis.inventory.listing import Listing
+from openassent_analysis.result import ENDS
 from scan_execution.workspace import ArchiveTooLarge, Limits, Unpacked
 
 _LONGEST_PATH = 300

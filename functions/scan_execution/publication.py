@@ -8,9 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
-from assent_analysis import Analysis, Finding
-from assent_analysis.fixes import Project, fix_for
-from assent_analysis.identities import dependency, identify
 from controlplane.queues.messages import dispatch
 from controlplane.store import inbox, publications, repositories, vendors
 from controlplane.store.inbox_items import Discovery, Fix, LockedFindings, Resolution
@@ -20,6 +17,9 @@ from controlplane.store.scans.findings import MOST_ISSUES, FindingItem, Location
 from controlplane.store.scans.history import Absence, HistoryItem, list_history, put_history
 from controlplane.store.scans.items import ScanItem
 from controlplane.store.scans.resolutions import publish_late
+from openassent_analysis import Analysis, Finding
+from openassent_analysis.fixes import Project, fix_for
+from openassent_analysis.identities import dependency, identify
 from scan_execution import decisions, identities
 from scan_execution.baseline import read_baseline
 from scan_execution.decisions import Decisions

@@ -6,14 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import assent_analysis
-from assent_analysis.files import NOT_ANALYZED
-from assent_analysis.fixes import Project
-from assent_analysis.inventory.listing import Listing
-from assent_analysis.inventory.stocktaking import take_inventory, with_loads
-from assent_analysis.kinds import with_not_assessed
-from assent_analysis.report import Examine
-from assent_analysis.sandbox import Sandbox
+import openassent_analysis
 from controlplane.core.ids import ScanId
 from controlplane.core.settings import settings
 from controlplane.github.client import CodeHost, connect
@@ -29,6 +22,13 @@ from controlplane.store.repository_items import RepositoryItem
 from controlplane.store.scans import execution, reads, reports
 from controlplane.store.scans.items import Failure, ScanItem, UnknownScan
 from controlplane.store.scans.progress import Coverage, CoveredKind
+from openassent_analysis.files import NOT_ANALYZED
+from openassent_analysis.fixes import Project
+from openassent_analysis.inventory.listing import Listing
+from openassent_analysis.inventory.stocktaking import take_inventory, with_loads
+from openassent_analysis.kinds import with_not_assessed
+from openassent_analysis.report import Examine
+from openassent_analysis.sandbox import Sandbox
 from scan_execution import folders, omissions, workspace
 from scan_execution.comparison import compare
 from scan_execution.identities import Unread
@@ -72,14 +72,14 @@ def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int
         to_analyze = unpacked.files - skipped.total()
         name = f"{repository.owner}/{repository.name}"
         counting = stages.counting(examine, to_analyze)
-        result = assent_analysis.analyze_folder(folder, counting, _analysis_limits(), name, lacks_files=lacks_files)
+        result = openassent_analysis.analyze_folder(folder, counting, _analysis_limits(), name, lacks_files=lacks_files)
         skipped.update(result.skipped)
         inventory = with_loads(inventory, result.loads)
         stages.keep(to_stored(inventory))
     # The next scan in the same environment shares the disk.
     shutil.rmtree(folder, ignore_errors=True)
     with stages.run("publish"):
-        scan = reports.with_paid_access(replace(scan, rules_version=assent_analysis.rules_version()))
+        scan = reports.with_paid_access(replace(scan, rules_version=openassent_analysis.rules_version()))
         project = Project.of(inventory)
         store = publish_findings if scan.cause.pull_request_number is None else compare
         unread = Unread(listing.unread, is_complete=unpacked.cut is None and not listing.has_more_unread)
@@ -89,7 +89,7 @@ def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int
     _complete(scan, lease, coverage)
 
 
-def _kinds(result: assent_analysis.Analysis, listing: Listing) -> tuple[CoveredKind, ...]:
+def _kinds(result: openassent_analysis.Analysis, listing: Listing) -> tuple[CoveredKind, ...]:
     """Returns the files by kind, those with the most files first."""
     kinds = with_not_assessed(result.kinds, listing.not_assessed).items()
     covered = (CoveredKind(name, kind.analyzed, kind.not_assessed) for name, kind in kinds)
@@ -157,9 +157,9 @@ def _stream(host: CodeHost, repository: RepositoryItem, sha: str) -> Iterator[by
         raise ArchiveTooLarge("archive_bytes") from error
 
 
-def _analysis_limits() -> assent_analysis.Limits:
+def _analysis_limits() -> openassent_analysis.Limits:
     """Returns limits that what fits on the disk doesn't exceed, except for the time."""
-    return assent_analysis.Limits(max_files=settings.scan_stored_files, max_total_bytes=settings.scan_stored_bytes)
+    return openassent_analysis.Limits(max_files=settings.scan_stored_files, max_total_bytes=settings.scan_stored_bytes)
 
 
 def publish_scan(message: PublishScan) -> None:

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from assent_analysis.report import ANOTHER_LOOK, Answer, Examine, Request
 from controlplane.core import clock
 from controlplane.store.leases import Lease
 from controlplane.store.scans import execution
 from controlplane.store.scans.inventories import Inventory
 from controlplane.store.scans.items import ScanItem
 from controlplane.store.scans.progress import Stage
+from openassent_analysis.report import ANOTHER_LOOK, Answer, Examine, Request
 
 # Each report is a write to the scan and its three indexes.
 SECONDS_BETWEEN_REPORTS: Final = 5.0

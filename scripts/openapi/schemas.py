@@ -6,7 +6,6 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
-from assent_analysis.findings import CATEGORIES, SEVERITIES
 from code_audit.scan_schemas import ScanStatus
 from controlplane.core.acting import ActorKind
 from controlplane.core.acting import Source as ActionSource
@@ -25,6 +24,7 @@ from controlplane.store.scans.items import Access
 from controlplane.store.scans.progress import Stage
 from controlplane.store.status_history import Status
 from controlplane.store.vendors import ReviewState, VendorState
+from openassent_analysis.findings import CATEGORIES, SEVERITIES
 from organizations.request_schemas import Decision
 from organizations.webhook_schemas import EventName
 from scripts.openapi.guidance import DOCS_URL, GUIDANCE, WORKING_REQUEST

@@ -13,8 +13,8 @@ _WIDTH = 76
 SUCCESSORS = {"listAuthKeys": "listApiKeys"}
 _IMPORTS = {
     "from datetime import UTC, datetime\n": "datetime(",
-    "from assent import Assent": "",
-    "from assent.models import InboxItemChange": "InboxItemChange(",
+    "from openassent import Assent": "",
+    "from openassent.models import InboxItemChange": "InboxItemChange(",
 }
 # An option stays on one line with its value.
 _PART = re.compile(r"--\S+ (?:'[^']*'|[^-\s]\S*)|'[^']*'|\S+")

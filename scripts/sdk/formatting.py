@@ -7,7 +7,7 @@ from pathlib import Path
 
 _RUFF = Path(sys.executable).parent / "ruff"
 # Sorted imports, also of modules that don't exist yet, and `yield from`, which asynchronous code doesn't have.
-_FIXES = ("--fix", "--unsafe-fixes", "--select=I,UP028", "--config=lint.isort.known-first-party=['assent']")
+_FIXES = ("--fix", "--unsafe-fixes", "--select=I,UP028", "--config=lint.isort.known-first-party=['openassent']")
 
 
 def formatted(texts: Mapping[Path, str]) -> dict[Path, str]:

@@ -53,7 +53,7 @@ _TEXTS = {"Project": "A project.", "ListedProject": "A project in lists, and aft
 _KEPT = {"type", "required", "additionalProperties", "discriminator", "const"}
 _OPTIONS = (
     *("--input-file-type", "openapi", "--target-python-version", "3.11", "--formatters", "builtin"),
-    *("--output-model-type", "pydantic_v2.BaseModel", "--base-class", "assent._base.Model"),
+    *("--output-model-type", "pydantic_v2.BaseModel", "--base-class", "openassent._base.Model"),
     *("--snake-case-field", "--use-annotated", "--use-union-operator", "--use-standard-collections"),
     *("--use-schema-description", "--use-field-description"),
     *("--output-datetime-class", "datetime", "--enum-field-as-literal", "all", "--collapse-root-models"),

@@ -3,14 +3,14 @@
 import re
 from pathlib import Path
 
-PACKAGE = Path(__file__).parents[2] / "cli" / "src" / "assent"
+PACKAGE = Path(__file__).parents[2] / "cli" / "src" / "openassent"
 ASYNC = PACKAGE / "_async"
 SYNC = PACKAGE / "_sync"
 
 _REPLACEMENTS = (
     (re.compile(r"\basync (def|for|with)\b"), r"\1"),
     (re.compile(r"\bawait "), ""),
-    (re.compile(r"\bassent\._async\b"), "assent._sync"),
+    (re.compile(r"\bopenassent\._async\b"), "openassent._sync"),
     # AsyncAssent, AsyncIterator, httpx.AsyncClient.
     (re.compile(r"\bAsync([A-Z]\w*)"), r"\1"),
     (re.compile(r"\b__a(iter|next|enter|exit)__"), r"__\1__"),

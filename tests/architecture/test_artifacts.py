@@ -76,10 +76,10 @@ class TestPrepare:
 
     def test_preparing_writes_nothing_for_all_functions_into_another_layer(self, layer: Path):
         packages = layer.parents[1] / "AnalysisLayer" / "python"
-        write(packages / "assent_analysis" / "__init__.py", '"""Ours."""\n')
+        write(packages / "openassent_analysis" / "__init__.py", '"""Ours."""\n')
         artifacts.prepare(layer.parents[1])
         files = {path.relative_to(packages) for path in packages.rglob("*") if path.is_file()}
-        assert files == {Path("assent_analysis/__init__.pyc")}
+        assert files == {Path("openassent_analysis/__init__.pyc")}
 
     def test_preparing_refuses_a_bundle_without_one_of_the_roots(self, layer: Path):
         write(layer.parents[2] / "cacert.pem", bundle(*artifacts.AMAZON_ROOTS[1:]))

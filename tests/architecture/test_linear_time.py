@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from pydantic_core import SchemaValidator, core_schema
 
-from assent_analysis.calls import calls as vendor_calls
-from assent_analysis.examine import examine
-from assent_analysis.limits import Limits
-from assent_analysis.report import USES
-from assent_analysis.rules import rules
 from controlplane.store.table import table
+from openassent_analysis.calls import calls as vendor_calls
+from openassent_analysis.examine import examine
+from openassent_analysis.limits import Limits
+from openassent_analysis.report import USES
+from openassent_analysis.rules import rules
 from tests.support import growth, text_code
 from tests.support.analysis import analyze_files
 from tests.support.hostile_text import PIECES, Hostile, attacks
@@ -195,7 +195,7 @@ class TestFunctions:
 
     def test_the_tables_name_existing_functions(self):
         names = {function.name for function in text_code.text_functions()}
-        by_other_means = {"assent_analysis.engine:locate"}
+        by_other_means = {"openassent_analysis.engine:locate"}
         assert set(ADAPTERS) - by_other_means <= names
 
     def test_the_analysis_of_a_file_is_linear(self):

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from assent_analysis.findings import CATEGORIES, SEVERITIES
 from controlplane.core.errors import CATALOG
 from controlplane.core.scopes import API_KEY_SCOPES
 from controlplane.http.responses import refusals_of
 from controlplane.store.scans.findings import MOST_ISSUES
+from openassent_analysis.findings import CATEGORIES, SEVERITIES
 from tests.support.api import FORM
 from tests.support.documented import PATH, DocumentedOperation, document, documented_operations, parts, resolve
 from tests.support.operations import operations

@@ -6,9 +6,9 @@ import pytest
 from keyring.backend import KeyringBackend
 from keyring.errors import KeyringError, PasswordDeleteError
 
-from assent_cli import credentials, profiles
-from assent_cli.credentials import FileStore, KeyringStore, Tokens
-from assent_cli.problems import Problem
+from openassent_cli import credentials, profiles
+from openassent_cli.credentials import FileStore, KeyringStore, Tokens
+from openassent_cli.problems import Problem
 
 TOKENS = Tokens("assent_at_secret", "assent_rt_secret", 1_000.0, "projects.read")
 

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from assent_cli import git
-from assent_cli.problems import Problem
+from openassent_cli import git
+from openassent_cli.problems import Problem
 
 
 def run(folder: Path, *arguments: str) -> str:

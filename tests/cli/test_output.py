@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import typer
 
-from assent_cli.commands.shared import confirm
-from assent_cli.durations import Duration
-from assent_cli.output import ago, cell
-from assent_cli.printable import printable
+from openassent_cli.commands.shared import confirm
+from openassent_cli.durations import Duration
+from openassent_cli.output import ago, cell
+from openassent_cli.printable import printable
 from tests.support.each import each
 
 

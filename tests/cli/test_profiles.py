@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from assent_cli import profiles
-from assent_cli.problems import Problem
-from assent_cli.profiles import Profile
+from openassent_cli import profiles
+from openassent_cli.problems import Problem
+from openassent_cli.profiles import Profile
 from tests.support.each import each
 
 HERE = Profile("http://127.0.0.1:3000")

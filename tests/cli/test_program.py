@@ -3,10 +3,10 @@ import sys
 
 from typer.testing import CliRunner
 
-from assent import __version__
-from assent_cli.main import app
-from assent_cli.manual import page
 from local.checkout import ROOT
+from openassent import __version__
+from openassent_cli.main import app
+from openassent_cli.manual import page
 
 
 def test_prints_its_version():
@@ -21,6 +21,6 @@ def test_the_manual_is_current():
 
 def test_help_needs_neither_the_analysis_nor_the_mcp_server():
     """They take long to import."""
-    code = "import sys, assent_cli.main; print([it for it in ('assent_analysis', 'mcp') if it in sys.modules])"
+    code = "import sys, openassent_cli.main; print([it for it in ('openassent_analysis', 'mcp') if it in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

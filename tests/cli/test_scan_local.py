@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from assent_cli.exits import Exit
+from openassent_cli.exits import Exit
 from tests.cli.test_git import run as git
 from tests.support.sarif import check_sarif
 from tests.support.shell import run
@@ -22,7 +22,7 @@ PAGE = f"<!doctype html>\n<html><head>\n{TRACKER}</head></html>\n"
 
 @pytest.fixture(scope="module", autouse=True)
 def _one_sandbox() -> Iterator[None]:
-    with warm_sandboxes("assent_analysis.working_tree.Sandbox"):
+    with warm_sandboxes("openassent_analysis.working_tree.Sandbox"):
         yield
 
 

@@ -5,9 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from assent_analysis import Analysis, Finding, Location
-from assent_analysis.fingerprints import Fingerprints
-from assent_analysis.fixes import Project
 from controlplane.store import inbox, leases, repositories
 from controlplane.store.inbox_items import InboxItem
 from controlplane.store.leases import Lease
@@ -16,6 +13,9 @@ from controlplane.store.scans.history import list_history
 from controlplane.store.scans.items import Access, ScanItem
 from controlplane.store.scans.progress import Coverage
 from controlplane.store.status_history import Status
+from openassent_analysis import Analysis, Finding, Location
+from openassent_analysis.fingerprints import Fingerprints
+from openassent_analysis.fixes import Project
 from scan_execution.identities import Unread
 from scan_execution.publication import publish_findings, publish_unlocked
 from tests.races.stage import RACE_TIME, Stage

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
-from assent_analysis import rules_version
 from controlplane.queues.messages import ExecuteScan, PublishScan
 from controlplane.store import billing, keys
 from controlplane.store.scans import findings, reads
 from controlplane.store.scans.findings import FindingItem
 from controlplane.store.table import table
+from openassent_analysis import rules_version
 from scan_execution.service import execute_scan, publish_scan
 from tests.races.stage import Stage
 from tests.races.test_unlocks import ISSUES

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import assent_analysis
-from assent_analysis import Analysis, Limits
-from assent_analysis.examine import examine
-from assent_analysis.files import Skipped
-from assent_analysis.report import Answer, Examine, Request
+import openassent_analysis
+from openassent_analysis import Analysis, Limits
+from openassent_analysis.examine import examine
+from openassent_analysis.files import Skipped
+from openassent_analysis.report import Answer, Examine, Request
 
 
 def in_process(limits: Limits) -> Examine:
@@ -25,9 +25,9 @@ def analyze_files(contents: Iterable[tuple[str, bytes]], limits: Limits | None =
     limits = limits or Limits()
     # Some files are read again.
     contents = list(contents) if isinstance(contents, Iterator) else contents
-    return assent_analysis.analyze_files(contents, in_process(limits), limits)
+    return openassent_analysis.analyze_files(contents, in_process(limits), limits)
 
 
 def analyze_folder(root: Path, limits: Limits | None = None, repository: str = "") -> Analysis:
     limits = limits or Limits()
-    return assent_analysis.analyze_folder(root, in_process(limits), limits, repository)
+    return openassent_analysis.analyze_folder(root, in_process(limits), limits, repository)

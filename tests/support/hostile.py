@@ -17,8 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from assent_analysis.sandbox.child import start_analysis
-from assent_analysis.sandbox.seccomp import ARCHITECTURES
+from openassent_analysis.sandbox.child import start_analysis
+from openassent_analysis.sandbox.seccomp import ARCHITECTURES
 
 _PROCESS, _PARENT = os.getpid(), os.getppid()
 _libc = ctypes.CDLL(None, use_errno=True)

@@ -4,10 +4,10 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from assent_analysis import Limits
-from assent_analysis.inventory.inventories import Inventory
-from assent_analysis.inventory.listing import Listing
-from assent_analysis.inventory.stocktaking import take_inventory
+from openassent_analysis import Limits
+from openassent_analysis.inventory.inventories import Inventory
+from openassent_analysis.inventory.listing import Listing
+from openassent_analysis.inventory.stocktaking import take_inventory
 from scan_execution.workspace import unpack
 from tests.support.analysis import in_process
 from tests.support.code_host import archive

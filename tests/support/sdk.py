@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from assent import Assent
+from openassent import Assent
 
 ADDRESS = "https://api.assent.test"
 SECRET = "assent_4fT9wQz2LmX7bKc1RgN8vYpH5sJd3AaU0eWi"

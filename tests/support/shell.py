@@ -9,7 +9,7 @@ from typing import Any
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from assent_cli.main import app
+from openassent_cli.main import app
 
 # Made once: that takes a tenth of a second.
 COMMAND: Any = get_command(app)

@@ -17,38 +17,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from assent_analysis import (
-    addresses,
-    engine,
-    files,
-    gates,
-    gating,
-    libraries,
-    loading,
-    manifests,
-    mechanisms,
-    unknown,
-)
-from assent_analysis.blocks import Block
-from assent_analysis.calls import calls as vendor_calls
-from assent_analysis.catalogue import catalogue
-from assent_analysis.examine import examine
-from assent_analysis.fingerprints import Fingerprints
-from assent_analysis.gates import options
-from assent_analysis.gating import OPEN, Export, Gate, Gating, Use
-from assent_analysis.identities import covers
-from assent_analysis.inventory import manifests as stocked
-from assent_analysis.inventory.listing import Listing
-from assent_analysis.inventory.technologies import technologies
-from assent_analysis.limits import Limits
-from assent_analysis.links import Links
-from assent_analysis.prose import Content
-from assent_analysis.report import OWN, USES, Report
-from assent_analysis.sites import Sites
-from assent_analysis.sources import Source
-from assent_analysis.templates import read_template
-from assent_analysis.templates.dialects import DIALECTS
-from assent_analysis.values import values
 from controlplane.core.settings import settings
 from controlplane.github.transport import Transport
 from controlplane.http import explanations, reader, strict_json, web_session
@@ -61,6 +29,38 @@ from dashboard.provider import Provider
 from device_auth.dialect import OAuthForm
 from github_events import reports
 from issue_creation import text as issue_text
+from openassent_analysis import (
+    addresses,
+    engine,
+    files,
+    gates,
+    gating,
+    libraries,
+    loading,
+    manifests,
+    mechanisms,
+    unknown,
+)
+from openassent_analysis.blocks import Block
+from openassent_analysis.calls import calls as vendor_calls
+from openassent_analysis.catalogue import catalogue
+from openassent_analysis.examine import examine
+from openassent_analysis.fingerprints import Fingerprints
+from openassent_analysis.gates import options
+from openassent_analysis.gating import OPEN, Export, Gate, Gating, Use
+from openassent_analysis.identities import covers
+from openassent_analysis.inventory import manifests as stocked
+from openassent_analysis.inventory.listing import Listing
+from openassent_analysis.inventory.technologies import technologies
+from openassent_analysis.limits import Limits
+from openassent_analysis.links import Links
+from openassent_analysis.prose import Content
+from openassent_analysis.report import OWN, USES, Report
+from openassent_analysis.sites import Sites
+from openassent_analysis.sources import Source
+from openassent_analysis.templates import read_template
+from openassent_analysis.templates.dialects import DIALECTS
+from openassent_analysis.values import values
 from scan_execution import workspace
 from scan_execution.identities import Sight
 from scan_execution.messages import ACCEPTED
@@ -293,69 +293,74 @@ ADAPTERS: dict[str, Call | tuple[Call, int]] = {
     ),
     "issue_creation.text:compose": lambda text: issue_text.compose(_item(text), "marker"),
     "issue_creation.text:_title": lambda text: issue_text._title(text, Evidence(text, None, text)),
-    "assent_analysis.calls:Calls.places_in": lambda text: [*vendor_calls().places_in(text)],
-    "assent_analysis.catalogue:Catalogue.addresses_in": lambda text: [*catalogue().addresses_in(text)],
-    "assent_analysis.catalogue:Catalogue.first_in": lambda text: catalogue().first_in(text),
-    "assent_analysis.catalogue:Catalogue.host_at": lambda text: catalogue().host_at(text),
-    "assent_analysis.catalogue:Catalogue.named_in": lambda text: [*catalogue().named_in(text)],
-    "assent_analysis.catalogue:Catalogue.knows": lambda text: catalogue().knows(text),
-    "assent_analysis.catalogue:Catalogue.package": lambda text: catalogue().package(text),
-    "assent_analysis.catalogue:Catalogue.packages_in": lambda text: catalogue().packages_in(text),
-    "assent_analysis.catalogue:Catalogue.vendors_at": lambda text: list(catalogue().vendors_at(text)),
-    "assent_analysis.catalogue:Catalogue.vendor_of": lambda text: catalogue().vendor_of(text, text),
-    "assent_analysis.calls:Calls.in_text": lambda text: [*vendor_calls().in_text(text, text)],
-    "assent_analysis.calls:Calls.of_call": lambda text: vendor_calls().of_call(text, text),
-    "assent_analysis.calls:Calls.of_element": lambda text: vendor_calls().of_element(text),
-    "assent_analysis.calls:Calls.of_path": lambda text: vendor_calls().of_path(text),
-    "assent_analysis.calls:Calls.of_setting": lambda text: vendor_calls().of_setting(text, text),
-    "assent_analysis.engine:locate": _locate,
-    "assent_analysis.files:check_depth": (_check_depth, FILE),
-    "assent_analysis.files:check_lines": (_check_lines, FILE),
-    "assent_analysis.fingerprints:Fingerprints.take": lambda text: Fingerprints("a").take("rule", text),
-    "assent_analysis.gates:template_gates": lambda text: gates.template_gates(text, holds=True),
-    "assent_analysis.gates.options:_calls": _read_options,
-    "assent_analysis.mechanisms:_has": _read_sources,
+    "openassent_analysis.calls:Calls.places_in": lambda text: [*vendor_calls().places_in(text)],
+    "openassent_analysis.catalogue:Catalogue.addresses_in": lambda text: [*catalogue().addresses_in(text)],
+    "openassent_analysis.catalogue:Catalogue.first_in": lambda text: catalogue().first_in(text),
+    "openassent_analysis.catalogue:Catalogue.host_at": lambda text: catalogue().host_at(text),
+    "openassent_analysis.catalogue:Catalogue.named_in": lambda text: [*catalogue().named_in(text)],
+    "openassent_analysis.catalogue:Catalogue.knows": lambda text: catalogue().knows(text),
+    "openassent_analysis.catalogue:Catalogue.package": lambda text: catalogue().package(text),
+    "openassent_analysis.catalogue:Catalogue.packages_in": lambda text: catalogue().packages_in(text),
+    "openassent_analysis.catalogue:Catalogue.vendors_at": lambda text: list(catalogue().vendors_at(text)),
+    "openassent_analysis.catalogue:Catalogue.vendor_of": lambda text: catalogue().vendor_of(text, text),
+    "openassent_analysis.calls:Calls.in_text": lambda text: [*vendor_calls().in_text(text, text)],
+    "openassent_analysis.calls:Calls.of_call": lambda text: vendor_calls().of_call(text, text),
+    "openassent_analysis.calls:Calls.of_element": lambda text: vendor_calls().of_element(text),
+    "openassent_analysis.calls:Calls.of_path": lambda text: vendor_calls().of_path(text),
+    "openassent_analysis.calls:Calls.of_setting": lambda text: vendor_calls().of_setting(text, text),
+    "openassent_analysis.engine:locate": _locate,
+    "openassent_analysis.files:check_depth": (_check_depth, FILE),
+    "openassent_analysis.files:check_lines": (_check_lines, FILE),
+    "openassent_analysis.fingerprints:Fingerprints.take": lambda text: Fingerprints("a").take("rule", text),
+    "openassent_analysis.gates:template_gates": lambda text: gates.template_gates(text, holds=True),
+    "openassent_analysis.gates.options:_calls": _read_options,
+    "openassent_analysis.mechanisms:_has": _read_sources,
     **dict.fromkeys(
-        (f"assent_analysis.addresses:{name}" for name in ("_in_data", "_exported", "_of_instance")),
+        (f"openassent_analysis.addresses:{name}" for name in ("_in_data", "_exported", "_of_instance")),
         _addresses,
     ),
-    "assent_analysis.examine:_examine_addresses": _addresses,
-    "assent_analysis.libraries:newest_is_outdated": _library,
-    "assent_analysis.manifests:_rule_of": _library,
-    "assent_analysis.examine:_examine_manifest": _manifests,
-    "assent_analysis.examine:_manifest_matches": _manifests,
-    "assent_analysis.examine:examine": _manifests,
-    "assent_analysis.examine:_examine_uses": _uses,
-    "assent_analysis.files:check_copy": _check_copy,
-    "assent_analysis.loading:_list_of": lambda text: [loading._list_of(it, "x") for it in _sources(text)],
-    "assent_analysis.loading:_at": lambda text: loading._at(next(_sources(text)), text),
-    "assent_analysis.sources:Source._vendor_of_package": _read_sources,
-    "assent_analysis.sources:Source.inline_package": _read_sources,
-    "assent_analysis.values:_property": _fold,
-    "assent_analysis.templates:read_template": _read_templates,
+    "openassent_analysis.examine:_examine_addresses": _addresses,
+    "openassent_analysis.libraries:newest_is_outdated": _library,
+    "openassent_analysis.manifests:_rule_of": _library,
+    "openassent_analysis.examine:_examine_manifest": _manifests,
+    "openassent_analysis.examine:_manifest_matches": _manifests,
+    "openassent_analysis.examine:examine": _manifests,
+    "openassent_analysis.examine:_examine_uses": _uses,
+    "openassent_analysis.files:check_copy": _check_copy,
+    "openassent_analysis.loading:_list_of": lambda text: [loading._list_of(it, "x") for it in _sources(text)],
+    "openassent_analysis.loading:_at": lambda text: loading._at(next(_sources(text)), text),
+    "openassent_analysis.sources:Source._vendor_of_package": _read_sources,
+    "openassent_analysis.sources:Source.inline_package": _read_sources,
+    "openassent_analysis.values:_property": _fold,
+    "openassent_analysis.templates:read_template": _read_templates,
     **dict.fromkeys(
-        (f"assent_analysis.links:Links.{name}" for name in ("add", "frontier", "is_read", "resolve", "use", "verdict")),
+        (
+            f"openassent_analysis.links:Links.{name}"
+            for name in ("add", "frontier", "is_read", "resolve", "use", "verdict")
+        ),
         _link,
     ),
-    **dict.fromkeys((f"assent_analysis.prose:Content.{name}" for name in ("may_use", "used_in")), _content),
-    **dict.fromkeys((f"assent_analysis.sites:Sites.{name}" for name in ("add", "runs")), _site),
-    "assent_analysis.identities:covers": lambda text: covers(f"{text}/a.js", {text}, text, asks_for_consent=False),
+    **dict.fromkeys((f"openassent_analysis.prose:Content.{name}" for name in ("may_use", "used_in")), _content),
+    **dict.fromkeys((f"openassent_analysis.sites:Sites.{name}" for name in ("add", "runs")), _site),
+    "openassent_analysis.identities:covers": lambda text: covers(f"{text}/a.js", {text}, text, asks_for_consent=False),
     "scan_execution.identities:Sight.covers": lambda text: Sight("p", text, set(), set(), False).covers(f"{text}/a.js"),
-    "assent_analysis.unknown:may_load_unknown": (
+    "openassent_analysis.unknown:may_load_unknown": (
         lambda text: unknown.may_load_unknown(catalogue(), f"<script {text}"),
         FILE,
     ),
-    "assent_analysis.unknown:unknown_host": lambda text: unknown.unknown_host(catalogue(), f"//{text}"),
-    "assent_analysis.inventory.listing:Listing.take": _listed,
-    "assent_analysis.inventory.listing:Listing._take_signs": _listed,
-    "assent_analysis.inventory.listing:Listing.leave_out": _listed,
-    "assent_analysis.inventory.manifests:parts_of": _inventory,
-    "assent_analysis.inventory.manifests:_table": _inventory,
-    "assent_analysis.inventory.technologies:Technologies.framework_of": lambda text: technologies().framework_of(
+    "openassent_analysis.unknown:unknown_host": lambda text: unknown.unknown_host(catalogue(), f"//{text}"),
+    "openassent_analysis.inventory.listing:Listing.take": _listed,
+    "openassent_analysis.inventory.listing:Listing._take_signs": _listed,
+    "openassent_analysis.inventory.listing:Listing.leave_out": _listed,
+    "openassent_analysis.inventory.manifests:parts_of": _inventory,
+    "openassent_analysis.inventory.manifests:_table": _inventory,
+    "openassent_analysis.inventory.technologies:Technologies.framework_of": lambda text: technologies().framework_of(
         "npm", text
     ),
-    "assent_analysis.inventory.technologies:Technologies.language_of": lambda text: technologies().language_of(text),
-    "assent_analysis.inventory.technologies:Technologies.signs_of": lambda text: [*technologies().signs_of(text)],
+    "openassent_analysis.inventory.technologies:Technologies.language_of": lambda text: technologies().language_of(
+        text
+    ),
+    "openassent_analysis.inventory.technologies:Technologies.signs_of": lambda text: [*technologies().signs_of(text)],
     "scan_execution.omissions:failure": lambda text: failure(workspace.ArchiveTooLarge("archive_bytes"), text),
     "scan_execution.workspace:unpack": _unpack,
     "scan_execution.workspace:_Unpacking._read_extended": (_read_extended, 65_536),

@@ -26,7 +26,7 @@ _OF_RE = _MATCHING | {"compile", "template"}
 @cache
 def modules() -> tuple[types.ModuleType, ...]:
     """Returns every module of the layers and the functions, and those of `assent-ops` that read untrusted text."""
-    packages = ["controlplane", "assent_analysis", *sorted(path.parent.name for path in FUNCTIONS.glob("*/app.py"))]
+    packages = ["controlplane", "openassent_analysis", *sorted(path.parent.name for path in FUNCTIONS.glob("*/app.py"))]
     names = [
         found.name
         for package in packages

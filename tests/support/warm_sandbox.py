@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from typing import Self
 from unittest.mock import patch
 
-from assent_analysis.sandbox import Sandbox
-from assent_analysis.sandbox.process import Child
+from openassent_analysis.sandbox import Sandbox
+from openassent_analysis.sandbox.process import Child
 
 
 @contextmanager

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from assent_analysis.findings import Finding, Location
 from benchmarks.accuracy import InvalidVerdicts, Place, compare, read_verdicts
+from openassent_analysis.findings import Finding, Location
 
 ALL = frozenset({"high", "medium", "low"})
 HEADER = "repository\tcommit\tpath\tvendor\tverdict\n"

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from assent_analysis.catalogue import catalogue
-from assent_analysis.findings import Finding, Location
-from assent_analysis.fixes import FIXES, Project, fix_for
-from assent_analysis.reading import load_yaml
+from openassent_analysis.catalogue import catalogue
+from openassent_analysis.findings import Finding, Location
+from openassent_analysis.fixes import FIXES, Project, fix_for
+from openassent_analysis.reading import load_yaml
 from tests.support.each import each
 
 

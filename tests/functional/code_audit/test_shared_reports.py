@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from assent_analysis import rules_version
 from controlplane.queues.messages import ExecuteScan, PublishScan
 from controlplane.store import billing, keys, projects, repositories, schema
 from controlplane.store.repository_items import Link, RepositoryItem
 from controlplane.store.scans import reads
 from controlplane.store.scans.items import ScanItem
 from controlplane.store.table import Update, table
+from openassent_analysis import rules_version
 from tests.functional.code_audit.test_unlock_scan import ISSUES, balance, ledger, unlock
 from tests.functional.projects.builders import make_project
 from tests.functional.scan_execution.test_execute_scan import FILES, QUEUE, deliver, published, run, send

@@ -8,12 +8,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from assent_cli import credentials, profiles
-from assent_cli.credentials import Tokens
-from assent_cli.profiles import Profile
 from controlplane.core import clock
 from controlplane.queues.messages import Queue
 from issue_creation.app import handler
+from openassent_cli import credentials, profiles
+from openassent_cli.credentials import Tokens
+from openassent_cli.profiles import Profile
 from tests.functional.command_line.office import Office
 from tests.functional.conftest import FakeClock
 from tests.functional.sdk.conftest import Gateway

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from assent_cli.exits import Exit
 from controlplane.store import repositories
 from controlplane.store.scans import failures
 from controlplane.store.scans.items import Failure, ScanItem
+from openassent_cli.exits import Exit
 from tests.cli.test_git import run as git
 from tests.functional.command_line.conftest import Shell
 from tests.functional.command_line.office import Office
@@ -69,7 +69,7 @@ def test_waits_for_a_scan_that_is_running(shell: Shell, office: Office, clone: P
         end_scan(running)
 
     # Not the interpreter's: subprocess sleeps, too, until git has ended.
-    monkeypatch.setattr("assent._sync.code_audit.sleep", sleep)
+    monkeypatch.setattr("openassent._sync.code_audit.sleep", sleep)
     assert shell.run("ci").code == Exit.DONE
     assert len(waited) == 1
 
@@ -78,7 +78,7 @@ def test_says_why_the_scan_failed(shell: Shell, office: Office, clone: Path, mon
     running = scan(office, clone, status="running")
     failure = Failure("REPOSITORY_TOO_LARGE", "The repository is too large.")
     fail = functools.partial(failures.fail_attempted, running.scan_id, failure, lease_of(running))
-    monkeypatch.setattr("assent._sync.code_audit.sleep", lambda _: fail())
+    monkeypatch.setattr("openassent._sync.code_audit.sleep", lambda _: fail())
     ended = shell.run("ci")
     assert (ended.code, ended.stderr.splitlines()[-1]) == (Exit.FAILED, "Error: The repository is too large.")
 
@@ -110,7 +110,7 @@ def test_starts_a_scan_of_the_tip_of_the_production_branch(shell: Shell, clone: 
 
 def test_gives_up_on_a_commit_that_isnt_scanned(shell: Shell, clone: Path, monkeypatch: pytest.MonkeyPatch):
     seconds: Iterator[int] = iter(range(0, 10_000, 60))
-    monkeypatch.setattr("assent_cli.commands.ci.time.monotonic", lambda: float(next(seconds)))
+    monkeypatch.setattr("openassent_cli.commands.ci.time.monotonic", lambda: float(next(seconds)))
     ended = shell.run("ci")
     assert ended.code == Exit.NOT_FOUND
     assert f"no scan of the commit {git(clone, 'rev-parse', 'HEAD')[:12]}." in ended.stderr

@@ -9,8 +9,8 @@ from mcp import Client
 from mcp.server import MCPServer
 from mcp_types import TextContent, Tool
 
-from assent import Assent
-from assent_cli.mcp_server import server
+from openassent import Assent
+from openassent_cli.mcp_server import server
 from tests.functional.command_line.conftest import Shell, Threads
 from tests.functional.command_line.office import Office
 from tests.support.api import Api

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from assent_cli import credentials, profiles
 from controlplane.store import projects, publications
 from controlplane.store.scans import findings
+from openassent_cli import credentials, profiles
 from tests.functional.command_line.conftest import Shell
 from tests.functional.command_line.office import Office
 from tests.functional.sdk.conftest import Gateway

@@ -6,12 +6,12 @@ import pytest
 import typer
 from rich.console import Console
 
-from assent import ApiError
-from assent_cli import credentials, profiles
-from assent_cli.exits import Exit
-from assent_cli.failures import ending, problem_of
-from assent_cli.problems import Problem
-from assent_cli.profiles import Profile
+from openassent import ApiError
+from openassent_cli import credentials, profiles
+from openassent_cli.exits import Exit
+from openassent_cli.failures import ending, problem_of
+from openassent_cli.problems import Problem
+from openassent_cli.profiles import Profile
 from tests.functional.command_line.conftest import Shell
 from tests.functional.command_line.office import Office
 from tests.functional.sdk.conftest import Gateway

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from assent import Assent, Device
-from assent_cli import credentials, profiles
-from assent_cli.profiles import Profile
-from assent_cli.session import ProfileAuth, tokens_of
 from controlplane.store import device_approvals
+from openassent import Assent, Device
+from openassent_cli import credentials, profiles
+from openassent_cli.profiles import Profile
+from openassent_cli.session import ProfileAuth, tokens_of
 from tests.functional.command_line.conftest import Shell, Threads
 from tests.functional.command_line.office import Office
 from tests.functional.conftest import FakeClock
@@ -30,7 +30,7 @@ def approving(gateway: Gateway, office: Office, now: FakeClock, monkeypatch: pyt
         code = opened[-1].rpartition("=")[2]
         device_approvals.approve(code, office.company.owner.user_id, SCOPES)
 
-    monkeypatch.setattr("assent._sync.device.sleep", sleep)
+    monkeypatch.setattr("openassent._sync.device.sleep", sleep)
     monkeypatch.setattr("webbrowser.open", opened.append)
     return opened
 

@@ -6,13 +6,13 @@ import re
 import pytest
 
 import dashboard.consent_code
-from assent_analysis import consent_code
-from assent_analysis.fixes import FIXES
-from assent_analysis.reading import load_yaml
 from controlplane.core.settings import settings
 from controlplane.store import audits, billing, project_changes, projects, vendors
 from controlplane.store.project_items import Address, ProjectItem
 from dashboard.snippets import VERSION
+from openassent_analysis import consent_code
+from openassent_analysis.fixes import FIXES
+from openassent_analysis.reading import load_yaml
 from tests.functional.projects.builders import make_project
 from tests.support.browser import Browser, text_of
 from tests.support.world import Company, Person, World, table_dump

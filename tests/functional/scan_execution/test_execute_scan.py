@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from assent_analysis.sandbox import Sandbox
 from controlplane.core import ids
 from controlplane.core.ids import ScanId
 from controlplane.github import errors
@@ -24,6 +23,7 @@ from controlplane.store.scans import execution, failures, findings, history, rea
 from controlplane.store.scans.items import Failure, ScanItem
 from controlplane.store.scans.progress import Coverage, Progress
 from controlplane.store.status_history import Status
+from openassent_analysis.sandbox import Sandbox
 from scan_execution.messages import ACCEPTED, ScanMessage
 from scan_execution.service import execute_scan, publish_scan
 from tests.support.api import Api

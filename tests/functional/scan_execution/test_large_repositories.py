@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-import assent_analysis
+import openassent_analysis
 from controlplane.core.settings import settings
 from controlplane.queues.messages import ExecuteScan
 from controlplane.store import repositories
@@ -119,7 +119,9 @@ class TestOneThatDoesNotFit:
         assert shown["truncated"]
 
     def test_that_the_analysis_has_no_time_for_says_so(self, audit: Audit, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr("scan_execution.service._analysis_limits", lambda: assent_analysis.Limits(max_seconds=-1))
+        monkeypatch.setattr(
+            "scan_execution.service._analysis_limits", lambda: openassent_analysis.Limits(max_seconds=-1)
+        )
         scan = audit.scan({"a.html": page(GA)})
         assert scan.coverage is not None
         assert scan.coverage.incomplete == (
@@ -147,7 +149,7 @@ class TestEarlierFindings:
     ):
         audit.scan({"a.html": page(GA), "m.html": page(HOTJAR), "z.html": page(HOTJAR)})
         limit(stored_files=2)
-        monkeypatch.setattr("assent_analysis.inventory.listing.MAX_UNREAD_CHARACTERS", 50)
+        monkeypatch.setattr("openassent_analysis.inventory.listing.MAX_UNREAD_CHARACTERS", 50)
         audit.scan({"a.html": page(), **code("web", 9)})
         assert audit.item().status == "resolved"
         assert [item.status for item in audit.items() if "Hotjar" in item.title] == ["open", "open"]

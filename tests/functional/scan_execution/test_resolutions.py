@@ -4,7 +4,6 @@ from functools import partial
 
 import pytest
 
-from assent_analysis.sandbox import Sandbox
 from controlplane.core.ids import RepositoryId
 from controlplane.core.settings import settings
 from controlplane.store import keys, repositories
@@ -12,6 +11,7 @@ from controlplane.store.repository_items import Link
 from controlplane.store.scans.history import list_history
 from controlplane.store.status_history import Status
 from controlplane.store.table import Put, table
+from openassent_analysis.sandbox import Sandbox
 from scan_execution import publication
 from tests.functional.projects.builders import make_project
 from tests.support.api import Api

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from assent_analysis.sandbox import Sandbox
 from controlplane.core import clock
 from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, Queue
@@ -16,6 +15,7 @@ from controlplane.store.repository_items import Link, RepositoryItem
 from controlplane.store.scans.items import ScanItem
 from controlplane.store.scans.progress import STAGES, Stage
 from controlplane.store.table import table
+from openassent_analysis.sandbox import Sandbox
 from scan_execution import service
 from scan_execution.messages import ACCEPTED
 from scan_execution.service import execute_scan

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from assent import Assent
+from openassent import Assent
 from tests.support.api import Api
 from tests.support.asgi import DirectApi
 from tests.support.sdk import ADDRESS

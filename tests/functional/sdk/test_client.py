@@ -5,9 +5,9 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from assent import Assent, AsyncAssent, Conflict, InvalidRequest, NotFound, Unauthorized, errors, webhooks
-from assent.models import InboxItemChange
 from controlplane.core import clock
+from openassent import Assent, AsyncAssent, Conflict, InvalidRequest, NotFound, Unauthorized, errors, webhooks
+from openassent.models import InboxItemChange
 from tests.functional.conftest import FakeClock
 from tests.functional.sdk.conftest import Gateway
 from tests.support.audits import make_issue, make_scan
@@ -193,7 +193,7 @@ class TestALogin:
             if len(waited) == 2:
                 device_approvals.approve(login.code.user_code, person.user_id, ["organizations.read"])
 
-        monkeypatch.setattr("assent._sync.device.sleep", sleep)
+        monkeypatch.setattr("openassent._sync.device.sleep", sleep)
         token = anonymous.device.poll(login, metadata=metadata)
         assert waited == [5.0, 5.0]
         assert connect(token.access_token).me.get().scopes == ["organizations.read"]

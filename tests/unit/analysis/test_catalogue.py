@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter
 
-from assent_analysis.catalogue import THIRD_PARTIES, Catalogue, Vendor, catalogue, merged, suffixes
+from openassent_analysis.catalogue import THIRD_PARTIES, Catalogue, Vendor, catalogue, merged, suffixes
 from tests.support.each import each
 
 VENDORS = tuple(catalogue().vendors.values())

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from assent_analysis import Limits
-from assent_analysis.libraries import newest_allowed, outdated_address, parse
-from assent_analysis.secrecy import masked
-from assent_analysis.unknown import is_named_after
+from openassent_analysis import Limits
+from openassent_analysis.libraries import newest_allowed, outdated_address, parse
+from openassent_analysis.secrecy import masked
+from openassent_analysis.unknown import is_named_after
 from tests.support.analysis import analyze_files, analyze_folder
 from tests.support.each import each
 
@@ -151,7 +151,7 @@ class TestCommand:
     def run(self, *arguments):
         package = Path(__file__).parents[3] / "layers" / "analysis"
         return subprocess.run(
-            [sys.executable, "-m", "assent_analysis", *arguments],
+            [sys.executable, "-m", "openassent_analysis", *arguments],
             capture_output=True,
             text=True,
             env={"PYTHONPATH": str(package), "PATH": ""},

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assent_analysis import Limits
-from assent_analysis.files import Skipped, read
-from assent_analysis.kinds import Kind
+from openassent_analysis import Limits
+from openassent_analysis.files import Skipped, read
+from openassent_analysis.kinds import Kind
 from tests.support.analysis import analyze_files, analyze_folder
 from tests.support.each import each
 from tests.support.text_calls import TEMPLATES

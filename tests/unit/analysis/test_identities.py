@@ -5,13 +5,13 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assent_analysis import Finding, Location
-from assent_analysis.files import is_analyzed
-from assent_analysis.fingerprints import Fingerprints
-from assent_analysis.identities import WHOLE_PROJECT, identify
-from assent_analysis.judgment import MISSING
 from controlplane.core.ids import RepositoryId
 from controlplane.store.scans.history import HistoryItem
+from openassent_analysis import Finding, Location
+from openassent_analysis.files import is_analyzed
+from openassent_analysis.fingerprints import Fingerprints
+from openassent_analysis.identities import WHOLE_PROJECT, identify
+from openassent_analysis.judgment import MISSING
 from scan_execution.identities import Sight
 from tests.support.analysis import analyze_files
 from tests.support.each import each

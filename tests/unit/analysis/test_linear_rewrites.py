@@ -5,11 +5,11 @@ import re
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from assent_analysis import secrecy
-from assent_analysis.catalogue import catalogue
-from assent_analysis.engine import source_of
-from assent_analysis.manifests import read_manifest
-from assent_analysis.sources import Source
+from openassent_analysis import secrecy
+from openassent_analysis.catalogue import catalogue
+from openassent_analysis.engine import source_of
+from openassent_analysis.manifests import read_manifest
+from openassent_analysis.sources import Source
 
 _PIECES = [
     *("secret", "api_key", "x", "_", "-", " ", "\n", '"', "'", "`", ":", "=", ";", ".", "(", "{", "&&", ")"),

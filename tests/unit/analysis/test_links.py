@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from assent_analysis import links
-from assent_analysis.gating import OPEN, PAGE, WHOLE, Export, Gate, Gating, Provider, Use
-from assent_analysis.links import Links, Verdict
-from assent_analysis.modules import name, stem
-from assent_analysis.report import Report
+from openassent_analysis import links
+from openassent_analysis.gating import OPEN, PAGE, WHOLE, Export, Gate, Gating, Provider, Use
+from openassent_analysis.links import Links, Verdict
+from openassent_analysis.modules import name, stem
+from openassent_analysis.report import Report
 from tests.support.analysis import analyze_files
 from tests.support.each import each
 

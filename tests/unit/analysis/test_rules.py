@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from assent_analysis.conditions import CONDITIONS
-from assent_analysis.files import LANGUAGES, language_of, reason_to_skip
-from assent_analysis.findings import CATEGORIES
-from assent_analysis.rules import GROUPS, RULES, InvalidRule, read_rules, rules
+from openassent_analysis.conditions import CONDITIONS
+from openassent_analysis.files import LANGUAGES, language_of, reason_to_skip
+from openassent_analysis.findings import CATEGORIES
+from openassent_analysis.rules import GROUPS, RULES, InvalidRule, read_rules, rules
 from tests.support.analysis import analyze_files
 from tests.support.each import each
 

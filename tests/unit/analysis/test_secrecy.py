@@ -1,6 +1,6 @@
 """Values that are no secrets, though they look like some: public ones, placeholders, examples, and texts."""
 
-from assent_analysis import secrecy
+from openassent_analysis import secrecy
 from tests.support.analysis import analyze_files
 from tests.support.each import each
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from assent_analysis.engine import source_of
-from assent_analysis.files import language_of
-from assent_analysis.inventory.listing import Listing
-from assent_analysis.kinds import with_not_assessed
-from assent_analysis.templates import read_template
-from assent_analysis.templates.dialects import DIALECTS
+from openassent_analysis.engine import source_of
+from openassent_analysis.files import language_of
+from openassent_analysis.inventory.listing import Listing
+from openassent_analysis.kinds import with_not_assessed
+from openassent_analysis.templates import read_template
+from openassent_analysis.templates.dialects import DIALECTS
 from tests.support.analysis import analyze_files
 from tests.support.each import each
 

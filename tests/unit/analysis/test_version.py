@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from assent_analysis.catalogue import catalogue
-from assent_analysis.libraries import libraries
-from assent_analysis.rules import rules
-from assent_analysis.version import ANALYSIS, other_facts, rules_version, version_of
+from openassent_analysis.catalogue import catalogue
+from openassent_analysis.libraries import libraries
+from openassent_analysis.rules import rules
+from openassent_analysis.version import ANALYSIS, other_facts, rules_version, version_of
 
 RULES, VENDORS, LIBRARIES = rules(), [*catalogue().vendors.values()], [*libraries().values()]
 FACTS = other_facts()

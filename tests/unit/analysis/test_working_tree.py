@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from assent_analysis import git
-from assent_analysis.baseline import InvalidBaseline, compare, read_baseline
-from assent_analysis.version import rules_version
-from assent_analysis.working_tree import WorkingTreeScan, list_files, scan
+from openassent_analysis import git
+from openassent_analysis.baseline import InvalidBaseline, compare, read_baseline
+from openassent_analysis.version import rules_version
+from openassent_analysis.working_tree import WorkingTreeScan, list_files, scan
 from tests.support.warm_sandbox import warm_sandboxes
 
 TRACKER = '<script src="https://static.hotjar.com/c/hotjar-1.js"></script>\n'
@@ -32,7 +32,7 @@ def run_git(root: Path, *arguments: str) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def warm() -> Iterator[None]:
-    with warm_sandboxes("assent_analysis.working_tree.Sandbox"):
+    with warm_sandboxes("openassent_analysis.working_tree.Sandbox"):
         yield
 
 

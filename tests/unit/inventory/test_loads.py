@@ -1,7 +1,7 @@
 """The vendors that the code loads, as the analysis sees them: gated or not, once per file."""
 
-from assent_analysis.inventory.inventories import Inventory
-from assent_analysis.inventory.stocktaking import with_loads
+from openassent_analysis.inventory.inventories import Inventory
+from openassent_analysis.inventory.stocktaking import with_loads
 from tests.support.analysis import analyze_files
 
 HOTJAR = "const s = document.createElement('script'); s.src = 'https://static.hotjar.com/c/hotjar-1.js';\n"

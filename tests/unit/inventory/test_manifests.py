@@ -5,16 +5,16 @@ import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
-from assent_analysis import Limits
-from assent_analysis.catalogue import catalogue
-from assent_analysis.examine import examine
-from assent_analysis.files import Skipped
-from assent_analysis.inventory.listing import MAX_MANIFEST_BYTES, MAX_MANIFESTS, MAX_PATH, Listing
-from assent_analysis.inventory.manifests import is_manifest, parts_of
-from assent_analysis.inventory.stocktaking import MAX_PACKAGES, MAX_VENDORS, take_inventory, with_loads
-from assent_analysis.report import MAX_PARTS, Answer, Request, read_report, write_report
-from assent_analysis.result import Loads
-from assent_analysis.sandbox import Sandbox
+from openassent_analysis import Limits
+from openassent_analysis.catalogue import catalogue
+from openassent_analysis.examine import examine
+from openassent_analysis.files import Skipped
+from openassent_analysis.inventory.listing import MAX_MANIFEST_BYTES, MAX_MANIFESTS, MAX_PATH, Listing
+from openassent_analysis.inventory.manifests import is_manifest, parts_of
+from openassent_analysis.inventory.stocktaking import MAX_PACKAGES, MAX_VENDORS, take_inventory, with_loads
+from openassent_analysis.report import MAX_PARTS, Answer, Request, read_report, write_report
+from openassent_analysis.result import Loads
+from openassent_analysis.sandbox import Sandbox
 from scan_execution.inventories import to_stored
 from tests.support.repositories import inventory_of
 

@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter
 
-from assent_analysis.inventory.technologies import REGISTRIES, technologies
+from openassent_analysis.inventory.technologies import REGISTRIES, technologies
 from tests.support.repositories import inventory_of
 
 KNOWN = technologies()

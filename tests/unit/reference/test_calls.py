@@ -11,8 +11,8 @@ import httpx
 import pytest
 from typer.main import get_command
 
-import assent
-from assent_cli.main import app
+import openassent
+from openassent_cli.main import app
 from scripts.openapi.texts import DOCUMENT
 from scripts.reference import calls
 from scripts.reference.reader import Reader
@@ -117,9 +117,9 @@ class TestPrograms:
         self, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ):
         service = DocumentedService()
-        client = partial(assent.Assent, transport=httpx.MockTransport(service))
+        client = partial(openassent.Assent, transport=httpx.MockTransport(service))
         with monkeypatch.context() as patch:
-            patch.setattr(assent, "Assent", client)
+            patch.setattr(openassent, "Assent", client)
             exec(OPERATIONS[name].program, {})
         assert {*service.called} == {calls.SUCCESSORS.get(name, name)}
         assert capsys.readouterr().out

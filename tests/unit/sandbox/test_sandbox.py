@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from assent_analysis import Limits, analyze_files, analyze_folder
-from assent_analysis.report import InvalidReport, Request, read_report
-from assent_analysis.rules import rules
-from assent_analysis.sandbox import Bounds, Sandbox, SandboxUnavailable
-from assent_analysis.sandbox.pool import cores
-from assent_analysis.sandbox.process import CPU, CRASHED, FAILED, MEMORY, WALL, Ended, Task
+from openassent_analysis import Limits, analyze_files, analyze_folder
+from openassent_analysis.report import InvalidReport, Request, read_report
+from openassent_analysis.rules import rules
+from openassent_analysis.sandbox import Bounds, Sandbox, SandboxUnavailable
+from openassent_analysis.sandbox.pool import cores
+from openassent_analysis.sandbox.process import CPU, CRASHED, FAILED, MEMORY, WALL, Ended, Task
 from tests.support import analysis, hostile
 
 TRACKER = b"const s = document.createElement('script'); s.src = 'https://static.hotjar.com/c/hotjar-1.js';\n"

@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from assent_analysis.sandbox import child, seccomp
-from assent_analysis.sandbox.seccomp import ALLOW, ARCHITECTURES, KILL, REFUSE
+from openassent_analysis.sandbox import child, seccomp
+from openassent_analysis.sandbox.seccomp import ALLOW, ARCHITECTURES, KILL, REFUSE
 
 PID = 4711
 SIGABRT = 6

@@ -9,9 +9,9 @@ import traceback
 import httpx
 import pytest
 
-from assent import ApiError, AsyncAssent, ConnectionFailed, MalformedResponse, NotFound, errors
-from assent._calls import change
-from assent.models import CreatedKey, Token, WorkingRequest
+from openassent import ApiError, AsyncAssent, ConnectionFailed, MalformedResponse, NotFound, errors
+from openassent._calls import change
+from openassent.models import CreatedKey, Token, WorkingRequest
 from tests.support.documented import document
 from tests.support.each import each
 from tests.support.sdk import ADDRESS, ORGANIZATION, SECRET, Pauses, Script, failure, page, run, success

@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 from pydantic import BaseModel
 
-from assent import Assent, AsyncAssent, AsyncPages, DeviceLogin, Pages
-from assent.models import InboxItemChange
+from openassent import Assent, AsyncAssent, AsyncPages, DeviceLogin, Pages
+from openassent.models import InboxItemChange
 from scripts.sdk.examples import CALLS
 from tests.support.api_document import DocumentedService, examples, operations
 from tests.support.documented import resolve

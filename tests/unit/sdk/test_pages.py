@@ -3,8 +3,8 @@
 import httpx
 import pytest
 
-from assent import AsyncAssent, NotFound
-from assent.models import Region
+from openassent import AsyncAssent, NotFound
+from openassent.models import Region
 from tests.support.sdk import ADDRESS, Script, failure, page, run
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-import assent
-from assent import Assent, AsyncAssent
+import openassent
+from openassent import Assent, AsyncAssent
 from tests.support.api_document import DocumentedService
 from tests.support.sdk import Pauses, run
 
@@ -27,8 +27,8 @@ def defined_names(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
         return create
 
-    monkeypatch.setattr(assent, "Assent", connected(Assent))
-    monkeypatch.setattr(assent, "AsyncAssent", connected(AsyncAssent))
+    monkeypatch.setattr(openassent, "Assent", connected(Assent))
+    monkeypatch.setattr(openassent, "AsyncAssent", connected(AsyncAssent))
     defined: dict[str, Any] = {}
     for example in EXAMPLES:
         exec(example.replace("client: Assent", "client"), defined)

@@ -7,7 +7,7 @@ import time
 import httpx
 import pytest
 
-from assent import AsyncAssent, Conflict, ConnectionFailed, RateLimited, ServerError, TimedOut
+from openassent import AsyncAssent, Conflict, ConnectionFailed, RateLimited, ServerError, TimedOut
 from tests.support.each import each
 from tests.support.sdk import ADDRESS, ORGANIZATION, REGION, SECRET, Pauses, Script, failure, page, run, success
 
@@ -56,7 +56,7 @@ class TestARead:
         with pytest.raises(Exception, match=r".") as caught:
             script.client().me.get()
         assert (len(script.requests), pauses.seconds) == (1, [])
-        assert caught.type.__module__ == "assent.errors"
+        assert caught.type.__module__ == "openassent.errors"
 
     def test_fails_with_the_last_error_when_the_retries_are_used_up(self, pauses: Pauses):
         script = Script(failure(500), failure(503, "SERVICE_UNAVAILABLE"), httpx.ReadTimeout("slow"))

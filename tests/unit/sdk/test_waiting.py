@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
-from assent import AssentError
-from assent.errors import (
+from openassent import AssentError
+from openassent.errors import (
     AccessDenied,
     Conflict,
     DeviceCodeExpired,
@@ -15,7 +15,7 @@ from assent.errors import (
     TimedOut,
     WaitTimedOut,
 )
-from assent.models import AuthorizationServerMetadata
+from openassent.models import AuthorizationServerMetadata
 from tests.support.api_document import examples, operations
 from tests.support.each import each
 from tests.support.sdk import Pauses, Script, failure, success

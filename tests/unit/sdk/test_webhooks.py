@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from assent import AssentError, webhooks
+from openassent import AssentError, webhooks
 from tests.support.each import each
 
 SECRET = "whsec_" + base64.b64encode(b"k" * 27).decode()

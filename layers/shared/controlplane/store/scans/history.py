@@ -38,7 +38,7 @@ class Absence(NamedTuple):
 class HistoryItem:
     """A finding of a repository. Attributes without a value are unknown: an earlier release stored the item.
 
-    content, ordinal, shape: see `assent_analysis.fingerprints`. project_ids: the projects whose scans find it.
+    content, ordinal, shape: see `openassent_analysis.fingerprints`. project_ids: the projects whose scans find it.
     gone: set if the last scan didn't find it.
     unsettled: it is gone, but its inbox item isn't known to be resolved.
     """

@@ -1,8 +1,0 @@
-"""The version of the installed package."""
-
-from importlib.metadata import PackageNotFoundError, version
-
-try:
-    __version__ = version("assent")
-except PackageNotFoundError:  # a checkout on the path
-    __version__ = "0"

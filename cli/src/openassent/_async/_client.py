@@ -1,0 +1,117 @@
+"""The client."""
+
+from collections.abc import Iterator
+from types import TracebackType
+
+import httpx
+
+from openassent._async._core import AsyncCore
+from openassent._async.api_keys import AsyncApiKeys
+from openassent._async.code_audit import AsyncLinks, AsyncRepositories, AsyncScans
+from openassent._async.device import AsyncDevice
+from openassent._async.inbox import AsyncInbox
+from openassent._async.organizations import (
+    AsyncAuditLog,
+    AsyncBillingOverview,
+    AsyncInvitations,
+    AsyncMe,
+    AsyncMembers,
+    AsyncOrganizations,
+    AsyncSessions,
+)
+from openassent._async.projects import AsyncProjects, AsyncVendors
+from openassent._async.system import AsyncFeedback, AsyncHealthCheck, AsyncOpenapi, AsyncRegions, AsyncRequests
+from openassent._async.webhook_endpoints import AsyncWebhookEndpoints
+from openassent._calls import base_address
+from openassent._version import __version__
+
+
+class _Bearer(httpx.Auth):
+    def __init__(self, token: str) -> None:
+        self._header = f"Bearer {token}"
+
+    def auth_flow(self, request: httpx.Request) -> Iterator[httpx.Request]:  # type: ignore[override]
+        request.headers["Authorization"] = self._header
+        yield request
+
+
+class AsyncAssent:
+    """A client of the API. Close it after use, or use it as a context manager; it keeps connections open.
+
+    A request that failed is sent again if that is safe: reads, deletions, and everything with an idempotency key, which
+    every creation has by default. The pauses are random and grow, and they honor `Retry-After`. Other changes are
+    repeated only if the first request had no effect. If the response to a deletion was lost, its repetition can raise
+    NotFound.
+
+    api_key: an API key or a user token. Without it, only operations that need no credential succeed.
+    base_url: the address of the service.
+    organization: the ID of the organization to act in, for operations that aren't given another one.
+    max_retries: how often a failed request is sent again at most. Zero never retries.
+    timeout: the seconds to wait for a connection, and for each part of a response.
+    transport: replaces the network, for tests.
+    auth: authenticates requests, in place of `api_key`: an `httpx.Auth` that refreshes tokens, for example.
+    user_agent: identifies your program in front of this package, such as `shop/1.2`.
+
+    Every operation can raise ApiError, ConnectionFailed, and MalformedResponse; all of them are AssentErrors.
+    """
+
+    def __init__(
+        self,
+        *,
+        base_url: str,
+        api_key: str | None = None,
+        organization: str | None = None,
+        max_retries: int = 3,
+        timeout: float = 30.0,
+        transport: httpx.AsyncBaseTransport | None = None,
+        auth: httpx.Auth | None = None,
+        user_agent: str | None = None,
+    ) -> None:
+        if api_key is not None and auth is not None:
+            raise ValueError("give either api_key or auth, not both")
+        agents = ([] if user_agent is None else [user_agent]) + [f"assent-python/{__version__}"]
+        http = httpx.AsyncClient(
+            auth=auth if api_key is None else _Bearer(api_key),
+            base_url=base_address(base_url),
+            headers={"Accept": "application/json", "User-Agent": " ".join(agents)},
+            timeout=timeout,
+            transport=transport,
+        )
+        core = AsyncCore(http, organization=organization, max_retries=max_retries)
+        self._core = core
+        self.api_keys = AsyncApiKeys(core)
+        self.audit_log = AsyncAuditLog(core)
+        self.billing = AsyncBillingOverview(core)
+        self.device = AsyncDevice(core)
+        self.feedback = AsyncFeedback(core)
+        self.health = AsyncHealthCheck(core)
+        self.inbox = AsyncInbox(core)
+        self.invitations = AsyncInvitations(core)
+        self.links = AsyncLinks(core)
+        self.me = AsyncMe(core)
+        self.members = AsyncMembers(core)
+        self.openapi = AsyncOpenapi(core)
+        self.organizations = AsyncOrganizations(core)
+        self.projects = AsyncProjects(core)
+        self.regions = AsyncRegions(core)
+        self.repositories = AsyncRepositories(core)
+        self.requests = AsyncRequests(core)
+        self.scans = AsyncScans(core)
+        self.sessions = AsyncSessions(core)
+        self.vendors = AsyncVendors(core)
+        self.webhook_endpoints = AsyncWebhookEndpoints(core)
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        await self._core.http.aclose()
+
+    async def __aenter__(self) -> "AsyncAssent":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(base_url={str(self._core.http.base_url)!r})"

@@ -1,0 +1,150 @@
+"""`assent inbox`: findings, and decisions about them."""
+
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from openassent.models import Evidence
+from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit
+from openassent_cli.durations import Duration
+from openassent_cli.finding import project_id, repository_id
+from openassent_cli.invocation import invocation
+from openassent_cli.output import done, print_code, print_json, print_text, show_list
+from openassent_cli.printable import printable, printable_line
+
+app = Group("The inbox: findings of scans, advisories, and the running websites.")
+Items = Annotated[list[str], typer.Argument(metavar="ITEM...", help="The findings' IDs.")]
+Item = Annotated[str, typer.Argument(metavar="ITEM", help="The finding's ID.")]
+Reason = Annotated[str | None, typer.Option("--reason", "-m", help="Why, for your team.")]
+
+
+@app.add("list")
+def list_items(
+    *,
+    status: Annotated[str, typer.Option(help="open, accepted, dismissed, resolved, or all.")] = "open",
+    priority: Annotated[str | None, typer.Option(help="P0, P1, P2, or P3.")] = None,
+    source: Annotated[str | None, typer.Option(help="advisory, code-audit, or runtime.")] = None,
+    project: Annotated[str | None, typer.Option(help="A project's ID, slug, or name.")] = None,
+    repo: Annotated[str | None, typer.Option(help="A repository's ID, or owner/name.")] = None,
+    vendor: Annotated[str | None, typer.Option(help="A vendor's ID.")] = None,
+    since: Annotated[
+        Duration | None, typer.Option(help="Only what changed in the last while, such as 7d.", parser=Duration)
+    ] = None,
+    limit: Limit = DEFAULT_LIMIT,
+) -> None:
+    """List findings."""
+    with invocation().client() as client:
+        items = client.inbox.list(
+            status=None if status == "all" else status,
+            priority=priority,
+            source=source,
+            project_id=project_id(client, project) if project else None,
+            repository_id=repository_id(client, repo) if repo else None,
+            vendor_id=vendor,
+            since=since.ago() if since else None,
+        )
+        show_list(
+            items,
+            [
+                ("", lambda it: it.priority),
+                ("FINDING", lambda it: it.title),
+                ("STATUS", lambda it: it.status),
+                ("REPOSITORY", lambda it: it.repository_name),
+                ("ISSUE", lambda it: f"#{it.github_issue.number}" if it.github_issue else None),
+                ("CHANGED", lambda it: it.updated_at),
+                ("ID", lambda it: it.id),
+            ],
+            limit=limit,
+            empty="No findings. Well done.",
+        )
+
+
+@app.add("show")
+def show_item(item: Item) -> None:
+    """Show a finding with its evidence and fix."""
+    with invocation().client() as client:
+        found = client.inbox.get(item)
+    if invocation().json:
+        print_json(found)
+        return
+    print_text(Text(f"{found.priority or ''}  {printable_line(found.title)}".strip(), style="bold"))
+    print_text(Text(f"{found.id}  {found.status}  {printable(found.repository_name or '')}", style="dim"))
+    for text in dict.fromkeys((found.summary, found.description)):  # they can be the same
+        if text:
+            print_text(Text(printable(text)), above=1)
+    for evidence in found.evidence:
+        _print_evidence(evidence)
+    if found.fix:
+        print_text(Text(f"Fix: {printable(found.fix.summary)}", style="bold green"), above=1)
+        print_code(found.fix.code, found.fix.language)
+    elif found.remediation:
+        print_text(Text(f"Fix: {printable(found.remediation)}"), above=1)
+    if found.github_issue:
+        print_text(Text(f"Issue: {printable(found.github_issue.url)}"), above=1)
+
+
+@app.add("accept")
+def accept(items: Items, reason: Reason = None, dry_run: DryRun = False) -> None:
+    """Accept findings: they are real, and will be fixed."""
+    _decide(items, "accepted", reason, dry_run=dry_run)
+
+
+@app.add("dismiss")
+def dismiss(items: Items, reason: Reason = None, dry_run: DryRun = False) -> None:
+    """Dismiss findings: they aren't worth a fix."""
+    _decide(items, "dismissed", reason, dry_run=dry_run)
+
+
+@app.add("resolve")
+def resolve(items: Items, reason: Reason = None, dry_run: DryRun = False) -> None:
+    """Resolve findings: they are fixed."""
+    _decide(items, "resolved", reason, dry_run=dry_run)
+
+
+@app.add("reopen")
+def reopen(items: Items, reason: Reason = None, dry_run: DryRun = False) -> None:
+    """Reopen findings."""
+    _decide(items, "open", reason, dry_run=dry_run)
+
+
+@app.add("issue")
+def issue(
+    item: Item,
+    existing: Annotated[str | None, typer.Option(help="Link this issue, by number or URL, instead.")] = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Open a GitHub issue for a finding, or link an existing one."""
+    with invocation().client() as client:
+        changed = client.inbox.create_github_issue(item, existing_issue=existing, dry_run=dry_run)
+        opened = changed.github_issue
+        if dry_run:
+            message = f"Would link the issue {existing}." if existing else "Would open an issue."
+        else:
+            message = f"Issue: {opened.url}" if opened else "The issue is being opened."
+        done(changed, message)
+
+
+def _decide(items: list[str], status: str, reason: str | None, *, dry_run: bool) -> None:
+    """Changes the findings one after another. A finding that someone changed in the meantime stops the command."""
+    with invocation().client() as client:
+        changed = []
+        for name in items:
+            version = client.inbox.get(name).version
+            changed.append(client.inbox.update(name, status=status, version=version, reason=reason, dry_run=dry_run))
+            if not invocation().json:
+                done(changed[-1], f"{name} {'would be' if dry_run else 'is'} {status}.")
+    if invocation().json:
+        print_json(changed)
+
+
+def _print_evidence(evidence: Evidence) -> None:
+    print_text(Text(printable(evidence.description), style="bold"), above=1)
+    location = evidence.location
+    if location:
+        line = f":{location.start_line}" if location.start_line else ""
+        print_text(Text(f"{printable_line(location.path)}{line}", style="cyan"))
+        if location.snippet:
+            print_code(location.snippet, location.path.rpartition(".")[2], location.start_line)
+    if evidence.url:
+        print_text(Text(printable(evidence.url), style="dim"))

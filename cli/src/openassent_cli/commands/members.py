@@ -1,0 +1,60 @@
+"""`assent member`: the members of the organization."""
+
+from typing import Annotated
+
+import typer
+
+from openassent import Assent
+from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Yes, confirm
+from openassent_cli.exits import Exit
+from openassent_cli.invocation import invocation
+from openassent_cli.output import done, show_list
+from openassent_cli.problems import Problem
+
+app = Group("Members of the organization.")
+Member = Annotated[str, typer.Argument(metavar="MEMBER", help="The member's ID or email address.")]
+
+
+@app.add("list")
+def list_members(limit: Limit = DEFAULT_LIMIT) -> None:
+    """List the members."""
+    with invocation().client() as client:
+        show_list(
+            client.members.list(),
+            [
+                ("NAME", lambda it: it.user.name),
+                ("EMAIL", lambda it: it.user.email),
+                ("ROLE", lambda it: it.role),
+                ("JOINED", lambda it: it.joined_at),
+                ("ID", lambda it: it.id),
+            ],
+            limit=limit,
+            empty="There are no members.",
+        )
+
+
+@app.add("set-role")
+def set_role(
+    member: Member, role: Annotated[str, typer.Argument(help="member, admin, or owner.")], dry_run: DryRun = False
+) -> None:
+    """Change a member's role."""
+    with invocation().client() as client:
+        changed = client.members.update(_member_id(client, member), role=role, dry_run=dry_run)
+        done(changed, f"{member} {'would be' if dry_run else 'is now'} {role}.")
+
+
+@app.add("remove")
+def remove(member: Member, yes: Yes = False, dry_run: DryRun = False) -> None:
+    """Remove a member from the organization."""
+    with invocation().client() as client:
+        found = _member_id(client, member)
+        if not dry_run:
+            confirm(f"Remove {member} from the organization?", yes=yes)
+        done(client.members.delete(found, dry_run=dry_run), f"{'Would remove' if dry_run else 'Removed'} {member}.")
+
+
+def _member_id(client: Assent, wanted: str) -> str:
+    found = [it.id for it in client.members.list() if wanted in {it.id, it.user.id, it.user.email}]
+    if not found:
+        raise Problem(f"There is no member {wanted}.", "`assent member list` lists them.", Exit.NOT_FOUND)
+    return str(found[0])

@@ -1,0 +1,51 @@
+"""Parts that commands share: their Typer groups, common options, and confirmations."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from openassent_cli.exits import Exit
+from openassent_cli.invocation import command
+from openassent_cli.printable import printable_line
+from openassent_cli.problems import Problem
+
+Limit = Annotated[int, typer.Option("--limit", "-L", min=1, help="How many to list at most.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check the change, but don't make it.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
+
+DEFAULT_LIMIT = 50
+
+
+class Priority(StrEnum):
+    P0 = "P0"
+    P1 = "P1"
+    P2 = "P2"
+    P3 = "P3"
+
+
+class Group(typer.Typer):
+    """A group of commands. Each of them has the options of every command."""
+
+    def __init__(self, explanation: str) -> None:
+        super().__init__(help=explanation, no_args_is_help=True)
+
+    def add(self, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+        """Adds a command. Returns the function unchanged."""
+        register = self.command(name)
+
+        def added(function: Callable[..., None]) -> Callable[..., None]:
+            register(command(function))
+            return function
+
+        return added
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Asks before something is lost. Raises Problem if the command has no terminal, and Abort if the answer is no."""
+    if yes:
+        return
+    if not typer.get_text_stream("stdin").isatty():
+        raise Problem("This needs a confirmation.", "Give --yes.", Exit.USAGE)
+    typer.confirm(printable_line(question), abort=True, err=True)

@@ -1,0 +1,90 @@
+"""How a command that fails ends: with a message that says what to do, and an exit code."""
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Iterator
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from openassent import ApiError, AssentError, ConnectionFailed
+from openassent.models import WorkingRequest
+from openassent_cli.exits import Exit
+from openassent_cli.printable import printable
+from openassent_cli.problems import Problem
+
+_CODES = {
+    400: Exit.USAGE,
+    401: Exit.SIGN_IN,
+    402: Exit.REFUSED,
+    403: Exit.REFUSED,
+    404: Exit.NOT_FOUND,
+    409: Exit.CONFLICT,
+    412: Exit.CONFLICT,
+    422: Exit.USAGE,
+    429: Exit.TRY_LATER,
+    503: Exit.TRY_LATER,
+}
+
+
+@contextlib.contextmanager
+def ending(terminal: Console) -> Iterator[None]:
+    """Turns the errors of a command into typer.Exit. terminal: standard error."""
+    try:
+        yield
+    except AssentError as error:
+        raise typer.Exit(_report(problem_of(error), terminal)) from None
+    except Problem as problem:
+        raise typer.Exit(_report(problem, terminal)) from None
+    except BrokenPipeError:
+        # The reader of a pipe, such as `head`, has seen enough. Python would complain when it flushes the rest.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(Exit.DONE) from None
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        raise typer.Exit(_report(Problem(f"{place}{error.strerror or error}"), terminal)) from None
+
+
+def problem_of(error: AssentError) -> Problem:
+    """Returns what the person sees of an error of the service or of the connection to it."""
+    if isinstance(error, ConnectionFailed):
+        advice = "Check the address (`assent profile list`) and your connection."
+        return Problem(str(error), advice, Exit.NO_CONNECTION)
+    if not isinstance(error, ApiError):
+        return Problem(str(error))
+    return Problem(error.message, "\n".join(_advice(error)) or None, _CODES.get(error.status, Exit.FAILED))
+
+
+def _advice(error: ApiError) -> Iterator[str]:
+    for problem in error.problems[1:]:  # the message has the first one
+        yield f"{'.'.join(problem.path)}: {problem.message}" if problem.path else problem.message
+    if error.status == 401:
+        yield "Run `assent login`, or set ASSENT_API_KEY."
+    elif error.code == "INSUFFICIENT_SCOPE":
+        yield "Sign in with the scope that is needed: `assent login --scope …`. API keys don't have every scope."
+    elif error.retry_after:
+        yield f"Try again in {error.retry_after:.0f} seconds."
+    if suggestions := isinstance(error.details, dict) and error.details.get("suggestions"):
+        yield f"Suggestions: {', '.join(map(str, suggestions))}"
+    if error.fix:
+        yield f"This would work: {_request(error.fix)}"
+    if error.docs_url:
+        yield f"See {error.docs_url}"
+    if error.request_id:
+        yield f"Request {error.request_id}"
+
+
+def _request(fix: WorkingRequest) -> str:
+    """Returns the request that the service proposes, as one line of its API."""
+    body = json.dumps(fix.body, ensure_ascii=False) if fix.body else None
+    return " ".join(part for part in (fix.method, fix.path or fix.url, body) if part)
+
+
+def _report(problem: Problem, terminal: Console) -> int:
+    terminal.print(f"[red bold]Error:[/] {escape(printable(problem.message))}")
+    if problem.advice:
+        terminal.print(escape(printable(problem.advice)))
+    return int(problem.code)

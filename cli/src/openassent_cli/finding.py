@@ -1,0 +1,44 @@
+"""Finds what people name: a slug, a name, or an ID."""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from openassent import Assent
+from openassent_cli.exits import Exit
+from openassent_cli.problems import Problem
+
+Item = TypeVar("Item")
+
+
+def organization_id(client: Assent, wanted: str) -> str:
+    """Returns the ID of an organization given by ID or slug. Raises Problem."""
+    if wanted.startswith("org_"):
+        return wanted
+    found = found_by_name("org", wanted, client.organizations.list(), "slug", "name")
+    return str(found.id)
+
+
+def project_id(client: Assent, wanted: str) -> str:
+    """Returns the ID of a project given by ID, slug, or name. Raises Problem."""
+    if wanted.startswith("prj_"):
+        return wanted
+    return str(found_by_name("project", wanted, client.projects.list(), "slug", "name").id)
+
+
+def repository_id(client: Assent, wanted: str) -> str:
+    """Returns the ID of a connected repository given by ID, `owner/name`, or name. Raises Problem."""
+    if wanted.startswith("rep_"):
+        return wanted
+    repositories = list(client.repositories.list())
+    full = [it for it in repositories if f"{it.owner}/{it.name}".lower() == wanted.lower()]
+    return str((full[0] if full else found_by_name("repo", wanted, repositories, "name")).id)
+
+
+def found_by_name(kind: str, wanted: str, items: Iterable[Item], *names: str) -> Item:
+    """Returns the item with that ID or name. Raises Problem if there isn't exactly one."""
+    found = [item for item in items if wanted in {getattr(item, name, None) for name in names}]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise Problem(f"There is no {kind} {wanted}.", f"`assent {kind} list` lists them.", Exit.NOT_FOUND)
+    raise Problem(f"Several {kind}s are called {wanted}.", "Use the ID.", Exit.USAGE)

@@ -1,0 +1,97 @@
+"""Scans a folder on this machine with the service's own analysis. Nothing leaves the machine."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from openassent_analysis import working_tree
+from openassent_analysis.baseline import EarlierFinding, compare, read_baseline
+from openassent_analysis.findings import Finding
+from openassent_analysis.sandbox import SandboxUnavailable
+from openassent_analysis.working_tree import ReportedFinding
+from openassent_cli import git
+from openassent_cli.exits import Exit
+from openassent_cli.problems import Problem
+
+
+@dataclass(frozen=True)
+class LocalReport:
+    """The findings of a folder, the most urgent first. Their paths are relative to it.
+
+    baseline_count: how many others are in the baseline, or None without one. skipped: numbers of files by reason.
+    prefix: the folder's path in its working tree, empty or with a slash at the end.
+    """
+
+    findings: tuple[ReportedFinding, ...]
+    analyzed: int
+    skipped: Mapping[str, int]
+    rules_version: str
+    prefix: str = ""
+    baseline_count: int | None = None
+
+    def path_in_tree(self, path: str) -> str:
+        return self.prefix + path
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "rulesVersion": self.rules_version,
+            "analyzedFiles": self.analyzed,
+            "skipped": dict(self.skipped),
+            "baselineCount": self.baseline_count,
+            "findings": [finding.as_dict() for finding in self.findings],
+        }
+
+    @property
+    def plain_findings(self) -> list[Finding]:
+        return [it.finding for it in self.findings]
+
+    def at_or_above(self, priority: str) -> list[ReportedFinding]:
+        """Returns the findings that are at least as urgent as the priority."""
+        return [it for it in self.findings if it.finding.priority <= priority]
+
+
+def scan_folder(
+    folder: Path,
+    *,
+    baseline: Sequence[EarlierFinding] | None = None,
+    changed_since: str | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> LocalReport:
+    """Scans a folder. Raises Problem.
+
+    baseline: findings to leave out, even if their files were renamed. changed_since: a commit; findings in files that
+    haven't changed since this branch left it are left out too. All files are read in any case, because a file's consent
+    check may be in another one. on_progress: gets the numbers of analyzed files and of all files.
+    """
+    if not folder.is_dir():
+        raise Problem(f"{folder} isn't a folder.", code=Exit.USAGE)
+    folder = folder.resolve()
+    only = git.changed_since(folder, changed_since) if changed_since else None
+    try:
+        scan = working_tree.scan(folder, only=only, on_progress=on_progress)
+    except SandboxUnavailable as error:
+        raise Problem(f"The analysis couldn't be started: {error}") from None
+    compared = compare(scan, baseline or ())
+    top = git.root(folder)
+    prefix = folder.relative_to(top.resolve()).as_posix() if top else "."
+    return LocalReport(
+        findings=compared.new,
+        analyzed=scan.analysis.files_analyzed,
+        skipped=scan.analysis.skipped,
+        rules_version=scan.rules_version,
+        prefix="" if prefix == "." else f"{prefix}/",
+        baseline_count=None if baseline is None else len(compared.known),
+    )
+
+
+def read_report(file: Path) -> list[EarlierFinding]:
+    """Returns the findings of an earlier scan, from its report as JSON. Raises Problem."""
+    try:
+        return read_baseline(json.loads(file.read_text(encoding="utf-8"))["findings"])
+    except OSError as error:
+        raise Problem(f"{file} can't be read: {error.strerror}.", code=Exit.USAGE) from None
+    except (ValueError, KeyError, TypeError):  # InvalidBaseline is a ValueError
+        advice = "Write one with `assent scan local --format json > FILE`."
+        raise Problem(f"{file} isn't a report of a scan.", advice, Exit.USAGE) from None

@@ -1,0 +1,61 @@
+"""Progress bars on standard error. They show nothing if that isn't a terminal, or with --quiet."""
+
+from typing import Any, Self
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from openassent_cli.invocation import console, invocation
+
+_STAGES = {"fetch": "Fetching", "inventory": "Taking inventory", "analyze": "Analyzing", "publish": "Publishing"}
+
+
+class _Bar:
+    """One bar, from entering to leaving the context."""
+
+    def __init__(self, description: str) -> None:
+        terminal = console(error=True)
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=terminal,
+            transient=True,
+            disable=invocation().quiet or not terminal.is_terminal,
+        )
+        self._task = self._progress.add_task(description, total=None)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def _show(self, description: str, completed: int, total: int | None) -> None:
+        self._progress.update(self._task, description=description, completed=completed, total=total)
+
+
+class FileProgress(_Bar):
+    """The files of a local scan."""
+
+    def __init__(self) -> None:
+        super().__init__("Analyzing")
+
+    def update(self, done: int, total: int) -> None:
+        self._show("Analyzing", done, total)
+
+
+class ScanProgress(_Bar):
+    """The stages of a scan on the service."""
+
+    def __init__(self) -> None:
+        super().__init__("Waiting")
+
+    def update(self, scan: Any) -> None:
+        """Shows the current state. scan: a Scan, or None while it is being prepared."""
+        progress = getattr(scan, "progress", None)
+        if progress is not None:
+            stage = str(progress.stage)
+            self._show(_STAGES.get(stage, stage), progress.analyzed_files or 0, progress.files_to_analyze)

@@ -1,0 +1,54 @@
+"""Findings for people: where, what, the code, and how to fix it."""
+
+from collections import Counter
+
+from rich.syntax import Syntax
+from rich.text import Text
+
+from openassent_analysis.working_tree import ReportedFinding
+from openassent_cli.invocation import note
+from openassent_cli.local import LocalReport
+from openassent_cli.output import counted, print_code, print_text
+from openassent_cli.printable import printable, printable_line
+
+_STYLES = {"P0": "bold white on red", "P1": "bold red", "P2": "bold yellow", "P3": "bold blue"}
+
+
+def print_report(report: LocalReport) -> None:
+    """Prints the findings on standard output, and a summary on standard error."""
+    for reported in report.findings:
+        _print_finding(reported)
+    note(summary(report))
+
+
+def summary(report: LocalReport) -> str:
+    """Returns the counts in a sentence or three."""
+    count, files = len(report.findings), counted(report.analyzed, "file")
+    kinds = Counter(it.finding.priority for it in report.findings)
+    detail = ", ".join(f"{number} {priority}" for priority, number in sorted(kinds.items()))
+    new = "new " if report.baseline_count is not None else ""
+    found = counted(count, f"{new}finding")
+    parts = [f"{found} ({detail}) in {files}." if count else f"No {new}findings in {files}."]
+    if report.baseline_count:
+        parts.append(f"{report.baseline_count} are in the baseline.")
+    if report.skipped:
+        reasons = ", ".join(f"{reason} {number:,}" for reason, number in Counter(report.skipped).most_common())
+        parts.append(f"Not analyzed: {reasons}.")
+    return " ".join(parts)
+
+
+def _print_finding(reported: ReportedFinding) -> None:
+    finding = reported.finding
+    place = finding.location
+    style = _STYLES.get(finding.priority, "bold")
+    heading = Text.assemble((f" {finding.priority} ", style), " ", (printable_line(finding.title), "bold"))
+    if finding.confidence != "high":
+        heading.append(f"  ({finding.confidence} confidence)", style="dim")
+    print_text(heading)
+    print_text(Text(f"{printable_line(place.path)}:{place.start_line}:{place.start_column}", style="cyan"))
+    print_code(place.snippet, Syntax.guess_lexer(place.path, place.snippet), place.start_line)
+    print_text(Text(printable(finding.description)), indent=2)
+    print_text(Text(f"Fix: {printable(finding.remediation)}", style="green"), indent=2)
+    if reported.fix:
+        print_code(reported.fix.code, reported.fix.language, indent=4)
+    print_text(Text())

@@ -1,0 +1,209 @@
+"""The addresses of scripts and frames that a file takes from another file of the project: which, and what they are.
+
+Which ones a file takes is read from its text, because most files are never parsed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from ast_grep_py import Config, SgNode, SgRoot
+
+from openassent_analysis.blocks import SCRIPTS, Block
+from openassent_analysis.files import check_depth
+from openassent_analysis.gates.origins import in_project
+from openassent_analysis.gating import DEFAULT, WHOLE
+from openassent_analysis.limits import Limits
+from openassent_analysis.report import MAX_ADDRESSES, Address
+from openassent_analysis.sources import IMPORTS, NAME_AND_ALIAS, Source
+from openassent_analysis.values import members_of, values
+
+# The language of a file of data, which is read only for the addresses in it.
+DATA: Final = "json"
+_OF_ANGULAR: Final = ".component.html"
+# A text without any of these parts of words loads no script and no frame.
+_LOADS: Final = (
+    "<script",
+    "<Script",
+    "<iframe",
+    "Frame",
+    "<Iframe",
+    "'script'",
+    '"script"',
+    "'iframe'",
+    '"iframe"',
+    "cript(",
+)
+_PLACE: Final = re.compile(
+    r"""(?:\bsrc\]?["']?\s{0,4}[:=,]\s{0,4}|[sS]cript\w{0,30}\(\s{0,4}|`(?=\$\{))["']?\{?\s{0,4}(?:(?:`(?:https?:)?(?://)?|["'](?:https?:)?//["']\s?\+\s?)?(?:\$\{)?\s{0,2})?"""
+    r"""(?P<name>[A-Za-z_$][\w$]{0,60}(?:\.[A-Za-z_$][\w$]{0,60}){0,4})"""
+)
+_BOUND: Final = re.compile(
+    r"""<iframe\b[^<>]{0,600}?\s\[(?:attr\.)?src\]\s?=\s?["'](?P<name>[A-Za-z_$][\w$]{0,60})["']"""
+)
+_LOOP: Final = re.compile(
+    r"(?P<list>[A-Za-z_$][\w$]{0,60}(?:\.[A-Za-z_$][\w$]{0,60}){0,4})\??\.(?:map|forEach)\(\s{0,9}\(?\s{0,4}(?P<item>\w{1,60}|\{[^{}]{1,300}\})"
+)
+_WORD: Final = re.compile(r"\w+")
+_NOT_CODE: Final = re.compile(
+    r"\.(?:svg|png|jpe?g|gif|webp|avif|ico|mp[34]|webm|pdf|s?css|less|vue|svelte|astro)(?:\?|$)"
+)
+_ADDRESS: Final = re.compile(r"(?:https?:)?//[\w.-]{4,200}")
+# A part of an address: a host, a path, or the beginning of either.
+_PART: Final = re.compile(r"(?:(?:https?:)?//)?[\w.-]{1,100}(?:/[\w./?=&%#:@-]{0,200})?|/[\w./?=&%#:@-]{2,200}")
+# The rest of an expression that puts an address together.
+_ASSEMBLED: Final = re.compile(r"[^\n;<>{}]{0,20}(?:\+|\$\{)[^\n;<>]{1,300}")
+_NAMED: Final = re.compile(r"(?<![\w.$\"'])[A-Za-z_$][\w$]{0,60}(?:\.[A-Za-z_$][\w$]{0,60}){0,4}")
+_DEFAULTS: Final[Config] = {"rule": {"kind": "export_statement", "regex": r"^export\s+default\b"}}
+_FIELDS: Final[Config] = {"rule": {"kind": "public_field_definition"}}
+_WHEN_MADE: Final = frozenset({"constructor", "ngOnInit"})
+_THIS: Final = "this"
+_LONGEST: Final = 300
+_MAX_NODES: Final = 20
+_MAX_ANCESTORS: Final = 30
+
+
+def wanted(source: Source) -> list[Address]:
+    """Returns the names of other files' addresses that a file may load something from."""
+    if not any(mark in source.vocabulary for mark in _LOADS):
+        return []
+    return list(dict.fromkeys(_wanted(source)))[:MAX_ADDRESSES]
+
+
+def _wanted(source: Source) -> Iterator[Address]:
+    if source.path.endswith(_OF_ANGULAR):
+        module = f"./{source.path.rpartition('/')[2].removesuffix('.html')}"
+        for bound in _BOUND.finditer(source.text):
+            yield Address(module, f"{_THIS}.{bound['name']}", bound["name"])
+        return
+    imported: dict[str, tuple[str, str]] | None = None
+    lists: dict[str, str] = {}
+    for place in _PLACE.finditer(source.text):
+        if imported is None:
+            imported, lists = dict(_imported(source)), _lists(source.text)
+        local, _, member = place["name"].partition(".")
+        if (listed := lists.get(local)) and (found := imported.get(listed.partition(".")[0])) is not None:
+            # Each of a list's elements, or a property of it that a pattern takes.
+            whole = _of_import(found, listed)
+            yield Address(whole.module, f"{whole.name}.{member or local}", place["name"])
+        if (found := imported.get(local)) is not None:
+            yield _of_import(found, place["name"])
+            rest = _ASSEMBLED.match(source.text, place.end())
+            for part in _NAMED.findall(rest[0]) if rest else ():
+                if (found := imported.get(part.partition(".")[0])) is not None:
+                    yield _of_import(found, part)
+
+
+def _lists(text: str) -> dict[str, str]:
+    """Returns what calls go through, by the names that they give a function."""
+    found: dict[str, str] = {}
+    for loop in _LOOP.finditer(text):
+        for name in _WORD.findall(loop["item"]):
+            found.setdefault(name, loop["list"])
+    return found
+
+
+def _of_import(imported: tuple[str, str], written: str) -> Address:
+    module, name = imported
+    return Address(module, f"{name}.{written.partition('.')[2]}".rstrip("."), written)
+
+
+def _imported(source: Source) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yields the local name, the module, and the name of each import from a file of the project."""
+    for pattern in IMPORTS:
+        for match in pattern.finditer(source.original):
+            module, written = match["path"], match["names"].strip()
+            if not in_project(module) or _NOT_CODE.search(module):
+                continue
+            whole, brace, named = written.partition("{")
+            whole = whole.strip(" ,")
+            if whole.startswith("*"):
+                yield whole.rpartition(" ")[2], (module, WHOLE)
+            elif whole:
+                name = DEFAULT if match[0].startswith("import") else WHOLE
+                yield whole.partition(",")[0].strip(), (module, name)
+            for name, alias in NAME_AND_ALIAS.findall(named if brace else ""):
+                yield alias or name, (module, name)
+
+
+def given_by(source: Source, names: Iterable[str], limits: Limits) -> list[Address]:
+    """Returns the addresses that a file exports under the given names. Raises Skipped."""
+    if source.language == DATA:
+        found: dict[str, str] = {name: address for name in names for address in _in_data(source.text, name)}
+    else:
+        check_depth(source.text, source.language, limits)
+        scripts = [block for block in source.blocks if block.language in SCRIPTS]
+        found = {}
+        for name in names:
+            for block in scripts:
+                if address := next(_in_code(block, name.split(".")), None):
+                    found.setdefault(name, address)
+    return [Address("", name, address) for name, address in found.items()][:MAX_ADDRESSES]
+
+
+def _in_data(text: str, name: str) -> Iterator[str]:
+    try:
+        value: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    for part in name.removeprefix(f"{DEFAULT}.").removeprefix(f"{WHOLE}.").split("."):
+        value = value[0] if isinstance(value, list) and value else value
+        value = value.get(part) if isinstance(value, dict) else None
+    if isinstance(value, str) and (_ADDRESS.match(value) or _PART.fullmatch(value)):
+        yield value[:_LONGEST]
+
+
+def _in_code(block: Block, parts: list[str]) -> Iterator[str]:
+    first, *members = parts
+    if first == WHOLE:
+        if not members:
+            return
+        first, *members = members
+    nodes = _exported(block, first) if first != _THIS else _of_instance(block, members.pop(0))
+    for member in members:
+        nodes = list(members_of(nodes, member))
+    for node in nodes[:_MAX_NODES]:
+        for value in values(block, node):
+            if _ADDRESS.match(value) or _PART.fullmatch(value):
+                yield value[:_LONGEST]
+
+
+def _exported(block: Block, name: str) -> list[SgNode]:
+    constants = block.constants
+    if name != DEFAULT:
+        found = constants.get(name) or constants.get(f"exports.{name}") or constants.get(f"module.exports.{name}")
+        return found or list(members_of(constants.get("module.exports", ()), name))
+    given = [statement.field("value") for statement in block.root.find_all(_DEFAULTS)]
+    named = [it for value in given if value is not None for it in constants.get(value.text()[:_LONGEST], [value])]
+    return named or constants.get("module.exports", [])
+
+
+def _of_instance(block: Block, name: str) -> list[SgNode]:
+    """Returns what a property of a class is set to when an instance is made."""
+    found = [value for value in block.constants.get(f"{_THIS}.{name}", ()) if _runs_when_made(value)]
+    for field in block.root.find_all(_FIELDS) if block.language != "javascript" else ():
+        own, value = field.field("name"), field.field("value")
+        if own is not None and value is not None and own.text() == name:
+            found.append(value)
+    return found
+
+
+def _runs_when_made(value: SgNode) -> bool:
+    for around in value.ancestors()[:_MAX_ANCESTORS]:
+        if around.kind() == "method_definition":
+            name = around.field("name")
+            return name is not None and name.text() in _WHEN_MADE
+    return False
+
+
+def give(source: Source, addresses: dict[str, str]) -> None:
+    """Makes the addresses of other files known to a file, by the names under which it uses them."""
+    source.given = addresses
+    for name, address in addresses.items():
+        written = SgRoot(json.dumps(address), "javascript").root().find({"rule": {"kind": "string"}})
+        for block in source.blocks:
+            if written is not None and block.language in SCRIPTS:
+                block.constants.setdefault(name, [written])

@@ -1,0 +1,284 @@
+"""The trees of a source file: its own, and one for each script embedded in it.
+
+HTML, Vue, and Svelte files contain script elements; JSX and code contain scripts and pages in strings. Each is a block
+with its own tree and its offset in the file. A tree is built when a rule first needs it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from ast_grep_py import Config, Relation, Rule, SgNode, SgRoot
+
+from openassent_analysis.catalogue import Vendor
+from openassent_analysis.files import without_open_comments
+from openassent_analysis.functions import FUNCTIONS
+from openassent_analysis.inserting import inserters_of
+
+SCRIPTS: Final = frozenset({"javascript", "typescript", "tsx"})
+
+_TYPE: Final = re.compile(r"""\btype\s*=\s*["']?([\w/+.-]+)""", re.IGNORECASE)
+_TYPESCRIPT: Final = re.compile(r"""\blang\s*=\s*["']?tsx?\b""", re.IGNORECASE)
+_RUNS: Final = re.compile(
+    r"(?:text|application)/(?:javascript|ecmascript|x-javascript|babel|partytown)|module|text/plain"
+)
+_HOLDS_SCRIPT: Final = re.compile(
+    r"<[Ss]cript|__html|innerHTML|\.(?:innerText|text(?:Content)?)\s*=|createTextNode|\[\s*[\"']script[\"']|\btag[\"']?\s*:\s*[\"']script"
+)
+# A name whose value becomes the text of an element.
+_SHOWN: Final = re.compile(r"(?:__html|innerHTML)[\"']?\s{0,4}[:=]\s{0,4}\{?\s{0,4}(\w{1,60})\b(?![.(])")
+_STRINGS: Final = frozenset({"string", "template_string"})
+# The beginning of a string that is a page or the head of one, which a server writes.
+_PAGE: Final = re.compile(r"<(?i:!doctype|html|head)\b")
+_LOADS_IN_PAGE: Final = re.compile(r"<(?i:script|iframe)\b")
+_SUBSTITUTION: Final = re.compile(r"\$\{[^{}]*\}")
+_ESCAPED: Final = re.compile(r"(<?)\\(?:[nrt]|(.))", re.DOTALL)
+_CONSTANTS: Final[Config] = {
+    "rule": {
+        "any": [
+            {"kind": "variable_declarator", "has": {"field": "value", "regex": r"['\"`]"}},
+            {"kind": "assignment_expression", "has": {"field": "right", "regex": r"['\"`]"}},
+            # What they return.
+            {"kind": "function_declaration", "has": {"field": "body", "regex": r"return[^;]{0,200}['\"`]"}},
+            {"kind": "method_definition", "has": {"field": "body", "regex": r"return[^;]{0,200}['\"`]"}},
+        ]
+    }
+}
+_LONGEST_NAME: Final = 200
+# window.name and window["name"], which code also calls by the name alone.
+_GLOBAL: Final = re.compile(r"""^(?:window|globalThis|self)(?:\.|\[["'])([\w$]+)(?:["']\])?$""")
+_MAX_VALUES: Final = 4
+_SCRIPT_ELEMENTS: Final[Config] = {"rule": {"kind": "script_element"}}
+# Script text that code assigns to an element, or gives to createTextNode.
+_WRITTEN_SCRIPTS: Final[list[Rule]] = [
+    {
+        "any": [{"kind": "template_string"}, {"kind": "string"}],
+        "inside": {
+            "kind": "assignment_expression",
+            "has": {"field": "left", "regex": r"\.(?:innerHTML|innerText|text|textContent)$"},
+        },
+    },
+    {
+        "any": [{"kind": "template_string"}, {"kind": "string"}],
+        "inside": {
+            "kind": "arguments",
+            "inside": {"kind": "call_expression", "has": {"field": "function", "regex": r"\.createTextNode$"}},
+        },
+    },
+    # {innerHTML: "…"}, as frameworks configure a page's head.
+    {
+        "any": [{"kind": "template_string"}, {"kind": "string"}],
+        "inside": {"kind": "pair", "has": {"field": "key", "regex": "^['\"]?(__html|innerHTML)"}},
+    },
+    # {tag: "script", content: "…"}, as Starlight does.
+    {
+        "any": [{"kind": "template_string"}, {"kind": "string"}],
+        "inside": {
+            "kind": "pair",
+            "has": {"field": "key", "regex": "^['\"]?content['\"]?$"},
+            "inside": {"kind": "object", "has": {"kind": "pair", "regex": r"^['\"]?tag['\"]?\s*:\s*['\"]script['\"]$"}},
+        },
+    },
+    # ["script", {}, "…"], as VitePress does.
+    {
+        "any": [{"kind": "template_string"}, {"kind": "string"}],
+        "inside": {"kind": "array", "has": {"kind": "string", "regex": "^.script.$"}},
+    },
+    # Markup that a site generator's plugin adds to every page.
+    {
+        "any": [{"kind": "template_string"}, {"kind": "string"}],
+        "regex": r"^.\s*<script\b",
+        "inside": {
+            "kind": "arguments",
+            "inside": {
+                "kind": "call_expression",
+                "has": {"field": "function", "regex": r"\.(?:register|inject\w{0,20})$"},
+            },
+        },
+    },
+]
+_PAGES_IN_STRINGS: Final[Rule] = {
+    "any": [{"kind": "template_string"}, {"kind": "string"}],
+    "regex": r"^.\s*(?:<!--[^>]*>\s*)?<(?i:!doctype|html|head)\b",
+}
+# Where code has markup: what a function returns, or what a name or a property gets.
+PLACE_OF_MARKUP: Final[Relation] = {
+    "any": [
+        {"kind": "return_statement"}, {"kind": "arrow_function"}, {"kind": "variable_declarator"},
+        {"kind": "assignment_expression"}, {"kind": "pair"}, {"kind": "call_expression"},
+    ],
+}  # fmt: skip
+# Markup with a script element.
+_MARKUP_WITH_SCRIPTS: Final[Rule] = {
+    "any": [{"kind": "template_string"}, {"kind": "string"}],
+    "regex": r"^.\s*<(?:[^`]*<)?[Ss]cript\b",
+    "inside": PLACE_OF_MARKUP,
+}
+_SCRIPTS_IN_JSX: Final[Config] = {
+    "rule": {
+        "any": [
+            {
+                "kind": "template_string",
+                "inside": {"kind": "jsx_expression", "inside": {"kind": "jsx_element", "regex": "^<[Ss]cript"}},
+            },
+            *_WRITTEN_SCRIPTS,
+            _PAGES_IN_STRINGS,
+            _MARKUP_WITH_SCRIPTS,
+        ],
+    }
+}
+_CODE: Final = re.compile(r"[(=]")
+_SCRIPTS_IN_STRINGS: Final[Config] = {"rule": {"any": [*_WRITTEN_SCRIPTS, _PAGES_IN_STRINGS, _MARKUP_WITH_SCRIPTS]}}
+
+
+class Loaded(NamedTuple):
+    """A vendor that code loads or starts. `host` is empty if the code doesn't show an address.
+
+    started: something else loads the vendor's code, possibly in another file.
+    """
+
+    vendor: Vendor
+    host: str
+    started: bool = False
+
+
+@dataclass
+class Block:
+    """One tree of a file. `host` is the element of the outer block that contains it."""
+
+    language: str
+    text: str
+    start: int
+    outer: Block | None = None
+    host: SgNode | None = None
+
+    @cached_property
+    def root(self) -> SgNode:
+        text = without_open_comments(self.text) if self.language == "html" else self.text
+        return SgRoot(text, self.language).root()
+
+    @cached_property
+    def uses(self) -> dict[str, list[SgNode]]:
+        """All identifier nodes, by name."""
+        found: dict[str, list[SgNode]] = {}
+        for node in self.root.find_all({"rule": {"kind": "identifier"}}):
+            found.setdefault(node.text(), []).append(node)
+        return found
+
+    @cached_property
+    def constants(self) -> dict[str, list[SgNode]]:
+        """The first values that are assigned to each name or property, and functions, if they contain a string."""
+        found: dict[str, list[SgNode]] = {}
+        for node in self.root.find_all(_CONSTANTS):
+            name, value = node.field("name") or node.field("left"), node.field("value") or node.field("right")
+            value = node if node.kind() in FUNCTIONS else value
+            if name is not None and value is not None:
+                known = found.setdefault(plain_name(name), [])
+                if len(known) < _MAX_VALUES:
+                    known.append(value)
+        return found
+
+    @cached_property
+    def properties(self) -> dict[str, list[SgNode]]:
+        """The first values of the properties of object literals, by name."""
+        found: dict[str, list[SgNode]] = {}
+        for pair in self.root.find_all({"rule": {"kind": "pair"}}):
+            key, value = pair.field("key"), pair.field("value")
+            if key is not None and value is not None:
+                known = found.setdefault(key.text()[:_LONGEST_NAME], [])
+                if len(known) < _MAX_VALUES:
+                    known.append(value)
+        return found
+
+    @cached_property
+    def inserters(self) -> dict[str, SgNode]:
+        """The functions that add a script or a frame whose address they are given, by name."""
+        return inserters_of(self.root)
+
+    @cached_property
+    def loaded(self) -> dict[tuple[SgNode, str | None], tuple[Loaded, ...]]:
+        """A cache for `loading`: what a node loads, which several rules ask."""
+        return {}
+
+    @cached_property
+    def named(self) -> dict[str, tuple[str, ...]]:
+        """A cache for `values`: the strings that are assigned to a name."""
+        return {}
+
+    def holds(self, pattern: re.Pattern[str], node: SgNode) -> bool:
+        """Returns whether the code of a node of this block has a match. Searches the text once for all nodes."""
+        if pattern not in self._matches:
+            found = [match.span() for match in pattern.finditer(self.text)]
+            self._matches[pattern] = [start for start, _ in found], [end for _, end in found]
+        starts, ends = self._matches[pattern]
+        if not starts:
+            return False
+        key = pattern, node
+        if key not in self._held:
+            place = node.range()  # takes time in proportion to its place in the file
+            first = bisect_left(starts, place.start.index)
+            self._held[key] = first < len(starts) and ends[first] <= place.end.index
+        return self._held[key]
+
+    @cached_property
+    def _matches(self) -> dict[re.Pattern[str], tuple[list[int], list[int]]]:
+        return {}
+
+    @cached_property
+    def _held(self) -> dict[tuple[re.Pattern[str], SgNode], bool]:
+        return {}
+
+
+def plain_name(node: SgNode) -> str:
+    """Returns a name or a property as written, without the global object."""
+    written = node.text()[:_LONGEST_NAME]
+    shared = _GLOBAL.match(written)
+    return shared[1] if shared else written
+
+
+def script_elements(page: Block) -> Iterator[Block]:
+    """Yields the scripts inside the elements of a page."""
+    if "<script" not in page.text.lower():
+        return
+    for element in page.root.find_all(_SCRIPT_ELEMENTS):
+        tag = element.child(0)
+        body = next((child for child in element.children() if child.kind() == "raw_text"), None)
+        if tag is None or body is None:
+            continue
+        opening = tag.text()
+        kind = _TYPE.search(opening)
+        if kind and not _RUNS.fullmatch(kind[1].lower()):
+            continue
+        language = "typescript" if _TYPESCRIPT.search(opening) else "javascript"
+        yield Block(language, body.text(), page.start + body.range().start.index, page, element)
+
+
+def scripts_in_strings(block: Block) -> Iterator[Block]:
+    """Yields the scripts and pages that strings of code contain."""
+    if not (_HOLDS_SCRIPT.search(block.text) or _PAGE.search(block.text)):
+        return
+    # TypeScript's own grammar has no JSX.
+    strings = block.root.find_all(_SCRIPTS_IN_STRINGS if block.language == "typescript" else _SCRIPTS_IN_JSX)
+    for name in dict.fromkeys(_SHOWN.findall(block.text)):
+        strings += [
+            it
+            for it in block.constants.get(name, ())
+            if it.kind() in _STRINGS and not it.text()[1:].lstrip().startswith("<")
+        ]
+    for string in strings:
+        # Replaces substitutions with names of the same length, so that the rest parses and keeps its offsets.
+        text = _SUBSTITUTION.sub(lambda match: "_" * len(match[0]), string.text()[1:-1])
+        start = block.start + string.range().start.index + 1
+        if text.lstrip().startswith("<"):
+            text = _ESCAPED.sub(lambda match: f" {match[1]}{match[2] or ' '}", text)
+            if _LOADS_IN_PAGE.search(text):
+                page = Block("html", text, start, block, string)
+                yield page
+                yield from script_elements(page)
+        elif _CODE.search(text):
+            yield Block("javascript", text, start, block, string)

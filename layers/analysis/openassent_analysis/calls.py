@@ -1,0 +1,192 @@
+"""The calls, paths, and elements that show which vendor's code starts, also if the site serves that code itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from ast_grep_py import Config
+
+from openassent_analysis.catalogue import CALLS, Vendor, catalogue
+from openassent_analysis.reading import load_yaml
+
+_LONGEST_CALLEE: Final = 100
+_LONGEST_ARGUMENTS: Final = 400
+_IDENTIFIER: Final = re.compile(r"[\w$]+")
+
+
+# Values of settings that turn nothing on, or that documentation shows.
+_NO_VALUES: Final = frozenset(
+    {"", "true", "false", "null", "none", "no", "yes", "off", "on", "nil", "shortname", "disqus"}
+)
+_EXAMPLE: Final = re.compile(
+    r"^(?:UA|G|GTM|AW)-(?:0+|1234567?8?9?0?|ABC\w*|Y+|your\w*)(?:-[\dxy]+)?$|xxx|your|example|username|shortname|change_?me",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A call that starts a vendor. If `alone`, it also loads the vendor's code."""
+
+    vendor: Vendor
+    # A pattern for what is called.
+    callee: str
+    # A pattern for the call up to the arguments that decide.
+    pattern: re.Pattern[str]
+    # Every text with such a call contains these words.
+    words: tuple[str, ...]
+    alone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A path or an element, and words of which one is in every file that contains it."""
+
+    vendor: Vendor
+    pattern: re.Pattern[str]
+    words: tuple[str, ...]
+    # The beginning of an element.
+    tag: str = ""
+
+
+class Calls:
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self.shapes: Final = tuple(map(_shape, document["calls"]))
+        self._by_word: Final = _grouped(self.shapes)
+        self._paths: Final = tuple(
+            _Place(_vendor(entry), re.compile(entry["path"]), tuple(entry["words"])) for entry in document["paths"]
+        )
+        self._elements: Final = tuple(
+            _Place(_vendor(entry), re.compile(entry["attributes"]), _words_of(entry), f"<{entry['tag']}")
+            for entry in document["elements"]
+        )
+        self._words_of_places: Final = tuple(
+            (word, place.vendor) for place in (*self._paths, *self._elements) for word in place.words
+        )
+        self.plugins: Final = _by_name(document["plugins"])
+        self.registry: Final = _by_name(document["registry"])
+        self._settings: Final = tuple(
+            (_vendor(entry), re.compile(entry.get("setting", ""), re.IGNORECASE), re.compile(entry["value"]))
+            for entry in document["settings"]
+        )
+
+    def in_text(self, text: str, vocabulary: str) -> list[Shape]:
+        """Returns the shapes of calls that a text with these words may contain, without parsing it."""
+        found: list[Shape] = []
+        for word, shapes in self._by_word:
+            if word in vocabulary:
+                found.extend(shape for shape in shapes if shape.words[-1] in text and shape.pattern.search(text))
+        return found
+
+    def places_in(self, vocabulary: str) -> Iterator[Vendor]:
+        """Yields the vendors whose paths or elements a text with these words may contain."""
+        for word, vendor in self._words_of_places:
+            if word in vocabulary:
+                yield vendor
+
+    def of_call(self, callee: str, arguments: str) -> Shape | None:
+        """Returns the shape of a call, or None if it starts no vendor."""
+        callee = callee[-_LONGEST_CALLEE:]
+        text = callee + arguments[:_LONGEST_ARGUMENTS]
+        for shape in self.shapes:
+            if all(word in text for word in shape.words):
+                for match in shape.pattern.finditer(text):
+                    if match.start() < len(callee) < match.end():
+                        return shape
+        return None
+
+    def of_path(self, address: str) -> Vendor | None:
+        """Returns the vendor of a file that a site serves itself, by the path of its address."""
+        return next((place.vendor for place in self._paths if place.pattern.search(address)), None)
+
+    def of_element(self, opening: str) -> Vendor | None:
+        """Returns the vendor that an element starts, by its opening tag."""
+        return next(
+            (
+                place.vendor
+                for place in self._elements
+                if opening.startswith(place.tag) and place.pattern.search(opening)
+            ),
+            None,
+        )
+
+    def of_setting(self, name: str, value: str) -> Vendor | None:
+        """Returns the vendor that a setting of a site's configuration turns on, or None."""
+        if (vendor := self.plugins.get(value)) is not None:
+            return vendor
+        if value.lower() in _NO_VALUES or _EXAMPLE.search(value):
+            return None
+        return next(
+            (
+                vendor
+                for vendor, setting, pattern in self._settings
+                if pattern.fullmatch(value) and setting.search(name)
+            ),
+            None,
+        )
+
+
+def _words_of(element: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(element.get("words", (f"<{element['tag']}",)))
+
+
+def candidates(shapes: Iterable[Shape]) -> Config:
+    """Returns the syntax rule that finds all calls that may be of one of the shapes."""
+    callee = "(?:^|[^\\w$])(?:" + "|".join(dict.fromkeys(shape.callee for shape in shapes)) + ")$"
+    return {
+        "rule": {
+            "any": [
+                {"kind": "call_expression", "has": {"field": "function", "regex": callee}},
+                {"kind": "new_expression", "has": {"field": "constructor", "regex": callee}},
+            ]
+        }
+    }
+
+
+def _grouped(shapes: tuple[Shape, ...]) -> list[tuple[str, list[Shape]]]:
+    """Returns the shapes by the first of their words, because most texts contain none of these."""
+    found: dict[str, list[Shape]] = {}
+    for shape in shapes:
+        found.setdefault(shape.words[0], []).append(shape)
+    return list(found.items())
+
+
+def _shape(entry: Mapping[str, Any]) -> Shape:
+    written = entry["call"]
+    name, is_list, _ = written.rpartition(".push")
+    callee = re.escape(name or written).replace(r"\.", r"\??\.")
+    if is_list:  # also (name = window.name || []).push
+        callee += r"(?:\s*\|\|\s*\[\s*\])?\)?\??\.push"
+    first = entry.get("first") or ("|".join(f"[\"'`]{given}\\b" for given in entry["with"]) if "with" in entry else "")
+    # The lookbehind follows the first word, because searching for a fixed beginning is fast.
+    beginning = _IDENTIFIER.findall(written)[0]
+    pattern = rf"{beginning}(?<![\w$]{beginning}){callee.removeprefix(beginning)}\s*\(\s*(?:\[\s*)?(?:{first})"
+    if "second" in entry:
+        pattern += rf"[^,()]{{0,80}},\s*(?:{entry['second']})"
+    words = tuple(_IDENTIFIER.findall(name or written)) if "." in written else (f"{written}(",)
+    return Shape(_vendor(entry), callee, re.compile(pattern), words, entry.get("alone", False))
+
+
+def _by_name(names: Mapping[str, list[str]]) -> dict[str, Vendor]:
+    return {name: _known(vendor_id) for vendor_id, written in names.items() for name in written}
+
+
+def _vendor(entry: Mapping[str, Any]) -> Vendor:
+    return _known(entry["vendor"])
+
+
+def _known(written: str | list[str]) -> Vendor:
+    vendors = catalogue().vendors
+    return next(
+        vendors[vendor_id] for vendor_id in ([written] if isinstance(written, str) else written) if vendor_id in vendors
+    )
+
+
+@cache
+def calls() -> Calls:
+    """Returns the shipped calls, which are read once."""
+    return Calls(load_yaml(CALLS))

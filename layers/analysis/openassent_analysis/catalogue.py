@@ -1,0 +1,228 @@
+"""The catalogue of vendors: which third party serves an address, and for what purpose.
+
+Our own vendors (vendors.yaml) win over the entities of third-party-web (third-parties.json).
+
+Addresses are looked up by host, longest name first, never by searching them for the vendor's name. So
+`google-analytics.com.example` and `not-google-analytics.com` don't match any vendor.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from openassent_analysis.reading import load_yaml
+
+VENDORS: Final = Path(__file__).with_name("resources") / "vendors.yaml"
+# Generated from third-party-web by scripts/vendors.py.
+THIRD_PARTIES: Final = Path(__file__).with_name("resources") / "third-parties.json"
+NO_TRACKERS: Final = frozenset({"other", "cdn"})
+CALLS: Final = Path(__file__).with_name("resources") / "vendor-calls.yaml"
+
+# Facebook serves its scripts in each language.
+_LOCALE: Final = re.compile(r"^/[a-z]{2}_[A-Z]{2}/(?=(?:fbevents|sdk)\b)")
+# A delimiter must follow the host. A later `@` means that this was a user name, and the host comes after it.
+_ADDRESS: Final = re.compile(
+    r"//((?:[a-z0-9_-]+\.)+[a-z]{2,24})\.?(?=[/?#:\"'`\s<>\\),;&${]|$)(?!:[^/\s\"'`]*@)(?::\d{1,5})?(/[^\s\"'`<>\\)$]{0,200})?",
+    re.IGNORECASE,
+)
+# DNS names aren't longer (RFC 1035 section 2.3.4). Bounds the lookups: there is one for each suffix of a host.
+_MAX_HOST: Final = 254
+# A host name, or the end of one, at the beginning of a string or of its part after a placeholder.
+_NAMED_HOST: Final = re.compile(
+    r"""["'`}>/]\.?((?:[a-z0-9_-]++\.)++[a-z]{2,24})(?![\w.-])(/[^\s"'`<>\\)$]{0,200})?""", re.IGNORECASE
+)
+# The package in an address that a module is imported from: https://esm.sh/posthog-js@1
+_MIRRORED: Final = re.compile(
+    r"https?://(?:(?:esm\.sh|esm\.run|cdn\.skypack\.dev|unpkg\.com|jspm\.dev)/|cdn\.jsdelivr\.net/npm/|ga\.jspm\.io/npm:)"
+    r"(?:v\d+/)?((?:@[\w.-]{1,60}/)?[\w.-]{1,60})"
+)
+_IMPORT: Final = re.compile(r"""\b(?:from|import|require\s*\(|import\s*\()\s*["'`]([^"'`\n]{2,80})["'`]""")
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    id: str
+    name: str
+    category: str
+    domains: tuple[str, ...]
+    packages: tuple[str, ...] = ()
+
+
+class Catalogue:
+    """All vendors, indexed by host and by package."""
+
+    def __init__(
+        self,
+        vendors: Iterable[Vendor],
+        general: Iterable[str] = (),
+        packages: Mapping[str, Iterable[str]] | None = None,
+        exports: Mapping[str, Mapping[str, str | None]] | None = None,
+        modules: Mapping[str, Iterable[str]] | None = None,
+    ) -> None:
+        """`packages` are further ones by vendor id; `exports` the vendors of single exports, None if it loads none.
+
+        modules: the last words of addresses that vendors' code is imported from, by vendor id.
+        """
+        self.vendors: Final = {vendor.id: vendor for vendor in vendors}
+        self.general: Final = frozenset(general)
+        self.exports: Final = {
+            package: {name: self.vendors[vendor_id] if vendor_id else None for name, vendor_id in names.items()}
+            for package, names in (exports or {}).items()
+        }
+        self._by_host: Final[dict[str, list[tuple[str, Vendor]]]] = {}
+        self._by_package: Final[dict[str, Vendor]] = {}
+        for vendor in self.vendors.values():
+            for pattern in vendor.domains:
+                host, slash, path = pattern.partition("/")
+                self._by_host.setdefault(host, []).append((slash + path, vendor))
+            for package in vendor.packages:
+                self._by_package[package] = vendor
+        for vendor_id, names in (packages or {}).items():
+            for package in names:
+                self._by_package.setdefault(package, self.vendors[vendor_id])
+        self._by_module: Final = {
+            name: self.vendors[vendor_id] for vendor_id, names in (modules or {}).items() for name in names
+        }
+        for paths in self._by_host.values():
+            paths.sort(key=lambda entry: -len(entry[0]))
+
+    def vendor_of(self, host: str, path: str = "") -> Vendor | None:
+        """Returns the vendor of an address, or None if the catalogue doesn't contain it."""
+        path = _LOCALE.sub("/en_US/", path, count=1)
+        for suffix in suffixes(host.lower().rstrip(".")):
+            for prefix, vendor in self._by_host.get(suffix, ()):
+                if path.startswith(prefix):
+                    return vendor
+        return None
+
+    def vendors_at(self, host: str) -> Iterator[Vendor]:
+        """Yields the vendors that a host serves on any path."""
+        for suffix in suffixes(host.lower()):
+            yield from (vendor for _, vendor in self._by_host.get(suffix, ()))
+
+    def knows(self, host: str) -> bool:
+        """Returns whether the catalogue says anything about a host, also that it serves no tracker."""
+        return any(suffix in self._by_host or suffix in self.general for suffix in suffixes(host.lower().rstrip(".")))
+
+    def addresses_in(self, text: str) -> Iterator[tuple[int, Vendor]]:
+        """Yields the vendor of each known address in a text, with the position of its `//`."""
+        for match in _ADDRESS.finditer(text):
+            if vendor := self.vendor_of(match[1], match[2] or ""):
+                yield match.start(), vendor
+
+    def named_in(self, text: str) -> Iterator[Vendor]:
+        """Yields the vendors of host names that are parts of addresses, for example `.disqus.com/embed.js`."""
+        for match in _NAMED_HOST.finditer(text):
+            if vendor := self.vendor_of(match[1], match[2] or ""):
+                yield vendor
+
+    def first_in(self, text: str) -> Vendor | None:
+        """Returns the vendor of the first address in a text. Ignores addresses in the query of that address."""
+        match = _ADDRESS.search(text)
+        return self.vendor_of(match[1], match[2] or "") if match else None
+
+    def host_at(self, text: str, start: int = 0) -> str:
+        """Returns the host of the first address from a position on, or an empty string."""
+        match = _ADDRESS.search(text, start)
+        return match[1].lower() if match else ""
+
+    def packages_in(self, text: str) -> dict[str, Vendor]:
+        """Returns the vendors of the packages that a source file imports, by package name."""
+        found = {}
+        for match in _IMPORT.finditer(text):
+            name = match[1]
+            if "://" in name:
+                mirrored = _MIRRORED.match(name)
+                if vendor := self._by_module.get(name.rpartition("/")[2]) or (
+                    self._by_package.get(mirrored[1]) if mirrored else None
+                ):
+                    found[name] = vendor
+            while name:
+                if vendor := self._by_package.get(name):
+                    found[name] = vendor
+                    break
+                name = name.rpartition("/")[0]
+        return found
+
+    def package(self, name: str) -> Vendor | None:
+        return self._by_package.get(name)
+
+
+def suffixes(host: str) -> Iterator[str]:
+    """Yields the host and every name above it, except the top-level domain. Yields nothing if it is no DNS name."""
+    labels = host.split(".") if len(host) <= _MAX_HOST else []
+    return (".".join(labels[start:]) for start in range(len(labels) - 1))
+
+
+def read_vendors(document: dict[str, list[dict[str, Any]]]) -> Iterator[Vendor]:
+    for category, entries in document.items():
+        for entry in entries:
+            yield Vendor(
+                entry["id"], entry["name"], category, tuple(entry["domains"]), tuple(entry.get("packages", ()))
+            )
+
+
+def merged(ours: Iterable[Vendor], entities: Iterable[Vendor], general: Iterable[str]) -> Iterator[Vendor]:
+    """Yields our vendors with the hosts of the entities that they are, then all other entities.
+
+    An entity is one of our vendors if it has its id, its name, or, for a tracker, one of its hosts. No entity gets a
+    host that one of our vendors has, or that is general, or that would hide paths of our vendors at the name above it.
+    """
+    vendors = {vendor.id: vendor for vendor in ours}
+    named = {vendor.name: vendor.id for vendor in vendors.values()}
+    # The vendor by each host that is all its own, and by each name at or above one of its hosts.
+    whole: dict[str, str] = {}
+    above: dict[str, str] = {}
+    with_paths = set()
+    for vendor in vendors.values():
+        for pattern in vendor.domains:
+            host, slash, _ = pattern.partition("/")
+            if slash:
+                with_paths.add(host)
+            else:
+                whole.setdefault(host, vendor.id)
+            for suffix in suffixes(host):
+                above.setdefault(suffix, vendor.id)
+    hidden = frozenset(general)
+    added: dict[str, list[str]] = {}
+    others = []
+    for entity in entities:
+        owners = [next((whole[name] for name in suffixes(host) if name in whole), None) for host in entity.domains]
+        same = entity.id if entity.id in vendors else named.get(entity.name)
+        if same is None and entity.category not in NO_TRACKERS:
+            below = (above.get(host) for host in entity.domains if host not in hidden)
+            same = next(filter(None, (*owners, *below)), None)
+        rest = tuple(
+            host
+            for host, owner in zip(entity.domains, owners, strict=True)
+            if owner is None
+            and hidden.isdisjoint(suffixes(host))
+            and with_paths.isdisjoint(islice(suffixes(host), 1, None))
+        )
+        if same:
+            added.setdefault(same, []).extend(rest)
+        elif rest:
+            others.append(entity if rest == entity.domains else replace(entity, domains=rest))
+    for vendor in vendors.values():
+        yield replace(vendor, domains=(*vendor.domains, *added[vendor.id])) if vendor.id in added else vendor
+    yield from others
+
+
+@cache
+def catalogue() -> Catalogue:
+    """Returns the shipped catalogue, which is read once."""
+    document, more = load_yaml(VENDORS), load_yaml(CALLS)
+    general = document.pop("general")
+    entities = (
+        Vendor(entry["id"], entry["name"], entry["category"], tuple(entry["domains"]))
+        for entry in json.loads(THIRD_PARTIES.read_bytes())
+    )
+    vendors = merged(read_vendors(document), entities, general)
+    return Catalogue(vendors, general, more["packages"], more["exports"], more["modules"])

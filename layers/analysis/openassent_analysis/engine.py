@@ -1,0 +1,206 @@
+"""Checks one file against every rule.
+
+A file is parsed only if a word, an address, or a package in it makes a match possible. Each of its trees is built once
+for all rules, and rules with equal candidates share one search.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any, Final
+
+from ast_grep_py import SgNode
+
+from openassent_analysis import secrecy
+from openassent_analysis.blocks import SCRIPTS, Block
+from openassent_analysis.calls import candidates as calls_in
+from openassent_analysis.catalogue import catalogue
+from openassent_analysis.conditions import Candidate, holds, matches
+from openassent_analysis.facts import distinct
+from openassent_analysis.files import Skipped, check_depth
+from openassent_analysis.fingerprints import Fingerprints, shape_of, words
+from openassent_analysis.gates.options import GOOGLE
+from openassent_analysis.limits import Limits
+from openassent_analysis.report import MAX_LOADS, Load, Match, has_loader
+from openassent_analysis.rules import Rule, rules
+from openassent_analysis.sources import Source
+from openassent_analysis.templates import read_template
+
+# What templates write.
+PAGES: Final = frozenset({"html", "javascript", "typescript"})
+_MAX_SNIPPET_LINES: Final = 12
+
+
+class Triggers:
+    """Selects the rules that a text may match, without parsing it."""
+
+    def __init__(self, every: Sequence[Rule]) -> None:
+        self._syntax: Final = [rule for rule in every if rule.engine == "syntax"]
+        self._words: Final = sorted({word for rule in self._syntax for word in (*rule.triggers, *rule.requires)})
+
+    def possible(self, source: Source) -> list[Rule]:
+        vocabulary = source.vocabulary
+        present = {word for word in self._words if word in vocabulary}
+        served: set[str] | None = None
+        found = []
+        for rule in self._syntax:
+            if rule.triggers and present.isdisjoint(rule.triggers):
+                continue
+            if rule.requires and present.isdisjoint(rule.requires):
+                continue
+            if rule.vendor_categories:
+                if served is None:
+                    served = {vendor.category for vendor in source.named}
+                if served.isdisjoint(rule.vendor_categories):
+                    continue
+            if "unknown_script" in rule.where and not source.may_load_unknown:
+                continue
+            if rule.package_categories and not any(
+                vendor.category in rule.package_categories
+                for vendor in (*source.packages.values(), *source.imported.values())
+            ):
+                continue
+            found.append(rule)
+        return [rule for rule in found if _applies(rule, source)]
+
+
+def _applies(rule: Rule, source: Source) -> bool:
+    if source.language not in rule.match and not (source.language == "html" and "javascript" in rule.match):
+        return False
+    return "path" not in rule.where or matches(source.path, rule.where["path"])
+
+
+@cache
+def triggers() -> Triggers:
+    return Triggers(rules())
+
+
+def analyze_source(source: Source, limits: Limits) -> tuple[list[Match], bool, set[Load]]:
+    """Returns the matches of one file, True if they were cut off at the limit per file, and the vendors it loads.
+
+    Raises Skipped.
+    """
+    found: list[Match] = []
+    loads: set[Load] = set()
+    possible = triggers().possible(source)
+    if not possible:
+        return found, False, loads
+    check_depth(source.text, source.language, limits)
+    deadline = min(source.deadline, time.monotonic() + limits.max_seconds_per_file)
+    candidates = sorted(
+        _candidates(source, possible, deadline, loads),
+        key=lambda entry: (entry[1].block.start + entry[1].node.range().start.index, entry[0].id),
+    )
+    fingerprints = Fingerprints(source.path)
+    loaded: set[str] = set()
+    places: set[tuple[str, int]] = set()
+    complete = {load.vendor_id for load in loads}
+    for rule, candidate in distinct(candidates):
+        if candidate.started and candidate.vendor and has_loader(candidate.vendor.id, complete):
+            continue  # what loads the vendor's code decides
+        vendor = candidate.vendor.id if candidate.vendor else candidate.host
+        if vendor and rule.where.get("once_per_vendor"):
+            # A tag consists of a script, its start call, and an image for browsers without scripts: one finding.
+            if vendor in loaded:
+                continue
+            loaded.add(vendor)
+        node = _reported(rule, candidate.node)
+        place = (rule.id, candidate.block.start + node.range().start.index)
+        if place in places:
+            continue
+        places.add(place)
+        if len(found) >= limits.max_findings_per_file:
+            return found, True, loads
+        found.append(_match(rule, candidate, node, fingerprints, limits))
+    return found, False, loads
+
+
+def _candidates(
+    source: Source, possible: list[Rule], deadline: float, loads: set[Load]
+) -> Iterator[tuple[Rule, Candidate]]:
+    """Yields the candidates that meet all conditions. Adds what candidates load, also gated ones, to `loads`."""
+    for block in source.blocks:
+        matched: dict[int, list[SgNode]] = {}
+        started = _calls(source, block)
+        for rule in possible:
+            config = rule.match.get(block.language)
+            if config is None:
+                continue
+            if time.monotonic() > deadline:
+                raise Skipped("too slow")
+            nodes = _matched(block, config, matched) + (started if rule.calls else [])
+            for node in nodes:
+                if time.monotonic() > deadline:
+                    raise Skipped("too slow")
+                candidate = Candidate(source, block, node)
+                meets_all = holds(candidate, rule.where)
+                if (
+                    candidate.vendor
+                    and rule.category == "trackers"
+                    and not candidate.started
+                    and len(loads) < MAX_LOADS
+                ):
+                    loads.add(Load(candidate.vendor.id, candidate.host))
+                if meets_all:
+                    yield rule, candidate
+
+
+def _matched(block: Block, config: Any, matched: dict[int, list[SgNode]]) -> list[SgNode]:
+    """Returns the nodes of a block that match, which rules with the same candidates share."""
+    if id(config) not in matched:
+        matched[id(config)] = block.root.find_all(config)
+    return matched[id(config)]
+
+
+def _calls(source: Source, block: Block) -> list[SgNode]:
+    """Returns the calls in a block that may start a vendor."""
+    shapes = [shape for shape in source.calls if shape.pattern.search(block.text)] if block.language in SCRIPTS else []
+    return block.root.find_all(calls_in(shapes)) if shapes else []
+
+
+def _reported(rule: Rule, node: SgNode) -> SgNode:
+    return (rule.report and node.get_match(rule.report)) or node
+
+
+def _match(rule: Rule, candidate: Candidate, node: SgNode, fingerprints: Fingerprints, limits: Limits) -> Match:
+    source, vendor = candidate.source, candidate.vendor
+    span, code = node.range(), words(node)
+    vendor_id = vendor.id if vendor else None
+    start, end = candidate.block.start + span.start.index, candidate.block.start + span.end.index
+    return Match(
+        rule.id,
+        {"vendor": vendor.name if vendor else "", **candidate.names},
+        vendor_id,
+        None,
+        *locate(source, start, end, limits, tuple(candidate.secrets)),
+        *fingerprints.take(rule.id, " ".join(code), shape_of(rule.id, rule.category, vendor_id, code)),
+        candidate.gating,
+        vendor is not None and vendor.id in GOOGLE and "ungated" in rule.where,
+        candidate.started,
+    )
+
+
+def locate(
+    source: Source, start: int, end: int, limits: Limits, secrets: tuple[str, ...] = ()
+) -> tuple[int, int, int, int, str]:
+    """Returns first and last line, start and end column, and snippet for a range of characters."""
+    first, start_column = source.position(start)
+    last, end_column = source.position(max(start, end))
+    shown_until = min(last, first + _MAX_SNIPPET_LINES - 1)
+    lines = source.original[source.line_start(first) : source.line_start(last + 1)].rstrip("\r\n")
+    # Masks before truncating, because a truncated secret may no longer look like one.
+    lines = secrecy.masked(lines, secrets)
+    shown = [line.rstrip() for line in lines.split("\n")[: shown_until - first + 1]]
+    indent = min((len(line) - len(line.lstrip()) for line in shown if line.strip()), default=0)
+    snippet = "\n".join(line[indent:] for line in shown)
+    if len(snippet) > limits.max_snippet_length:
+        begin = max(0, min(start_column - 1 - indent - 80, len(snippet) - limits.max_snippet_length))
+        snippet = snippet[begin : begin + limits.max_snippet_length] + "…"
+    return first, last, start_column, end_column, snippet
+
+
+def source_of(path: str, text: str, language: str) -> Source:
+    template = read_template(path, text) if language in PAGES else None
+    return Source(path, template.code if template else text, language, catalogue(), template)

@@ -1,0 +1,101 @@
+"""Knows which files run by themselves: in a browser that opens them, or in a framework by their path."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from functools import lru_cache
+from typing import Final
+
+from openassent_analysis.modules import COMPONENT_FILES
+from openassent_analysis.prose import CONTENT, is_for_content
+
+
+class Runs(Enum):
+    # The file, and whatever its functions do: a page, a layout, a plugin.
+    ALL = "all"
+    # The file, but its functions only where they are called.
+    WHOLE = "whole"
+    # A script that a page may load by a name that is made at run time, or in a tool's settings.
+    PERHAPS = "perhaps"
+    # A component or a partial template: only where another file imports or includes it.
+    NEVER = "never"
+
+
+_SCRIPT: Final = re.compile(r"\.[cm]?[jt]sx?$")
+# Places whose files a framework runs: Next.js, Nuxt, Remix, SvelteKit, Gatsby, Astro, Docusaurus, Angular, Quasar.
+_FRAMEWORK: Final = re.compile(
+    r"(?:^|/)(?:(?:src/)?pages/|(?:src/|app/)?routes/|(?:src/|app/)?(?:layouts|plugins|boot)/[^/]+\.|(?:src/)?app/(?:[^/]++/){0,30}"
+    r"(?:page|layout|template|error|loading|not-found|global-error|default)\.[jt]sx?$)"
+    r"|(?:^|/)(?:_app|_document|_layout|\+(?:page|layout|error)|hooks\.client|entry[.-](?:client|server)|root|App|app"
+    r"|app\.component|gatsby-(?:browser|ssr|config|node)|(?:nuxt|docusaurus|astro|vite|next|svelte|rsbuild|vue)\.config"
+    r"|\.(?:vitepress|vuepress)/(?:config|theme/index)|src/router/index"
+    r"|instrumentation-client|Root|error)\.(?:client\.|server\.)?(?:[cm]?[jt]sx?|vue|svelte|astro)$"
+)
+_MAIN: Final = re.compile(
+    r"(?:^|(?:^|/)(?:src|app|client|frontend|web|www|public|js|assets|javascript|javascripts|packs|entrypoints|resources/js"
+    r"|scripts|static))/?(?:index|main|application|bootstrap|client|browser|server|entry|site|global)\.(?:[cm]?[jt]sx?|coffee)$"
+)
+# The main file of a package in a workspace hands on what others import.
+_PACKAGE: Final = re.compile(r"(?:^|/)(?:packages|libs|modules)/[^/]+/(?:[^/]+/){0,2}index\.\w+$")
+_PARTIAL: Final = re.compile(
+    r"(?:^|/)(?:_[^/]*$|[^/]{1,60}[-_.]partial\.[\w.]{1,30}$|(?:_?partials?|_?includes?|incl?|parts|snippets|_?shared|fragments"
+    r"|_?components|widgets|embeds|blocks|elements?|template-parts|modules|mixins|macros)/)",
+    re.IGNORECASE,
+)
+# Folders from which templates include text, also that of scripts. They aren't served.
+_INCLUDED: Final = re.compile(r"(?:^|/)_(?:includes|partials)/")
+_ENTRY: Final = re.compile(r"(?:^|/)(?:src|assets/js|resources/js|javascript)/(?:app|main|index|application)\.[jt]sx?$")
+# Folders that are served as they are.
+_SERVED: Final = frozenset({"public", "static", "www", "wwwroot", "webroot", "htdocs"})
+# Pages name their layout in their front matter.
+_LAYOUT: Final = re.compile(r"(?:^|/)_?layouts?/[^/_][^/]*$")
+# Settings of a server or a site, and what a site shows.
+_BY_THEMSELVES: Final = (".py", ".yml", ".yaml", ".toml", ".json", *CONTENT)
+# Hugo's settings for another environment than the one that a site is published with.
+_OTHER_ENVIRONMENT: Final = re.compile(
+    r"(?:^|/)config/(?!_default/|production/)[^/]{1,80}/(?:hugo|config|params)\.(?:toml|ya?ml|json)$"
+)
+# Copies that something newer has replaced, by their names, and the releases of a Subversion repository. What loads one
+# of them names it. What extends one of Pug's further layouts names it, too.
+_REPLACED: Final = re.compile(
+    r"(?:^|/)(?:_?layouts?|base)[-_.]legacy\.[\w.]{1,30}$|(?:^|/)layout[-_.][\w-]{1,40}\.(?:pug|jade)$"
+    r"|(?:^|/)(?:[^/]{1,80}[-_. ])?(?:old|deprecated|backup|bak|unused|obsolete)\d{0,3}\.[\w.]{1,30}$"
+    r"|(?:[-_ ]copy| \(\d\))\.[\w.]{1,30}$|(?:^|/)copy[-_ ]of[-_ ]"
+    r"|(?:^|/)(?:_?(?:old|bak|backups?|unused|deprecated|obsolete)|_archived?)/"
+    r"|(?:^|/)tags/(?:v|release[-_]?)\d[\w.]{0,20}/",
+    re.IGNORECASE,
+)
+# Components of React, which a page can't load as they are.
+_JSX: Final = (".tsx", ".jsx")
+
+
+@lru_cache(maxsize=4_096)
+def runs(path: str) -> Runs:
+    """Returns whether a file runs by itself, as far as its path shows."""
+    if _REPLACED.search(path) or _OTHER_ENVIRONMENT.search(path):
+        return Runs.NEVER
+    script = _SCRIPT.search(path) is not None
+    if script or path.endswith(COMPONENT_FILES):
+        if _INCLUDED.search(path):
+            return Runs.NEVER
+        if _FRAMEWORK.search(path):
+            return Runs.ALL
+        if script and _MAIN.search(path) and not _PACKAGE.search(path):
+            return Runs.WHOLE
+        return Runs.PERHAPS if script and not path.endswith(_JSX) else Runs.NEVER
+    if path.endswith(_BY_THEMSELVES):
+        return Runs.ALL
+    partial = is_for_content(path) or (_PARTIAL.search(path) and not _LAYOUT.search(path))
+    return Runs.NEVER if partial else Runs.ALL
+
+
+def is_entry(path: str) -> bool:
+    """Returns whether a script is the main file of an application whose other scripts are bundled with it."""
+    return _ENTRY.search(path) is not None
+
+
+def is_served(path: str) -> bool:
+    """Returns whether a script is in a folder that is served as it is, so that some page has to contain its address."""
+    *folders, name = path.split("/")
+    return name.endswith(".js") and (not folders or not _SERVED.isdisjoint(folders))

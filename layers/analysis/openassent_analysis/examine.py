@@ -1,0 +1,195 @@
+"""Turns one file's content into a report. Runs inside the sandbox, and does all the parsing of a tenant's bytes.
+
+It reads no files and keeps no state between files.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from itertools import islice
+
+from openassent_analysis import addresses, files, manifests, site_configuration
+from openassent_analysis.choices import choices_in
+from openassent_analysis.engine import analyze_source, locate, source_of
+from openassent_analysis.fingerprints import Fingerprints
+from openassent_analysis.gates import providers
+from openassent_analysis.gating import OPEN, Gate, Gating, Unclear
+from openassent_analysis.inventory import manifests as inventory
+from openassent_analysis.limits import Limits
+from openassent_analysis.mechanisms import asks_for_consent, consent_managers, sets_consent_mode
+from openassent_analysis.report import ADDRESSES, GIVEN, MAX_LOADS, USES, Load, Match, Report
+from openassent_analysis.sites import traits_of, traits_of_manifest
+from openassent_analysis.sources import Source
+from openassent_analysis.unknown import configured_names
+from openassent_analysis.uses import may_use, uses_of
+
+_SETTING_RULE = "site-generator-tracker"
+_TAG = b"%s<script src='https://static.hotjar.com/c/hotjar-1.js'></script>"
+# A condition in each syntax of templates.
+_TEMPLATES = (
+    ("a.twig", b"{% if app.consent %}"),
+    ("a.blade.php", b"@if (consent())"),
+    ("a.php", b"<?php if (consent()) { ?>"),
+    ("a.erb", b"<% if consent? %>"),
+    ("a.heex", b"<%= if @consent do %>"),
+    ("a.jsp", b"<c:if test='${consent}'>"),
+    ("a.cshtml", b"@if (consent) {"),
+    ("a.hbs", b"{{#if consent}}"),
+    ("a.tpl", b"{if $consent}"),
+    ("a.ftl", b"<#if consent>"),
+    ("a.vm", b"#if ($consent)"),
+    ("a.mako", b"% if consent:\n"),
+    ("a.vue", b"<script setup>import Giscus from '@giscus/vue'</script><Giscus v-if='consent' />"),
+    ("a.svelte", b"{#if consent}"),
+    ("a.astro", b"---\nconst id = 'a';\n---\n{consent && "),
+)
+# One file of each kind, so that everything loaded on first use is loaded before the sandbox is closed.
+_WARM_UP = (
+    ("a.html", "html", b"<script>\ngtag('event', 'a', { email: user.email });\n</script><p onclick='x()'>"),
+    ("a.html", "html", "<p>".encode("utf-16")),
+    ("a.js", "javascript", b"import a from 'mixpanel-browser';\ndocument.cookie = 'visitor_id=1'; \xff\n"),
+    (
+        "a.ts",
+        "typescript",
+        b"const clientSecret: string = 'q8ZtW3nLkP5rVx7YbD2sHfJm'; localStorage.setItem('uid', id);",
+    ),
+    ("a.tsx", "tsx", b"export default () => <Script src='https://static.hotjar.com/c/hotjar-1.js'>{`a()`}</Script>"),
+    ("a.py", "python", b"response.set_cookie('visitor_id', str(uuid4()), max_age=99999999)\n"),
+    ("package.json", "manifest", b'{"dependencies": {"cookieconsent": "3.1.0"}}'),
+    ("package.json", inventory.LANGUAGE, b'{"dependencies": {"posthog-js": "1.2.0"}, "packageManager": "yarn@1.22.0"}'),
+    ("pyproject.toml", inventory.LANGUAGE, b'[project]\ndependencies = ["django>=5.2"]\n[tool.uv]\n'),
+    ("_config.yml", "configuration", b"google_analytics: UA-98765432-1\n"),
+    ("hugo.toml", "configuration", b"[services.googleAnalytics]\nID = 'G-7K2M9XQ4TZ'\n"),
+    *((path, "html", _TAG % condition) for path, condition in _TEMPLATES),
+    ("a.pug", "html", b"if cookies.consent\n  script(src='https://static.hotjar.com/c/hotjar-1.js')\n"),
+    ("a.haml", "html", b"- if cookies[:consent]\n  %script{src: 'https://static.hotjar.com/c/hotjar-1.js'}\n"),
+    ("a.slim", "html", b"- if cookies[:consent]\n  script src='https://static.hotjar.com/c/hotjar-1.js'\n"),
+    ("Gemfile", inventory.LANGUAGE, b'gem "rails", "~> 8.0"\n'),
+    ("yarn.lock", "lock file", b'cookieconsent@^3.0.0:\n  version "3.1.0"\n'),
+)
+
+
+def warm_up(limits: Limits) -> None:
+    for path, language, content in _WARM_UP:
+        examine(path, language, content, limits)
+
+
+def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
+    """Returns the report on a file. Raises Skipped if it isn't handwritten text or costs too much to analyze."""
+    deadline = time.monotonic() + limits.max_seconds_per_file
+    text = files.decode(content)
+    if language == inventory.LANGUAGE:
+        return Report(text.count("\n") + 1, parts=inventory.parts_of(path, text))
+    if language in {"manifest", "lock file"}:
+        return _examine_manifest(path, text, limits, locked=language == "lock file")
+    if language.startswith(USES):
+        return _examine_uses(path, text, language, limits, deadline)
+    if language.startswith(ADDRESSES):
+        return _examine_addresses(path, text, language, limits)
+    given = ""
+    if language.startswith(GIVEN):
+        _, language, given = language.split(" ", 2)
+    source = source_of(path, text, language)
+    source.deadline = deadline
+    if language == "configuration":
+        report = Report(text.count("\n") + 1, asks_for_consent(source), own_names=sorted(configured_names(text)))
+        _add_settings(report, source, limits)
+        _add_markup(report, source, limits)
+        return report
+    lines = files.check_lines(text, limits, language)
+    files.check_author(path, text, language)
+    report = Report(lines, asks_for_consent(source), sets_consent_mode(source))
+    if given:
+        files.check_depth(text, language, limits)
+        addresses.give(source, json.loads(given))
+    else:
+        report.addresses = addresses.wanted(source)
+    report.matches, report.truncated, loads = analyze_source(source, limits)
+    report.loads = sorted(loads | consent_managers(source))[:MAX_LOADS]
+    report.choices = choices_in(path, text, language)
+    report.traits = traits_of(source, limits)
+    report.own_names = sorted(configured_names(text) if site_configuration.names_site(path) else source.own_names)
+    if site_configuration.configures(path, text):
+        _add_settings(report, source, limits)
+    return report
+
+
+def _examine_uses(path: str, text: str, asked: str, limits: Limits, deadline: float) -> Report:
+    _, language, stems, shared, *own = asked.split(" ")
+    wanted, names = (frozenset(filter(None, it.split(","))) for it in (stems, shared))
+    if not own and not may_use(path, text, wanted) and not any(name in text for name in names):
+        return Report(text.count("\n") + 1)
+    lines = files.check_lines(text, limits, language)
+    source = source_of(path, text, language)
+    source.deadline = deadline
+    return Report(lines, uses=uses_of(source, wanted, limits, names), providers=providers(source) if own else [])
+
+
+def _examine_addresses(path: str, text: str, asked: str, limits: Limits) -> Report:
+    _, language, names = asked.split(" ")
+    lines = files.check_lines(text, limits, language)
+    return Report(lines, addresses=addresses.given_by(source_of(path, text, language), names.split(","), limits))
+
+
+def _add_settings(report: Report, source: Source, limits: Limits) -> None:
+    """Adds the trackers that the settings of a site's configuration turn on."""
+    fingerprints = Fingerprints(source.path)
+    for found in site_configuration.trackers_of(source.text)[: limits.max_findings_per_file - len(report.matches)]:
+        report.loads.append(Load(found.vendor.id, ""))
+        report.matches.append(
+            Match(
+                _SETTING_RULE,
+                {"vendor": found.vendor.name},
+                found.vendor.id,
+                None,
+                *locate(source, found.start, found.end, limits),
+                # Without the value, so that another measurement id is the same finding.
+                *fingerprints.take(_SETTING_RULE, f"{found.vendor.id} {found.name}"),
+                Gating(Gate.OPEN, unclear=Unclear.CONDITION) if found.may_wait else OPEN,
+            )
+        )
+
+
+def _add_markup(report: Report, source: Source, limits: Limits) -> None:
+    """Adds what the markup in the values of a configuration loads: themes write it into every page."""
+    if "<script" not in source.text:
+        return
+    page = Source(source.path, site_configuration.without_comments(source.text), "html", source.catalogue)
+    matches, report.truncated, loads = analyze_source(page, limits)
+    known = {match.vendor_id for match in report.matches}
+    report.matches += [match for match in matches if match.vendor_id is None or match.vendor_id not in known]
+    report.matches = report.matches[: limits.max_findings_per_file]
+    report.loads = sorted({*report.loads, *loads})[:MAX_LOADS]
+
+
+def _examine_manifest(path: str, text: str, limits: Limits, *, locked: bool) -> Report:
+    pinned = manifests.read_lock_file(text) if locked else manifests.read_manifest(text)
+    report = Report(text.count("\n") + 1, own_names=[] if locked else sorted(configured_names(text)))
+    report.traits = [] if locked else traits_of_manifest(text)
+    matches = _manifest_matches(report, path, text, pinned, limits)
+    report.matches = list(islice(matches, limits.max_findings_per_file))
+    report.truncated = next(matches, None) is not None
+    return report
+
+
+def _manifest_matches(
+    report: Report, path: str, text: str, found: Iterator[manifests.Pinned], limits: Limits
+) -> Iterator[Match]:
+    source = source_of(path, text, "manifest")
+    fingerprints = Fingerprints(path)
+    for pinned in found:
+        report.asks_for_consent = True
+        if pinned.rule_id is None:
+            continue
+        library, version = pinned.library, pinned.version[:200]
+        yield Match(
+            pinned.rule_id,
+            {"library": library.name, "version": version, "why": library.why},
+            None,
+            library.package,
+            *locate(source, pinned.start, pinned.end, limits),
+            # Includes the version, so that another outdated version is a new finding.
+            *fingerprints.take(pinned.rule_id, f"{library.package} {pinned.version}"),
+        )

@@ -1,0 +1,353 @@
+"""Selects, reads, and decodes the files to analyze.
+
+Each skipped file has a reason, which the result counts. Links are never followed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from openassent_analysis import site_configuration
+from openassent_analysis.limits import Limits
+from openassent_analysis.templates.dialects import language_of_template
+
+# Languages by file extension, except those of templates.
+LANGUAGES: Final = {
+    **dict.fromkeys(("js", "mjs", "cjs", "jsx"), "javascript"),
+    **dict.fromkeys(("ts", "mts", "cts"), "typescript"),
+    "tsx": "tsx",
+    "py": "python",
+}
+MANIFESTS: Final = frozenset({"package.json"})
+LOCK_FILES: Final = frozenset({"package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml"})
+
+# A file that no rule reads, or of which only a part is read.
+NOT_ANALYZED: Final = "other kind of file"
+_FOLDERS: Final = {
+    "vendored": """
+        node_modules bower_components jspm_packages vendor vendors third_party third-party site-packages .yarn .pnpm
+        venv .venv virtualenv wp-includes wp-admin ckeditor ckeditor4 ckfinder tinymce
+    """,
+    "build output": """
+        dist build out .next .nuxt .output .svelte-kit .vercel .netlify .cache .turbo .parcel-cache coverage
+        storybook-static __pycache__ _site target
+    """,
+    "test or example": """
+        test tests __tests__ testing spec specs e2e cypress playwright fixtures __fixtures__ fixture mocks __mocks__
+        mock example examples sample samples demo demos stories __stories__ .storybook __snapshots__ benchmark
+        benchmarks testdata test-data test_data test-utils
+    """,
+    "repository data": ".git .hg .svn .idea .vscode",
+}
+_REASON_OF_FOLDER: Final = {name: reason for reason, names in _FOLDERS.items() for name in names.split()}
+# Folders whose names say it only together.
+_VENDORED: Final = re.compile(
+    r"(?:^|/)(?:wp-content/plugins|(?:js|javascripts?|scripts|static|assets|public)/(?:libs|bower|3rd-?party))/",
+    re.IGNORECASE,
+)
+# Published libraries that projects keep copies of, each in a folder of its own.
+_LIBRARY: Final = (
+    r"jquery(?:[.-]?ui)?|bootstrap|font-?awesome|lightbox2?|fancybox|colorbox|prettyphoto|magnific-?popup|photoswipe|slick"
+    r"|owl-?carousel2?|flexslider|nivo-?slider|bxslider|flickity|isotope|masonry|select2|chosen|datatables|jqgrid|fullcalendar"
+    r"|datepicker|bootstrap-[a-z-]{2,30}|jquery[.-][a-z.-]{2,30}|codemirror|ace-builds|summernote|froala\w{0,20}|redactor|quill|medium-editor"
+    r"|markitup|highlight\.?js|prettify|syntaxhighlighter|mathjax|katex|modernizr|html5shiv|requirejs|dropzone|plupload"
+    r"|uploadify|video-?js|mediaelement|jplayer|flowplayer|leaflet|openlayers|highcharts|chart\.?js|d3|three(?:\.?js)?"
+    r"|angular(?:js)?|backbone|underscore|lodash|moment|handlebars|mustache|ionicons|foundation|semantic-ui|materialize|uikit"
+    r"|sweetalert2?|toastr|swfobject|phpmailer|swagger-ui|reveal\.?js|impress\.?js|pdf\.?js"
+    r"|rs-plugin|slider[._-]?revolution|revolution(?:[_-]?slider)?|revslider|layerslider"
+)
+_KEPT_IN: Final = r"(?:^|/)(?:libs?|library|libraries|plugins?|(?:static|assets|public)/components)/"
+# Pages, scripts, and documentation of a copy. A project's own code has other languages, or other names.
+_COPY: Final = re.compile(
+    rf"{_KEPT_IN}(?:{_LIBRARY})(?:[-_.@]?v?\d[\w.-]{{0,30}})?/(?:[^/]+/){{0,12}}[^/]+\.(?:js|html?|php)$"
+    r"|(?:^|/)(?:libs?|library|libraries|plugins|js|javascripts?|scripts)/(?:[\w-]{1,60}/\d{1,3}\.\d{1,3}[\w.-]{0,30}|[a-z][\w.]{0,40}[a-z][-_@]v?\d{1,3}\.\d{1,3}[\w.-]{0,30})/"
+    r"|(?:^|/)(?:libs?|library|libraries)/[^/]+/(?:[^/]+/){0,4}(?:docs?|documentation)/(?:[^/]+/){0,12}[^/]+\.html?$"
+    rf"|{_KEPT_IN}(?:[^/]+/){{0,4}}jquery[.-][\w.-]{{1,60}}\.js$",
+    re.IGNORECASE,
+)
+_REASON_OF_NAME: Final = (
+    (re.compile(r"[.-](?:min|bundle|chunk|prod|umd)\.[cm]?js$|\.[0-9a-f]{8,}\.js$"), "minified"),
+    (
+        re.compile(r"\.d\.[cm]?ts$|\.generated\.|[._]pb2?\.(?:py|js|ts|go)$|\.g\.(?:ts|cs)$|\.designer\.cs$"),
+        "generated",
+    ),
+    (
+        re.compile(
+            r"[._-](?:test|spec|e2e|cy|stories|story|mock|fixture)s?\.\w+$|^test_.*\.py$|_test\.py$|^conftest\.py$"
+            r"|^tests?\.html?$|_test\.go$|[a-z0-9](?<!la)(?<!con)(?<!at)tests?\.(?:java|kt|scala|groovy|cs)$"
+            r"|^(?:jest|vitest|cypress|playwright|karma)[.-](?:config|conf|setup|init|teardown)\b"
+            r"|^(?:setup-?tests?|setup-?(?:jest|vitest))\.[cm]?[jt]sx?$"
+        ),
+        "test or example",
+    ),
+)
+
+
+class Skipped(Exception):
+    """The file is skipped; the argument is the reason."""
+
+
+def language_of(name: str) -> str | None:
+    """Returns how to read a file: a language, `manifest`, `lock file`, `configuration`, or None if it isn't read."""
+    if name in MANIFESTS:
+        return "manifest"
+    if name in LOCK_FILES:
+        return "lock file"
+    if site_configuration.is_configuration(name):
+        return "configuration"
+    return language_of_template(name) or LANGUAGES.get(name.rpartition(".")[2].lower())
+
+
+def reason_to_skip(path: str) -> str | None:
+    """Returns why a file is skipped, or None. The path is relative to the root, with forward slashes."""
+    *folders, name = path.split("/")
+    for folder in folders:
+        if reason := _REASON_OF_FOLDER.get(folder.lower()):
+            return reason
+    if _VENDORED.search(path) or _COPY.search(path):
+        return "vendored"
+    lower = name.lower()
+    return next((reason for pattern, reason in _REASON_OF_NAME if pattern.search(lower)), None)
+
+
+def is_analyzed(path: str) -> bool:
+    """Returns whether a file at the path is analyzed, unless it is too large or can't be read."""
+    return reason_to_skip(path) is None and language_of(path.rpartition("/")[2]) is not None
+
+
+# A file: its path relative to a folder, where it is, and the reason to skip it. It has either a place or a reason.
+Listed: TypeAlias = tuple[str, os.PathLike[str] | None, str | None]
+
+
+def walk(root: Path) -> Iterator[Listed]:
+    """Yields (path, entry, reason to skip) for every file below the root, in the order of names.
+
+    A skipped folder isn't entered: it is yielded once, with a trailing slash.
+    """
+    pending = [(str(root), "")]
+    while pending:
+        folder, prefix = pending.pop()
+        try:
+            with os.scandir(folder) as scan:
+                entries = sorted(scan, key=lambda entry: entry.name)
+        except OSError:
+            yield prefix, None, "unreadable"
+            continue
+        folders = []
+        for entry in entries:
+            path = prefix + entry.name.encode(errors="replace").decode()
+            if entry.is_symlink():
+                yield path, None, "link"
+            elif entry.is_dir(follow_symlinks=False):
+                if reason := _REASON_OF_FOLDER.get(entry.name.lower()):
+                    yield f"{path}/", None, reason
+                else:
+                    folders.append((entry.path, f"{path}/"))
+            elif not entry.is_file(follow_symlinks=False):
+                yield path, None, "special file"
+            else:
+                yield path, entry, None
+        pending.extend(reversed(folders))
+
+
+def read(path: str | os.PathLike[str], most: int, head: int | None = None) -> bytes:
+    """Returns the bytes of a regular file, or only the first `head`. Raises Skipped if it has more than `most`.
+
+    Doesn't follow links or block on named pipes.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as failure:
+        raise Skipped("unreadable") from failure
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise Skipped("special file")
+        if status.st_size > most:
+            raise Skipped("too large")
+        return file.read(most + 1 if head is None else head)
+
+
+def decode(content: bytes) -> str:
+    """Returns the text of a file: UTF-8, or UTF-16 with a byte order mark. Replaces invalid bytes of UTF-8.
+
+    Raises Skipped if the content isn't text or is empty.
+    """
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        try:
+            text = content.decode("utf-16")
+        except UnicodeDecodeError as failure:
+            raise Skipped("not text") from failure
+    else:
+        text = content.decode("utf-8-sig", errors="replace")
+    if "\0" in text:
+        raise Skipped("not text")
+    if not text.strip():
+        raise Skipped("empty")
+    return text
+
+
+# What makes lines long without being code: data in addresses and in strings, which is base64, or numbers such as those
+# of vector graphics.
+_DATA: Final = (
+    r"data:[\w.+-]{1,60}+/[\w.+-]{1,60}+[;,][^\"'`)\s<>]*+"
+    r"|[\"'`](?:[A-Za-z0-9+/=_-]{200,}+|[\d .,MmLlHhVvCcSsQqTtAaZzEe+-]{100,}+)(?=[\"'`])"
+)
+# In pages also scripts, styles, drawings, and prose. What remains are the tags. A longer script is a bundle.
+_DATA_OF_PAGE: Final = re.compile(
+    r"<(?:script|style)\b[^<>]*+>(?:[^<]|<(?!/(?:script|style))){0,20000}+"
+    r"|</?+(?:svg|path|polygon|polyline|rect|circle|ellipse|line|g|use|defs|symbol|stop)\b[^<>]*+>"
+    rf"|>[^<>\n]{{60,}}+(?=<)|{_DATA}",
+    re.IGNORECASE,
+)
+_LINES_OF_PAGE: Final = 30
+_DATA_OF_CODE: Final = re.compile(_DATA)
+
+
+def check_lines(text: str, limits: Limits, language: str = "") -> int:
+    """Returns the number of lines. Raises Skipped if their lengths show that the file isn't handwritten."""
+    lines = text.split("\n")
+    if max(map(len, lines)) > limits.minified_line_length:
+        data = _DATA_OF_PAGE if language == "html" else _DATA_OF_CODE
+        code = data.sub("", text)
+        lengths = [len(line) for line in code.split("\n")]
+        if max(lengths) > limits.max_line_length:
+            raise Skipped("line too long")
+        in_long_lines = sum(length for length in lengths if length > limits.minified_line_length)
+        # A page that people wrote has many lines besides a vendor's snippet.
+        written = language == "html" and sum(map(bool, map(str.strip, lines))) >= _LINES_OF_PAGE
+        if in_long_lines > len(code) / 2 and not written and len(code) > 4 * limits.minified_line_length:
+            raise Skipped("minified")
+    return len(lines)
+
+
+# A page of a bundler, which loads bundles by names with a digest of their content.
+_BUNDLE: Final = re.compile(
+    r"""<script\b[^<>]{0,200}?\ssrc=["']?[^"'\s<>]{0,200}?(?<![\w-])(?:app|main|index|runtime|polyfills|bundle|vendors?|chunk-[\w-]{1,40})"""
+    r"""(?:-es\d{1,4})?[.-](?=[\w-]{0,20}\d)[\w-]{8,20}\.(?:bundle\.|chunk\.)?js\b""",
+    re.IGNORECASE,
+)
+
+
+# How the scripts of bundlers begin.
+_BUNDLER: Final = re.compile(
+    r"(?:/\*{6}/|[\s(){}=>!]|function|modules)*+// webpackBootstrap"
+    r"|/\*! For license information please see [\w.-]{1,80}\.LICENSE\.txt \*/"
+)
+_LONGEST_START: Final = 300
+
+
+def check_author(path: str, text: str, language: str) -> None:
+    """Raises Skipped if a bundler has written a page or script, or if a script begins like a published library."""
+    if language == "javascript":
+        if _BUNDLER.match(text[:_LONGEST_START]):
+            raise Skipped("build output")
+        check_copy(path, text)
+    elif path.endswith(".html") and _BUNDLE.search(text):
+        raise Skipped("build output")
+
+
+# The comment that a published library begins with: its version and its license.
+_BANNER: Final = re.compile(r"\A/\*(?P<text>(?:[^*]|\*(?!/)){20,1500}+)\*/")
+_VERSION: Final = re.compile(r"(?:\bv|\bversion[:\s]\s?|@version\s|[a-z]\s)\d{1,3}\.\d{1,3}(?:\.\d|\b)", re.IGNORECASE)
+_LICENSE: Final = re.compile(r"licen[sc]e|copyright|\(c\)|©", re.IGNORECASE)
+_SMALLEST_LIBRARY: Final = 8_000
+_SHORTEST_NAME: Final = 4
+# A plugin of jQuery, whose name its authors choose together with the banner.
+_JQUERY: Final = re.compile(r"(?:^|/)jquery[.-][\w.-]{1,60}\.js$", re.IGNORECASE)
+_AUTHOR: Final = re.compile(r"\bauthor\b|https?://", re.IGNORECASE)
+
+
+def check_copy(path: str, text: str) -> None:
+    """Raises Skipped if a script begins like a published library."""
+    of_jquery = _JQUERY.search(path) is not None
+    if len(text) < _SMALLEST_LIBRARY and not of_jquery:
+        return
+    banner = _BANNER.match(text[:3_000].lstrip())
+    if banner is None:
+        return
+    said = banner["text"]
+    is_licensed, has_version = _LICENSE.search(said) is not None, _VERSION.search(said) is not None
+    if of_jquery:
+        is_copy = is_licensed or (has_version and _AUTHOR.search(said) is not None)
+    else:
+        is_banner = said.startswith("!") or "@license" in said or "@version" in said or _is_named_in(said, path)
+        is_copy = is_banner and is_licensed and has_version
+    if is_copy:
+        raise Skipped("vendored")
+
+
+def _is_named_in(said: str, path: str) -> bool:
+    """Returns whether a banner begins with the file's own name: `Owl Carousel v2.3.4` in owl.carousel.js."""
+    name = path.rpartition("/")[2].rpartition(".")[0]
+    plain = "".join(filter(str.isalpha, name.lower()))
+    words = "".join(filter(str.isalpha, said[:200].lower())).removeprefix("jquery")
+    return len(plain) >= _SHORTEST_NAME and words.startswith(plain)
+
+
+_TAG: Final = re.compile(r"<(/?)([a-zA-Z][\w-]*+)([^<>]*+)>")
+_BRACKET: Final = re.compile(r"[(\[{)\]}]")
+# Invalid code that the parser nests, and reads in quadratic time: labels such as `a@1:`, and in Python operators
+# without a left side, such as `<-<-`.
+_INVALID_LABEL: Final = re.compile(r"[\w$]\s{0,9}+@[\s\w@$]{0,60}+:")
+_INCOMPLETE: Final = re.compile(r"(?:[<>=!?*/|%&^]{1,3}+|\b(?:in|is|and|or)\b)[\s\\]{0,9}+[-+~]{1,3}+[\s\\]{0,9}+")
+_MAX_INVALID_LABELS: Final = 200
+_MAX_INCOMPLETE: Final = 100
+_MAX_OPEN_COMMENTS: Final = 50
+# Elements that have no end tag, or an optional one.
+_VOID: Final = frozenset({
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr", "p",
+    "li", "td", "tr", "th", "dt", "dd", "option",
+})  # fmt: skip
+
+
+def check_depth(text: str, language: str, limits: Limits) -> None:
+    """Raises Skipped if brackets or elements are nested too deeply. An estimate, in linear time."""
+    most = limits.max_depth
+    _check_invalid(text, language)
+    if language == "html":
+        if text.count("<") > most:
+            _check_elements(text, most)
+        return
+    if sum(text.count(opening) for opening in "([{") <= most:
+        return
+    depth = 0
+    for match in _BRACKET.finditer(text):
+        depth = depth + 1 if match[0] in "([{" else max(depth - 1, 0)
+        if depth > most:
+            raise Skipped("nested too deep")
+
+
+def _check_elements(text: str, most: int) -> None:
+    depth = 0
+    for match in _TAG.finditer(text):
+        if match[2].lower() not in _VOID and not match[3].endswith("/"):
+            depth += -1 if match[1] else 1
+            if depth > most:
+                raise Skipped("nested too deep")
+
+
+def _check_invalid(text: str, language: str) -> None:
+    if language != "python":
+        if text.count("@") > _MAX_INVALID_LABELS and len(_INVALID_LABEL.findall(text)) > _MAX_INVALID_LABELS:
+            raise Skipped("nested too deep")
+        return
+    depth = end = 0
+    for match in _INCOMPLETE.finditer(text):
+        depth = depth + 1 if match.start() == end else 1
+        end = match.end()
+        if depth > _MAX_INCOMPLETE:
+            raise Skipped("nested too deep")
+
+
+def without_open_comments(page: str) -> str:
+    """Blanks the starts of comments that never end, if there are many: the parser looks for the end of each."""
+    closed = page.rfind("-->") + 1
+    if page.count("<!--", closed) <= _MAX_OPEN_COMMENTS:
+        return page
+    return page[:closed] + page[closed:].replace("<!--", "    ")

@@ -1,0 +1,134 @@
+"""Decides whether code runs only after a visitor has consented.
+
+A gate has to be shown: a consent library, a key of storage or a value that only the visitor's choice sets, or the
+visitor's own click. It has a polarity and a branch. `expressions` decides what a condition says, by where its values
+come from (`origins`); `walk` follows code outward to its conditions and callers; `options` knows the vendors' own
+settings.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from ast_grep_py import SgNode
+
+from openassent_analysis.blocks import Block
+from openassent_analysis.gates.context import Found, within
+from openassent_analysis.gates.enabling import enabled_with_consent
+from openassent_analysis.gates.exports import providers_in
+from openassent_analysis.gates.implied import NOTHING, Implied, both
+from openassent_analysis.gates.markup import meaning_of_script
+from openassent_analysis.gates.options import blocked_by_script, blocks, marked_by_code, waits_by_itself
+from openassent_analysis.gates.page import calls_of
+from openassent_analysis.gates.reading import reading_of
+from openassent_analysis.gates.running import runs_on_load
+from openassent_analysis.gates.texts import implied_by_text
+from openassent_analysis.gating import CLOSED, DEFAULT, LAYOUT, SERVER, Export, Gate, Gating, Provider
+from openassent_analysis.report import MAX_PROVIDERS
+from openassent_analysis.sources import Source
+
+__all__ = ["calls_on_page", "checked", "gating", "providers", "runs_on_load", "template_gates", "template_gating"]
+
+# Files that a framework or a page runs, so that what they export is run, too.
+_ENTRY: Final = re.compile(
+    r"(?:^|/)(?:\+?layout|_app|_document|_layout|\+?page|index|main|app|root|entry[.-]\w+|gatsby-\w+|nuxt\.config"
+    r"|docusaurus\.config|hooks\.client|base|routes?|home)(?:\.\w+){1,2}$|(?:^|/)plugins/",
+    re.IGNORECASE,
+)
+
+_SLOTS: Final = {
+    "rule": {
+        "any": [{"kind": "start_tag"}, {"kind": "self_closing_tag"}],
+        "has": {"kind": "tag_name", "regex": "^slot$"},
+    }
+}
+_READ_BY_VARIABLE: Final = re.compile(r"(?:\$_COOKIE\[|Cookie::(?:get|has)\(|->cookie\()\s{0,9}(\$\w{1,60})")
+_MAX_SLOTS: Final = 20
+# Templates whose conditions are expressions of their scripts.
+_SCRIPTED: Final = (".svelte", ".astro")
+
+
+def gating(source: Source, block: Block, node: SgNode, vendor: str | None = None) -> Gating:
+    """Returns whether the code of a node, which loads a vendor, waits for consent."""
+    offset = block.start + node.range().start.index
+    if blocked_by_script(source, offset) or (vendor and waits_by_itself(source, node, vendor, offset)):
+        return CLOSED
+    if marked_by_code(block, node):
+        return CLOSED
+    if vendor and enabled_with_consent(reading_of(source), block, node):
+        return CLOSED
+    found = within(_implied_by_template(source, offset), reading_of(source).found(block, node)).gating()
+    if found.gate is Gate.CALLERS and DEFAULT in found.callers and _ENTRY.search(source.path):
+        return replace(found, gate=Gate.OPEN, callers=())
+    return found
+
+
+def providers(source: Source) -> list[Provider]:
+    """Returns what a file exports that gives the visitor's choice, or renders its children only with consent."""
+    found = dict.fromkeys(providers_in(reading_of(source)))
+    if source.path.endswith((".vue", ".svelte", ".astro")) and _slots_wait(source):
+        found[Provider(DEFAULT, None)] = None
+    if source.template is not None:
+        if blocks(source):
+            found[Provider(LAYOUT, None)] = None
+        elif layout := _layout(source):
+            found[Provider(LAYOUT, layout)] = None
+    return list(found)[:MAX_PROVIDERS]
+
+
+def _slots_wait(source: Source) -> bool:
+    slots = source.main.root.find_all(_SLOTS)  # type: ignore[call-overload]
+    return bool(slots) and all(gating(source, source.main, slot).gate is Gate.CLOSED for slot in slots[:_MAX_SLOTS])
+
+
+def calls_on_page(source: Source, name: str) -> list[Gating]:
+    """Returns whether each place waits for consent that calls a function of another script on the page."""
+    return [found.gating() for found in calls_of(reading_of(source), name)]
+
+
+def _layout(source: Source) -> Export | None:
+    """Returns what a template extends."""
+    return Export(source.template.layout, LAYOUT) if source.template and source.template.layout else None
+
+
+def template_gating(source: Source, offset: int) -> Gating:
+    """Returns whether a template writes what is at a place only with consent."""
+    if blocked_by_script(source, offset):
+        return CLOSED
+    return Found(_implied_by_template(source, offset)).gating()
+
+
+def _implied_by_template(source: Source, offset: int) -> Implied:
+    """Returns what follows if a template writes what is at a place."""
+    layout = _layout(source)
+    found = Implied(providers=frozenset({layout})) if layout else NOTHING
+    for test in source.template_conditions(offset):
+        if source.path.endswith(_SCRIPTED):
+            meaning = meaning_of_script(reading_of(source), test.text)
+            found = both(found, meaning.true if test.holds else meaning.false)
+        else:
+            found = both(found, implied_by_text(_with_key(source, test.text), holds=test.holds))
+    return found
+
+
+def _with_key(source: Source, test: str) -> str:
+    """Returns a condition of PHP with the cookie's name instead of the variable that holds it."""
+    read = _READ_BY_VARIABLE.search(test)
+    if read is None or source.template is None:
+        return test
+    key = source.template.assigned.get(read[1])
+    return test.replace(read[1], f"'{key}'") if key else test
+
+
+def template_gates(text: str, *, holds: bool) -> Gating:
+    """Returns whether a template's condition that holds, or doesn't, shows that the visitor has consented."""
+    return Found(implied_by_text(text, holds=holds)).gating()
+
+
+def checked(source: Source, block: Block, node: SgNode) -> bool:
+    """Returns whether a condition, earlier return, or callback in its own tree keeps code from running by itself."""
+    found = reading_of(source).found(block, node)
+    asked = any(it.module != SERVER for it in found.implied.providers)
+    return found.closed or found.implied.unclear or asked

@@ -1,0 +1,292 @@
+"""Finds out what runs a function: the places of the file that use its name, and the elements that name it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ast_grep_py import SgNode
+
+from openassent_analysis.blocks import Block
+from openassent_analysis.functions import FUNCTIONS
+from openassent_analysis.gates import events, words
+from openassent_analysis.gates.context import RUNS, WAITS, Found, Reader, any_of
+from openassent_analysis.gates.events import Refused
+from openassent_analysis.gates.index import MAX_ANCESTORS, Place
+from openassent_analysis.gating import DEFAULT
+
+_HANDS_ON: Final = re.compile(
+    r"(?:React\.)?(?:useCallback|memo|forwardRef|useEvent|debounce|throttle|once|observer|async|withRouter"
+    r"|defineComponent|dynamic|lazy)"
+)
+# Methods that run when their component or class is used.
+_LIFECYCLE: Final = frozenset({
+    "constructor", "render", "componentDidMount", "componentDidUpdate", "componentWillMount",
+    "mounted", "created", "beforeMount", "beforeCreate", "setup", "ngOnInit", "ngAfterViewInit", "ngAfterContentInit",
+    "connectedCallback", "head", "updated", "activated", "async", "onMounted", "data", "install", "enhanceApp",
+    "serverPrefetch", "fetch", "UNSAFE_componentWillMount",
+})  # fmt: skip
+_MAX_USES: Final = 20
+_AROUND: Final = frozenset({"call_expression", "arguments", "parenthesized_expression", "as_expression"})
+_WORD: Final = re.compile(r"[\w$]+")
+_PROPERTY: Final = re.compile(r"(?:module\.)?exports\.\w+|[\w$]+\.prototype\.\w+|this\.\w+")
+_ACCEPTS: Final = re.compile(r"(?:on|handle)_?(?:accept|agree|allow|opt_?in|grant)", re.IGNORECASE)
+_GLOBAL: Final = re.compile(r"(?:window|globalThis|self|global)\.")
+
+
+def callers(reader: Reader, block: Block, function: SgNode) -> Found:
+    """Returns what has to be true for a function to run, by the uses of its name."""
+    name, owner = name_of(function)
+    if not name:
+        return _around(reader, block, function)
+    if function.kind() == "method_definition" and name in _LIFECYCLE:
+        return _of_owner(reader, block, function)
+    uses = _uses(reader, function, name, property_only=owner)
+    ways = [_use(reader, use, name) for use in uses[:_MAX_USES]]
+    ways += _events(reader, name)
+    if ways:
+        return any_of(ways)
+    if not name[:1].isupper() and words.accepts(name) and (words.strength(name) > 1 or _ACCEPTS.match(name)):
+        return WAITS  # a handler, not a component such as ConsentBanner
+    if owner:
+        return _of_owner(reader, block, function, name)
+    if exported := reader.index.exports.get(name):
+        return _called(exported)
+    around = _outer(function)
+    if around is None:
+        return _called(name)
+    # A function that its outer function gives to others, or never calls.
+    outer = reader.callers(block, around)
+    return outer._replace(handed_on=not outer.closed, callers=outer.callers)
+
+
+def _around(reader: Reader, block: Block, function: SgNode) -> Found:
+    """Returns what has to be true for a function without a name to run: it runs where it is written."""
+    parent = function.parent()
+    if parent is not None and parent.kind() == "export_statement":
+        return _called(DEFAULT)
+    outer = _outer(function)
+    return reader.callers(block, outer) if outer is not None else _whole_default(function)
+
+
+def _whole_default(node: SgNode) -> Found:
+    """Returns that code in `export default ...` runs if the default export is used, or that it runs with the file."""
+    for ancestor in node.ancestors()[:20]:
+        if ancestor.kind() == "export_statement":
+            default = any(it.kind() == "default" for it in ancestor.children())
+            if default:
+                return _called(DEFAULT)
+    return RUNS
+
+
+def _outer(function: SgNode) -> SgNode | None:
+    return next((it for it in function.ancestors()[:MAX_ANCESTORS] if it.kind() in FUNCTIONS), None)
+
+
+def _of_owner(reader: Reader, block: Block, method: SgNode, name: str = "") -> Found:
+    """Returns what has to be true for a method to run: that its class or object is used."""
+    for ancestor in method.ancestors()[:20]:
+        kind = ancestor.kind()
+        named = ancestor.field("name")
+        if kind in {"class_declaration", "class"} and named is not None:
+            owner = named.text()
+            ways = [_use(reader, use, owner) for use in _uses(reader, ancestor, owner, property_only=False)[:_MAX_USES]]
+            return any_of(ways) if ways else _called(reader.index.exports.get(owner, owner))
+        if kind == "variable_declarator" and named is not None:
+            owner = named.text()[:100]
+            return _called(reader.index.exports.get(owner, owner))
+        if kind in {"export_statement", "class"}:
+            return _called(DEFAULT)
+        if kind in FUNCTIONS:
+            return reader.callers(block, ancestor)._replace(handed_on=True)
+        left = ancestor.field("left") if kind == "assignment_expression" else None
+        if left is not None and left.text().startswith("module.exports"):
+            return _called(name or DEFAULT)
+        if kind in {"arguments", "call_expression"} and not name:
+            return RUNS
+    return _called(name) if name else RUNS
+
+
+def _called(name: str) -> Found:
+    return Found(callers=frozenset({name}))
+
+
+def name_of(function: SgNode) -> tuple[str, bool]:
+    """Returns the name by which a function is called, and whether that is one of a property."""
+    if name := function.field("name"):
+        if function.kind() == "function_expression" and _runs_in_place(function):
+            return "", False
+        return name.text(), function.kind() == "method_definition"
+    parent = function.parent()
+    while parent is not None and parent.kind() in _AROUND:
+        callee = parent.field("function")
+        if callee is not None and not _HANDS_ON.fullmatch(callee.text()[:60]):
+            return "", False
+        parent = parent.parent()
+    return _name_in(parent) if parent is not None else ("", False)
+
+
+def _name_in(parent: SgNode) -> tuple[str, bool]:
+    """Returns the name that a parent gives to a function, and whether that is one of a property."""
+    kind = parent.kind()
+    if kind == "variable_declarator":
+        name = parent.field("name")
+        return (name.text(), False) if name is not None and name.kind() == "identifier" else ("", False)
+    if kind in {"pair", "public_field_definition", "field_definition"}:
+        key = parent.field("key") or parent.field("name") or parent.field("property")
+        return (key.text().strip("\"'"), True) if key is not None else ("", False)
+    left = parent.field("left") if kind == "assignment_expression" else None
+    written = left.text()[:200] if left is not None else ""
+    bare = _GLOBAL.sub("", written)
+    if _WORD.fullmatch(bare) and not bare.startswith("on"):
+        return bare, False
+    return (written.rpartition(".")[2], True) if _PROPERTY.fullmatch(written) else ("", False)
+
+
+def _runs_in_place(function: SgNode) -> bool:
+    parent = function.parent()
+    return parent is not None and parent.kind() in {
+        "parenthesized_expression", "unary_expression", "arguments", "call_expression", "export_statement",
+    }  # fmt: skip
+
+
+def _uses(reader: Reader, function: SgNode, name: str, *, property_only: bool) -> list[Place]:
+    """Returns the places outside of a function that use its name, without declarations."""
+    declared = function.range()
+    found = []
+    for use in reader.index.uses.get(name, ())[: 10 * _MAX_USES]:
+        kind = use.node.kind()
+        at = use.node.range().start.index
+        own = declared.start.index <= at < declared.end.index
+        if own and use.block.root == function.get_root().root():
+            continue
+        if _declares(use.node):
+            continue
+        if (kind == "property_identifier") != property_only:
+            if kind != "property_identifier" or not of_global(use.node):
+                continue
+        elif property_only and not _is_call_of_member(reader, use.node):
+            continue
+        found.append(use)
+    return found
+
+
+def calls_of(reader: Reader, function: SgNode) -> list[Place] | None:
+    """Returns the calls of a function by its name. None if the file also uses it in another way."""
+    name, owner = name_of(function)
+    found = []
+    for use in _uses(reader, function, name, property_only=owner)[:_MAX_USES] if name else ():
+        callee = use.node.parent() if use.node.kind() == "property_identifier" else use.node
+        call = callee.parent() if callee is not None else None
+        if call is None or call.kind() != "call_expression" or call.field("function") != callee:
+            return None
+        found.append(Place(use.block, call))
+    return found
+
+
+def given_to(reader: Reader, function: SgNode) -> list[SgNode]:
+    """Returns the calls that a function is given to, where it is written or by its name."""
+    name, _ = name_of(function)
+    nodes = [use.node for use in _uses(reader, function, name, property_only=False)[:_MAX_USES]] if name else [function]
+    found = []
+    for node in nodes:
+        given = next((it for it in node.ancestors()[:2] if it.kind() == "arguments"), None)
+        call = given.parent() if given is not None else None
+        if call is not None and call.kind() == "call_expression":
+            found.append(call)
+    return found
+
+
+def of_global(node: SgNode) -> bool:
+    """Returns whether a property is read from the global object."""
+    parent = node.parent()
+    on = parent.field("object") if parent is not None and parent.kind() == "member_expression" else None
+    if parent is None or on is None or on.text() not in {"window", "globalThis", "self"}:
+        return False
+    around = parent.parent()
+    return not (around is not None and around.kind() == "assignment_expression" and around.field("left") == parent)
+
+
+def _is_call_of_member(reader: Reader, node: SgNode) -> bool:
+    """Returns whether a property is used as a method of an object that isn't imported from elsewhere."""
+    parent = node.parent()
+    if parent is None or parent.kind() != "member_expression":
+        return False
+    on = parent.field("object")
+    if on is None or on.text()[:100] in reader.index.imports:
+        return False
+    around = parent.parent()
+    return not (around is not None and around.kind() == "assignment_expression" and around.field("left") == parent)
+
+
+def _declares(use: SgNode) -> bool:
+    parent = use.parent()
+    if parent is None:
+        return False
+    kind = parent.kind()
+    if kind in {
+        "export_specifier",
+        "export_statement",
+        "import_specifier",
+        "import_clause",
+        "jsx_closing_element",
+        "formal_parameters",
+        "required_parameter",
+    }:
+        return True
+    if kind in {
+        "function_declaration",
+        "function_definition",
+        "class_declaration",
+        "variable_declarator",
+        "function_expression",
+    }:
+        return parent.field("name") == use
+    if kind in {"pair", "method_definition"}:
+        return (parent.field("key") or parent.field("name")) == use
+    if kind == "assignment_expression" and parent.field("left") == use:
+        return True
+    left = parent.field("left") if kind == "assignment_expression" else None
+    return left is not None and left.text().startswith(("module.exports", "exports."))
+
+
+def _use(reader: Reader, use: Place, name: str) -> Found:
+    found = reader.found(use.block, use.node)
+    if found.closed:
+        return found
+    parent = use.node.parent()
+    kind = parent.kind() if parent is not None else ""
+    if kind in {"pair", "array", "return_statement", "object", "shorthand_property_identifier"} or (
+        use.node.kind() == "shorthand_property_identifier"
+    ):
+        if _in_exports(use.node):
+            return Found(found.implied, frozenset({reader.index.exports.get(name, name)}))
+        return found._replace(handed_on=True)
+    if kind == "assignment_expression" and parent is not None:
+        left = parent.field("left")
+        if left is not None and _GLOBAL.match(left.text()):
+            return Found(found.implied, frozenset({left.text().partition(".")[2][:100]}))
+    return found
+
+
+def _in_exports(node: SgNode) -> bool:
+    for ancestor in node.ancestors()[:6]:
+        if ancestor.kind() == "assignment_expression":
+            left = ancestor.field("left")
+            return left is not None and "exports" in left.text()
+        if ancestor.kind() == "export_statement":
+            return True
+    return False
+
+
+def _events(reader: Reader, name: str) -> list[Found]:
+    """Returns what has to be true for elements' attributes to call a function."""
+    if reader.language != "html":
+        return []
+    found = []
+    for event in reader.index.events.get(name, ()):
+        try:
+            found.append(Found(events.implied_by_elements_event(event)))
+        except Refused:
+            found.append(RUNS)
+    return found

@@ -1,0 +1,275 @@
+"""Callbacks: which of them run only when the visitor agrees, or asks for something with a click."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ast_grep_py import SgNode
+
+from openassent_analysis.functions import FUNCTIONS
+from openassent_analysis.gates import words
+from openassent_analysis.gates.context import Reader
+from openassent_analysis.gates.implied import GIVEN, NOTHING, UNCLEAR, Implied, either
+from openassent_analysis.gates.index import Declared, Place
+from openassent_analysis.gates.origins import in_project
+from openassent_analysis.gates.syntax import arguments_of, callee_of
+from openassent_analysis.gating import Export
+
+# Events by which a visitor asks for something on one element.
+_ASKS_FOR: Final = re.compile(
+    r"(?:on)?(?:double|dbl|long|key)?(?:click|press|tap|submit|pointerup|pointerdown|touchend|mousedown|mouseup|change|toggle|checked_?change|value_?change|select|play|activate)(?:capture)?"
+    # Of the project's own components, for example onPositiveClick.
+    r"|on_?\w{1,40}(?:click|press|tap|submit)(?:ed)?",
+    re.IGNORECASE,
+)
+# Events of Bootstrap for what a click opens.
+_OPENS: Final = re.compile(r"shown?\.bs\.(?:modal|offcanvas|collapse|popover|dropdown)")
+# The whole page, whose events say nothing about one element.
+_PAGE: Final = re.compile(
+    r"(?:window|document|self|globalThis|body|html|root|doc|win|w|d)(?:\.(?:body|documentElement))?|(?:\$|jQuery)\(\s*(?:window|document|document\.body|['\"](?:body|html|html,\s*body)['\"])\s*\)"
+)
+_LISTENS: Final = re.compile(
+    r"(?:addEventListener|attachEvent|on|one|once|bind|live|delegate|subscribe|listen|addListener|\$on|useEventListener|addHandler|handle)"
+)
+_CLICKS: Final = re.compile(r"(?:click|submit|dblclick|tap|change)")
+# Events of consent tools. They fire when the visitor has chosen.
+_TOOLS_EVENT: Final = re.compile(
+    r"Cookiebot|OneTrust|cmplz|cookieyes|borlabs|^cc:|didomi|klaro|usercentrics|UC_|axeptio|iubenda|cookie-?first|cookiescript",
+    re.IGNORECASE,
+)
+_DISPATCHES: Final = {
+    "rule": {
+        "any": [
+            {"kind": "new_expression", "has": {"field": "constructor", "regex": "Event$"}},
+            {
+                "kind": "call_expression",
+                "has": {
+                    "field": "function",
+                    "regex": r"(?:emit|dispatch|dispatchEvent|trigger|publish|fire|broadcast|notify)$",
+                },
+            },
+        ]
+    }
+}
+# Functions that run their callback whatever the visitor chooses.
+_RUNS_ANYWAY: Final = re.compile(
+    r"(?:set(?:Timeout|Interval|Immediate)|use(?:Layout|Insertion)?Effect|onMount(?:ed)?|requestIdleCallback"
+    r"|requestAnimationFrame|queueMicrotask|\$|jQuery|nextTick|useCallback|useMemo|memo|forwardRef|Promise"
+    r"|defineNuxtPlugin|defineComponent|createApp|ready|catch|finally|map|forEach|filter|reduce|find|some|every|push)"
+)
+_HANDLER: Final = re.compile(
+    r"(?:on|handle|after|when|if|did|callback|cb|success)_?\w*|callback|enable|accept\w*|js|init", re.IGNORECASE
+)
+_ACTION: Final = re.compile(r"(?:on|handle)_?(?:click|press|tap|submit)\w*|(?:on)?click", re.IGNORECASE)
+_LABEL: Final = re.compile(r">([^<>{}]{1,120})<")
+_REFUSES_IN_LABEL: Final = re.compile(
+    r"declin|reject|refus|deny|opt[- ]?out|only (?:necessary|essential)|(?:necessary|essential) only|no,? thanks"
+    r"|ablehnen|nur notwendige",
+    re.IGNORECASE,
+)
+_SELECTOR: Final = re.compile(r"[.#\[a-z]")
+_ON_ACCEPT: Final = re.compile(r"(?:on|handle|after|when|if|did|accept)", re.IGNORECASE)
+_MAX_PLACES: Final = 20
+
+
+class Refused(Exception):
+    """The code runs when the visitor refuses."""
+
+
+def implied_by_callback(reader: Reader, call: SgNode, argument: SgNode) -> Implied:
+    """Returns what follows if a call runs one of its arguments. Raises Refused."""
+    function = call.field("function") or call.field("constructor")
+    if function is None or function.kind() in FUNCTIONS:
+        return NOTHING
+    callee = function.text()[-300:]
+    name = callee.rpartition(".")[2]
+    export = reader.index.imports.get(callee.partition(".")[0])
+    strings = [it.text()[1:-1][:200] for it in arguments_of(call) if it.kind() in {"string", "template_string"}]
+    if words.LIBRARY.match(callee) or (export is not None and words.PACKAGE.fullmatch(export.module)):
+        if words.refuses(name) or any(map(words.refuses, strings)):
+            raise Refused
+        # A handler in an object of options is judged by its key.
+        return NOTHING if argument.kind() == "object" else GIVEN
+    if _LISTENS.fullmatch(name) and strings:
+        return _implied_by_event(reader, function, strings)
+    if name == "then":
+        return _implied_by_promise(reader, function, argument)
+    if _CLICKS.fullmatch(name) and function.kind() == "member_expression":
+        return _asked_for(function, [])
+    return NOTHING if _RUNS_ANYWAY.fullmatch(name) else _implied_by_name(reader, call, name, export, argument)
+
+
+def _implied_by_name(reader: Reader, call: SgNode, name: str, export: Export | None, argument: SgNode) -> Implied:
+    """Returns what follows if a function that isn't of a consent library runs one of its arguments. Raises Refused."""
+    whole = argument.kind() == "object"
+    if not whole and words.refuses(name) and words.ACCEPTS.search(words.REFUSAL.sub("accept", name)):
+        raise Refused
+    if export is not None and in_project(export.module):
+        likely = words.accepts(name) or words.strength(name) > 0
+        return Implied(providers=frozenset({Export(export.module, export.name)}), unclear=likely)
+    declared = next(iter(reader.index.declarations.get(callee_of(call), ())), None)
+    if declared is not None and declared.value is not None:
+        return _implied_by_helper(reader, declared, arguments_of(call), argument)
+    return GIVEN if words.accepts(name) and not whole else NOTHING
+
+
+def _implied_by_event(reader: Reader, function: SgNode, strings: list[str]) -> Implied:
+    event = strings[0]
+    if any(_ASKS_FOR.fullmatch(part.partition(".")[0]) for part in event.split()):
+        return _asked_for(function, strings[1:])
+    if _OPENS.fullmatch(event):
+        return GIVEN
+    if not event.strip():
+        return NOTHING
+    if words.refuses(event):
+        raise Refused
+    if places := _dispatches(reader, event):
+        found = reader.found(*places[0]).implied
+        for place in places[1:]:
+            found = either(found, reader.found(*place).implied)
+        return found
+    if _TOOLS_EVENT.search(event):
+        return GIVEN
+    if words.KEY.search(event) or words.strength(event) > 1:
+        return GIVEN if words.accepts(event) else UNCLEAR
+    target = function.field("object")
+    return GIVEN if target is not None and words.strength(target.text()) > 1 else NOTHING
+
+
+def _asked_for(function: SgNode, selectors: list[str]) -> Implied:
+    """Returns that the visitor asks for something by an event of one element, but not of the whole page."""
+    target = function.field("object")
+    text = target.text()[:300] if target is not None else ""
+    if _PAGE.fullmatch(text) and not any(_SELECTOR.match(it) for it in selectors):
+        return NOTHING
+    if words.refuses(" ".join([text, *selectors])):
+        raise Refused
+    return GIVEN
+
+
+def _dispatches(reader: Reader, event: str) -> list[Place]:
+    found = []
+    for block in reader.index.scripts:
+        if block.language == "python" or event not in block.text:
+            continue
+        for node in block.root.find_all(_DISPATCHES)[:200]:  # type: ignore[call-overload]
+            first = next(iter(arguments_of(node)), None)
+            if first is not None and first.text()[1:-1] == event:
+                found.append(Place(block, node))
+    return found[:_MAX_PLACES]
+
+
+def _implied_by_promise(reader: Reader, function: SgNode, argument: SgNode) -> Implied:
+    promise = function.field("object")
+    if promise is None or argument.kind() not in FUNCTIONS or reader.index.parameters(argument):
+        return NOTHING
+    text = promise.text()[:300]
+    return GIVEN if "import(" not in text and words.accepts(text) and words.strength(text) > 1 else NOTHING
+
+
+def _implied_by_helper(reader: Reader, declared: Declared, given: list[SgNode], argument: SgNode) -> Implied:
+    """Returns what follows if a function of this file calls the parameter that it gets an argument for."""
+    helper = declared.value
+    parameters = helper.field("parameters") if helper is not None and helper.kind() in FUNCTIONS else None
+    if helper is None or parameters is None:
+        return NOTHING
+    names = [it for it in parameters.children() if it.is_named()]
+    position = next((index for index, it in enumerate(given) if it == argument), len(names))
+    if position >= len(names):
+        return NOTHING
+    parameter = names[position].field("pattern") or names[position]
+    span = helper.range()
+    found: Implied | None = None
+    for place in reader.index.uses.get(parameter.text(), ())[: _MAX_PLACES * 2]:
+        at = place.node.range().start.index
+        if place.block is declared.block and span.start.index <= at < span.end.index and place.node != parameter:
+            implied = reader.found(place.block, place.node, helper).implied
+            found = implied if found is None else either(found, implied)
+    name = declared.node.field("name")
+    if not found and name is not None and words.accepts(name.text()) and words.strength(name.text()) > 1:
+        return UNCLEAR
+    return found or NOTHING
+
+
+def implied_by_key(reader: Reader, pair: SgNode, child: SgNode) -> Implied:
+    """Returns what follows if an option, attribute, or method is called. Raises Refused."""
+    key = pair.child(0) if pair.kind() != "method_definition" else pair.field("name")
+    if key is None or key == child:
+        return NOTHING
+    name = key.text().strip("\"'")[:100]
+    if not _HANDLER.fullmatch(name) and not words.accepts(name):
+        return NOTHING
+    if words.refuses(name):
+        raise Refused
+    if _ACTION.fullmatch(name):
+        if pair.kind() == "jsx_attribute" and _label_refuses(pair):
+            raise Refused
+        return GIVEN
+    if pair.kind() == "method_definition":
+        return NOTHING
+    if pair.kind() == "jsx_attribute":
+        if _ASKS_FOR.fullmatch(name):
+            return GIVEN
+        return GIVEN if words.accepts(name) else NOTHING
+    if words.accepts(name) and _ON_ACCEPT.match(name):
+        return GIVEN
+    return GIVEN if _belongs_to_library(reader, pair) else NOTHING
+
+
+def _label_refuses(attribute: SgNode) -> bool:
+    """Returns whether a handler belongs to a button by which the visitor refuses."""
+    if words.refuses(attribute.text()[:300]):
+        return True
+    tag = attribute.parent()
+    element = tag.parent() if tag is not None and tag.kind() == "jsx_opening_element" else None
+    if element is None:
+        return False
+    label = " ".join(_LABEL.findall(element.text()[:2000]))
+    return bool(_REFUSES_IN_LABEL.search(label))
+
+
+def _belongs_to_library(reader: Reader, pair: SgNode) -> bool:
+    """Returns whether an option is one of a consent library's configuration."""
+    for ancestor in pair.ancestors()[:20]:
+        kind = ancestor.kind()
+        name = None
+        if kind in {"call_expression", "new_expression"}:
+            name = ancestor.field("function") or ancestor.field("constructor")
+        elif kind == "variable_declarator":
+            name = ancestor.field("name")
+        elif kind == "assignment_expression":
+            name = ancestor.field("left")
+        elif kind in {"jsx_self_closing_element", "jsx_opening_element"}:
+            name = ancestor.field("name")
+        if name is None:
+            continue
+        text = name.text()[:200]
+        export = reader.index.imports.get(text.partition(".")[0])
+        if words.LIBRARY.match(text) or (export is not None and words.PACKAGE.fullmatch(export.module)):
+            return True
+    return False
+
+
+def implied_by_assignment(assignment: SgNode, child: SgNode) -> Implied:
+    """Returns what follows if a function that is assigned runs. Raises Refused."""
+    left = assignment.field("left")
+    if left is None or left == child:
+        return NOTHING
+    target, _, name = left.text()[-200:].rpartition(".")
+    if words.refuses(name) and name.startswith("on"):
+        raise Refused
+    if name in {"onclick", "onsubmit", "onchange"} and not _PAGE.fullmatch(target):
+        if words.refuses(target):
+            raise Refused
+        return GIVEN
+    if words.LIBRARY.match(left.text()[:200]) and "OptanonWrapper" not in left.text()[:200]:
+        return GIVEN
+    return GIVEN if words.accepts(name) and child.kind() in FUNCTIONS else NOTHING
+
+
+def implied_by_elements_event(event: str) -> Implied:
+    """Returns what follows if an attribute of an element for an event runs code. Raises Refused."""
+    if words.refuses(event):
+        raise Refused
+    return GIVEN if _ASKS_FOR.fullmatch(event) or words.accepts(event) else NOTHING

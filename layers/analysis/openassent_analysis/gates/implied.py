@@ -1,0 +1,111 @@
+"""The meaning of a condition: what follows about the visitor's choice if it holds, and if it doesn't."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final, NamedTuple
+
+from openassent_analysis.gating import Export
+
+
+class Implied(NamedTuple):
+    """The facts that are known if a condition holds.
+
+    given: the visitor has consented. providers: the visitor has consented if one of these gives the choice.
+    unclear: the visitor may have consented.
+    """
+
+    given: bool = False
+    providers: frozenset[Export] = frozenset()
+    unclear: bool = False
+
+
+NOTHING: Final = Implied()
+GIVEN: Final = Implied(given=True)
+UNCLEAR: Final = Implied(unclear=True)
+
+
+class Kind(Enum):
+    """The kind of a value, which decides what follows from comparing it."""
+
+    OTHER = "other"
+    # True only with consent, false otherwise.
+    FLAG = "flag"
+    # What the visitor chose, which can be undecided or a refusal.
+    CHOICE = "choice"
+    # Something in storage, which may be the choice.
+    STORED = "stored"
+
+
+class Meaning(NamedTuple):
+    """The facts that follow if a value is true, and if it is false."""
+
+    true: Implied = NOTHING
+    false: Implied = NOTHING
+    kind: Kind = Kind.OTHER
+
+
+OTHER: Final = Meaning()
+# Constants: everything follows from a condition that never holds, because its branch never runs.
+ALWAYS: Final = Meaning(NOTHING, GIVEN)
+NEVER: Final = Meaning(GIVEN, NOTHING)
+CHOICE: Final = Meaning(GIVEN, NOTHING, Kind.CHOICE)
+FLAG: Final = Meaning(GIVEN, NOTHING, Kind.FLAG)
+STORED: Final = Meaning(NOTHING, NOTHING, Kind.STORED)
+MAYBE: Final = Meaning(UNCLEAR, NOTHING, Kind.CHOICE)
+
+
+def both(one: Implied, other: Implied) -> Implied:
+    """Returns what follows if two conditions hold."""
+    return Implied(one.given or other.given, one.providers | other.providers, one.unclear or other.unclear)
+
+
+def either(one: Implied, other: Implied) -> Implied:
+    """Returns what follows if it isn't known which of two conditions holds."""
+    if one.given:
+        return other
+    if other.given:
+        return one
+    if NOTHING in {one, other}:
+        return NOTHING
+    return Implied(
+        providers=one.providers | other.providers if one.providers and other.providers else frozenset(),
+        unclear=one.unclear or other.unclear or bool(one.providers) != bool(other.providers),
+    )
+
+
+def negated(value: Meaning) -> Meaning:
+    return Meaning(value.false, value.true)
+
+
+def conjunction(one: Meaning, other: Meaning) -> Meaning:
+    return Meaning(both(one.true, other.true), either(one.false, other.false), _kind(one, other))
+
+
+def disjunction(one: Meaning, other: Meaning) -> Meaning:
+    return Meaning(either(one.true, other.true), both(one.false, other.false), _kind(one, other))
+
+
+def selection(test: Meaning, one: Meaning, other: Meaning) -> Meaning:
+    """Returns the meaning of `test ? one : other`."""
+    return Meaning(
+        either(both(test.true, one.true), both(test.false, other.true)),
+        either(both(test.true, one.false), both(test.false, other.false)),
+        Kind.FLAG,
+    )
+
+
+def _kind(one: Meaning, other: Meaning) -> Kind:
+    return one.kind if one.kind is not Kind.OTHER else other.kind
+
+
+def compared(value: Meaning, *, positive: bool, falsy: bool) -> Meaning:
+    """Returns the meaning of `value === literal`.
+
+    positive: the literal says yes. falsy: it is false, 0, or empty, so for a flag it is all that isn't consent.
+    """
+    if positive:
+        return Meaning(value.true, value.false if value.kind is Kind.FLAG else NOTHING, Kind.FLAG)
+    if falsy and value.kind is Kind.FLAG:
+        return Meaning(value.false, value.true, Kind.FLAG)
+    return OTHER

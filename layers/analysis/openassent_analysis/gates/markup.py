@@ -1,0 +1,211 @@
+"""Elements that a consent tool activates, components that wait for consent, and conditions in attributes."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ast_grep_py import SgNode
+
+from openassent_analysis.blocks import Block
+from openassent_analysis.functions import FUNCTIONS
+from openassent_analysis.gates import words
+from openassent_analysis.gates.context import Reader
+from openassent_analysis.gates.implied import GIVEN, NOTHING, Implied, Meaning, both, either, negated
+from openassent_analysis.gates.origins import imported, in_project
+
+TAGS: Final = frozenset({"start_tag", "self_closing_tag", "jsx_self_closing_element", "jsx_opening_element"})
+ELEMENTS: Final = frozenset({"jsx_element", "element", "script_element"})
+# Types that the browser runs. It ignores a script of any other type until a consent tool changes the type.
+_TYPE: Final = re.compile(r"""(?<![\w-])type\s{0,9}=\s{0,9}\{?["'`]?([\w/+.-]+)""", re.IGNORECASE)
+_RUNS: Final = re.compile(
+    r"(?:[\w-]+-)?(?:text|application)/(?:x-)?(?:java|ecma|type|coffee|live)script(?:1\.\d)?|(?:[\w-]+-)?module|text/babel|text/jsx|text/partytown|partytown|javascript|text/css|image/.*|js|text/js",
+    re.IGNORECASE,
+)
+_TYPE_CHOSEN: Final = re.compile(r"""(?<![\w-]):?type\s{0,9}=\s{0,9}[^>]{0,200}?text/plain""", re.IGNORECASE)
+_MARK: Final = re.compile(
+    r"(?<![\w-])(?:data-(?:cookie-?consent|cookieblock-\w+|cookiecategory|cookie-?category|cookie-?yes|usercentrics|uc-[\w-]+|consent[\w-]*|cmp-[\w-]+|cky[\w-]*|"
+    r"iub-[\w-]+|cmplz-[\w-]+|borlabs-[\w-]+|didomi[\w-]*|ot-ignore-never|cc-[\w-]+|gdpr[\w-]*|purposes?|suppressedsrc)\s{0,9}=|optanon-category-|_iub_cs_activate|cmplazyload|cmplz-|"
+    r"cky-|rcb-)|consent-(?:src|required|id)\s{0,9}=",
+    re.IGNORECASE,
+)
+_SCRIPT: Final = re.compile(r"<\s{0,9}script\b", re.IGNORECASE)
+_CATEGORY_WITHOUT_SOURCE: Final = re.compile(r"(?<![\w-])data-(?:category|service|name)\s{0,9}=", re.IGNORECASE)
+_OWN_SOURCE: Final = re.compile(r"(?<![\w-])src\s{0,9}=", re.IGNORECASE)
+_TAG_NAME: Final = re.compile(r"<\s{0,9}([\w.:-]+)")
+_CONDITION: Final = re.compile(
+    r"""(?<![\w-])(?:v-if|v-else-if|\*ngIf|x-if|n-if|ng-if|\[if\])\s{0,5}=\s{0,5}(?:"([^"]{1,300})"|'([^']{1,300})')"""
+)
+_ELSE: Final = re.compile(r"""(?<![\w-])v-else(?:-if)?\b""")
+# Parts of a consent library's interface, which show their children to every visitor.
+_SHOWS_ANYWAY: Final = re.compile(
+    r"Provider|Banner|Manager(?!Gate)|Dialog|Modal|Popup|Notice|Root|Layout|Context|Config|Trigger|Button|Settings|Widget|Footer|Page|Policy|Bar$"
+)
+# What a dialog or another overlay shows, after the visitor has opened it.
+_OPENED: Final = re.compile(
+    r"(?:Dialog|Modal|Popover|Sheet|Drawer|HoverCard|Collapsible|Accordion)\.?(?:Content|Panel|Body)"
+)
+_TEMPLATE: Final = re.compile(r"<template(?:\s{1,9}(?:id|class)=[\"'][^\"']{0,60}[\"'])?\s{0,9}>")
+_CUSTOM: Final = re.compile(r"<[a-z]\w{0,40}-")
+_MAX_BEFORE: Final = 5000
+_JSX: Final = frozenset({"jsx_self_closing_element", "jsx_opening_element"})
+# Elements that show their content only while they are open.
+_OPENS: Final = re.compile(r"(?:Dialog|Modal|Popup|Popover|Drawer|Lightbox|Overlay|Sheet|Offcanvas)(?:\.Root)?$")
+_IS_OPEN: Final = re.compile(r"(?:is|modal)?_?(?:open|opened|show|shown|visible|active)", re.IGNORECASE)
+_CONSENT: Final = re.compile(
+    r"consent|gdpr|cookie_?(?:gate|guard|wall|check|block|accepted|required)|tracking_?gate|(?:analytics|privacy)_?gate",
+    re.IGNORECASE,
+)
+
+
+def tag_waits(tag: SgNode) -> bool:
+    """Returns whether a tag's attributes keep it from running or loading until a consent tool activates it."""
+    text = tag.text()[:3000]
+    kind = _TYPE.search(text)
+    if _SCRIPT.match(text) and (_TYPE_CHOSEN.search(text) or (kind and not _RUNS.fullmatch(kind[1]))):
+        return True
+    if kind and kind[1].lower() == "text/plain":
+        return True
+    return bool(_MARK.search(text)) or bool(
+        _CATEGORY_WITHOUT_SOURCE.search(text)
+        and not _OWN_SOURCE.search(text)
+        and not _SCRIPT.match(text)
+        and "data-src" in text
+    )
+
+
+def tag_name(tag: SgNode) -> str:
+    found = _TAG_NAME.match(tag.text()[:200])
+    return found[1] if found else ""
+
+
+def implied_by_tag(reader: Reader, block: Block, tag: SgNode) -> Implied:
+    """Returns what follows if an element with this tag, or its content, is shown."""
+    if tag_waits(tag):
+        return GIVEN
+    implied = _implied_by_component(reader, block, tag_name(tag))
+    if tag.kind() in _JSX and _OPENS.search(tag_name(tag)):
+        implied = both(implied, _implied_by_opening(reader, block, tag))
+    if block.language != "html":
+        return implied
+    return GIVEN if _is_deferred(tag) else both(implied, _implied_by_attribute(reader, tag))
+
+
+def _is_deferred(tag: SgNode) -> bool:
+    """Returns whether a tag is of a template that a custom element shows when its button is pressed."""
+    if _TEMPLATE.match(tag.text()[:100]) is None:
+        return False
+    element = tag.parent()
+    owner = element.parent() if element is not None else None
+    first = owner.child(0) if owner is not None else None
+    if owner is None or first is None or _CUSTOM.match(first.text()[:100]) is None:
+        return False
+    before = owner.text()[: tag.range().start.index - owner.range().start.index]
+    return "<button" in before[-_MAX_BEFORE:]
+
+
+def _implied_by_opening(reader: Reader, block: Block, tag: SgNode) -> Implied:
+    """Returns what follows if a dialog is open."""
+    for attribute in tag.children():
+        name, value = attribute.child(0), attribute.child(2)
+        if name is None or value is None or value.kind() != "jsx_expression" or not _IS_OPEN.fullmatch(name.text()):
+            continue
+        inner = value.child(1)
+        return reader.meaning(block, inner).true if inner is not None else NOTHING
+    return NOTHING
+
+
+def _implied_by_component(reader: Reader, block: Block, name: str) -> Implied:
+    if _OPENED.fullmatch(name):
+        return GIVEN
+    first = name.partition(".")[0]
+    bare = first if first in reader.index.imports else _pascal(first)
+    shows_anyway = bool(_SHOWS_ANYWAY.search(name.rpartition(".")[2]))
+    if export := reader.index.imports.get(bare):
+        if words.PACKAGE.fullmatch(export.module):
+            return NOTHING if shows_anyway else GIVEN
+        if not in_project(export.module):
+            return NOTHING
+        found = imported(export, bare).true
+        return found._replace(unclear=bool(_CONSENT.search(bare)) and not shows_anyway)
+    if first in reader.index.declarations and block.language != "html":
+        return _shows_children_with(reader, first)
+    if ("-" in name or name[:1].isupper()) and _CONSENT.search(name) and not _SHOWS_ANYWAY.search(_pascal(name)):
+        return NOTHING if words.refuses(name) else GIVEN
+    return NOTHING
+
+
+def _pascal(name: str) -> str:
+    return "".join(part[:1].upper() + part[1:] for part in name.split("-"))
+
+
+_CHILDREN: Final = frozenset({"children", "slots", "$slots"})
+
+
+def _shows_children_with(reader: Reader, component: str) -> Implied:
+    """Returns what follows if a component of this file shows its children."""
+    for declared in reader.index.declarations[component][:1]:
+        function = declared.value
+        if function is not None and function.kind() == "call_expression":  # memo(() => ...)
+            given = function.field("arguments")
+            function = next((it for it in given.children() if it.kind() in FUNCTIONS), None) if given else None
+        if function is None or function.kind() not in FUNCTIONS:
+            return NOTHING
+        return children_of(reader, declared.block, function)
+    return NOTHING
+
+
+def children_of(reader: Reader, block: Block, function: SgNode) -> Implied:
+    """Returns what follows if a component, given as its function, shows its children."""
+    span = function.range()
+    body = function.field("body")
+    first = body.range().start.index if body is not None else span.start.index
+    found: Implied | None = None
+    for place in [use for name in _CHILDREN for use in reader.index.uses.get(name, ())[:20]]:
+        at = place.node.range().start.index
+        if place.block is not block or not first <= at < span.end.index:
+            continue
+        implied = reader.found(block, place.node, function).implied
+        found = implied if found is None else either(found, implied)
+    return found or NOTHING
+
+
+def _implied_by_attribute(reader: Reader, tag: SgNode) -> Implied:
+    text = tag.text()[:3000]
+    found = NOTHING
+    if match := _CONDITION.search(text):
+        condition = match[1] or match[2]
+        found = GIVEN if _opened_by_click(reader, text, condition) else meaning_of_script(reader, condition).true
+    if _ELSE.search(text):
+        found = both(found, _implied_by_else(reader, tag))
+    return found
+
+
+def _opened_by_click(reader: Reader, text: str, name: str) -> bool:
+    """Returns whether a condition of Alpine is a name that is false at first, and that only clicks set."""
+    if "x-if" not in text or name not in reader.index.closed:
+        return False
+    return "click" in (events := reader.index.events.get(name, set())) and events <= {"click", "keydown", "keyup"}
+
+
+def _implied_by_else(reader: Reader, tag: SgNode) -> Implied:
+    """Returns what follows if no earlier branch of `v-if` is shown."""
+    element = tag.parent()
+    before = element.prev() if element is not None else None
+    for _ in range(10):
+        if before is None:
+            break
+        first = before.child(0)
+        if before.kind() in {"element", "script_element"} and first is not None:
+            match = _CONDITION.search(first.text()[:3000])
+            return negated(meaning_of_script(reader, match[1] or match[2])).true if match else NOTHING
+        before = before.prev()
+    return NOTHING
+
+
+def meaning_of_script(reader: Reader, condition: str) -> Meaning:
+    """Returns the meaning of a condition that is a script's expression, in an attribute or a template."""
+    block = Block("javascript", condition, 0)
+    root = block.root
+    first = root.child(0)
+    return reader.meaning(block, first if first is not None else root)

@@ -1,0 +1,145 @@
+"""Takes the inventory: combines the listing of the archive, the manifests, and what the analysis saw loaded.
+
+Must not parse anything: `examine` reads the manifests in another process, whose answers name ids of our own data.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from openassent_analysis.catalogue import Vendor, catalogue
+from openassent_analysis.files import Skipped, read
+from openassent_analysis.inventory import manifests
+from openassent_analysis.inventory.inventories import Inventory, Language, Technology, UsedVendor, VendorPackage
+from openassent_analysis.inventory.listing import MAX_MANIFEST_BYTES, Listing
+from openassent_analysis.inventory.technologies import DEFAULT, FRAMEWORK, PACKAGE_MANAGER, Sign, technologies
+from openassent_analysis.report import Examine, Part, Request
+from openassent_analysis.result import Loads
+from openassent_analysis.rules import rules
+
+MAX_VENDORS: Final = 100
+MAX_PACKAGES: Final = 3
+MAX_SECONDS: Final = 20.0
+_MAX_TOTAL_BYTES: Final = 32 * 1024**2
+_HEAD_BYTES: Final = 4_096
+
+
+def take_inventory(listing: Listing, files: int, folder: Path, examine: Examine) -> Inventory:
+    """Returns the inventory of an unpacked archive of so many files, with the vendors that its manifests name."""
+    stock = _Stock()
+    for request, outcome in examine(_requests(listing, folder), time.monotonic() + MAX_SECONDS):
+        if isinstance(outcome, Skipped):
+            listing.truncated |= str(outcome) == "out of time"
+            continue
+        for part in outcome.parts:
+            stock.add(part, request.path)
+    for sign, path in sorted(listing.signs.items(), key=lambda entry: entry[0].kind == DEFAULT):
+        stock.add_sign(sign, path)
+    languages = [Language(name, count.files, count.bytes) for name, count in listing.languages.items()]
+    return Inventory(
+        files=files,
+        languages=tuple(sorted(languages, key=lambda it: (-it.files, -it.size_bytes, it.name))),
+        frameworks=stock.technologies(FRAMEWORK),
+        package_managers=stock.technologies(PACKAGE_MANAGER),
+        vendors=tuple(sorted(stock.vendors.values(), key=lambda it: it.name.lower())[:MAX_VENDORS]),
+        truncated=listing.truncated or len(stock.vendors) > MAX_VENDORS,
+    )
+
+
+def with_loads(inventory: Inventory, loads: Mapping[str, Loads]) -> Inventory:
+    """Returns the inventory with the files that load each vendor, after the analysis."""
+    looked_for = _looked_for()
+    vendors = {
+        it.vendor_id: replace(it, loading_files=0, ungated_files=0) if it.category in looked_for else it
+        for it in inventory.vendors
+    }
+    for vendor_id, found in loads.items():
+        used = vendors.get(vendor_id) or _used(catalogue().vendors[vendor_id])
+        vendors[vendor_id] = replace(
+            used, hosts=tuple(found.hosts), loading_files=found.files, ungated_files=found.ungated
+        )
+    # Keeps the vendors of the manifests if there are too many.
+    kept = sorted(vendors.values(), key=lambda it: not it.packages)[:MAX_VENDORS]
+    return replace(
+        inventory,
+        vendors=tuple(sorted(kept, key=lambda it: it.name.lower())),
+        truncated=inventory.truncated or len(vendors) > MAX_VENDORS,
+    )
+
+
+@cache
+def _looked_for() -> frozenset[str]:
+    """Returns the categories of vendors whose loading the analysis looks for, so that 0 files means something."""
+    trackers = [rule for rule in rules() if rule.category == "trackers"]
+    return frozenset(it for rule in trackers for it in (*rule.vendor_categories, *rule.package_categories))
+
+
+def _requests(listing: Listing, folder: Path) -> Iterator[Request]:
+    total = 0
+    for path in listing.manifests():
+        try:
+            content = _content(folder, path)
+        except Skipped:
+            continue
+        total += len(content)
+        if total > _MAX_TOTAL_BYTES:
+            listing.truncated = True
+            return
+        yield Request(path, manifests.LANGUAGE, content)
+
+
+def _content(folder: Path, path: str) -> bytes:
+    """Returns the content of a manifest, or its beginning if that is enough. Raises Skipped."""
+    file = str(folder / path)
+    if manifests.needs_only_head(path):
+        return read(file, sys.maxsize, _HEAD_BYTES)
+    return read(file, MAX_MANIFEST_BYTES)
+
+
+def _used(vendor: Vendor) -> UsedVendor:
+    return UsedVendor(vendor_id=vendor.id, name=vendor.name, category=vendor.category)
+
+
+class _Stock:
+    """Everything found so far. The manifests come first, nearest to the root first."""
+
+    def __init__(self) -> None:
+        self.vendors: dict[str, UsedVendor] = {}
+        self._technologies: dict[Sign, Technology] = {}
+
+    def technologies(self, kind: str) -> tuple[Technology, ...]:
+        found = (it for sign, it in self._technologies.items() if sign.kind == kind)
+        return tuple(sorted(found, key=lambda it: it.name.lower()))
+
+    def add(self, part: Part, path: str) -> None:
+        """Adds a part of a manifest. Ignores one that our data doesn't contain."""
+        if part.kind in {FRAMEWORK, PACKAGE_MANAGER}:
+            self._add_technology(Sign(part.kind, part.id), part.version or None, path)
+        elif (vendor := catalogue().vendors.get(part.id)) and part.package in vendor.packages:
+            used = self.vendors.get(vendor.id) or _used(vendor)
+            if len(used.packages) < MAX_PACKAGES and part.package not in {it.name for it in used.packages}:
+                package = VendorPackage(part.package, part.version or None, path)
+                used = replace(used, packages=(*used.packages, package))
+            self.vendors[vendor.id] = used
+
+    def add_sign(self, sign: Sign, path: str) -> None:
+        """Adds what the name of a file shows. Signs of a default package manager come last."""
+        if sign.kind == DEFAULT:
+            managers = technologies().package_managers
+            registry = managers[sign.id].registry
+            if any(managers[it.id].registry == registry for it in self._technologies if it.kind == PACKAGE_MANAGER):
+                return
+            sign = Sign(PACKAGE_MANAGER, sign.id)
+        self._add_technology(sign, None, path)
+
+    def _add_technology(self, sign: Sign, version: str | None, path: str) -> None:
+        known = technologies().frameworks if sign.kind == FRAMEWORK else technologies().package_managers
+        entry, before = known.get(sign.id), self._technologies.get(sign)
+        if entry is not None and (before is None or (version and not before.version)):
+            self._technologies[sign] = Technology(entry.id, entry.name, version, path)

@@ -1,0 +1,151 @@
+"""Versions of consent libraries: finds them in addresses and lock files, and decides which are outdated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from openassent_analysis.reading import load_yaml
+
+LIBRARIES: Final = Path(__file__).with_name("resources") / "consent-libraries.yaml"
+
+Version: TypeAlias = tuple[int, int, int]
+
+_VERSION: Final = re.compile(r"v?(\d{1,6})(?:\.(\d{1,6}|[x*]))?(?:\.(\d{1,6}|[x*]))?(?:[-+][\w.+-]*)?")
+_ADDRESS: Final = re.compile(
+    r"(?:/npm/|unpkg\.com/|esm\.sh/|skypack\.dev/)((?:@[\w.-]+/)?[\w.-]+)@v?(\d[\w.]*)"
+    r"|/ajax/libs/([\w.-]+)/v?(\d[\w.]*)/|/(?:gh/[\w.-]+)/([\w.-]+)@v?(\d[\w.]*)",
+    re.IGNORECASE,
+)
+# npm names of packages that have another name on cdnjs or GitHub.
+_OTHER_NAMES: Final = {"cookieconsent2": "cookieconsent", "tarteaucitron.js": "tarteaucitronjs"}
+_LOCKED: Final = re.compile(
+    r"""^\s*"node_modules/(?P<npm>(?:@[\w.-]+/)?[\w.-]+)":\s*\{\s*$"""
+    r"""|^"?(?P<yarn>(?:@[\w.-]+/)?[\w.-]+)@(?:npm:)?[^\n]*:\s*$"""
+    r"""|^\s{2}'?/?(?P<pnpm>(?:@[\w.-]+/)?[\w.-]+)[@/](?P<exact>\d++\.\d++\.\d++)[^\n]*:\s*$""",
+)
+_LOCKED_VERSION: Final = re.compile(r"""^\s+"?version"?:?\s*"?(\d+\.\d+\.\d+)""")
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    package: str
+    name: str
+    below: Version | None
+    unmaintained: bool
+    why: str
+    reference: str
+    # Packages with the same one are upgraded together.
+    family: str
+
+    def outdated(self, version: Version) -> bool:
+        return self.below is not None and version < self.below
+
+
+@cache
+def libraries() -> dict[str, Library]:
+    return {
+        entry["package"]: Library(
+            entry["package"],
+            entry["name"],
+            parse(str(entry["below"])) if "below" in entry else None,
+            entry.get("unmaintained", False),
+            entry.get("why", ""),
+            entry.get("reference", ""),
+            entry.get("family", entry["package"]),
+        )
+        for entry in load_yaml(LIBRARIES)
+    }
+
+
+@cache
+def families() -> dict[str, str]:
+    """Returns the family of each library by the library's name."""
+    return {library.name: library.family for library in libraries().values()}
+
+
+def parse(text: str) -> Version | None:
+    """Parses a version. Missing parts are 0. Returns None if the text isn't a version."""
+    match = _VERSION.fullmatch(text.strip())
+    if not match:
+        return None
+    major, minor, patch = (int(part) if part and part.isdigit() else 0 for part in match.groups())
+    return major, minor, patch
+
+
+def newest_allowed(wanted: str) -> Version | None:
+    """Returns the newest version that a package.json range allows, with 999,999 for any part.
+
+    Returns None if the range has no upper bound or isn't understood.
+    """
+    newest: Version = (0, 0, 0)
+    for part in wanted.split("||"):
+        upper = _upper_end(part.strip().removeprefix("npm:"))
+        if upper is None:
+            return None
+        newest = max(newest, upper)
+    return newest
+
+
+def _upper_end(part: str) -> Version | None:
+    endless = 999_999
+    sign = part[:1] if part[:1] in "^~=" else ""
+    version = parse(part[len(sign) :])
+    match = _VERSION.fullmatch(part[len(sign) :].strip())
+    if version is None or match is None:
+        return None
+    written = sum(bool(group and group.isdigit()) for group in match.groups())
+    major, minor, patch = version
+    if sign == "^" and major:
+        return major, endless, endless
+    if written == 1:
+        return major, endless, endless
+    if written == 2 or sign == "~" or (sign == "^" and minor):
+        return major, minor, endless
+    return major, minor, patch
+
+
+def outdated_address(text: str) -> tuple[Library, str] | None:
+    """Returns the outdated library in an address of a public CDN and its version, or None."""
+    match = _ADDRESS.search(text)
+    if not match:
+        return None
+    name, version = (match[1], match[2]) if match[1] else (match[3], match[4]) if match[3] else (match[5], match[6])
+    if "/gh/orestbida/" in match[0].lower():
+        name = "vanilla-cookieconsent"
+    library = libraries().get(_OTHER_NAMES.get(name.lower(), name.lower()))
+    if library is None:
+        return None
+    parsed = parse(version.rstrip("."))
+    # A range such as @2 counts only if the newest version it allows is outdated, too.
+    if library.unmaintained or (parsed and library.outdated(parsed) and newest_is_outdated(library, version)):
+        return library, version
+    return None
+
+
+def newest_is_outdated(library: Library, wanted: str) -> bool:
+    newest = newest_allowed(wanted)
+    return newest is not None and library.outdated(newest)
+
+
+def locked_versions(text: str) -> Iterator[tuple[int, str, str]]:
+    """Yields (line from 1, package, version) for every known library in a lock file of npm, yarn, or pnpm."""
+    known = libraries()
+    package: str | None = None
+    at = 0
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line) > 500:
+            continue
+        if match := _LOCKED.match(line):
+            package = match["npm"] or match["yarn"] or match["pnpm"]
+            at = number
+            if match["exact"] and package in known:
+                yield at, package, match["exact"]
+                package = None
+        elif package in known and (version := _LOCKED_VERSION.match(line)) and number - at <= 3:
+            yield at, package, version[1]
+            package = None

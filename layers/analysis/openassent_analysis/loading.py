@@ -1,0 +1,234 @@
+"""Decides which vendors a place in the code loads or starts: by its address, its path, or the call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from ast_grep_py import Config, SgNode
+
+from openassent_analysis.blocks import SCRIPTS, Block, Loaded
+from openassent_analysis.calls import calls
+from openassent_analysis.sources import TAGS_OF_ADS, Source
+from openassent_analysis.unknown import CREATED, SCRIPT_FILE
+from openassent_analysis.values import arguments_of, named_values, values
+
+_COMMENTS: Final[Config] = {"rule": {"kind": "comment"}}
+_MAX_ARGUMENTS: Final = 8
+# Placeholders of templates, which can't be folded.
+_PLACEHOLDER: Final = re.compile(
+    r"\{\{[^{}]{0,200}\}\}|\{%[^%]{0,200}%\}|<%[^%]{0,200}%>|[$#]\{[^{}]{0,200}\}|<\?[^?]{0,200}\?>|\{[\w.]{1,80}\}"
+)
+_WORD: Final = re.compile(r"[\w$]+")
+# Names of functions of other files that add scripts, as far as names can say it, and addresses of scripts.
+_ADDS: Final = re.compile(
+    r"^(?:load|inject|insert|append|embed|add)(?!\w*(?:style|css|font|image|link))|script", re.IGNORECASE
+)
+_SCRIPT: Final = re.compile(r"\.js\b|/(?:js|tag|sdk)\b")
+_ADDS_MEMBER: Final = re.compile(
+    r"^(?:load|inject|insert|append|embed|add|use|create|include|attach|import|get|fetch|require|run)\w{0,40}[sS]cript"
+    r"|^js$"
+)
+# Service workers run these scripts, not pages.
+_IN_WORKER: Final = "importScripts"
+_LONGEST_NAME: Final = 100
+_LONGEST_ARGUMENTS: Final = 600
+_LONGEST_TAG: Final = 2_000
+_MARKUP: Final = re.compile(r"(?:<|%3C)(?:script|iframe|img)\b", re.IGNORECASE)
+_ADDRESS_OF_MARKUP: Final = re.compile(r"""(?<![\w-])src\s*=\s*\\?["']?([^\s"'<>\\]{4,500})""", re.IGNORECASE)
+_ASSEMBLED: Final = frozenset({"binary_expression", "template_string"})
+# :src="name", :src="name.value", :src="name(id)", and :src="object.name" of Vue, [src]="name" of Angular,
+# src={name} and src={object.name} of Svelte and Astro.
+_BOUND: Final = re.compile(
+    r"""(?::|v-bind:|\[(?:attr\.)?)src\]?\s*=\s*["'](?:this\.)?([\w$]{1,60}(?:\.[\w$]{1,60})?)(?:\([\w$.,\s]{0,60}\))?["']"""
+    r"""|src\s*=\s*["']?\{([\w$]{1,60}(?:\.[\w$]{1,60})?)(?:\([\w$.,\s]{0,60}\))?\}["']?"""
+)
+# v-for="video in videos" of Vue, {#each videos as video} of Svelte.
+_LOOP: Final = re.compile(
+    r"""\bv-for\s*=\s*["']\(?\s*(?P<of_vue>\w{1,60})[\w\s,)]{0,60}?\s(?:in|of)\s+(?P<list_of_vue>\w{1,60})"""
+    r"""|\{#each\s+(?P<list>\w{1,60})\s+as\s+(?P<item>\w{1,60})"""
+)
+_MAX_SCRIPTS: Final = 8
+_UNKNOWN_HOST: Final = re.compile(r"//_{3,}")
+_CONTAINERS: Final = frozenset({"arrow_function", "function_expression", "object", "array"})
+_CALLS: Final = frozenset({"call_expression", "new_expression"})
+
+
+def loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> tuple[Loaded, ...]:
+    """Returns what a candidate loads, judged by a capture or by its whole code. Cached for all rules."""
+    key = node, capture
+    if key not in block.loaded:
+        block.loaded[key] = tuple(dict.fromkeys(_loaded(source, block, node, capture)))
+    return block.loaded[key]
+
+
+def _loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> Iterator[Loaded]:
+    if node.kind() in _CALLS and (start := _started(source, node)):
+        yield start
+        return
+    place = node if capture is None else node.get_match(capture)
+    if place is None and capture == "URL":
+        place = _inserted(block, node)
+    if place is None:
+        if element := calls().of_element(node.text()[:_LONGEST_TAG]):
+            yield Loaded(element, "")
+        return
+    known = False
+    in_markup = block.language not in SCRIPTS and place.kind() == "attribute"
+    bound = (*_bound(source, place), *_of_template(source, block, place)) if in_markup else ()
+    for address in (*bound, *_addresses(block, place)):
+        if found := _at(source, address):
+            known = True
+            yield found
+    # An address that is written out says more.
+    written_out = "//" in place.text() and "___" not in place.text()
+    if in_markup and not known and not written_out and (element := calls().of_element(node.text()[:_LONGEST_TAG])):
+        yield Loaded(element, "")
+
+
+def _of_template(source: Source, block: Block, attribute: SgNode) -> Iterator[str]:
+    """Yields the address of a variable of the template that an attribute has as its value."""
+    if source.template is None or "___" not in attribute.text() or not source.template.addresses:
+        return
+    span = attribute.range()
+    start, end = (source.template.origin(block.start + it.index) for it in (span.start, span.end))
+    for name in _WORD.findall(source.original[start : min(end, start + _LONGEST_ARGUMENTS)]):
+        for address in source.template.addresses.get(name.strip("$"), ()):
+            # A host is a part of the address.
+            yield address if "//" in address else _UNKNOWN_HOST.sub(f"//{address}", attribute.text())
+
+
+def _bound(source: Source, attribute: SgNode) -> Iterator[str]:
+    """Yields the addresses that the scripts of a component compute for an attribute of its markup."""
+    name = _BOUND.fullmatch(attribute.text()[:_LONGEST_NAME])
+    if not name:
+        return
+    written = name[1] or name[2]
+    if written in source.given:
+        yield source.given[written]
+    holder, dot, member = written.partition(".")
+    listed = _list_of(source, holder) if dot and member != "value" else ""
+    for script in source.blocks[:_MAX_SCRIPTS]:
+        if script.language in SCRIPTS:
+            found = named_values(script, listed or holder, "" if member == "value" else member)
+            yield from (_PLACEHOLDER.sub("_", value) for value in found)
+
+
+def _list_of(source: Source, item: str) -> str:
+    """Returns the name of the list that the markup of a component goes through with a name, or an empty string."""
+    for loop in _LOOP.finditer(source.text):
+        if item in (loop["of_vue"], loop["item"]):
+            return loop["list_of_vue"] or loop["list"]
+    return ""
+
+
+def _started(source: Source, node: SgNode) -> Loaded | None:
+    callee = node.field("function") or node.field("constructor")
+    arguments = node.field("arguments")
+    if callee is None or arguments is None:
+        return None
+    shape = calls().of_call(callee.text(), arguments.text())
+    if shape is None or any(name in source.imported for name in _WORD.findall(callee.text()[-100:])):
+        return None
+    address = source.catalogue.first_in(arguments.text())
+    host = source.catalogue.host_at(arguments.text()) if address is shape.vendor else ""
+    return Loaded(shape.vendor, host, not shape.alone)
+
+
+def _inserted(block: Block, node: SgNode) -> SgNode | None:
+    """Returns the arguments of a call that adds a script with the address it is given, or that sends a beacon."""
+    sent, callee = node.get_match("SENT"), node.field("function")
+    if sent is None or callee is None:
+        return None
+    name = callee.text()[-_LONGEST_NAME:].rpartition(".")[2]
+    if name == "sendBeacon" or name in block.inserters:
+        return sent
+    adds = _ADDS if callee.kind() == "identifier" else _ADDS_MEMBER
+    if adds.search(name) and _SCRIPT.search(sent.text()[:_LONGEST_ARGUMENTS]):
+        return sent
+    return None
+
+
+def scripts_of(block: Block, node: SgNode) -> Iterator[str]:
+    """Yields the addresses that code loads a script from, as far as it shows that they are a script's."""
+    place = node.get_match("URL") or _inserted(block, node)
+    if place is None:
+        return
+    certain = _adds_script(block, node)
+    for written in _addresses(block, place):
+        address = written.removeprefix("src=").strip("{}\"'`")
+        if certain or SCRIPT_FILE.match(address):
+            yield address
+
+
+def _adds_script(block: Block, node: SgNode) -> bool:
+    """Returns whether the candidate sets the address of a script element, or calls a function that says so."""
+    if node.kind() == "pair":
+        # An object that a call is given: the call says what it is for.
+        given, call = node.ancestors()[1:3]
+        return given.kind() != "arguments" or "script" in call.text()[:_LONGEST_NAME].lower()
+    if node.kind().startswith("jsx_"):
+        tag = node.field("name")
+        return tag is None or tag.text().lower() == "script"
+    changed = node.field("left") or node.field("function")
+    if changed is None:
+        return False
+    element = changed.field("object")
+    if element is None or not changed.text().endswith((".src", ".setAttribute")):
+        name = changed.text()[-_LONGEST_NAME:].rpartition(".")[2]
+        return name != _IN_WORKER and name.lower().endswith(("script", "scripts"))
+    written = element.text()[:_LONGEST_ARGUMENTS]
+    made = (value.text()[:_LONGEST_ARGUMENTS] for value in block.constants.get(written, ()))
+    return any(CREATED.search(code) for code in (written, *made))
+
+
+def _addresses(block: Block, place: SgNode) -> Iterator[str]:
+    """Yields the addresses that an expression, an attribute, or an argument list can have."""
+    if place.kind() not in _ASSEMBLED:
+        yield _PLACEHOLDER.sub("_", without_comments(place))
+    if block.language not in SCRIPTS:
+        return
+    if place.kind() == "arguments":
+        parts = arguments_of(place)[:_MAX_ARGUMENTS]
+    elif place.kind() == "jsx_attribute":
+        parts = [child for child in place.children() if child.kind() == "jsx_expression"]
+    else:
+        parts = [place]
+    for part in parts:
+        if part.kind() in _CONTAINERS:
+            continue
+        for folded in values(block, part):
+            value = _PLACEHOLDER.sub("_", folded)
+            if _MARKUP.search(value):
+                yield from _ADDRESS_OF_MARKUP.findall(value)
+            else:
+                yield value
+
+
+def _at(source: Source, address: str) -> Loaded | None:
+    vendor = source.catalogue.first_in(address)
+    if vendor is not None and vendor.id == "facebook-sdk":  # the same host serves the pixel, per language
+        vendor = calls().of_path(address.strip("\"'`")) or vendor
+    if vendor is not None and vendor.category == "cdn":  # the path says which package it serves
+        vendor = calls().of_path(address.strip("\"'`")) or vendor
+    if vendor is not None:
+        if vendor.id == "google-analytics" and any(mark in address for mark in TAGS_OF_ADS):
+            vendor = source.catalogue.vendors["google-ads"]
+        return Loaded(vendor, source.catalogue.host_at(address))
+    vendor = calls().of_path(address.strip("\"'`"))
+    return Loaded(vendor, source.catalogue.host_at(address)) if vendor else None
+
+
+def without_comments(node: SgNode) -> str:
+    """Returns the code of a node without comments."""
+    text = node.text()
+    if not any(mark in text for mark in ("/*", "//", "#", "<!--")):
+        return text
+    start = node.range().start.index
+    kept, after = [], 0
+    for comment in node.find_all(_COMMENTS):
+        span = comment.range()
+        kept.append(text[after : span.start.index - start])
+        after = span.end.index - start
+    return " ".join([*kept, text[after:]])

@@ -1,0 +1,164 @@
+"""Finds the trackers that the configuration of a site or an app turns on. Runs inside the sandbox.
+
+Reads YAML, TOML, JSON, and Python line by line, because only single values count: nesting follows from indentation and
+section headers. A setting counts if it has a value that looks like an identifier, not if it is empty or an example.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from openassent_analysis.calls import calls
+from openassent_analysis.catalogue import NO_TRACKERS, Vendor, catalogue
+
+_LONGEST_LINE: Final = 500
+_MAX_SETTINGS: Final = 5_000
+_NAMES: Final = frozenset({
+    "mkdocs.yml", "mkdocs.yaml", "hugo.toml", "hugo.yaml", "hugo.yml", "hugo.json", "config.toml", "config.yaml",
+    "config.yml", "params.toml", "params.yaml", "params.yml", "antora-playbook.yml", "book.toml", "book.json",
+    "_quarto.yml", "app.json", "angular.json", "docs.json", "mint.json", "services.toml", "CNAME",
+})  # fmt: skip
+# Not those that only a developer's machine uses.
+_DRUPAL: Final = ".libraries.yml"
+_JEKYLL: Final = re.compile(r"_config(?:[._-](?!dev|local|test|staging)[\w-]{1,40})?\.ya?ml$")
+# Read as code, too.
+_IN_CODE: Final = ("conf.py", "pelicanconf.py", "publishconf.py", "config/environment.js")
+# Apps of Django that write the tags of the services whose settings have a value.
+_WRITES_TAGS: Final = re.compile(
+    r"""["'](?:analytical|wagtail_?analytics|google_analytics|django_google_analytics)["']"""
+)
+_NAMES_SITE: Final = re.compile(
+    r"(?:^|/)(?:(?:astro|docusaurus|nuxt|gatsby|next-sitemap|site|config)[.-]?config\.[cm]?[jt]s|conf\.py|pelicanconf\.py|siteMetadata\.js)$"
+)
+_SECTION: Final = re.compile(r"\s*\[{1,2}([\w.\"-]{1,120})\]{1,2}\s*(?:#.*)?$")
+_SETTING: Final = re.compile(r"""([\s,{-]*+)["']?([\w.-]{1,80}+)["']?\s*+[:=]\s*+(.*)$""")
+_ITEM: Final = re.compile(r"""(\s*+)(?:-\s++)?\[?(["'].*|-?\s*+[\w/@.-]++,?\s*)$""")
+_INLINE: Final = re.compile(r"""(?<![\w.-])["']?([\w.-]{1,80}+)["']?\s*+[:=]\s*+["']([^"']{1,200})["']""")
+_COMMENT: Final = re.compile(r"(?:^|\s)(?:#|//).*$")
+_COMMENTED: Final = re.compile(r"^[ \t]{0,200}#[^\n]*", re.MULTILINE)
+# Settings that list scripts. An address is a name in Drupal's libraries: `js.https://host/path: {}`.
+_SCRIPTS: Final = re.compile(
+    r"(?:^|[._-])(?:java)?(?:scripts?|js)(?:[._-]?(?:files?|urls?|src))?(?:\.https?)?$", re.IGNORECASE
+)
+_ADDRESS: Final = re.compile(r"(?:https?:)?//([\w.-]{4,200})(/[^\s\"':]{0,300})?")
+_CONSENT: Final = re.compile(r"consent|cookie[_-]?(?:banner|law|notice|bot)|gdpr|klaro", re.IGNORECASE)
+_SWITCH: Final = re.compile(r"(?:enabled?|disabled?|active)$", re.IGNORECASE)
+
+
+class Setting(NamedTuple):
+    """One value, with the names that lead to it, and its position in the text."""
+
+    path: tuple[str, ...]
+    value: str
+    start: int
+    end: int
+
+
+class Found(NamedTuple):
+    """A tracker that a setting turns on."""
+
+    vendor: Vendor
+    name: str
+    start: int
+    end: int
+    # True if another setting may make the theme ask for consent first.
+    may_wait: bool
+
+
+def is_configuration(name: str) -> bool:
+    """Returns whether a file of this name configures a site, and isn't code."""
+    return name in _NAMES or name.endswith(_DRUPAL) or _JEKYLL.match(name) is not None
+
+
+def configures(path: str, text: str) -> bool:
+    """Returns whether a file is code that turns on trackers by its settings."""
+    if f"/{path}".endswith(tuple(f"/{name}" for name in _IN_CODE)):
+        return True
+    return path.endswith(".py") and "settings" in path and _WRITES_TAGS.search(text) is not None
+
+
+def names_site(path: str) -> bool:
+    """Returns whether a file is code that states the site's own address."""
+    return _NAMES_SITE.search(path) is not None
+
+
+def trackers_of(text: str) -> list[Found]:
+    """Returns the trackers that a configuration turns on, each once, in the order of the text."""
+    known = list(settings_of(text))
+    off = {setting.path[:-1] for setting in known if _is_off(setting)}
+    if any(setting.path[:2] == ("extra", "consent") for setting in known):
+        return []  # MkDocs Material waits for consent
+    may_wait = any(
+        _CONSENT.search(".".join(setting.path)) and setting.value.lower() not in {"", "false", "no", "off"}
+        for setting in known
+        if setting.path[:-1] not in off
+    )
+    found: dict[str, Found] = {}
+    for setting in known:
+        if setting.path[:-1] in off or setting.path in off:
+            continue
+        name = ".".join(setting.path)
+        vendor = calls().of_setting(name, setting.value) or _of_script(name, setting.value)
+        if vendor is not None and vendor.id not in found:
+            found[vendor.id] = Found(vendor, name, setting.start, setting.end, may_wait)
+    return list(found.values())
+
+
+def _of_script(name: str, value: str) -> Vendor | None:
+    """Returns the vendor of a script that the site's pages load, by its address: `extra_javascript` of MkDocs."""
+    address = _ADDRESS.match(value) if _SCRIPTS.search(name) else None
+    vendor = catalogue().vendor_of(address[1], address[2] or "") if address else None
+    return vendor if vendor and vendor.category not in NO_TRACKERS else None
+
+
+def _is_off(setting: Setting) -> bool:
+    last = setting.path[-1].lower()
+    return bool(_SWITCH.fullmatch(last)) and (setting.value.lower() == "true") is last.startswith("disable")
+
+
+def settings_of(text: str) -> Iterator[Setting]:
+    """Yields the settings of a text that have a value. Ignores lines that are too long."""
+    section: tuple[str, ...] = ()
+    opened: list[tuple[int, str]] = []
+    start = count = 0
+    for line in text.split("\n"):
+        begin, start = start, start + len(line) + 1
+        if len(line) > _LONGEST_LINE or count >= _MAX_SETTINGS or not (shown := _COMMENT.sub("", line).strip()):
+            continue
+        if header := _SECTION.match(line):
+            section, opened = tuple(header[1].replace('"', "").split(".")), []
+            continue
+        setting = _SETTING.match(line)
+        item = None if setting else _ITEM.match(line)
+        if setting is None and item is None:
+            continue
+        depth = len((setting or item)[1])  # type: ignore[index]
+        while opened and opened[-1][0] >= depth and setting:
+            opened.pop()
+        names = (*section, *(name for _, name in opened))
+        value = _value(setting[3] if setting else shown.removeprefix("-"))
+        if setting:
+            names = (*names, *setting[2].split("."))
+            opened.append((depth, setting[2]))
+        if setting and setting[3][:1] in {"{", "["}:
+            for inner in _INLINE.finditer(line, setting.start(3)):
+                count += 1
+                yield Setting((*names[-11:], inner[1]), inner[2], begin + inner.start(), begin + inner.end())
+        if value and names:
+            count += 1
+            yield Setting(names[-12:], value, begin + len(line) - len(line.lstrip()), begin + len(line.rstrip()))
+
+
+def without_comments(text: str) -> str:
+    """Blanks the lines of a configuration that are comments."""
+    return _COMMENTED.sub(lambda match: " " * len(match[0]), text)
+
+
+def _value(written: str) -> str:
+    value = written if _ADDRESS.match(written) else _COMMENT.sub("", written)
+    value = value.strip().rstrip(",").strip()
+    if value[:1] in {"[", "{"} and len(value) > 1:  # the first value of a list
+        value = value[1:].split(",")[0].rstrip("]}").strip()
+    return value.strip("\"'`{[").strip()

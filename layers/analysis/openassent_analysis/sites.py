@@ -1,0 +1,124 @@
+"""Knows which files the generator of a site runs or serves, as far as its configuration shows it for certain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from ast_grep_py import Config, SgNode
+
+from openassent_analysis import entries
+from openassent_analysis.entries import Runs
+from openassent_analysis.files import check_depth
+from openassent_analysis.limits import Limits
+from openassent_analysis.report import MAX_TRAITS
+from openassent_analysis.sources import Source
+
+# Traits of a site. The others are the plugins that it lists.
+_NUXT_2: Final = "nuxt 2"
+_LISTS: Final = "lists its plugins"
+_ASTRO: Final = "astro"
+
+# Between a site and its deepest file.
+_MAX_FOLDERS: Final = 50
+
+_MANIFEST: Final = "package.json"
+_NUXT_CONFIG: Final = re.compile(r"(?:^|/)nuxt\.config\.[cm]?[jt]s$")
+_ASTRO_CONFIG: Final = re.compile(r"(?:^|/)astro\.config\.[cm]?[jt]s$")
+_DEPENDS_ON_NUXT_2: Final = re.compile(r'"nuxt"\s*+:\s*+"[\^~=v]{0,2}2(?:\.|")')
+# With it, Nuxt 2 loads plugins as Nuxt 3 does.
+_BRIDGE: Final = '"@nuxt/bridge"'
+_PLUGIN: Final = re.compile(r"(?:(?:src|app|client)/)?plugins/(.{1,300})")
+_LISTED: Final = re.compile(r"(?:[~@./]{0,4}(?:src|app|client)/|[~@./]{0,4})plugins/(.{1,300})")
+_ENDING: Final = re.compile(r"(?:/index)?(?:\.[^/]{0,100})?$")
+_OWN_FOLDERS: Final = re.compile(r"\b(?:srcDir|publicDir|outDir|root)\b")
+_SERVED_BY_ASTRO: Final = ("public/", "src/pages/")
+_PAGES: Final = (".html", ".htm", ".xhtml")
+
+_CONFIGURATION: Final[Config] = {
+    "rule": {
+        "kind": "object",
+        "inside": {
+            "any": [
+                {"kind": "export_statement"},
+                {"kind": "assignment_expression", "has": {"field": "left", "regex": r"^module\.exports$"}},
+            ]
+        },
+    }
+}
+# Values that aren't written in the configuration itself.
+_COMPUTED: Final[Config] = {
+    "rule": {"any": [{"kind": it} for it in ("identifier", "shorthand_property_identifier", "template_string")]}
+}
+_STRINGS: Final[Config] = {"rule": {"kind": "string"}}
+_MODULES: Final = frozenset({"modules", "buildModules"})
+
+
+class Sites:
+    """Collects the traits of a project's sites, by folder."""
+
+    def __init__(self) -> None:
+        self._traits: dict[str, set[str]] = {}
+
+    def add(self, path: str, traits: Iterable[str]) -> None:
+        folder, _, name = path.rpartition("/")
+        if traits or name == _MANIFEST:
+            self._traits.setdefault(folder, set()).update(traits)
+
+    def runs(self, path: str) -> Runs:
+        """Returns whether a file runs by itself, as far as its path and the site that it belongs to show."""
+        folder = path.rpartition("/")[0]
+        for _ in range(_MAX_FOLDERS):
+            if folder in self._traits:
+                break
+            folder = folder.rpartition("/")[0]
+        traits, inside = self._traits.get(folder, ()), path[len(folder) :].lstrip("/")
+        if _NUXT_2 in traits and _LISTS in traits and (plugin := _PLUGIN.fullmatch(inside)):
+            unused = _ENDING.sub("", plugin[1]) not in traits
+        else:
+            unused = _ASTRO in traits and inside.endswith(_PAGES) and not inside.startswith(_SERVED_BY_ASTRO)
+        return Runs.NEVER if unused else entries.runs(path)
+
+
+def traits_of_manifest(text: str) -> list[str]:
+    """Returns what a package.json shows. Runs inside the sandbox."""
+    return [_NUXT_2] if _DEPENDS_ON_NUXT_2.search(text) and _BRIDGE not in text else []
+
+
+def traits_of(source: Source, limits: Limits) -> list[str]:
+    """Returns what a site's configuration shows, or nothing if it isn't certain. Runs inside the sandbox."""
+    if _ASTRO_CONFIG.search(source.path):
+        return [] if _OWN_FOLDERS.search(source.text) else [_ASTRO]
+    if not _NUXT_CONFIG.search(source.path):
+        return []
+    check_depth(source.text, source.language, limits)
+    configuration = source.main.root.find(_CONFIGURATION)
+    values = dict(_values(configuration)) if configuration else {}
+    plugins = values.get("plugins")
+    if plugins is None or plugins.kind() != "array" or plugins.find(_COMPUTED) or "extendPlugins" in source.text:
+        return []
+    if any(it.startswith(("~", ".", "@/", "@@/")) for key in _MODULES & values.keys() for it in _modules(values[key])):
+        return []  # a module of the project's own may add plugins
+    written = (_LISTED.fullmatch(it.text()[1:-1]) for it in plugins.find_all(_STRINGS))
+    listed = {_ENDING.sub("", it[1]) for it in written if it}
+    return [_LISTS, *sorted(listed)] if len(listed) < MAX_TRAITS else []
+
+
+def _values(configuration: SgNode) -> Iterator[tuple[str, SgNode]]:
+    """Yields the names and values of an object, unless others may replace them."""
+    children = configuration.children()
+    if any(it.kind() == "spread_element" for it in children):
+        return
+    for pair in children:
+        key, value = pair.field("key"), pair.field("value")
+        if key is not None and value is not None:
+            yield key.text().strip("\"'"), value
+
+
+def _modules(value: SgNode) -> Iterator[str]:
+    """Yields the names of modules, each alone or in a list with its options."""
+    for module in value.children():
+        name = module.find(_STRINGS) if module.kind() in {"string", "array"} else None
+        if name is not None:
+            yield name.text()[1:-1]

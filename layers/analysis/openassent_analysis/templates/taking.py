@@ -1,0 +1,76 @@
+"""The base of the readers of all syntaxes: finds the end of a delimiter, and takes what is before it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from openassent_analysis.templates.dialects import Dialect
+from openassent_analysis.templates.markup import Markup
+
+# A delimiter is one only if its end is near.
+NEAR: Final = 3_000
+_MAX_NESTED: Final = 20
+# An expression in the address of an element, and an address in the expression.
+_IN_SOURCE: Final = re.compile(r"""\ssrc\s?=\s?["']?$""", re.IGNORECASE)
+_ADDRESS: Final = re.compile(r"""["']((?:https?:)?//[^"'\s<>]{4,300}+)["']""")
+_BRACKETS: Final = re.compile(r"[()]")
+
+
+class Reader:
+    def __init__(self, markup: Markup, dialect: Dialect) -> None:
+        self._markup = markup
+        self._text = markup.text
+        self._dialect = dialect
+        self._ended: set[str] = set()
+
+    def _find(self, end: str, start: int, most: int | None = None) -> int:
+        """Returns where a delimiter is, or -1. Searches a text without it only once."""
+        if end in self._ended:
+            return -1
+        found = self._text.find(end, start, len(self._text) if most is None else start + most)
+        if found < 0 and most is None:
+            self._ended.add(end)
+        return found
+
+    def _take(self, start: int, end: int, *, shows: bool = False) -> int:
+        self._markup.copy(start)
+        if shows:
+            if _IN_SOURCE.search(self._text, max(start - 20, 0), start) and (
+                address := _ADDRESS.search(self._text, start, end)
+            ):
+                # The address that the expression has by default.
+                self._markup.write(address[1].ljust(end - start))
+            self._markup.fill(end)
+        else:
+            self._markup.blank(end)
+        return end
+
+    def _insert_script(self, start: int, end: int, address: str) -> int:
+        return self._insert(start, end, f'<script src="{address}"></script>')
+
+    def _insert(self, start: int, end: int, element: str) -> int:
+        """Adds an element that a statement writes, inside of the statement."""
+        self._markup.copy(start)
+        self._markup.blank(end - 1)
+        self._markup.insert(element, start)
+        self._markup.blank(end)
+        return end
+
+
+def after_blanks(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+def closing_bracket(text: str, opening: int) -> int:
+    """Returns where a bracket is closed, or -1 if that isn't near."""
+    depth = 0
+    for found in _BRACKETS.finditer(text, opening, opening + NEAR):
+        depth += 1 if found[0] == "(" else -1
+        if depth == 0:
+            return found.start()
+        if depth > _MAX_NESTED:
+            break
+    return -1

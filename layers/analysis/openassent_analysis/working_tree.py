@@ -1,0 +1,160 @@
+"""Scans a folder on this machine, offline, with the analysis that the service runs.
+
+    for reported in scan(Path(".")).findings:
+        print(reported.finding.title, reported.finding.location.path)
+
+The files are parsed in the same sandboxed processes. Outside of Linux, these aren't confined.
+"""
+
+from __future__ import annotations
+
+import compileall
+import os
+import stat
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from openassent_analysis import git
+from openassent_analysis.catalogue import catalogue
+from openassent_analysis.files import Listed, is_analyzed, walk
+from openassent_analysis.findings import Finding
+from openassent_analysis.fixes import Fix, Project, fix_for
+from openassent_analysis.inventory.inventories import Inventory
+from openassent_analysis.inventory.listing import Listing
+from openassent_analysis.inventory.stocktaking import take_inventory, with_loads
+from openassent_analysis.limits import Limits
+from openassent_analysis.report import ANOTHER_LOOK, Answer, Examine, Request
+from openassent_analysis.result import Analysis
+from openassent_analysis.sandbox import Bounds, Sandbox
+from openassent_analysis.scan import analyze_folder
+from openassent_analysis.version import rules_version
+
+LIMITS: Final = Limits(max_seconds=600)
+# A busy machine needs longer than Lambda to start a process, and to analyze a file.
+BOUNDS: Final = Bounds(start_seconds=120, wall_seconds=60)
+# More processes read faster than one can hand out files.
+MAX_WORKERS: Final = 8
+
+
+class NamedVendor(NamedTuple):
+    """A vendor: its id in the catalogue, its name, and its main domain."""
+
+    id: str
+    name: str
+    domain: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedFinding:
+    """A finding with what a report shows besides it. fix: None if no code fits the project."""
+
+    finding: Finding
+    vendors: tuple[NamedVendor, ...]
+    fix: Fix | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the finding for JSON, with keys in camelCase."""
+        vendors = [vendor._asdict() for vendor in self.vendors]
+        return self.finding.as_dict() | {"vendors": vendors, "fix": self.fix and self.fix._asdict()}
+
+
+@dataclass(frozen=True, slots=True)
+class WorkingTreeScan:
+    """The result of a scan.
+
+    findings: those to report, most urgent first. analysis: how many files were analyzed or skipped and why, and all
+    findings. rules_version: scans of the same files with the same version have the same findings.
+    """
+
+    findings: tuple[ReportedFinding, ...]
+    analysis: Analysis
+    inventory: Inventory
+    rules_version: str
+
+
+def scan(
+    root: Path,
+    *,
+    only: Collection[str] | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+    workers: int | None = None,
+    limits: Limits = LIMITS,
+) -> WorkingTreeScan:
+    """Returns the findings in a folder.
+
+    In a git working tree, reads the files that git tracks or would add. Elsewhere, reads all files except those in
+    folders of dependencies and build output. Follows no links.
+
+    only: the files to report findings in, as paths relative to the folder, with forward slashes. The other files are
+    read, too, because they decide whether code waits for consent. on_progress: called with the number of analyzed files
+    and the number of all files to analyze. workers: the maximum number of processes; by default one per core, at most
+    MAX_WORKERS. Raises NotADirectoryError, SandboxUnavailable.
+    """
+    if not root.is_dir():
+        raise NotADirectoryError(root)
+    # The processes write no bytecode, and not every installer does.
+    compileall.compile_dir(Path(__file__).parent, quiet=2)
+    with Sandbox(limits, BOUNDS, workers=workers or MAX_WORKERS) as sandbox:
+        listed = [*list_files(root)]
+        listing, total = Listing(), 0
+        for path, place, _ in listed:
+            if place is not None:
+                listing.take(path, _size(place))
+                total += is_analyzed(path)
+        inventory = take_inventory(listing, len(listed), root, sandbox.examine)
+        examine = _counting(sandbox.examine, total, on_progress) if on_progress else sandbox.examine
+        analysis = analyze_folder(root, examine, limits, git.repository_of(root), listed)
+    if on_progress:
+        on_progress(total, total)
+    inventory = with_loads(inventory, analysis.loads)
+    project = Project.of(inventory)
+    findings = (_reported(it, project) for it in analysis.findings if only is None or it.location.path in only)
+    return WorkingTreeScan(tuple(findings), analysis, inventory, rules_version())
+
+
+def list_files(root: Path) -> Iterator[Listed]:
+    """Yields the files of a folder like `files.walk`, except that git selects them in a working tree."""
+    tracked = git.list_files(root)
+    if tracked is None:
+        yield from walk(root)
+        return
+    for name in tracked:
+        path, place = name.encode(errors="replace").decode(), root / name
+        try:
+            mode = place.lstat().st_mode
+        except OSError:  # deleted
+            continue
+        if stat.S_ISLNK(mode):
+            yield path, None, "link"
+        elif stat.S_ISREG(mode):
+            yield path, place, None
+
+
+def _size(place: os.PathLike[str]) -> int:
+    try:
+        return os.lstat(place).st_size
+    except OSError:  # deleted since it was listed
+        return 0
+
+
+def _counting(examine: Examine, total: int, on_progress: Callable[[int, int], None]) -> Examine:
+    """Returns `examine`, which reports each file once: not again if another look at it is needed."""
+    done = 0
+
+    def counted(requests: Iterator[Request], deadline: float) -> Iterator[Answer]:
+        nonlocal done
+        for answer in examine(requests, deadline):
+            yield answer
+            if not answer[0].language.startswith(ANOTHER_LOOK):
+                done += 1
+                on_progress(done, max(done, total))
+
+    return counted
+
+
+def _reported(finding: Finding, project: Project) -> ReportedFinding:
+    known = [catalogue().vendors[vendor_id] for vendor_id in finding.vendor_ids]
+    vendors = tuple(NamedVendor(it.id, it.name, it.domains[0].partition("/")[0]) for it in known)
+    return ReportedFinding(finding, vendors, fix_for(finding, project))
