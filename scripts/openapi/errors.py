@@ -61,7 +61,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "organizations.OwnsTooMany": (20, 20),
     "organizations.SlugTaken": ("acme", ["acme-2", "acme-3", "acme-4"]),
     "projects.ProjectLimitReached": ("pro", 200),
-    "projects.UnusableOrigin": (["websites"], {0: "The host name does not end in a known top-level domain."}),
+    "projects.UnusableOrigin": (["websites"], {0: "The scheme looks like a misspelled https. Write https://."}),
     "resends.ResentTooOften": ("invitation", 3),
     "scans.InsufficientCredits": (20, 50),
     "scans.NothingToUnlock": ("running",),

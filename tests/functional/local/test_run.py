@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from local.checkout import ROOT
+from tests.support.listening import listening
 from tests.support.missing import is_missing
 
 
@@ -37,7 +38,9 @@ class Run:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
-        kept = {name: value for name, value in os.environ.items() if name not in ("MAKELEVEL", "LOG_LEVEL")}
+        kept = {
+            name: value for name, value in os.environ.items() if name not in ("MAKELEVEL", "LOG_LEVEL", "SAM_LOCAL")
+        }
         self.process = subprocess.Popen(
             [sys.executable, "-m", "local"],
             cwd=ROOT,
@@ -127,6 +130,13 @@ def check_credentials(path: Path) -> None:
     assert any(user["organizationId"] != pro for user in credentials["users"])
 
 
+def check_addresses(run: Run, ministack_port: int) -> None:
+    """Checks that every process of the stack can be reached from this machine only."""
+    found = listening(run.process.pid)
+    assert {port for _, port in found} == {run.port, ministack_port}
+    assert [address for address, _ in found if not address.is_loopback] == []
+
+
 def check_log(run: Run, earlier: int) -> None:
     """Sends requests, stops the stack, and checks that there is one line with the ID for each of them.
 
@@ -164,6 +174,7 @@ class TestRun:
         with Run(tmp_path) as first:
             check_commands(first)
             check_credentials(path)
+            check_addresses(first, json.loads((tmp_path / "stack.json").read_text())["ministack_port"])
             credentials = json.loads(path.read_text())
             assert first.stop() == 0
             wait_until_gone(first.port)
