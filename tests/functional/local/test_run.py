@@ -91,7 +91,7 @@ def request(arguments: list[str]) -> tuple[int, dict]:
         elif word != "-i":
             url = word
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=10) as response:
+        with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=60) as response:
             return response.status, json.load(response)
     except urllib.error.HTTPError as error:
         with error:
@@ -99,7 +99,7 @@ def request(arguments: list[str]) -> tuple[int, dict]:
 
 
 def wait_until_gone(port: int) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
@@ -143,7 +143,7 @@ def check_log(run: Run, earlier: int) -> None:
     earlier: the number of requests before.
     """
     sent = [("GET", "/v1/regions", 200), ("GET", "/v1/me", 401), ("PUT", "/v1/me", 405), ("GET", "/v1%2fme", 404)]
-    connection = HTTPConnection("127.0.0.1", run.port, timeout=10)
+    connection = HTTPConnection("127.0.0.1", run.port, timeout=60)
     ids, challenges = [], []
     for method, path, status in sent:
         connection.request(method, f"{path}?organizationId=secret", headers={"Authorization": "Bearer secret"})
