@@ -275,16 +275,21 @@ def ops_lines() -> list[str]:
     return sorted({found for line in LINES for found in re.findall(r"scripts/assent-ops ([^|;)>]+)", line)})
 
 
+@cache
+def ops_commands() -> Any:
+    """Returns the commands of the ops command line, which take a while to build."""
+    return typer.main.get_command(app)
+
+
 class TestOps:
     @each("line", ops_lines())
     def test_the_ops_command_line_accepts_every_command(self, line: str):
         noun, verb, *words = line.split()
-        group: Any = typer.main.get_command(app)
         # Raises if an option is unknown, or if an argument is missing or extra.
-        group.commands[noun].commands[verb].make_context(verb, words)
+        ops_commands().commands[noun].commands[verb].make_context(verb, words)
 
     def test_the_ops_command_line_has_every_named_command(self):
-        group: Any = typer.main.get_command(app)
+        group = ops_commands()
         for line in re.findall(r"`assent-ops ([a-z-]+ [a-z-]+)", TEXT):
             noun, verb = line.split()
             assert verb in group.commands[noun].commands

@@ -9,6 +9,7 @@ from controlplane.queues import mail_messages
 from controlplane.queues.messages import MAX_RECEIVES, Message
 from finding_intake import messages
 from tests.support.each import each
+from tests.support.operations import operations
 from tests.support.template import Route, api_functions, functions
 
 EVENTS = Path(__file__).parents[2] / "events"
@@ -16,13 +17,10 @@ EVENTS = Path(__file__).parents[2] / "events"
 
 def expected() -> dict[str, Route]:
     """Returns the route of each event, by the event's name."""
-    found = {}
-    for function in api_functions().values():
-        group = Path(function["Properties"]["CodeUri"]).name
-        for operation, event in function["Properties"]["Events"].items():
-            name = re.sub(r"(?<!^)([A-Z])", r"_\1", operation).lower()
-            found[f"{group}_{name}"] = Route(event["Properties"]["Method"], event["Properties"]["Path"])
-    return found
+    return {
+        f"{it.group}_{re.sub(r'([A-Z])', r'_\1', it.route.operation_id).lower()}": Route(it.method, it.path)
+        for it in operations()
+    }
 
 
 def read(name: str) -> dict[str, Any]:

@@ -1267,7 +1267,7 @@ class Coverage(Model):
     """The files that a scan covered."""
 
     files: int
-    """The number of files in the scanned folder."""
+    """The number of files in the scanned folder, or in the part of it that was read: see `incomplete`."""
     analyzed_files: Annotated[int, Field(alias="analyzedFiles")]
     """The number of files that were analyzed."""
     skipped: dict[str, int]
@@ -1275,6 +1275,10 @@ class Coverage(Model):
     kinds: list[CoveredKind]
     """The kinds of files that can load something in a browser or an app, those with the most files first. A scan
     without findings says nothing about files that weren't assessed. Empty for scans of earlier releases.
+    """
+    incomplete: str | None
+    """What the scan left out because the repository is larger than a scan reads, for people. Null if it left out
+    nothing. Findings in files that weren't analyzed stay as they are.
     """
 
 

@@ -147,11 +147,11 @@ class Settings(BaseModel):
     emails_dead_letters_url: OptionalUrl = None
     # Lets webhooks go to http URLs and to private addresses. Only for local runs: no template sets it.
     webhooks_to_this_machine: bool = False
-    # Limits on the part of a repository that a scan reads. A scan that exceeds one of the first four fails; a file that
-    # exceeds the last is skipped.
-    scan_archive_bytes: int = Field(256 * 1024**2, ge=1)
-    scan_unpacked_bytes: int = Field(2 * 1024**3, ge=1)
-    scan_stored_bytes: int = Field(384 * 1024**2, ge=1)
+    # Limits on the part of a repository that a scan reads, which is incomplete beyond the first three: the compressed
+    # archive of all folders, what the files of the scanned folder take on disk, and their number. A file that exceeds
+    # the last one is skipped.
+    scan_archive_megabytes: int = Field(256, ge=1)
+    scan_stored_bytes: int = Field(1536 * 1024**2, ge=1)
     scan_stored_files: int = Field(40_000, ge=1)
     scan_file_bytes: int = Field(8 * 1024**2, ge=1)
     # How long starting a scan waits for the scan before the response returns the scan request instead.
