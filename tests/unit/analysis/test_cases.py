@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from assent_analysis import Limits
+from openassent_analysis import Limits
 from tests.support.analysis import analyze_files
 from tests.support.each import each
 
