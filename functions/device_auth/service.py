@@ -18,6 +18,7 @@ from controlplane.store import device, token_families
 from controlplane.store.device import DeviceRequestItem, Issued
 from controlplane.store.retry import retry_on_conflict
 from controlplane.store.token_families import Pair
+from device_auth.schemas import DEVICE_GRANT, REFRESH_GRANT
 
 
 class AuthorizationPending(Conflict):
@@ -71,7 +72,8 @@ class UnknownClient(InvalidPayload):
     oauth_error: ClassVar[str] = "invalid_client"
 
     def __init__(self) -> None:
-        problem = {"code": "invalid_client", "message": "There is no such client.", "path": ["clientId"]}
+        message = f"There is no such client. Send {settings.device_clients[0]}."
+        problem = {"code": "invalid_client", "message": message, "path": ["clientId"]}
         super().__init__(details=[problem])
 
 
@@ -86,7 +88,7 @@ class UnsupportedGrant(InvalidPayload):
     oauth_error: ClassVar[str] = "unsupported_grant_type"
 
     def __init__(self) -> None:
-        message = "Use a device code or a refresh token."
+        message = f"Send {DEVICE_GRANT} or {REFRESH_GRANT}."
         super().__init__(details=[{"code": "unsupported_grant_type", "message": message, "path": ["grantType"]}])
 
 
@@ -94,7 +96,7 @@ class UnsupportedToken(InvalidPayload):
     oauth_error: ClassVar[str] = "unsupported_token_type"
 
     def __init__(self) -> None:
-        message = "Only access tokens and refresh tokens can be revoked here."
+        message = "Only access tokens and refresh tokens can be revoked here. Sign out, or delete the API key."
         super().__init__(details=[{"code": "unsupported_token_type", "message": message, "path": ["token"]}])
 
 
@@ -161,7 +163,9 @@ def refresh(refresh_token: str, client_id: str | None, scope: str | None) -> Pai
     try:
         return token_families.rotate(refresh_token, client_id, scopes)
     except token_families.ScopeNotGranted:
-        raise InvalidScope("This is more than was approved.") from None
+        raise InvalidScope(
+            "This is more than was approved. Request only approved scopes, or none for all of them."
+        ) from None
 
 
 def revoke(token: str, client_id: str | None) -> None:

@@ -62,7 +62,7 @@ class InboxItemChange(InboxItemUpdate):
 
 def _require_distinct(changes: list[InboxItemChange]) -> list[InboxItemChange]:
     if len({change.id for change in changes}) < len(changes):
-        raise PydanticCustomError("duplicate", "An item is named more than once")
+        raise PydanticCustomError("duplicate", "An item is named more than once. Send one change for each")
     return changes
 
 

@@ -6,13 +6,21 @@ from typing import NamedTuple
 from controlplane.store.scans.history import HistoryItem
 from controlplane.store.scans.items import ScanItem
 from openassent_analysis import Finding
-from openassent_analysis.identities import covers, dependency
+from openassent_analysis.identities import WHOLE_PROJECT, covers, dependency
+
+
+class Unread(NamedTuple):
+    """Files of the scanned folder that weren't given to the analysis. is_complete: False if there may be others."""
+
+    paths: Collection[str] = ()
+    is_complete: bool = True
 
 
 class Sight(NamedTuple):
     """A scan's field of view: the files below `root_directory`, except those in `uncertain`.
 
     linked: the projects that the repository is linked to. asks_for_consent: whether any file takes part in that.
+    read: the only files that the scan knows to exist or not, or None if it knows that of all.
     """
 
     project_id: str
@@ -20,9 +28,12 @@ class Sight(NamedTuple):
     uncertain: Collection[str]
     linked: Collection[str]
     asks_for_consent: bool
+    read: Collection[str] | None = None
 
     def covers(self, path: str) -> bool:
         """Returns whether the scan knows all findings at the path, also because the file no longer exists."""
+        if self.read is not None and path not in self.read:
+            return path == WHOLE_PROJECT and self.asks_for_consent
         return covers(path, self.uncertain, self.root_directory, asks_for_consent=self.asks_for_consent)
 
     def misses(self, known: HistoryItem) -> bool:

@@ -18,21 +18,18 @@ from controlplane.store.scans.history import Absence, HistoryItem, list_history,
 from controlplane.store.scans.items import ScanItem
 from controlplane.store.scans.resolutions import publish_late
 from openassent_analysis import Analysis, Finding
-from openassent_analysis.files import is_analyzed
 from openassent_analysis.fixes import Project, fix_for
 from openassent_analysis.identities import identify
 from scan_execution import decisions, identities
 from scan_execution.baseline import read_baseline
 from scan_execution.decisions import Decisions
-from scan_execution.identities import Sight
+from scan_execution.identities import Sight, Unread
 
 
-def publish_findings(
-    scan: ScanItem, lease: Lease, result: Analysis, unread: frozenset[str], project: Project
-) -> ScanItem:
+def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: Unread, project: Project) -> ScanItem:
     """Stores and publishes the findings, and resolves earlier ones. Raises LeaseLost.
 
-    unread: the files that weren't given to the analysis. project: decides which fixes fit.
+    project: decides which fixes fit.
     Returns the scan with its numbers of places and of issues, those also by priority, and with its comparison if there
     is an earlier scan.
     """
@@ -77,12 +74,13 @@ def publish_findings(
     return replace(scan, comparison=baseline.compare(current.keys(), sight, sum(issue.is_new for issue in kept)))
 
 
-def sight_of(scan: ScanItem, result: Analysis, unread: frozenset[str]) -> Sight:
+def sight_of(scan: ScanItem, result: Analysis, unread: Unread) -> Sight:
     """Returns what the scan saw of the repository."""
     repository = repositories.find_repository(scan.repository_id)
     linked = {link.project_id for link in repository.links} if repository else set()
-    uncertain = result.uncertain | {path for path in unread if is_analyzed(path)}
-    return Sight(scan.project_id, scan.root_directory, uncertain, linked, result.asks_for_consent)
+    uncertain = result.uncertain.union(unread.paths)
+    read = None if unread.is_complete else frozenset(result.paths)
+    return Sight(scan.project_id, scan.root_directory, uncertain, linked, result.asks_for_consent, read)
 
 
 def decisions_of(scan: ScanItem) -> Decisions:

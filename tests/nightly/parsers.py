@@ -158,18 +158,19 @@ def _check_depth(text: str) -> None:
         files.check_depth(text, language, _LIMITS)
 
 
-def _read_extended(text: str) -> None:
-    content = as_bytes(text)
-    unpacking = workspace._Unpacking(
-        workspace._Stream(iter(()), 0), Path("/nowhere"), workspace.DEFAULT_LIMITS, None, str
+def _unpacking() -> workspace._Unpacking:
+    stream = workspace._Stream(iter(()), 0)
+    return workspace._Unpacking(
+        stream, Path("/nowhere"), workspace.DEFAULT_LIMITS, None, reason_to_skip=str, leave_out=Listing().leave_out
     )
-    unpacking._read_extended(content)
+
+
+def _read_extended(text: str) -> None:
+    _unpacking()._read_extended(as_bytes(text))
 
 
 def _take_entry(text: str) -> None:
-    unpacking = workspace._Unpacking(
-        workspace._Stream(iter(()), 0), Path("/nowhere"), workspace.DEFAULT_LIMITS, None, str
-    )
+    unpacking = _unpacking()
     unpacking._next_size = None
     unpacking._take_entry(tarfile.REGTYPE, text, 0)
 
@@ -235,6 +236,7 @@ def _listed(text: str) -> None:
     listing = Listing()
     listing.take(text, 1)
     listing._take_signs(text, 1)
+    listing.leave_out(text, "too large")
 
 
 def _library(text: str) -> None:

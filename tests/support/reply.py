@@ -65,7 +65,7 @@ class Reply:
         if "x-request-id" in headers:
             text = text.replace(headers["x-request-id"], REQUEST_ID)
         is_json = headers.get("content-type", "").startswith("application/json")
-        return cls(status, headers, json.loads(text) if is_json else None, text, cookies or [])
+        return cls(status, headers, json.loads(text) if is_json and text else None, text, cookies or [])
 
     @classmethod
     def of_response(cls, response: Response) -> "Reply":

@@ -479,9 +479,7 @@ class InventoryVendor(Model):
     for, such as payment providers.
     """
     ungated_files: Annotated[int | None, Field(alias="ungatedFiles")]
-    """The number of those files that load it without waiting for consent. Null whenever `loadingFiles` is null, and
-    for scans of earlier releases.
-    """
+    """The number of those files that load it without waiting for consent. Null whenever `loadingFiles` is null."""
 
 
 class Inviter(Model):
@@ -1267,14 +1265,18 @@ class Coverage(Model):
     """The files that a scan covered."""
 
     files: int
-    """The number of files in the scanned folder."""
+    """The number of files in the scanned folder, or in the part of it that was read: see `incomplete`."""
     analyzed_files: Annotated[int, Field(alias="analyzedFiles")]
     """The number of files that were analyzed."""
     skipped: dict[str, int]
     """The number of skipped files by reason."""
     kinds: list[CoveredKind]
     """The kinds of files that can load something in a browser or an app, those with the most files first. A scan
-    without findings says nothing about files that weren't assessed. Empty for scans of earlier releases.
+    without findings says nothing about files that weren't assessed.
+    """
+    incomplete: str | None
+    """What the scan left out because the repository is larger than a scan reads, for people. Null if it left out
+    nothing. Findings in files that weren't analyzed stay as they are.
     """
 
 
@@ -1740,9 +1742,7 @@ class ScanDetail(Model):
     findings_expire_at: Annotated[datetime | None, Field(alias="findingsExpireAt")]
     """The time the findings expire. Null until a later scan of the same project is completed."""
     inventory: ScanInventory | None
-    """What the repository is made of. Null until the stage `inventory` is completed, and for scans from before
-    inventories were taken.
-    """
+    """What the repository is made of. Null until the stage `inventory` is completed."""
 
 
 class ScanIssues(Model):

@@ -105,8 +105,7 @@ class TestAFixedFinding:
         self, audit: Audit, monkeypatch: pytest.MonkeyPatch
     ):
         audit.scan({"a.html": page(GA)})
-        small = settings.model_copy(update={"scan_file_bytes": 1_000})
-        monkeypatch.setattr("scan_execution.service.settings", small)
+        monkeypatch.setitem(settings.__dict__, "scan_file_bytes", 1_000)
         audit.scan({"a.html": page(GA) + " " * 1_000})
         assert audit.statuses() == {"Google Analytics": "open"}
 

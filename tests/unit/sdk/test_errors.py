@@ -9,7 +9,7 @@ import traceback
 import httpx
 import pytest
 
-from openassent import ApiError, AsyncAssent, ConnectionFailed, MalformedResponse, NotFound, errors
+from openassent import ApiError, AsyncAssent, ConnectionFailed, InvalidArgument, MalformedResponse, NotFound, errors
 from openassent._calls import change
 from openassent.models import CreatedKey, Token, WorkingRequest
 from tests.support.documented import document
@@ -169,11 +169,41 @@ class TestASecret:
 class TestAClient:
     @each(
         "address",
-        ["", "api.assent.test", "ftp://api.assent.test", "https://", "https://me:pw@api.test", "https://a.test/?x=1"],
+        [
+            "",
+            "api.assent.test",
+            "ftp://api.assent.test",
+            "https://",
+            "https://me:pw@api.test",
+            "https://a@b/",
+            "https://@b/",
+            "https://a:x/",
+            "https://a:99999/",
+            "https://[/",
+            "https://a b/",
+            "https://a\n.test",
+            "https://a\\b",
+            "https://\udcff.test",
+            "javascript:alert(1)",
+        ],
     )
     def test_rejects_an_address_that_isn_t_one(self, address: str):
-        with pytest.raises(ValueError, match="base_url"):
+        with pytest.raises(InvalidArgument, match=r"^The base URL must be an address such as"):
             Script(page([])).client(base_url=address)
+
+    @each("path", ["/v1", "/v1/", "/v1/me", "/live/v1", "/docs", "/?x=1", "?", "/#top", f"/{SECRET}"])
+    def test_rejects_an_address_with_a_path(self, path: str):
+        with pytest.raises(InvalidArgument, match=r"^The base URL has no path: .*, such as /v1\.$"):
+            Script(page([])).client(base_url=f"{ADDRESS}{path}")
+
+    @each("space", [" ", "\n", "\r\n", "\t"])
+    def test_removes_white_space_around_an_address_and_a_credential(self, space: str):
+        script = Script(success(ORGANIZATION, 201))
+        client = script.client(base_url=f"{space}{ADDRESS}{space}", api_key=f"{space}{SECRET}{space}")
+        client.organizations.create(name="Acme", idempotency_key=f"mine{space}")
+        (sent,) = script.requests
+        assert (sent.url.host, sent.headers["Authorization"]) == ("api.assent.test", f"Bearer {SECRET}")
+        assert sent.headers["Idempotency-Key"] == "mine"
 
     def test_takes_one_credential(self):
         with pytest.raises(ValueError, match="not both"):

@@ -97,7 +97,7 @@ def test_what_is_set_later_is_read_and_unknown_attributes_are_left_out():
         issue_count=0,
         findings_attempt=2,
         progress=Progress("publish", "completed", 4),
-        coverage=Coverage(3, 2, {"link": 1}, (CoveredKind("ERB", 2, 1),)),
+        coverage=Coverage(3, 2, {"link": 1}, (CoveredKind("ERB", 2, 1),), "Too large."),
         started_at="2026-03-04T05:06:08.000Z",
         completed_at="2026-03-04T05:06:09.000Z",
         findings_expire_at=1_790_000_000,

@@ -152,11 +152,11 @@ class MethodNotAllowed(InvalidPayload):
 
 
 class UnsupportedMediaType(InvalidPayload):
-    message = "Send the body as application/json."
+    message = "The body isn't declared as JSON. Send it with the header Content-Type: application/json."
     problem = "unsupported_media_type"
 
-    def __init__(self) -> None:
-        super().__init__(status=415)
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message, status=415)
 
 
 class Unauthorized(ApiError):
@@ -167,12 +167,19 @@ class Unauthorized(ApiError):
 
     code = "UNAUTHORIZED"
     message = "The credential is missing, invalid, or expired. Send a valid bearer token."
+    challenge: ClassVar[str] = "Bearer"
 
     def __init__(self, **context: Any) -> None:
-        super().__init__(headers={"WWW-Authenticate": "Bearer"}, **context)
+        super().__init__(headers={"WWW-Authenticate": self.challenge}, **context)
 
 
-class IncompleteCredential(Unauthorized):
+class InvalidToken(Unauthorized):
+    """A bearer token was sent and rejected. Only the challenge says so (RFC 6750, section 3.1)."""
+
+    challenge = 'Bearer error="invalid_token"'
+
+
+class IncompleteCredential(InvalidToken):
     """The credential's checksum is wrong. Anyone can compute that, so it reveals nothing about what is stored."""
 
     message = "This key or token is incomplete or mistyped: its checksum is wrong. Copy all of it again."

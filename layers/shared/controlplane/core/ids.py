@@ -102,6 +102,11 @@ class OwnedId(str):
         return Located(self.organization_id, self.local)
 
 
+def organization_of(owned_id: str) -> str:
+    """Returns the id of the organization that owns the item with this id, of any kind, which a message contains."""
+    return f"{ORGANIZATION}_{owned_id[4:20]}"
+
+
 class ProjectId(OwnedId):
     prefix = PROJECT
 

@@ -115,7 +115,7 @@ class Access[T](Caller):
         requires, named = self.pending
         if named is not None and named_in_body is not None and named != named_in_body:
             raise InvalidPayload.at(
-                ["organizationId"], "The body and the query name different organizations.", "contradiction"
+                ["organizationId"], "The body and the query name different organizations. Send one.", "contradiction"
             )
         replace(requires, late=False).resolve(self, named or named_in_body)
 

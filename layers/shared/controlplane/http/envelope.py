@@ -18,7 +18,7 @@ class Wire(BaseModel):
 
 
 class StrictWire(Wire):
-    """Base of request models whose operation rejects unknown fields and unknown query parameters.
+    """Base of request models that reject unknown fields.
 
     For requests in which an ignored field would give more than was asked for, such as a key with more permissions.
     """

@@ -32,6 +32,7 @@ from controlplane.core.urls import dashboard_base_url, error_page
 from controlplane.http import nearest
 from controlplane.http.access import Access
 from controlplane.http.callers import Caller
+from controlplane.http.reader import DRY_RUN
 
 type Fix = dict[str, Any]
 type Operation = dict[str, Any]
@@ -163,10 +164,18 @@ def _of_nearest(request: RefusedRequest) -> Fix:
 
 
 def _corrected(problems: Problems, request: RefusedRequest) -> Fix | None:
-    """Returns the refused request without the problems: without their parameters, and with examples in their fields."""
+    """Returns the refused request without the problems: without their parameters, and with examples in their fields.
+
+    A parameter that resembles a known one becomes that one. If there is another unknown one, a request that changes
+    something has no fix: without the parameter, it could change more than was meant.
+    """
     operation = operations().get(request.operation)
     names = {problem["path"][0] for problem in problems if problem["path"]}
-    fix = _same(request, without=names)
+    unknown = {problem["path"][0]: problem["known"] for problem in problems if problem["code"] == "unknown_parameter"}
+    meant = _meant(unknown, request)
+    if len(meant) < len(unknown) and request.method != "GET":
+        return None
+    fix = _same(request, without=names, set_query=meant)
     if operation is None or fix is None:
         return None
     required = {name: example for name in names if (example := operation["query"].get(name)) is not None}
@@ -174,7 +183,7 @@ def _corrected(problems: Problems, request: RefusedRequest) -> Fix | None:
         return None
     fix["path"] = _with_query(fix["path"], required)
     headers = {_KEY_HEADER: str(uuid.uuid4())} if _KEY_HEADER in names else {}
-    outside_body = {*operation["query"], _KEY_HEADER, "Content-Type"}
+    outside_body = {*operation["query"], *unknown, _KEY_HEADER, "Content-Type"}
     if "example" in operation and not (names and names <= outside_body):
         body, replace = _skeleton(operation, names, request)
         if _stands_for_existing({name: body[name] for name in replace}):
@@ -184,6 +193,23 @@ def _corrected(problems: Problems, request: RefusedRequest) -> Fix | None:
     if "body" in fix or "Content-Type" in names:
         headers |= _JSON
     return fix | ({"headers": headers} if headers else {})
+
+
+def _meant(unknown: Mapping[str, Sequence[str]], request: RefusedRequest) -> dict[str, str]:
+    """Returns the known parameters that unknown ones resemble, with the values that were sent.
+
+    unknown: the known names by the unknown one. A value that can't be repeated is left out, but for a dry run's, which
+    is on unless it was switched off.
+    """
+    sent = dict(parse_qsl(request.query.decode("latin-1"), keep_blank_values=True))
+    found = {}
+    for name, known in unknown.items():
+        meant, value = nearest.find_word(name, known), sent.get(name, "")
+        if meant == DRY_RUN:
+            value = "false" if value == "false" else "true"
+        if meant is not None and meant not in sent and _PLAIN.fullmatch(value):
+            found[meant] = value
+    return found
 
 
 def _skeleton(operation: Operation, names: set[str], request: RefusedRequest) -> tuple[dict[str, Any], list[str]]:

@@ -1,4 +1,4 @@
-"""Finds the operation that a request to an unknown path, or with a method that its path lacks, probably meant."""
+"""Finds what a request probably meant: with an unknown path, a method that its path lacks, or an unknown parameter."""
 
 import re
 from collections.abc import Iterable
@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 _ENOUGH = 0.75
 # Longer than every segment of a path. Comparing two words takes the product of their lengths.
 _LONGEST_WORD = 40
+_NO_LETTER = re.compile(r"[^a-z0-9]")
 _PARAMETER = re.compile(r"[a-z]{3}_[0-9a-z]+|[a-z0-9-]+")
 
 
@@ -26,6 +27,13 @@ def parameters(operation: str, path: str) -> dict[str, str]:
     """Returns what a path has in place of the parameters of the operation's path."""
     pairs = zip(operation.partition(" ")[2].split("/"), path.split("/"), strict=False)
     return {name[1:-1]: part for name, part in pairs if name.startswith("{")}
+
+
+def find_word(word: str, names: Iterable[str]) -> str | None:
+    """Returns the name that is most similar to a mistyped one, or None. Only letters and digits count, in any case."""
+    plain = _NO_LETTER.sub("", word.lower())
+    best = max(names, key=lambda name: _of_segments(plain, name.lower()), default="")
+    return best if _of_segments(plain, best.lower()) >= _ENOUGH else None
 
 
 def _similarity(path: str, template: str) -> float:

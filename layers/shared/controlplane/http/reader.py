@@ -45,8 +45,8 @@ class RequestReader(Request):
 
     @property
     def media_type(self) -> str:
-        """The body's media type without parameters, or several joined ones. JSON by default."""
-        sent = ", ".join(super().headers.getlist("content-type")) or "application/json"
+        """The body's media type without parameters, or several joined ones. Empty if the client declares none."""
+        sent = ", ".join(super().headers.getlist("content-type"))
         return sent.partition(";")[0].strip().lower()
 
     @property
@@ -86,7 +86,8 @@ class RequestReader(Request):
         for name, value in found:
             if b"," in value or names.count(name) > 1:
                 shown = _SINGLE_HEADERS[name]
-                raise InvalidPayload.at([shown], "Send this header once, with one value.", "repeated")
+                message = "Send this header once, with one value and without commas."
+                raise InvalidPayload.at([shown], message, "repeated")
 
     def parse_body(self, dialect: Dialect | None) -> None:
         """Parses the body, strictly and without coercion. Raises UnsupportedMediaType, InvalidPayload."""
@@ -123,8 +124,10 @@ class RequestReader(Request):
 
 
 def _parse_json(body: bytes, media_type: str, encoding: str) -> Any:
-    if not (media_type == "application/json" or media_type.endswith("+json")) or encoding != "identity":
+    if not (media_type == "application/json" or media_type.endswith("+json")):
         raise UnsupportedMediaType
+    if encoding != "identity":
+        raise UnsupportedMediaType("Compressed bodies aren't supported. Send the body without Content-Encoding.")
     try:
         content = strict_json.loads(body)
     except strict_json.InvalidJson as error:
@@ -142,23 +145,30 @@ def _check_query(raw: bytes) -> list[str]:
     try:
         pairs = parse_pairs(raw, _MAX_QUERY_PARAMETERS)
     except ValueError:
-        raise InvalidPayload.at([], "The query string is not valid percent-encoded UTF-8.", "query_invalid") from None
+        message = f"Percent-encode the query string as UTF-8, with at most {_MAX_QUERY_PARAMETERS} parameters."
+        raise InvalidPayload.at([], message, "query_invalid") from None
     counts = Counter(name for name, _ in pairs)
     for name, value in pairs:
         if counts[name] > 1:
-            raise InvalidPayload.at([name], "This parameter is given more than once.", "repeated")
+            raise InvalidPayload.at([name], "This parameter is given more than once. Send it once.", "repeated")
         if "\0" in value:
-            raise InvalidPayload.at([name], "This parameter contains NUL.", "query_invalid")
+            raise InvalidPayload.at(
+                [name], "This parameter contains the character NUL (%00). Remove it.", "query_invalid"
+            )
     return [*counts]
 
 
 def unknown_parameter(name: str, known: Sequence[str]) -> dict[str, Any]:
     """Returns the problem of a query parameter that the operation doesn't have."""
+    from controlplane.http import nearest  # noqa: PLC0415 (imported with the first error)
+
+    meant = nearest.find_word(name, known)
+    advice = f" Did you mean {meant}?" if meant else ""
     *rest, last = known
     listed = f"{', '.join(rest)}{',' * (len(rest) > 1)} and {last}" if rest else last
     return {
         "code": "unknown_parameter",
-        "message": f"This operation accepts {listed}, but not this parameter.",
+        "message": f"This operation accepts {listed}, but not this parameter.{advice}",
         "path": [name],
         "known": [*known],
     }

@@ -27,7 +27,6 @@ from controlplane.core.errors import (
 from controlplane.core.observability import describe, logger
 from controlplane.http import deprecations
 from controlplane.http.callers import CallerRequirements
-from controlplane.http.envelope import StrictWire
 from controlplane.http.reader import DRY_RUN, RequestReader
 from controlplane.http.request_state import RequestState
 from controlplane.http.validation import to_problems
@@ -66,7 +65,6 @@ class ControlRoute(APIRoute):
         parameter, self.requirements = _declared_requirements(endpoint)
         hints = typing.get_type_hints(endpoint)
         self.return_type = hints.get("return")
-        self._has_strict_body = any(map(_is_strict, hints.values()))
         self.service_endpoint = endpoint
         options["response_model"] = None
         self.deprecation = deprecations.OPERATIONS.get(options["operation_id"])
@@ -96,13 +94,16 @@ class ControlRoute(APIRoute):
 
     @cached_property
     def known_query(self) -> list[str] | None:
-        """The query parameters of a list, or of a request with a StrictWire. None: unknown ones are ignored.
+        """The query parameters of a list, or of an operation that changes something. None: unknown ones are ignored.
 
-        A list with a filter that is ignored returns more than was asked for. `organizationId` is accepted everywhere,
-        and has no effect where the resource or the caller determines the organization.
+        A list whose filter is ignored returns more than was asked for. If a mistyped `dryRun` were ignored, the change
+        would be made, and with a mistyped `organizationId`, it would be made elsewhere. What GitHub calls isn't in the
+        document, and ignores what its registered address has. `organizationId` is accepted everywhere, and has no
+        effect where the resource or the caller determines the organization.
         """
         is_list = (self.operation_id or "").startswith("list") and self.return_type is not Response
-        return self.accepted_query if is_list or self._has_strict_body else None
+        changes = self.include_in_schema and "GET" not in (self.methods or ())
+        return self.accepted_query if is_list or changes else None
 
     @cached_property
     def accepted_query(self) -> list[str]:
@@ -134,7 +135,8 @@ class ControlRoute(APIRoute):
             request.check_headers()
             if has_body:
                 request.parse_body(state.dialect)
-            request.check_query(accepted_query, ignores_unknown=ignores_unknown)
+            # RFC 6749 (3.2): OAuth's endpoints ignore unknown parameters.
+            request.check_query(accepted_query, ignores_unknown=ignores_unknown or state.dialect is not None)
             return await validate_and_call(request)
 
         async def handle(request: RequestReader) -> Response:
@@ -165,11 +167,6 @@ def _declared_requirements(endpoint: Callable[..., Any]) -> tuple[str | None, Ca
             if isinstance(extra, CallerRequirements):
                 return name, extra
     return None, _NO_REQUIREMENTS
-
-
-def _is_strict(hint: Any) -> bool:
-    """Returns True for a StrictWire, and for an optional one."""
-    return any(isinstance(one, type) and issubclass(one, StrictWire) for one in (hint, *typing.get_args(hint)))
 
 
 def _adapt(

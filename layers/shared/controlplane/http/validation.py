@@ -7,11 +7,14 @@ from typing import Any
 
 from controlplane.core.errors import Problems
 
+# In words, by pattern.
+_PATTERNS: dict[str, str] = {}
+
 _PLACES = frozenset({"body", "query", "path", "header"})
+_OBJECTS = ("dict_type", "model_attributes_type", "model_type")
 # By pydantic's type of error. Other types, such as those of our own validators, keep their text.
 _TEXTS = {
     "bool_type": "Must be true or false",
-    "dict_type": "Must be an object",
     "extra_forbidden": "Unknown field",
     "greater_than_equal": "Must be at least {ge}",
     "int_parsing": "Must be a whole number",
@@ -20,8 +23,6 @@ _TEXTS = {
     "list_type": "Must be a list",
     "literal_error": "Must be {expected}",
     "missing": "Field required",
-    "model_attributes_type": "Must be an object",
-    "model_type": "Must be an object",
     "string_pattern_mismatch": "Must match {pattern}",
     "string_too_long": "Must have at most {max_length} {characters}",
     "string_too_short": "Must have at least {min_length} {characters}",
@@ -29,7 +30,14 @@ _TEXTS = {
     "too_long": "Must have at most {max_length} {items}",
     "too_short": "Must have at least {min_length} {items}",
     "value_error": "{error}",
+    **dict.fromkeys(_OBJECTS, "Must be an object"),
 }
+
+
+def described(pattern: str, text: str) -> str:
+    """Returns the pattern of a field. A problem has the text in its place."""
+    _PATTERNS[pattern] = text
+    return pattern
 
 
 def to_problems(errors: Any) -> Problems:
@@ -47,6 +55,10 @@ def _describe(error: dict[str, Any], *, has_field: bool) -> str:
     kind, values = error["type"], error.get("ctx", {})
     if kind == "missing" and not has_field:
         return "A body is required. Send a JSON object."
+    if kind in _OBJECTS and not has_field:
+        return "The body must be a JSON object."
+    if kind == "string_pattern_mismatch" and values["pattern"] in _PATTERNS:
+        return _PATTERNS[values["pattern"]]
     if kind not in _TEXTS:
         return str(error["msg"])
     plural = "" if values.get("min_length", values.get("max_length")) == 1 else "s"

@@ -263,7 +263,7 @@ def _read_cookies(header: str) -> dict[str, str]:
 def _read_form(media_type: str, body: bytes, most_fields: int) -> dict[str, str]:
     """Returns the form's fields. Raises UnsupportedMediaType, UnreadableForm."""
     if media_type != _FORM_TYPE:
-        raise UnsupportedMediaType
+        raise UnsupportedMediaType("This address only accepts the form of its page. Open the page, and send that form.")
     try:
         pairs = parse_pairs(body, most_fields)
     except ValueError:

@@ -44,6 +44,14 @@ def waiting_slot(number: int) -> Key:
     return Key(f"WAITSLOT#{number}", "WAITSLOT")
 
 
+# Which slots for an organization's messages in a queue are taken, and when the last waiting one comes back, in
+# milliseconds.
+# {pk: WORKERS#org_2f…, sk: notifications, until0: 1790000030, holder0: 9b1c…, lineEndsAt: 1790000004250,
+#  expiresAt: 1790086400}
+def worker_slots(organization_id: str, queue: str) -> Key:
+    return Key(f"WORKERS#{organization_id}", queue)
+
+
 # The number of invalid user codes that a person has tried.
 # {pk: TRIES#usr_8k…, sk: 1969556, hits: 2, expiresAt: 1772601300}
 def code_tries(user_id: str, window: int) -> Key:

@@ -5,12 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 from controlplane.core import clock
 from controlplane.core.ids import EventId, InboxItemId
-from controlplane.core.settings import settings
+from controlplane.queues.mail_messages import NotifyMembers, SendNotification, later, post
 from controlplane.queues.messages import OrganizationEvent
 from controlplane.store import inbox, keys, mail_batches, mail_choices, members
 from controlplane.store.mail_choices import FOR_ADMINS
 from controlplane.store.outbox import Entry
-from notifications.mail_messages import NotifyMembers, SendNotification, later, post
 
 # Members per message. Another message continues after them.
 _PAGE = 50
@@ -23,8 +22,6 @@ _ACTIVITY = {"finding.opened", "finding.resolved", "scan.completed"}
 
 def fan_out(event: OrganizationEvent) -> None:
     """Leaves the emails about an event to later messages. Can be repeated: each email has an ID of its own."""
-    if settings.email_sender is None:
-        return
     event_id = EventId.stored(event.event_id)
     organization_id = event_id.organization_id
     if event.event == "finding.opened":

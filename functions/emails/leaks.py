@@ -1,21 +1,18 @@
 """The email to a person whose token was found in public. It can't be turned off, because it is about security."""
 
 from controlplane.core.observability import logger
-from controlplane.core.settings import settings
 from controlplane.core.urls import dashboard_base_url
+from controlplane.queues.mail_messages import SendLeakNotice
 from controlplane.store import keys, leaked_tokens
 from controlplane.store.mails import MailId, NotClaimed
 from controlplane.store.table import Check, table
 from controlplane.store.users import UserItem
-from notifications.mail_delivery import Draft, deliver
-from notifications.mail_messages import SendLeakNotice
-from notifications.mail_text import compose, shown_name
+from emails.delivery import Draft, deliver
+from emails.text import compose, shown_name
 
 
 def send_leak_notice(message: SendLeakNotice) -> None:
     """Sends the email, unless the account was deleted. Raises Postponed, Delayed, Rejected."""
-    if settings.email_sender is None:
-        return
     known = leaked_tokens.find_leaked_token(message.user_id, message.leak)
     (profile_item,) = table.batch_get([keys.user(message.user_id)])
     if known is None or profile_item is None:

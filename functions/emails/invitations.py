@@ -4,15 +4,15 @@ from controlplane.core import ids
 from controlplane.core.ids import InvitationId
 from controlplane.core.settings import settings
 from controlplane.core.urls import dashboard_base_url
+from controlplane.queues.mail_messages import SendInvitation
 from controlplane.rules import unsubscriptions
 from controlplane.store import invitations, invitees, mail_addresses, organizations, resends
 from controlplane.store.invitation_items import InvitationItem, MailOutcome
 from controlplane.store.mails import MailId, NotClaimed
 from controlplane.store.organization_items import OrganizationItem
 from controlplane.store.table import Check
-from notifications.mail_delivery import Draft, deliver
-from notifications.mail_messages import SendInvitation
-from notifications.mail_text import compose, shown_day, shown_name
+from emails.delivery import Draft, deliver
+from emails.text import compose, shown_day, shown_name
 
 _ROLES = {"owner": "an owner", "admin": "an admin", "member": "a member"}
 # The counters of a day.

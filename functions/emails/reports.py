@@ -5,12 +5,12 @@ The template's rules reduce SES's events to the kind and the email's ID, so no a
 
 from controlplane.core.ids import InvitationId
 from controlplane.core.observability import logger
+from controlplane.queues.mail_messages import MailReport
 from controlplane.store import invitations, mail_addresses, mails, resends
 from controlplane.store.invitation_items import MailOutcome
 from controlplane.store.mail_addresses import StopReason
 from controlplane.store.mails import MailId, MailItem
-from notifications.mail_invitations import mail_id_of
-from notifications.mail_messages import MailReport
+from emails.invitations import mail_id_of
 
 
 def record(report: MailReport) -> None:

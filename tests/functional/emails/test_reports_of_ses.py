@@ -4,9 +4,9 @@ import json
 import re
 from typing import Any
 
+from controlplane.queues.mail_messages import EMAIL_MESSAGES, MailReport
 from local.template import load_template
-from notifications.app import ACCEPTED
-from notifications.mail_messages import MailReport
+from ops.dead_letters import reduced
 from tests.support.each import each
 from tests.support.template import resources
 
@@ -53,9 +53,28 @@ def test_an_event_becomes_a_message_without_addresses(kind: str):
     body = transformed(rules()[kind], {"source": "aws.ses", "detail-type": kind, "detail": detail})
     assert "@" not in body
     assert "example.com" not in body
-    report = ACCEPTED.validate_json(body)
+    report = EMAIL_MESSAGES.validate_json(body)
     assert isinstance(report, MailReport)
     assert (report.event, report.mail, report.bounce_type) == (event, (MAIL,), bounce_type)
+
+
+@each("kind", EVENTS)
+def test_an_event_that_became_a_dead_letter_is_redriven_as_the_same_message(kind: str):
+    event = {"source": "aws.ses", "detail-type": kind, "detail": EVENTS[kind][0]}
+    assert json.loads(reduced(json.dumps(event))) == json.loads(transformed(rules()[kind], event))
+
+
+def may_send_to(queue: dict[str, list[str]]) -> set[str]:
+    """Returns the rules that the queue's policy lets send to it."""
+    (policy,) = [
+        it["Properties"]
+        for it in resources("AWS::SQS::QueuePolicy").values()
+        if it["Properties"]["Queues"] == [{"Ref": queue["Fn::GetAtt"][0]}]
+    ]
+    condition, statement, none = policy["PolicyDocument"]["Statement"][1]["Fn::If"]
+    assert (condition, none) == ("SendsEmail", {"Ref": "AWS::NoValue"})
+    assert (statement["Principal"], statement["Resource"]) == ({"Service": "events.amazonaws.com"}, queue)
+    return {it["Fn::GetAtt"][0] for it in statement["Condition"]["ArnEquals"]["aws:SourceArn"]}
 
 
 def test_each_rule_sees_only_this_stacks_emails_and_may_send_to_the_queue():
@@ -64,12 +83,12 @@ def test_each_rule_sees_only_this_stacks_emails_and_may_send_to_the_queue():
         pattern = rule["Properties"]["EventPattern"]
         assert pattern["source"] == ["aws.ses"]
         assert pattern["detail"]["mail"]["tags"] == {"ses:configuration-set": [{"Ref": "AWS::StackName"}]}
-        assert rule["Properties"]["Targets"][0]["Arn"] == {"Fn::GetAtt": ["NotificationsQueue", "Arn"]}
-    policy = resources("AWS::SQS::QueuePolicy")["EmailReports"]["Properties"]
-    assert policy["Queues"] == [{"Ref": "NotificationsQueue"}]
-    condition, statement, none = policy["PolicyDocument"]["Statement"][1]["Fn::If"]
-    assert (condition, none) == ("SendsEmail", {"Ref": "AWS::NoValue"})
-    named = {it["Fn::GetAtt"][0] for it in statement["Condition"]["ArnEquals"]["aws:SourceArn"]}
-    assert named == set(resources("AWS::Events::Rule"))
+        (target,) = rule["Properties"]["Targets"]
+        assert target["Arn"] == {"Fn::GetAtt": ["EmailsQueue", "Arn"]}
+        # Its workers' dead letters, so that they are redriven to the same queue.
+        properties = resources("AWS::SQS::Queue")[target["Arn"]["Fn::GetAtt"][0]]["Properties"]
+        assert target["DeadLetterConfig"]["Arn"] == properties["RedrivePolicy"]["deadLetterTargetArn"]
+        for queue in (target["Arn"], target["DeadLetterConfig"]["Arn"]):
+            assert may_send_to(queue) == set(resources("AWS::Events::Rule"))
     destination = load_template()["Resources"]["EmailEvents"]["Properties"]["EventDestination"]
     assert destination["MatchingEventTypes"] == ["SEND", "BOUNCE", "COMPLAINT"]

@@ -1,10 +1,10 @@
-"""Messages about emails. They contain IDs, never an address: the worker reads it from the table when it sends."""
+"""Messages of `emails`. They contain IDs, never an address: the worker reads it from the table when it sends."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
-from controlplane.queues.messages import Message, Queue, send
+from controlplane.queues.messages import Message, OrganizationEvent, Queue, send
 from controlplane.store import outbox
 from controlplane.store.mail_choices import Choice
 from controlplane.store.outbox import Entry
@@ -62,11 +62,16 @@ class MailReport(Message):
     bounce_type: str = ""
 
 
+EmailMessage = OrganizationEvent | SendInvitation | NotifyMembers | SendNotification | SendLeakNotice | MailReport
+
+EMAIL_MESSAGES: TypeAdapter[EmailMessage] = TypeAdapter(Annotated[EmailMessage, Field(discriminator="kind")])
+
+
 def post(message: Message) -> None:
-    """Sends the message to the worker's own queue. Raises Unreachable."""
-    send(Queue.NOTIFICATIONS, message.model_dump(by_alias=True))
+    """Sends the message to `emails`. Raises Unreachable."""
+    send(Queue.EMAILS, message.model_dump(by_alias=True))
 
 
 def later(message: Message, seconds: int) -> Entry:
     """Returns the entry of a message that the sweep sends after this time."""
-    return outbox.new_entry(Queue.NOTIFICATIONS.value, message.model_dump(by_alias=True), seconds)
+    return outbox.new_entry(Queue.EMAILS.value, message.model_dump(by_alias=True), seconds)

@@ -12,7 +12,7 @@ from controlplane.queues.worker import Delayed, Postponed, Rejected
 from controlplane.store import mail_addresses, mails
 from controlplane.store.mails import UNSETTLED_SECONDS, AlreadySent, MailId, Unsettled
 from controlplane.store.table import Leg
-from notifications.mail_text import Content
+from emails.text import Content
 
 # Longer than an email's outcome is waited for.
 _RETRY_SECONDS = UNSETTLED_SECONDS + 10

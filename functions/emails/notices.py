@@ -10,6 +10,7 @@ from controlplane.core.ids import InboxItemId, KeyId
 from controlplane.core.observability import logger
 from controlplane.core.plans import LOW_CREDITS, SCAN_UNLOCK_CREDITS
 from controlplane.core.urls import dashboard_base_url
+from controlplane.queues.mail_messages import SendNotification
 from controlplane.rules import unsubscriptions
 from controlplane.store import billing, inbox, keys, leaked_keys, mail_batches, mail_choices, organizations
 from controlplane.store.inbox_items import InboxItem
@@ -19,9 +20,8 @@ from controlplane.store.organizations import Membership
 from controlplane.store.scans import reads
 from controlplane.store.table import Check, table
 from controlplane.store.users import UserItem
-from notifications.mail_delivery import Draft, deliver
-from notifications.mail_messages import SendNotification
-from notifications.mail_text import compose, shown_name, shown_title
+from emails.delivery import Draft, deliver
+from emails.text import compose, shown_name, shown_title
 
 # Counted and listed in a digest, at most.
 _MOST_OPEN, _MOST_SCANS, _MOST_URGENT = 500, 100, 5

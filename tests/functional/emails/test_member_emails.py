@@ -23,7 +23,7 @@ from controlplane.store import (
 from controlplane.store.leaked_keys import Leak
 from controlplane.store.mail_choices import Choice
 from controlplane.store.table import Delete, table
-from notifications.app import handler
+from emails.app import handler
 from tests.support.api import FORM, Api
 from tests.support.browser import Browser
 from tests.support.each import each

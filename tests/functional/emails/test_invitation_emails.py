@@ -6,8 +6,11 @@ import pytest
 
 from controlplane.core import clock
 from controlplane.core.settings import settings
+from controlplane.queues.messages import Queue
 from controlplane.store import invitations, keys, mail_addresses
 from controlplane.store.table import Delete, table
+from sweeper.service import sweep
+from tests.functional.conftest import FakeClock
 from tests.support.api import Api
 from tests.support.browser import Browser, text_of
 from tests.support.logs import captured_logs
@@ -57,6 +60,15 @@ class TestSending:
         joined = browser.follow(browser.submit("/invitations/accept"))
         assert "You are now a member of Acme, as admin" in text_of(joined)
         assert post_office.work(3600) == []
+
+    def test_its_message_waits_for_no_delivery_to_a_webhook(
+        self, api: Api, company: Company, post_office: PostOffice, now: FakeClock
+    ):
+        """Deliveries have another queue: emails leave even if no worker takes them."""
+        invite(api, company)
+        now.advance(1)
+        sweep()
+        assert [letter.queue_url for letter in post_office.sqs.letters] == [Queue.EMAILS.url]
 
     def test_no_address_is_in_a_message_or_a_log(self, api: Api, company: Company, post_office: PostOffice):
         with captured_logs() as logs:
