@@ -29,7 +29,7 @@ from controlplane.http.access import AddressNotAllowed, NotForLimitedKeys, Requi
 from controlplane.http.anonymous import Anonymous
 from controlplane.http.callers import Caller
 from controlplane.http.envelope import StrictWire
-from controlplane.http.fixes import public_details
+from controlplane.http.guidance import public_details
 from controlplane.http.idempotency_errors import AnswerLost, KeyOfAnotherRequest, RequestInFlight
 from controlplane.http.reader import unknown_parameter
 from controlplane.http.responses import refusals_of
@@ -61,6 +61,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "organizations.OwnsTooMany": (20, 20),
     "organizations.SlugTaken": ("acme", ["acme-2", "acme-3", "acme-4"]),
     "projects.ProjectLimitReached": ("pro", 200),
+    "projects.UnsupportedRegion": ("eu-centre",),
     "projects.UnusableOrigin": (["websites"], {0: "The scheme looks like a misspelled https. Write https://."}),
     "resends.ResentTooOften": ("invitation", 3),
     "scans.InsufficientCredits": (20, 50),
@@ -125,7 +126,7 @@ def _example(kind: type[ApiError]) -> ApiError:
 
 
 def _describe(error: ApiError, name: str | None = None) -> ErrorResponse:
-    public = {"code": error.code, "message": error.public, "details": public_details(error, None)}
+    public = {"code": error.code, "message": error.public, "details": public_details(error)}
     name = name or _name(type(error)).removeprefix("controlplane.")
     return ErrorResponse(
         name, error.status, error.code, error.public, {"success": False, "error": public}, tuple(error.headers)

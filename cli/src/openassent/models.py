@@ -422,7 +422,7 @@ class InboxItemFailure(Model):
     message: str
     """A message for people that says what to do next."""
     details: dict[str, Any]
-    """Details by code, and `docsUrl`, where the error is documented."""
+    """Details by code, `docsUrl`, where the error is documented, and `hint`, the next step."""
 
 
 class InventoryLanguage(Model):
@@ -716,6 +716,23 @@ class PreviousSecret(Model):
     """The end of the grace period, from which the secret is rejected."""
     last_used_at: Annotated[datetime | None, Field(alias="lastUsedAt")]
     """The last use of the old secret since the roll, accurate to the minute."""
+
+
+class Problem(Model):
+    """One problem with the request."""
+
+    code: str
+    """The kind of problem."""
+    message: str
+    """The problem in words."""
+    path: list[str]
+    """The path to the field; empty if the problem concerns the whole request."""
+    known: list[str] | None = None
+    """For an unknown query parameter: the parameters that the operation accepts."""
+    docs_url: Annotated[str | None, Field(alias="docsUrl")] = None
+    """Where the error is documented. In a list of problems, only the first one has it."""
+    hint: str | None = None
+    """What to do next, by code. In a list of problems, only the first one has it."""
 
 
 class Products(Model):
@@ -1149,40 +1166,6 @@ class Website(Model):
     """Whether an audit uses this website. Deleting the website deletes the audit."""
 
 
-class First(Model):
-    """A request to send before, which returns the current state."""
-
-    method: str
-    """The method."""
-    path: str
-    """The path."""
-
-
-class WorkingRequest(Model):
-    """A request that would work in place of the refused one; absent if nothing can be proposed. Send it with the
-    same credential. It repeats no text that the client sent, and checks that come later may still refuse it.
-    """
-
-    method: str
-    """The method."""
-    path: str | None = None
-    """The path, with its query, below the address of the API."""
-    url: str | None = None
-    """In place of `path`: a page for a person with a session."""
-    headers: dict[str, str] | None = None
-    """The headers to set, besides `Authorization`."""
-    body: dict[str, Any] | None = None
-    """The body."""
-    keeps_body: Annotated[bool | None, Field(alias="keepsBody")] = None
-    """Whether to send the refused body again, with the fields of `body` in place of its own."""
-    replace: list[str] | None = None
-    """The fields of `body` that have documented examples: put your own values there."""
-    after_seconds: Annotated[int | None, Field(alias="afterSeconds")] = None
-    """How long to wait before sending the request."""
-    first: First | None = None
-    """A request to send before, which returns the current state."""
-
-
 class ApiKey(Model):
     """An API key, without its secret."""
 
@@ -1532,22 +1515,6 @@ class Member(Model):
     joined_at: Annotated[datetime, Field(alias="joinedAt")]
     """The time the member joined."""
     user: MemberUser
-
-
-class Problem(Model):
-    """One problem with the request."""
-
-    code: str
-    """The kind of problem."""
-    message: str
-    """The problem in words."""
-    path: list[str]
-    """The path to the field; empty if the problem concerns the whole request."""
-    known: list[str] | None = None
-    """For an unknown query parameter: the parameters that the operation accepts."""
-    docs_url: Annotated[str | None, Field(alias="docsUrl")] = None
-    """Where the error is documented. In a list of problems, only the first one has it."""
-    fix: WorkingRequest | None = None
 
 
 class Project(Model):
