@@ -60,7 +60,7 @@ class Scene:
 
     def form(self, path: str, **fields: str) -> Callable[[], Reply]:
         browser = Browser(self.api).signed_in(self.caller.user_id)
-        return lambda: browser.post(f"{self.pages}{path}", {"form_token": browser.form_token, **fields})
+        return lambda: browser.forge(f"{self.pages}{path}", fields)
 
     def connected(self, *, linked: bool = True) -> RepositoryItem:
         return self.world.connected_repository(self.company, linked=linked)
@@ -254,7 +254,7 @@ def _connect(scene: Scene) -> Callable[[], Reply]:
     assert own is not None
     fields = {"offers": connecting._seal_offers(own, [hosted], browser.secret).sealed, "repository": "1"}
     path = f"{scene.pages}/repositories"
-    return lambda: browser.post(path, {"form_token": browser.form_token, **fields})
+    return lambda: browser.forge(path, fields)
 
 
 def connect_again(scene: Scene) -> Callable[[], Reply]:

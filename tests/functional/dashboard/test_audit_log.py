@@ -47,8 +47,8 @@ class TestPage:
         self, visitor: Browser, company: Company, person: Person, now: FakeClock
     ):
         project_id = make(company, "Shop", now)
-        fields = {"action": "describe", "name": "Store", "description": "", "form_token": visitor.form_token}
-        visitor.post(f"/organizations/{company.slug}/projects/shop/settings", fields)
+        visitor.get(f"/organizations/{company.slug}/projects/shop/settings")
+        visitor.press("Save", near="Description", fill={"Name": "Store"})
         reply = visitor.get(path(company))
         text = text_of(reply)
         assert reply.status == 200
@@ -125,8 +125,8 @@ class TestExport:
         self, visitor: Browser, company: Company, person: Person, now: FakeClock
     ):
         make(company, "Shop", now)
-        fields = {"action": "describe", "name": "Store", "description": "", "form_token": visitor.form_token}
-        visitor.post(f"/organizations/{company.slug}/projects/shop/settings", fields)
+        visitor.get(f"/organizations/{company.slug}/projects/shop/settings")
+        visitor.press("Save", near="Description", fill={"Name": "Store"})
         query = f"?actor={person.user_id}&resource="
         rows = [*csv.DictReader(visitor.get(path(company, f".csv{query}")).text.removeprefix("\ufeff").splitlines())]
         entries = json.loads(visitor.get(path(company, f".json{query}")).text)["entries"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -22,6 +23,7 @@ from tests.functional.conftest import FakeClock
 from tests.support.browser import Browser, text_of
 from tests.support.cleanup import finish_deletions
 from tests.support.github import GitHub, github, request_violations, response_violations
+from tests.support.reply import Reply
 from tests.support.world import Company, Person, World, table_dump
 
 CALLBACK = "/github/callback"
@@ -89,10 +91,9 @@ def changed(callback: str, **changes: object) -> str:
     return f"{path}?{'&'.join(f'{name}={value}' for name, value in values.items() if value is not None)}"
 
 
-def connect(visitor: Browser, company: Company, name: str = DEMO):
-    """Submits the button of the repository on the last page."""
-    repository_id = str(stable_id(name))
-    return visitor.submit(f"/organizations/{company.slug}/repositories", repository=repository_id)
+def connect(visitor: Browser, name: str = DEMO, **options: Any) -> Reply:
+    """Presses the button of the repository on the last page of repositories."""
+    return visitor.press("Connect", near=name, **options)
 
 
 def connected(company: Company) -> list[str]:
@@ -114,7 +115,7 @@ class TestConnecting:
         assert f"/installations/{installation_id(DEMO_OWNER)}?state=" in links
         offered = visitor.get(install(visitor, company))
         assert (offered.status, DEMO in text_of(offered), "other/" in text_of(offered)) == (200, True, False)
-        reply = connect(visitor, company)
+        reply = connect(visitor)
         assert f"{DEMO} is connected." in text_of(reply)
         assert "Link to a project" in text_of(reply)
         (repository,) = repositories.list_all_repositories(company.organization_id)
@@ -127,10 +128,10 @@ class TestConnecting:
         assert DEMO in text_of(visitor.get(repositories_page))
 
     def test_connecting_again_keeps_the_repository(self, visitor: Browser, company: Company, code_host: GitHub):
-        visitor.get(install(visitor, company))
-        connect(visitor, company)
+        page = visitor.get(install(visitor, company))
+        connect(visitor)
         before = repositories.list_all_repositories(company.organization_id)
-        connect(visitor, company)
+        connect(visitor, on=page)
         assert repositories.list_all_repositories(company.organization_id) == before
 
     def test_an_app_that_is_installed_needs_only_the_persons_identity(
@@ -163,7 +164,8 @@ class TestConnecting:
         code_host.stand_in.accounts.read_only = {"other/wiki"}
         offered = text_of(visitor.get(install(visitor, company, "other")))
         assert ("other/blog" in offered, "other/wiki" in offered) == (True, False)
-        assert connect(visitor, company, "other/wiki").status == 400
+        chosen = {**visitor.sends("Connect"), "repository": str(stable_id("other/wiki"))}
+        assert visitor.forge(f"/organizations/{company.slug}/repositories", chosen).status == 400
         assert connected(company) == []
 
 
@@ -206,7 +208,7 @@ class TestRefused:
     ):
         visitor.get(install(visitor, company))
         now.advance(connecting.STATE_SECONDS)
-        assert connect(visitor, company).status == 400
+        assert connect(visitor).status == 400
         assert connected(company) == []
 
     def test_no_more_is_offered_than_a_form_can_have(self, company: Company):
@@ -242,12 +244,11 @@ class TestRefused:
         assert visitor.get(f"/organizations/{stranger.slug}/github").status == 404
         assert "Connect GitHub" not in visitor.get(f"/organizations/{member.slug}/repositories").text
         visitor.get(install(visitor, company))
-        form = visitor.forms()[f"/organizations/{company.slug}/repositories"][0]
-        chosen = {**form, "repository": str(stable_id(DEMO))}
-        assert visitor.post(f"/organizations/{member.slug}/repositories", chosen).status == 403
+        chosen = visitor.sends("Connect", near=DEMO)
+        assert visitor.forge(f"/organizations/{member.slug}/repositories", chosen).status == 403
         second = world.company(owner=person)
-        assert visitor.post(f"/organizations/{second.slug}/repositories", chosen).status == 400
-        assert visitor.post(f"/organizations/{company.slug}/repositories", {**chosen, "offers": "x.y"}).status == 400
+        assert visitor.forge(f"/organizations/{second.slug}/repositories", chosen).status == 400
+        assert visitor.forge(f"/organizations/{company.slug}/repositories", {**chosen, "offers": "x.y"}).status == 400
         assert connected(company) == connected(second) == connected(member) == []
 
     def test_a_person_who_was_demoted_connects_nothing(
@@ -258,7 +259,7 @@ class TestRefused:
         visitor.get(install(visitor, company))
         world.leave(company, person)
         world.member(company, "member", person)
-        assert connect(visitor, company).status == 403
+        assert connect(visitor).status == 403
         assert connected(company) == []
 
     def test_without_a_client_secret_only_the_operator_connects(self, visitor: Browser, company: Company):
@@ -280,11 +281,11 @@ class TestOwnership:
         self, visitor: Browser, world: World, company: Company, code_host: GitHub
     ):
         visitor.get(install(visitor, company))
-        connect(visitor, company)
+        connect(visitor)
         rival = world.company()
         other = Browser(visitor.api).signed_in(rival.owner.user_id)
         other.get(install(other, rival))
-        reply = connect(other, rival)
+        reply = connect(other)
         assert (reply.status, "belongs to another organization" in text_of(reply)) == (409, True)
         assert connected(rival) == []
 
@@ -294,15 +295,15 @@ class TestOwnership:
         second = world.company(owner=person)
         for organization in (company, second):
             visitor.get(install(visitor, organization))
-            assert connect(visitor, organization).status == 200
+            assert connect(visitor).status == 200
         assert connected(company) == connected(second) == [DEMO]
 
     def test_it_is_free_again_after_its_last_repository_is_disconnected(
         self, visitor: Browser, world: World, company: Company, code_host: GitHub
     ):
-        visitor.get(install(visitor, company, "other"))
+        page = visitor.get(install(visitor, company, "other"))
         for name in ("other/blog", "other/wiki"):
-            connect(visitor, company, name)
+            connect(visitor, name, on=page)
         key = keys.installation(installation_id("other"))
         for repository in repositories.list_all_repositories(company.organization_id):
             assert table.get(key)
@@ -312,13 +313,13 @@ class TestOwnership:
         rival = world.company()
         other = Browser(visitor.api).signed_in(rival.owner.user_id)
         other.get(install(other, rival, "other"))
-        assert connect(other, rival, "other/blog").status == 200
+        assert connect(other, "other/blog").status == 200
 
     def test_it_is_free_again_after_the_organization_is_deleted(
         self, visitor: Browser, company: Company, code_host: GitHub
     ):
         visitor.get(install(visitor, company))
-        connect(visitor, company)
+        connect(visitor)
         deletions.delete_organization(company.organization_id)
         finish_deletions()
         assert table.get(keys.installation(installation_id(DEMO_OWNER))) is None

@@ -69,7 +69,7 @@ class TestSignedOut:
 class TestForm:
     def test_a_form_without_a_session_returns_401_and_changes_nothing(self, operation: Operation, browser: Browser):
         before = table_dump()
-        reply = browser.post(operation.path, {"form_token": "x"})
+        reply = browser.forge(operation.path, {"form_token": "x"})
         assert reply.status == 401
         assert "Your session has ended" in text_of(reply)
         assert table_dump() == before
@@ -78,33 +78,33 @@ class TestForm:
         self, operation: Operation, visitor: Browser
     ):
         before = _uncounted()
-        reply = visitor.post(operation.path, {"form_token": "x"})
+        reply = visitor.forge(operation.path, {"form_token": "x"})
         assert reply.status == 403
         assert _uncounted() == before
 
     def test_a_form_without_any_token_returns_403(self, operation: Operation, visitor: Browser):
-        assert visitor.post(operation.path, {}).status == 403
+        assert visitor.forge(operation.path, {"form_token": None}).status == 403
 
     def test_a_form_with_another_sessions_token_returns_403(self, operation: Operation, visitor: Browser, world: World):
         other = Browser(visitor.api).signed_in(world.person().user_id)
         before = _uncounted()
-        assert visitor.post(operation.path, {"form_token": other.form_token}).status == 403
+        assert visitor.forge(operation.path, {"form_token": other.form_token}).status == 403
         assert _uncounted() == before
 
     def test_a_form_with_the_token_of_the_users_other_session_returns_403(
         self, operation: Operation, visitor: Browser, person: Person
     ):
         other = Browser(visitor.api).signed_in(person.user_id)
-        assert visitor.post(operation.path, {"form_token": other.form_token}).status == 403
+        assert visitor.forge(operation.path, {"form_token": other.form_token}).status == 403
 
     def test_an_unreadable_form_returns_400(self, operation: Operation, visitor: Browser):
         assert _submit(visitor, operation, b"form_token=%ff").status == 400
 
     def test_another_media_type_returns_415(self, operation: Operation, visitor: Browser):
-        assert visitor.post(operation.path, {}, **{"Content-Type": "application/json"}).status == 415
+        assert visitor.forge(operation.path, {}, **{"Content-Type": "application/json"}).status == 415
 
     def test_a_form_over_one_mebibyte_returns_413_without_a_session_too(self, operation: Operation, browser: Browser):
-        assert browser.post(operation.path, {"a": "x" * 1_048_577}).status == 413
+        assert browser.forge(operation.path, {"a": "x" * 1_048_577}).status == 413
 
     def test_a_get_request_doesnt_submit_a_form(self, operation: Operation, visitor: Browser):
         before = _uncounted()
@@ -119,7 +119,7 @@ class TestForm:
 
         key = keys.user_token(tokens.digest(visitor.secret))
         table.update(Update(key, "SET #rateLimit = :none", values={"none": 0}), PREPARED)
-        assert visitor.post(operation.path, {"form_token": visitor.form_token}).status == 429
+        assert visitor.forge(operation.path).status == 429
 
 
 # Every form is read by the same code, so one stands for all of them here.
@@ -127,7 +127,7 @@ class TestForm:
 class TestReading:
     @each("token", ["", "0" * 64, "é", "\u2028"])
     def test_any_other_token_returns_403(self, operation: Operation, token: str, visitor: Browser):
-        assert visitor.post(operation.path, {"form_token": token}).status == 403
+        assert visitor.forge(operation.path, {"form_token": token}).status == 403
 
     @each(
         "body",
@@ -140,7 +140,7 @@ class TestReading:
 
     @each("media_type", ["text/plain", "multipart/form-data; boundary=x", ""])
     def test_another_media_type_returns_415(self, operation: Operation, media_type: str, visitor: Browser):
-        assert visitor.post(operation.path, {}, **{"Content-Type": media_type}).status == 415
+        assert visitor.forge(operation.path, {}, **{"Content-Type": media_type}).status == 415
 
 
 HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"
@@ -151,12 +151,12 @@ def test_each_page_has_another_token_and_a_page_of_the_previous_release_still_wo
     given = []
     for _ in range(2):
         visitor.get("/organizations")
-        given.append(visitor.forms()["/sign-out"][0]["form_token"])
+        given.append(visitor.sends("Sign out")["form_token"])
     assert given[0] != given[1]
     previous = tokens.keyed_digest("form", visitor.secret)
     for token in (given[0], previous):
-        assert visitor.post("/organizations", {"form_token": token}).status == 404
-    assert visitor.post("/organizations", {"form_token": given[0][:16] + previous}).status == 403
+        assert visitor.forge("/organizations", {"form_token": token}).status == 404
+    assert visitor.forge("/organizations", {"form_token": given[0][:16] + previous}).status == 403
 
 
 class TestWhatIsShown:
@@ -188,7 +188,7 @@ class TestWhatIsShown:
         assert len(page.text.encode()) < api["MinimumCompressionSize"]
 
     def test_a_form_returns_the_same_page(self, visitor: Browser):
-        reply = visitor.post("/device", {"form_token": visitor.form_token, "user_code": HOSTILE})
+        reply = visitor.forge("/device", {"user_code": HOSTILE})
         assert reply.status == 404
         assert "&lt;script&gt;" in reply.text
 

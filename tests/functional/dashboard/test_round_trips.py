@@ -117,7 +117,7 @@ class Forms:
         self.browser, self.person, self.world = browser, person, world
 
     def send(self, path: str, **fields: str) -> Callable[[], Reply]:
-        return lambda: self.browser.post(path, {"form_token": self.browser.form_token, **fields})
+        return lambda: self.browser.forge(path, fields)
 
     def company(self, path: str) -> Callable[[], Reply]:
         return self.send(path, organization_id=self.world.company(owner=self.person).organization_id)
@@ -133,8 +133,7 @@ class Forms:
 
     def decided(self, path: str) -> Callable[[], Reply]:
         self.send("/device", user_code=request_code(self.browser.api).user_code)()
-        (fields,) = self.browser.forms()[path]
-        return lambda: self.browser.post(path, fields)
+        return lambda: self.browser.press(path.rpartition("/")[2].capitalize())
 
     def revoked(self, path: str) -> Callable[[], Reply]:
         sessions.create(self.person.user_id)
@@ -237,8 +236,7 @@ def test_a_choice_in_the_form_of_a_key_takes_no_more(
     browser = Waiting(api).signed_in(person.user_id)
     sent = {name.format(**values): value for name, value in fields.items()}
     address = f"/organizations/{made.company.slug}{path.format(**values)}"
-    fields = {"form_token": browser.form_token, "once": "once" * 8, **sent}
-    assert _trips_of(lambda: browser.post(address, fields)) == most
+    assert _trips_of(lambda: browser.forge(address, {"once": "once" * 8, **sent})) == most
 
 
 class TestNote:
@@ -281,7 +279,7 @@ class TestNote:
     def test_a_revoked_sessions_note_is_worthless_and_signing_out_deletes_it(self, visitor: Browser):
         kept = dict(visitor.cookies)
         visitor.get("/")
-        visitor.submit("/sign-out")
+        visitor.press("Sign out")
         assert visitor.cookies == {}
         visitor.cookies = kept
         assert visitor.get("/organizations").headers["location"].startswith("/sign-in")

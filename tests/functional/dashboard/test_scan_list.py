@@ -183,7 +183,7 @@ class TestStart:
     ):
         member = world.member(company, "member")
         browser.signed_in(member.user_id).get(address(company))
-        reply = browser.submit(address(company), subject=subject_of(repository))
+        reply = browser.press("Start scan")
         assert reply.status == 303
         request_id = stored_repository(repository)["activeRequestId"]
         assert reply.headers["location"] == f"{address(company)}/{request_id}?done=started"
@@ -197,7 +197,7 @@ class TestStart:
     ):
         running = make_scan(repository, status="running")
         visitor.get(address(company))
-        reply = visitor.submit(address(company), subject=subject_of(repository))
+        reply = visitor.press("Start scan")
         assert reply.status == 409
         assert "A scan of this repository is in progress." in text_of(reply)
         assert f'{running.scan_id}">Open the scan in progress' in reply.text
@@ -216,7 +216,7 @@ class TestStart:
             f"{repository.repository_id} {foreign.links[0].project_id}": (409, "The repository isn't linked"),
         }
         for subject, (status, message) in cases.items():
-            reply = visitor.post(address(company), {"form_token": visitor.form_token, "subject": subject})
+            reply = visitor.forge(address(company), {"subject": subject})
             assert (reply.status, message in text_of(reply)) == (status, True), subject
         assert "activeRequestId" not in stored_repository(repository)
 
@@ -225,7 +225,7 @@ class TestStart:
     ):
         theirs = world.company()
         foreign = world.connected_repository(theirs)
-        reply = visitor.post(address(theirs), {"form_token": visitor.form_token, "subject": subject_of(foreign)})
+        reply = visitor.forge(address(theirs), {"subject": subject_of(foreign)})
         assert reply.status == 404
         assert "activeRequestId" not in stored_repository(foreign)
 

@@ -110,10 +110,11 @@ class TestUnlock:
     ):
         billing.add_credits(company.organization_id, 120)
         assert f'href="{address(company, scan, "/unlock")}"' in visitor.get(address(company, scan)).text
-        shown = text_of(visitor.get(address(company, scan, "/unlock")))
+        page = visitor.get(address(company, scan, "/unlock"))
+        shown = text_of(page)
         assert "You unlock 2 findings of shop" in shown
         assert "Price 50 credits Balance 120 credits Balance afterwards 70 credits" in shown
-        reply = visitor.submit(address(company, scan, "/unlock"))
+        reply = visitor.press("Unlock for 50 credits")
         assert (reply.status, reply.headers["location"]) == (303, address(company, scan, "?done=unlocked"))
         assert reads.get_scan(scan.scan_id).access == "full"
         assert billing.get_billing(company.organization_id)[1].credits == 70
@@ -121,7 +122,7 @@ class TestUnlock:
         shown = text_of(visitor.get(reply.headers["location"]))
         assert "All findings of this report are unlocked." in shown
         assert "line 5" in shown
-        again = visitor.post(address(company, scan, "/unlock"), {"form_token": visitor.form_token})
+        again = visitor.press("Unlock for 50 credits", on=page)
         assert again.headers["location"] == address(company, scan, "?done=already")
         assert billing.get_billing(company.organization_id)[1].credits == 70
 
@@ -129,8 +130,8 @@ class TestUnlock:
         billing.add_credits(company.organization_id, 10)
         reply = visitor.get(address(company, scan, "/unlock"))
         assert "The organization has 10 credits, and needs 40 credits more." in text_of(reply)
-        assert visitor.forms().keys() == {"/sign-out"}
-        refused = visitor.post(address(company, scan, "/unlock"), {"form_token": visitor.form_token})
+        assert visitor.buttons() == {"Sign out"}
+        refused = visitor.forge(address(company, scan, "/unlock"))
         assert refused.status == 402
         assert "The organization doesn't have enough credits." in text_of(refused)
         assert reads.get_scan(scan.scan_id).access == "free-preview"
@@ -139,7 +140,7 @@ class TestUnlock:
         billing.enable_top_up(company.organization_id, threshold=5, amount=100, monthly_limit=2)
         shown = text_of(visitor.get(address(company, scan, "/unlock")))
         assert "the automatic top-up adds 100 credits first" in shown
-        assert visitor.submit(address(company, scan, "/unlock")).status == 303
+        assert visitor.press("Unlock for 50 credits").status == 303
         assert billing.get_billing(company.organization_id)[1].credits == 50
 
     def test_only_owners_unlock(self, browser: Browser, world: World, company: Company, scan: ScanItem):
@@ -149,14 +150,12 @@ class TestUnlock:
             assert "An owner of the organization can unlock them for 50 credits." in text_of(shown)
             assert "/unlock" not in shown.text
             assert browser.get(address(company, scan, "/unlock")).status == 403
-            form = {"form_token": browser.form_token}
-            assert browser.post(address(company, scan, "/unlock"), form).status == 403
+            assert browser.forge(address(company, scan, "/unlock")).status == 403
         stranger = world.company()
         browser.signed_in(stranger.owner.user_id)
         for organization in (company, stranger):
             assert browser.get(address(organization, scan, "/unlock")).status == 404
-            form = {"form_token": browser.form_token}
-            assert browser.post(address(organization, scan, "/unlock"), form).status == 404
+            assert browser.forge(address(organization, scan, "/unlock")).status == 404
         assert reads.get_scan(scan.scan_id).access == "free-preview"
 
     def test_a_scan_without_locked_findings_has_nothing_to_unlock(
@@ -164,7 +163,7 @@ class TestUnlock:
     ):
         scan = make_scan(repository, status="running")
         assert "This scan has no locked findings." in text_of(visitor.get(address(company, scan, "/unlock")))
-        reply = visitor.post(address(company, scan, "/unlock"), {"form_token": visitor.form_token})
+        reply = visitor.forge(address(company, scan, "/unlock"))
         assert reply.status == 409
         assert "Only the findings of a completed scan can be unlocked" in text_of(reply)
 

@@ -456,7 +456,7 @@ class TestSignOut:
         sign_in(browser, issuer)
         secret = browser.secret
         browser.get("/")
-        reply = browser.submit("/sign-out")
+        reply = browser.press("Sign out")
         assert (reply.status, reply.headers["location"]) == (303, "/signed-out")
         assert browser.cookies == {}
         assert browser.api.get("/v1/me", secret).status == 401

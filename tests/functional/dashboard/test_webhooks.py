@@ -14,13 +14,7 @@ from tests.support.sqs import FakeSqs
 from tests.support.world import Company, Person, World
 
 HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"
-FIELDS = {
-    "name": "Alerts",
-    "url": URL,
-    "format": "standard",
-    **dict.fromkeys(WEBHOOK_EVENTS, ""),
-    "scan.completed": "yes",
-}
+FILLED = {"Name": "Alerts", "URL": URL, **dict.fromkeys(WEBHOOK_EVENTS, False), "scan.completed": True}
 
 
 @pytest.fixture
@@ -42,34 +36,34 @@ def stored(company: Company) -> list[WebhookItem]:
 
 
 def test_an_endpoint_is_created_and_its_secret_is_shown_once(visitor: Browser, company: Company):
-    visitor.get(path(company))
-    form = {**visitor.forms()[path(company)][0], **FIELDS}
-    secrets = set()
+    page, secrets = visitor.get(path(company)), set()
     for _ in range(2):
-        shown = visitor.post(path(company), form).text
+        shown = visitor.press("Create endpoint", fill=FILLED, on=page).text
         secrets |= {*re.findall(r'<code id="secret">(whsec_\w+)</code>', shown)}
     (webhook,) = stored(company)
     assert (webhook.name, webhook.url, webhook.events) == ("Alerts", URL, ("scan.completed",))
     (secret,) = secrets
-    for page in ("", f"/{webhook.webhook_id}"):
-        assert secret not in visitor.get(path(company, page)).text
+    for below in ("", f"/{webhook.webhook_id}"):
+        assert secret not in visitor.get(path(company, below)).text
 
 
 def test_an_unusable_form_creates_nothing_and_keeps_what_was_entered(visitor: Browser, company: Company):
     for changes, message in (
-        ({"name": " "}, "Enter a name"),
-        ({"url": "http://hooks.example.com"}, "must start with https"),
-        ({"url": "https://169.254.169.254/"}, "public host name"),
-        ({"scan.completed": ""}, "Select at least one event."),
-        ({"format": HOSTILE}, "Choose a format."),
-        ({"name": HOSTILE, "url": HOSTILE}, "The URL"),
+        ({"Name": " "}, "Enter a name"),
+        ({"URL": "http://hooks.example.com"}, "must start with https"),
+        ({"URL": "https://169.254.169.254/"}, "public host name"),
+        ({"scan.completed": False}, "Select at least one event."),
+        ({"Name": HOSTILE, "URL": HOSTILE}, "The URL"),
     ):
         visitor.get(path(company))
-        reply = visitor.submit(path(company), **{**FIELDS, **changes})
+        reply = visitor.press("Create endpoint", fill={**FILLED, **changes})
         assert reply.status == 400, changes
         assert message in text_of(reply)
         assert "<script>alert" not in reply.text
         assert 'name="scan.completed" value="yes" checked' in reply.text or "scan.completed" in changes
+    visitor.get(path(company))
+    sent = {**visitor.sends("Create endpoint"), "name": "Alerts", "url": URL, "format": HOSTILE}
+    assert "Choose a format." in text_of(visitor.forge(path(company), sent))
     assert stored(company) == []
 
 
@@ -87,7 +81,7 @@ def test_deliveries_are_shown_and_replayed(visitor: Browser, company: Company, l
     delivery = f"{own}/deliveries/{line.deliveries(webhook)[0].event_id}"
     assert "finding.opened" in text_of(visitor.get(delivery))
     line.receiver.answer = 200
-    reply = visitor.submit(f"{delivery}/replay")
+    reply = visitor.press("Replay")
     assert reply.headers["location"].endswith(f"{delivery}?done=replayed")
     line.work()
     assert "Succeeded" in text_of(visitor.get(f"{delivery}?done=replayed"))
@@ -98,21 +92,21 @@ def test_an_endpoint_is_changed_disabled_enabled_rotated_and_deleted(visitor: Br
     webhook = endpoint(company)
     own = path(company, f"/{webhook.webhook_id}")
     visitor.get(own)
-    assert visitor.submit(own, name="Slack", format="slack").status == 303
+    assert visitor.press("Save", fill={"Name": "Slack", "Format": "Slack incoming webhook"}).status == 303
     assert (stored(company)[0].name, stored(company)[0].format) == ("Slack", "slack")
     visitor.get(own)
-    assert visitor.submit(own, url="ftp://hooks.example.com").status == 400
+    assert visitor.press("Save", fill={"URL": "ftp://hooks.example.com"}).status == 400
     line.happen()
     line.work()
-    for status in ("disabled", "enabled"):
+    for label, status in (("Disable this endpoint", "disabled"), ("Enable this endpoint", "enabled")):
         visitor.get(own)
-        assert visitor.submit(f"{own}/status").status == 303
+        assert visitor.press(label).status == 303
         assert stored(company)[0].status == status
         assert f"The endpoint is {status}." in text_of(visitor.get(f"{own}?done={status}"))
-    assert "whsec_" in visitor.submit(f"{own}/rotate").text
+    assert "whsec_" in visitor.press("Rotate the secret").text
     assert stored(company)[0].previous_secret == webhook.secret
     visitor.get(own)
-    assert visitor.submit(f"{own}/delete").status == 303
+    assert visitor.press("Delete this endpoint").status == 303
     assert (stored(company), visitor.get(own).status) == ([], 404)
 
 
@@ -123,7 +117,7 @@ def test_a_disabled_endpoint_says_why_and_offers_no_replay(visitor: Browser, com
     webhooks.update_webhook(webhook, {"status": "disabled"}, company.owner.user_id)
     delivery = path(company, f"/{webhook.webhook_id}/deliveries/{line.deliveries(webhook)[0].event_id}")
     assert "Enable it to replay" in text_of(visitor.get(delivery))
-    assert f"{delivery}/replay" not in visitor.forms()
+    assert not visitor.offers("Replay")
 
 
 def test_members_see_who_can_and_nothing_else(visitor: Browser, world: World, person: Person):
