@@ -232,6 +232,28 @@ class TestAssets:
         assert "url(" not in reply.text
         assert "@import" not in reply.text
 
+    @each(
+        ("selector", "variable", "strongest"),
+        [
+            (".badge.good", "good", "green"),
+            (".badge.bad", "problem", "red"),
+            (".badge.p0", "p0", "red"),
+            (".tone-problem", "tone-problem", "red"),
+            (".tone-accent", "tone-accent", "green"),
+        ],
+    )
+    def test_good_is_green_and_what_is_urgent_or_failed_is_red(
+        self, browser: Browser, selector: str, variable: str, strongest: str
+    ):
+        (address,) = re.findall(r'<link rel="stylesheet" href="([^"]+)">', browser.get("/").text)
+        style = browser.get(address).text
+        (rule,) = re.findall(rf"(?m)^{re.escape(selector)} \{{([^}}]*)", style)
+        assert re.search(rf"(^|\s)(color|--tone): var\(--{variable}\)", rule)
+        values = re.findall(rf"--{variable}: #(..)(..)(..);", style)
+        assert len(values) == 2  # in the light and in the dark scheme
+        for channels in values:
+            assert ("red", "green", "blue")[channels.index(max(channels))] == strongest
+
     @each("name", ["pages.css", "style.css", "pages.0000000000000000.css", "live.js", "..", "app.py", "pages.css%00"])
     def test_no_other_file_is_served(self, browser: Browser, name: str):
         assert browser.get(f"/assets/{name}").status == 404

@@ -32,6 +32,7 @@ def stored(company: Company) -> list[ApiKeyItem]:
 
 def secret_in(browser: Browser) -> str:
     assert browser.last is not None
+    assert "This is the only time that the secret is shown." in text_of(browser.last)
     (secret,) = re.findall(r'<code id="secret">(assent_\w+)</code>', browser.last.text)
     return secret
 

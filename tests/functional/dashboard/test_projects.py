@@ -68,6 +68,17 @@ class TestShown:
         ):
             assert words in text_of(reply)
 
+    def test_each_tab_leads_to_its_page(self, visitor: Browser, company: Company):
+        visitor.get(path_of(created(visitor, company)["dashboardUrl"]))
+        for tab, heading in (
+            ("Consent", "Consent of Shop"),
+            ("Vendors", "Vendors of Shop"),
+            ("Settings", "Settings of Shop"),
+            ("Overview", "Shop"),
+        ):
+            reply = visitor.press(tab, near="Consent Vendors")
+            assert (reply.status, f"<h1>{heading}</h1>" in reply.text) == (200, True)
+
     def test_the_consent_page_tells_consent_entries_from_audited_websites(self, visitor: Browser, company: Company):
         project = created(visitor, company, websites=["shop.example.com", "audited.example.com"])
         audits.create_audit(ProjectId.stored(project["id"]), project["websites"][1]["id"], 7)

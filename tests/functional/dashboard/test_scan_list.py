@@ -22,6 +22,8 @@ from tests.support.table import PREPARED
 from tests.support.world import Company, Person, World
 
 HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"
+# Red, orange, blue, green, and gray.
+COLORS = ["P0 problem", "P1 warning", "P2 info", "P3 accent", "Locked muted"]
 
 
 @pytest.fixture
@@ -75,6 +77,14 @@ class TestList:
         change(scan, trigger="pull_request", pullRequestNumber=12)
         shown = text_of(visitor.get(address(company)))
         assert "shop shop, main Completed 5 2 locked Pull request #12 March 4, 2026, 05:06 UTC" in shown
+
+    def test_completed_scans_are_green_failed_ones_red_and_running_ones_blue(
+        self, visitor: Browser, company: Company, repository: RepositoryItem
+    ):
+        for status, look in (("completed", "good"), ("failed", "bad"), ("running", "info")):
+            scan = make_scan(repository, status=status)
+            for page in (address(company), f"/organizations/{company.slug}", f"{address(company)}/{scan.scan_id}"):
+                assert f'<span class="badge {look}">{status.capitalize()}</span>' in visitor.get(page).text
 
     def test_filters_restrict_the_list_and_keep_to_the_next_page(
         self, visitor: Browser, world: World, company: Company, repository: RepositoryItem, now: FakeClock
@@ -152,7 +162,7 @@ class TestTrend:
     def test_findings_by_priority_are_charted_once_there_are_two_scans(
         self, visitor: Browser, company: Company, repository: RepositoryItem, now: FakeClock
     ):
-        for counts in ({"P0": 1, "P1": 4}, {"P0": 2, "P2": 1}):
+        for counts in ({"P0": 1, "P1": 4}, {"P0": 2, "P2": 1, "P3": 3}):
             assert "Findings by priority" not in visitor.get(address(company)).text
             preview_used = repositories.get_repository(repository.repository_id).preview_used
             issues = [make_issue(number) for number in range(sum(counts.values()))]
@@ -164,8 +174,10 @@ class TestTrend:
             assert "Findings by priority" in html
             rows = re.findall(r'<tr><th scope="row">(Mar \d+)</th>((?:<td>\d+</td>)+)</tr>', html)
             numbers = {day: re.findall(r"\d+", cells) for day, cells in rows}
+            tones = re.findall(r'<span class="swatch tone-(\w+)" aria-hidden="true"></span>(\w+)', html)
+            assert [f"{name} {tone}" for tone, name in tones] == COLORS
             # The first scan is a free preview: three of its findings are readable.
-            assert numbers == {"Mar 4": ["1", "2", "0", "2"], "Mar 5": ["2", "0", "1", "0"]}
+            assert numbers == {"Mar 4": ["1", "2", "0", "0", "2"], "Mar 5": ["2", "0", "1", "3", "0"]}
 
     def test_scans_of_pull_requests_and_of_earlier_releases_are_not_charted(
         self, visitor: Browser, company: Company, repository: RepositoryItem
