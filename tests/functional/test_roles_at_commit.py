@@ -7,7 +7,7 @@ organization is deleted. Every route that writes in an organization is listed he
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
+from itertools import count, product
 from typing import Any
 
 import pytest
@@ -36,6 +36,7 @@ _COUNTING = ("RATE#", "REFUSALS#", "TH#", "KH#", "IP#")
 PAGES = "POST /organizations/{organizationSlug}"
 ONCE = "once" * 8
 _WRITES = {"PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem"}
+_NUMBERS = count(1)
 
 
 @dataclass
@@ -126,7 +127,7 @@ def _invite(role: Role) -> Prepare:
 
 
 def _invitation(scene: Scene) -> str:
-    return World().invitation(scene.company, "invited@example.com").invitation_id
+    return World().invitation(scene.company, f"invited{next(_NUMBERS)}@example.com").invitation_id
 
 
 def _revoke(scene: Scene) -> Callable[[], Reply]:

@@ -51,7 +51,7 @@ def invitation_id(visitor: Browser, person: Person, world: World) -> str:
     return invite(visitor, world.company(), person.email)
 
 
-def _addresses(made: PopulatedOrganization, invitation_id: str) -> list[str]:
+def addresses_of(made: PopulatedOrganization, invitation_id: str) -> list[str]:
     """Returns the address of every page, and those of scans and findings in other states."""
     organization_id = made.company.organization_id
     findings = [item.item_id for item in inbox.list_items(organization_id, None, 50, None).items]
@@ -92,7 +92,7 @@ def test_every_page_takes_at_most_three_round_trips(
     visitor: Browser, populated: PopulatedOrganization, invitation_id: str
 ):
     visitor.get("/")  # the first request of a minute
-    addresses = _addresses(populated, invitation_id)
+    addresses = addresses_of(populated, invitation_id)
     # One of two requests may also reserve requests for the person.
     counted = {it: min(_count_trips(visitor, it), _count_trips(visitor, it)) for it in addresses}
     assert {address: trips for address, trips in counted.items() if trips > MOST} == {}
