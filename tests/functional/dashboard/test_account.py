@@ -136,9 +136,7 @@ class TestDeletion:
             "FEEDBACKQUOTA",
         }
 
-    def test_devices_and_what_is_left_of_invitations_are_deleted(
-        self, visitor: Browser, person: Person, world: World, now
-    ):
+    def test_devices_and_what_is_left_of_invitations_are_deleted(self, visitor: Browser, person, world, now):
         invitation = {"email": person.email, "role": "member"}
         visitor.api.post("/v1/invitations", world.company().owner.token, json_body=invitation)
         now.advance(8 * 86_400)  # it has expired

@@ -40,17 +40,13 @@ class TestBlock:
         assert pending(blocker, company) == []
         assert role_of(person, company) is None
 
-    def test_blocking_hides_further_invitations_without_telling_the_organization(
-        self, blocker: Browser, company: Company, person: Person
-    ):
+    def test_blocking_hides_further_invitations_without_telling_the_organization(self, blocker, company, person):
         invitation_id = invite(blocker, company, person.email)
         assert [shown["id"] for shown in pending(blocker, company)] == [invitation_id]
         assert "Acme" not in blocker.get("/invitations").text
         assert "waiting for you" not in text_of(blocker.get("/"))
 
-    def test_blocking_leaves_other_organizations_and_users_alone(
-        self, blocker: Browser, company: Company, world: World
-    ):
+    def test_blocking_leaves_other_organizations_and_users_alone(self, blocker: Browser, company, world):
         other, friend = world.company(name="Birch"), world.person()
         invite(blocker, other, users_email(blocker))
         invite(blocker, company, friend.email)
@@ -142,9 +138,7 @@ class TestManyInvitations:
         assert "invites you to be a member" in text
         assert "1 invitation is waiting for you" in text_of(flooded.get("/"))
 
-    def test_void_invitations_are_no_further_ones_unless_not_all_were_read(
-        self, flooded: Browser, company: Company, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_void_invitations_are_no_further_ones_unless_not_all_were_read(self, flooded, company, monkeypatch):
         inviters = [
             keys.membership(company.owner.user_id, organization_id)
             for organization_id in (company.organization_id, *(f"org_{it:016d}" for it in range(ON_PAGE, self.COUNT)))

@@ -52,9 +52,7 @@ class TestShown:
             (899, "14 minutes ago"),
         ],
     )
-    def test_shows_the_age_of_the_request_in_words(
-        self, visitor: Browser, device: Device, now, seconds: int, words: str
-    ):
+    def test_shows_the_age_of_the_request_in_words(self, visitor: Browser, device, now, seconds, words):
         now.advance(seconds)
         assert words in text_of(review(visitor, device.user_code))
 
@@ -82,9 +80,7 @@ class TestShown:
         assert len(table_dump()) == before
         assert status_of(device) == "authorization_pending"
 
-    def test_shows_the_account_and_the_organizations_the_device_would_reach(
-        self, visitor: Browser, device: Device, person: Person, world: World
-    ):
+    def test_shows_the_account_and_the_organizations_the_device_would_reach(self, visitor, device, person, world):
         assert "None yet." in text_of(review(visitor, device.user_code))
         world.company(name="Acme", owner=person)
         world.member(world.company(name="Globex"), "admin", person)
@@ -228,9 +224,7 @@ class TestRefusedDecision:
             {"seal": "é"},
         ],
     )
-    def test_a_decision_that_differs_from_what_was_shown_returns_403(
-        self, visitor: Browser, device: Device, changes: dict
-    ):
+    def test_a_decision_that_differs_from_what_was_shown_returns_403(self, visitor: Browser, device, changes):
         review(visitor, device.user_code)
         assert visitor.forge(APPROVE, {**visitor.sends("Approve"), **changes}).status == 403
         assert status_of(device) == "authorization_pending"

@@ -13,7 +13,7 @@ from tests.support.each import each
 from tests.support.operations import Operation, operations
 from tests.support.table import PREPARED
 from tests.support.template import resources
-from tests.support.world import ALL_SCOPES, Person, World, table_dump
+from tests.support.world import ALL_SCOPES, World, table_dump
 
 ASKED = [(operation, operation.requires_session) for operation in operations()]
 CLOSED = [operation for operation, requires in ASKED if requires is not None and requires.signed_in]
@@ -46,9 +46,7 @@ class TestSignedOut:
         assert reply.status == 303
         assert reply.headers["location"] == f"/sign-in?return_to={_address(operation).replace('/', '%2F')}"
 
-    def test_no_other_credential_works_as_a_session(
-        self, operation: Operation, browser: Browser, person: Person, world: World
-    ):
+    def test_no_other_credential_works_as_a_session(self, operation: Operation, browser, person, world):
         company = world.company(owner=person)
         for secret in (person.token, world.key(company), world.token(person.user_id, ALL_SCOPES), "x", "assent_st_x"):
             browser.cookies = {web_session.cookie_name("session"): secret}
@@ -74,9 +72,7 @@ class TestForm:
         assert "Your session has ended" in text_of(reply)
         assert table_dump() == before
 
-    def test_a_form_without_the_sessions_token_returns_403_and_changes_nothing(
-        self, operation: Operation, visitor: Browser
-    ):
+    def test_a_form_without_the_sessions_token_returns_403_and_changes_nothing(self, operation: Operation, visitor):
         before = _uncounted()
         reply = visitor.forge(operation.path, {"form_token": "x"})
         assert reply.status == 403
@@ -91,9 +87,7 @@ class TestForm:
         assert visitor.forge(operation.path, {"form_token": other.form_token}).status == 403
         assert _uncounted() == before
 
-    def test_a_form_with_the_token_of_the_users_other_session_returns_403(
-        self, operation: Operation, visitor: Browser, person: Person
-    ):
+    def test_a_form_with_the_token_of_the_users_other_session_returns_403(self, operation: Operation, visitor, person):
         other = Browser(visitor.api).signed_in(person.user_id)
         assert visitor.forge(operation.path, {"form_token": other.form_token}).status == 403
 
@@ -242,9 +236,7 @@ class TestAssets:
             (".tone-accent", "tone-accent", "green"),
         ],
     )
-    def test_good_is_green_and_what_is_urgent_or_failed_is_red(
-        self, browser: Browser, selector: str, variable: str, strongest: str
-    ):
+    def test_good_is_green_and_what_is_urgent_or_failed_is_red(self, browser: Browser, selector, variable, strongest):
         (address,) = re.findall(r'<link rel="stylesheet" href="([^"]+)">', browser.get("/").text)
         style = browser.get(address).text
         (rule,) = re.findall(rf"(?m)^{re.escape(selector)} \{{([^}}]*)", style)

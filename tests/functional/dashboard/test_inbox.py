@@ -11,14 +11,9 @@ from controlplane.store.table import table
 from tests.support.browser import Browser, text_of
 from tests.support.calls import intercepted
 from tests.support.reply import Reply
-from tests.support.world import Company, Person, World
+from tests.support.world import Company, World
 
 HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"
-
-
-@pytest.fixture
-def company(world: World, person: Person) -> Company:
-    return world.company(owner=person)
 
 
 def path(company: Company, query: str = "") -> str:
@@ -97,9 +92,7 @@ class TestList:
                 assert f"/inbox/inb_{company.organization_id[4:]}" in reply.text
                 assert re.search(rf'<a href="[^"]*\?{re.escape(query)}">{wanted[0]}', reply.text), query
 
-    def test_a_search_goes_on_page_by_page_and_finds_each_match_once(
-        self, visitor: Browser, world: World, company: Company, now, monkeypatch
-    ):
+    def test_a_search_goes_on_page_by_page_and_finds_each_match_once(self, visitor, world, company, now, monkeypatch):
         monkeypatch.setattr("dashboard.inbox.ITEMS_PER_PAGE", 2)
         monkeypatch.setattr("controlplane.rules.inbox_lists.MOST_READ", 4)
         for number in range(11):
@@ -149,9 +142,7 @@ class TestDecisions:
     def found(self, world: World, company: Company) -> list[InboxItem]:
         return [world.finding(company, title=f"Finding {name}") for name in "abc"]
 
-    def test_each_button_decides_about_the_selected_findings(
-        self, visitor: Browser, company: Company, found: list[InboxItem]
-    ):
+    def test_each_button_decides_about_the_selected_findings(self, visitor: Browser, company, found):
         for label, status in (("Accept", "accepted"), ("Dismiss", "dismissed"), ("Resolve", "resolved")):
             reply = decide(visitor, opened(visitor, company), found[:2], label, "not ours")
             assert f"2 findings are {status}." in text_of(reply)
@@ -160,9 +151,7 @@ class TestDecisions:
         assert "2 findings are reopened." in text_of(decide(visitor, opened(visitor, company), found[:2], "Reopen"))
         assert statuses(found) == ["open"] * 3
 
-    def test_a_decision_about_findings_of_any_status_is_undone(
-        self, visitor: Browser, company: Company, found: list[InboxItem]
-    ):
+    def test_a_decision_about_findings_of_any_status_is_undone(self, visitor: Browser, company, found):
         found[2] = inbox.change_status(found[2], "accepted", found[2].version, company.owner.user_id, "we know")
         decide(visitor, opened(visitor, company), found, "Dismiss", "not ours")
         assert statuses(found) == ["dismissed"] * 3
@@ -170,9 +159,7 @@ class TestDecisions:
         assert statuses(found) == ["open", "open", "accepted"]
         assert inbox.get_item(found[2].item_id).status_reason == "we know"
 
-    def test_undo_leaves_what_changed_since_and_what_the_decision_did_not_change(
-        self, visitor: Browser, world: World, company: Company, found: list[InboxItem]
-    ):
+    def test_undo_leaves_what_changed_since_and_what_the_decision_did_not_change(self, visitor, world, company, found):
         member = world.member(company, person=world.person(name="Grace Hopper"))
         before, changed, restored = found
         inbox.change_status(before, "dismissed", before.version, company.owner.user_id, None)
@@ -186,9 +173,7 @@ class TestDecisions:
         assert "Grace Hopper accepted it on" in text_of(reply)
         assert statuses(found) == ["dismissed", "accepted", "open"]
 
-    def test_a_stale_finding_says_who_changed_it_and_can_be_decided_again(
-        self, visitor: Browser, world: World, company: Company, found: list[InboxItem]
-    ):
+    def test_a_stale_finding_says_who_changed_it_and_can_be_decided_again(self, visitor, world, company, found):
         member = world.member(company, person=world.person(name="Grace Hopper"))
         page, (fresh, stale, _) = opened(visitor, company), found
         inbox.change_status(stale, "accepted", stale.version, member.user_id, "it is ours")
@@ -208,9 +193,7 @@ class TestDecisions:
         assert "1 finding is accepted." in text_of(decide(visitor, page, found[:1], "Accept"))
         assert inbox.get_item(found[0].item_id).version == version
 
-    def test_findings_of_another_organization_stay(
-        self, visitor: Browser, world: World, company: Company, found: list[InboxItem]
-    ):
+    def test_findings_of_another_organization_stay(self, visitor: Browser, world, company, found):
         other = world.finding(world.company(), title="Foreign")
         fields = {"action": "dismissed", **{f"item-{it.item_id}": it.version for it in (found[0], other)}}
         reply = visitor.forge(path(company), fields)
@@ -219,9 +202,7 @@ class TestDecisions:
         assert statuses([found[0], other]) == ["dismissed", "open"]
         assert visitor.forge(path(world.company()), fields).status == 404
 
-    def test_an_unusable_form_changes_nothing_and_keeps_the_reason(
-        self, visitor: Browser, company: Company, found: list[InboxItem]
-    ):
+    def test_an_unusable_form_changes_nothing_and_keeps_the_reason(self, visitor: Browser, company, found):
         chosen = {f"item-{found[0].item_id}": found[0].version}
         many = {f"item-{found[0].item_id[:-3]}{number:03}": "x" for number in range(51)}
         for fields, message in (
@@ -243,8 +224,3 @@ class TestDecisions:
         visitor = browser.signed_in(world.member(company).user_id)
         reply = decide(visitor, opened(visitor, company), found[:1], "Accept")
         assert "1 finding is accepted." in text_of(reply)
-
-
-def test_the_inbox_of_another_organization_returns_404(visitor: Browser, world: World):
-    other = world.company()
-    assert visitor.get(path(other)).status == 404

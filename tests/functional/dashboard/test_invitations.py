@@ -56,9 +56,7 @@ class TestLock:
 
 
 class TestLink:
-    def test_the_link_of_an_invitation_leads_through_the_sign_in_to_its_answer(
-        self, browser: Browser, world: World, api: Api
-    ):
+    def test_the_link_of_an_invitation_leads_through_the_sign_in_to_its_answer(self, browser: Browser, world, api):
         company, guest, stranger = world.company(), world.person(), world.person()
         body = {"email": guest.email.upper(), "role": "admin"}
         invitation_id = api.post("/v1/invitations", company.owner.token, json_body=body).data["id"]
@@ -89,9 +87,7 @@ class TestLink:
         again = api.post("/v1/invitations", other.owner.token, json_body=body).data["id"]
         assert "This invitation isn't open" in text_of(visitor.get(f"/invitations/{again}"))
 
-    def test_an_invitation_that_expired_or_whose_organization_is_gone_isnt_open(
-        self, visitor: Browser, world: World, person: Person, now
-    ):
+    def test_an_invitation_that_expired_or_whose_organization_is_gone_isnt_open(self, visitor, world, person, now):
         former = world.company()
         expired, gone = (invite(visitor, company, person.email) for company in (world.company(), former))
         table.delete(Delete(keys.organization(former.organization_id)), PREPARED)
@@ -142,9 +138,7 @@ class TestAccepted:
         assert visitor.press("Accept", on=page).status == 404
         assert owners(company) == (2 if role == "owner" else 1)
 
-    def test_an_organization_that_is_deleted_concurrently_gets_no_member(
-        self, visitor: Browser, company: Company, person: Person, role: str
-    ):
+    def test_an_organization_that_is_deleted_concurrently_gets_no_member(self, visitor: Browser, company, person, role):
         invite(visitor, company, person.email, role)
         visitor.get("/invitations")
         organization = Delete(keys.organization(company.organization_id))
@@ -152,9 +146,7 @@ class TestAccepted:
             assert visitor.press("Accept").status == 404
         assert role_of(person, company) is None
 
-    def test_accepting_frees_the_address_for_another_invitation(
-        self, visitor: Browser, company: Company, person: Person, role: str
-    ):
+    def test_accepting_frees_the_address_for_another_invitation(self, visitor: Browser, company, person, role):
         for answer in ("Decline", "Accept"):
             invite(visitor, company, person.email, role)
             visitor.get("/invitations")
@@ -163,9 +155,7 @@ class TestAccepted:
 
 
 class TestDeclined:
-    def test_declining_removes_the_invitation_without_a_membership(
-        self, visitor: Browser, company: Company, person: Person
-    ):
+    def test_declining_removes_the_invitation_without_a_membership(self, visitor: Browser, company, person):
         invite(visitor, company, person.email)
         page = visitor.get("/invitations")
         assert "You declined the invitation." in text_of(visitor.follow(visitor.press("Decline")))
@@ -180,9 +170,7 @@ class TestRefused:
     def _post(self, visitor: Browser, action: str, invitation_id: str) -> int:
         return visitor.forge(action, {"invitation_id": invitation_id}).status
 
-    def test_an_invitation_to_another_address_returns_404_and_remains(
-        self, visitor: Browser, company: Company, person: Person, action: str
-    ):
+    def test_an_invitation_to_another_address_returns_404_and_remains(self, visitor: Browser, company, person, action):
         other = invite(visitor, company, "someone@example.com")
         assert self._post(visitor, action, other) == 404
         assert len(pending(visitor, company)) == 1
@@ -198,9 +186,7 @@ class TestRefused:
         assert self._post(visitor, action, made) == 404
 
     @pytest.mark.parametrize("ended", ["invitation", "lock"])
-    def test_an_invitation_that_ends_concurrently_returns_404(
-        self, visitor: Browser, company: Company, person: Person, action: str, ended: str
-    ):
+    def test_an_invitation_that_ends_concurrently_returns_404(self, visitor: Browser, company, person, action, ended):
         made = InvitationId.stored(invite(visitor, company, person.email))
         lock = keys.invitee(person.email, company.organization_id)
         gone = Delete(keys.invitation(*made.location) if ended == "invitation" else lock)
@@ -208,9 +194,7 @@ class TestRefused:
             assert self._post(visitor, action, made) == 404
         assert role_of(person, company) is None
 
-    def test_an_expired_invitation_that_is_still_stored_returns_404(
-        self, visitor: Browser, company: Company, person: Person, action: str, now
-    ):
+    def test_an_expired_invitation_that_is_still_stored_returns_404(self, visitor, company, person, action, now):
         made = invite(visitor, company, person.email)
         now.advance(7 * 24 * 3600)
         visitor.signed_in(person.user_id)
@@ -235,9 +219,7 @@ class TestAlreadyAMember:
 
 class TestInviter:
     @pytest.mark.parametrize("is_member", [True, False])
-    def test_an_inviter_who_takes_over_the_invited_address_can_not_accept(
-        self, visitor: Browser, company: Company, world: World, is_member: bool
-    ):
+    def test_an_inviter_who_takes_over_the_invited_address_can_not_accept(self, visitor, company, world, is_member):
         made = invite(visitor, company, "new@example.com", "member")
         users.change_address(users.find_user(company.owner.user_id), "new@example.com")
         if not is_member:
@@ -250,9 +232,7 @@ class TestInviter:
         assert text in text_of(reply)
         assert (table.get(keys.invitation(*InvitationId.stored(made).location)) is None) is is_member
 
-    def test_an_owner_invitation_requires_that_its_inviter_is_still_an_owner(
-        self, visitor: Browser, company: Company, person: Person, world: World
-    ):
+    def test_an_owner_invitation_requires_that_its_inviter_is_still_an_owner(self, visitor, company, person, world):
         second = world.member(company, "owner")
         made = invite(visitor, company, person.email, "owner", by=second)
         key, own = (
@@ -301,9 +281,7 @@ class TestInviter:
         assert visitor.press("Accept").status == 303
         assert role_of(person, company) == "admin"
 
-    def test_a_void_invitation_can_be_removed_and_replaced(
-        self, visitor: Browser, company: Company, person: Person, world: World
-    ):
+    def test_a_void_invitation_can_be_removed_and_replaced(self, visitor: Browser, company, person, world):
         second = world.member(company, "admin")
         void = invite(visitor, company, person.email, by=second)
         world.leave(company, second)

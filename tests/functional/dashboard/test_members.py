@@ -3,22 +3,15 @@
 import re
 from dataclasses import replace
 
-import pytest
-
 from controlplane.core.settings import settings
 from controlplane.store import invitations, members
 from controlplane.store.table import Put, table
 from tests.support.browser import Browser, text_of
 from tests.support.reply import Reply
 from tests.support.table import PREPARED
-from tests.support.world import Company, Person, World, table_dump
+from tests.support.world import Company, Person, World
 
 HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"
-
-
-@pytest.fixture
-def company(world: World, person: Person) -> Company:
-    return world.company(owner=person)
 
 
 def path(company: Company, below: str = "") -> str:
@@ -142,12 +135,6 @@ class TestChange:
         browser.signed_in(member.user_id)
         assert "Admins and owners can invite people" in text_of(browser.get(path(company)))
         assert browser.buttons() == {"Sign out"}
-        before = roles(company)
-        for below in ("", "/withdraw"):
-            fields = {"email": "new@example.com", "role": "member"}
-            assert browser.forge(path(company, below), fields).status == 403
-        assert forge_change(browser, company, member, role="admin").status == 403
-        assert roles(company) == before
 
 
 class TestShown:
@@ -166,19 +153,3 @@ class TestShown:
         reply = visitor.get(path(company))
         assert "{{739*911}}" in text_of(reply)
         assert "<script>alert" not in reply.text
-
-    def test_another_organization_looks_like_a_missing_one(self, visitor: Browser, company: Company, world: World):
-        other = world.company()
-        missing = visitor.get(path(company).replace(company.slug, "missing"))
-        reply = visitor.get(path(other))
-        assert (reply.status, text_of(reply)) == (404, text_of(missing))
-        before = [item for item in table_dump() if item["pk"]["S"] == f"ORG#{other.organization_id}"]
-        fields = {"member_id": member_id(other, other.owner), "action": "remove"}
-        for below in ("", "/change", "/withdraw"):
-            assert visitor.forge(path(other, below), fields).status == 404
-            assert visitor.forge(path(company, below), fields).status in {400, 404}
-        assert [item for item in table_dump() if item["pk"]["S"] == f"ORG#{other.organization_id}"] == before
-        body = {"email": "new@example.com", "role": "member"}
-        invited = visitor.api.post("/v1/invitations", other.owner.token, json_body=body).data["id"]
-        for below in ("/withdraw", "/resend"):
-            assert visitor.forge(path(company, below), {"invitation_id": invited}).status == 404

@@ -26,11 +26,6 @@ def _emails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(settings.__dict__, "email_sender", "no-reply@assent.test")
 
 
-@pytest.fixture
-def company(world: World, person: Person) -> Company:
-    return world.company(owner=person)
-
-
 def choices(person: Person, company: Company) -> set[str]:
     return {*mail_choices.find_choices(person.user_id, [company.organization_id])[company.organization_id]}
 
@@ -57,9 +52,7 @@ class TestChoosing:
         assert "Your choice is saved." in text_of(shown)
         assert len(re.findall("checked", shown.text)) == 1
 
-    def test_members_choose_only_what_they_get_and_keep_the_rest(
-        self, browser: Browser, company: Company, world: World
-    ):
+    def test_members_choose_only_what_they_get_and_keep_the_rest(self, browser: Browser, company, world):
         member = world.member(company)
         browser.signed_in(member.user_id)
         shown = browser.get(PAGE)
@@ -94,9 +87,7 @@ class TestChoosing:
 
 
 class TestUnsubscribing:
-    def test_opening_the_link_changes_nothing_and_the_button_stops_one_kind(
-        self, browser: Browser, company: Company, person: Person
-    ):
+    def test_opening_the_link_changes_nothing_and_the_button_stops_one_kind(self, browser: Browser, company, person):
         link = link_of(person, company)
         before = table_dump()
         shown = browser.get(link)
@@ -138,9 +129,7 @@ class TestUnsubscribing:
                 assert (reply.status, "This link can't be used" in text_of(reply)) == (404, True)
         assert choices(person, company) == ALL
 
-    def test_a_link_works_during_a_rotation_of_the_signing_secret(
-        self, browser: Browser, company: Company, person: Person, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_a_link_works_during_a_rotation_of_the_signing_secret(self, browser: Browser, company, person, monkeypatch):
         use_ring(monkeypatch, BEFORE)
         link = link_of(person, company)
         use_ring(monkeypatch, SWITCHED)
@@ -148,9 +137,7 @@ class TestUnsubscribing:
         use_ring(monkeypatch, ADDED_AGAIN)
         assert browser.get(link).status == 404
 
-    def test_the_link_of_a_deleted_account_leaves_nothing_behind(
-        self, browser: Browser, world: World, company: Company
-    ):
+    def test_the_link_of_a_deleted_account_leaves_nothing_behind(self, browser: Browser, world, company):
         person = world.member(company)
         link = link_of(person, company)
         visitor = Browser(browser.api).signed_in(person.user_id)

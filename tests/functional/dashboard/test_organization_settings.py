@@ -14,9 +14,3 @@ def test_the_default_organization_is_changed_and_shown(visitor: Browser, world: 
     assert "This is now your default organization." in text_of(visitor.get(reply.headers["location"]))
     assert not visitor.offers("Make this my default")
     assert visitor.api.get("/v1/me", person.token).data["activeOrganizationId"] == second.organization_id
-
-
-def test_another_organization_looks_like_a_missing_one(visitor: Browser, world: World):
-    for slug in (world.company().slug, "missing"):
-        path = f"/organizations/{slug}/settings"
-        assert visitor.get(path).status == visitor.forge(path).status == 404

@@ -44,9 +44,7 @@ class TestSaved:
         assert visitor.api.get("/v1/billing", person.token).data["organizationId"] == second.organization_id
 
     @each("named", ["", "x", "org_" + "0" * 16, "ORG#x", "é"])
-    def test_only_an_organization_of_the_user_can_be_saved(
-        self, visitor: Browser, world: World, person: Person, named: str
-    ):
+    def test_only_an_organization_of_the_user_can_be_saved(self, visitor: Browser, world, person, named):
         foreign = world.company()
         for organization_id in (named, foreign.organization_id):
             reply = visitor.forge(SAVE, {"organization_id": organization_id})

@@ -7,8 +7,7 @@ import pytest
 
 from controlplane.core.roles import RANK
 from tests.functional.dashboard.test_round_trips import FORMS_OF_ORGANIZATIONS, addresses_of
-from tests.functional.test_roles_at_commit import Prepare, Scene
-from tests.support.api import Api
+from tests.functional.test_roles_at_commit import Scene
 from tests.support.browser import Browser
 from tests.support.populated_organization import id_part, populate_organization
 from tests.support.world import Company, World, table_dump
@@ -61,9 +60,7 @@ FORMS = [
 @pytest.mark.parametrize(
     ("name", "least", "prepare"), FORMS, ids=[f"{number} {name}" for number, (name, *_) in enumerate(FORMS)]
 )
-def test_a_form_changes_nothing_for_outsiders_and_for_members_with_a_lesser_role(
-    name: str, least: str, prepare: Prepare, api: Api, world: World
-):
+def test_a_form_changes_nothing_for_outsiders_and_for_members_with_a_lesser_role(name: str, least, prepare, api, world):
     company, own = world.company(), world.company()
     lesser = [role for role in RANK if RANK[role] < RANK[least]]
     scenes = {

@@ -117,9 +117,7 @@ class TestShown:
 
 @PAGES
 class TestRenamed:
-    def test_a_former_address_redirects_to_the_current_one_with_its_query(
-        self, visitor: Browser, company: Company, below: str
-    ):
+    def test_a_former_address_redirects_to_the_current_one_with_its_query(self, visitor: Browser, company, below):
         project = created(visitor, company)
         former = path_of(project["dashboardUrl"]) + below
         for name in ("Store", "Market"):
@@ -151,9 +149,7 @@ class TestRenamed:
         assert visitor.last is not None
         assert "new.example.com" in visitor.last.text
 
-    def test_a_former_slug_looks_like_an_unknown_one_to_others(
-        self, visitor: Browser, world: World, company: Company, below: str
-    ):
+    def test_a_former_slug_looks_like_an_unknown_one_to_others(self, visitor: Browser, world, company, below):
         rename(visitor, company, created(visitor, company), "Store")
         stranger = Browser(visitor.api).signed_in(world.person().user_id)
         replies = [
@@ -199,15 +195,6 @@ class TestAddresses:
 
 @PAGES
 class TestNotShown:
-    def test_another_organizations_project_looks_like_a_missing_one(self, visitor: Browser, world: World, below: str):
-        foreign = world.company(plan="pro")
-        created(visitor, foreign)
-        there, not_there = (
-            visitor.get(f"/organizations/{foreign.slug}/projects/{slug}{below}") for slug in ("shop", "x")
-        )
-        assert there.status == not_there.status == 404
-        assert there.text == not_there.text
-
     @each("slug", ["nothing", "SHOP", "%23", "x" * 2000, "%C3%A9", "%F0%9F%98%80"])
     def test_an_invalid_slug_returns_404(self, visitor: Browser, company: Company, slug: str, below: str):
         created(visitor, company)

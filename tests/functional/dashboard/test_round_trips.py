@@ -88,9 +88,7 @@ def _count_trips(visitor: Browser, address: str) -> int:
     return trips.taken
 
 
-def test_every_page_takes_at_most_three_round_trips(
-    visitor: Browser, populated: PopulatedOrganization, invitation_id: str
-):
+def test_every_page_takes_at_most_three_round_trips(visitor: Browser, populated, invitation_id):
     visitor.get("/")  # the first request of a minute
     addresses = addresses_of(populated, invitation_id)
     # One of two requests may also reserve requests for the person.
@@ -98,9 +96,7 @@ def test_every_page_takes_at_most_three_round_trips(
     assert {address: trips for address, trips in counted.items() if trips > MOST} == {}
 
 
-def test_a_project_with_many_repositories_takes_no_more(
-    visitor: Browser, populated: PopulatedOrganization, world: World
-):
+def test_a_project_with_many_repositories_takes_no_more(visitor: Browser, populated, world):
     project_id = populated.project.project_id
     for _ in range(9):
         repository = world.connected_repository(populated.company, linked=False)
@@ -256,9 +252,7 @@ class TestNote:
         del visitor.cookies[NOTE]
         assert _count_trips(visitor, "/organizations") == with_note + 1
 
-    def test_a_note_that_wasnt_signed_for_the_session_reads_nothing(
-        self, visitor: Browser, other: Browser, person: Person
-    ):
+    def test_a_note_that_wasnt_signed_for_the_session_reads_nothing(self, visitor: Browser, other, person):
         own, foreign = visitor.cookies[NOTE], other.cookies[NOTE]
         for note in (foreign, foreign.partition(".")[0] + "." + own.partition(".")[2], "", ".", "x", "\x80.\xff"):
             visitor.cookies[NOTE] = note

@@ -114,9 +114,7 @@ class TestRevoked:
         assert "<title>Error: Devices and sessions" in reply.text
         assert "no longer there" in text_of(reply)
 
-    def test_revoking_another_users_session_returns_404_and_changes_nothing(
-        self, api: Api, visitor: Browser, world: World
-    ):
+    def test_revoking_another_users_session_returns_404_and_changes_nothing(self, api: Api, visitor, world):
         other = world.person()
         theirs = api.get("/v1/me/sessions", other.token).data[0]["id"]
         for session_id in (theirs, "", "nonsense", "SESSION#x"):
@@ -125,9 +123,7 @@ class TestRevoked:
 
 
 class TestAllOthers:
-    def test_revoking_all_others_keeps_the_current_session(
-        self, api: Api, person: Person, device: dict, visitor: Browser
-    ):
+    def test_revoking_all_others_keeps_the_current_session(self, api: Api, person, device, visitor):
         other = sessions.create(person.user_id)
         visitor.get("/sessions")
         reply = visitor.press("Revoke all others")
@@ -137,9 +133,7 @@ class TestAllOthers:
             assert not works(api, secret)
         assert works(api, visitor.secret)
 
-    def test_revoking_more_than_100_says_that_more_remain(
-        self, person: Person, visitor: Browser, world: World, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_revoking_more_than_100_says_that_more_remain(self, person: Person, visitor, world, monkeypatch):
         monkeypatch.setattr(session_routes, "_REVOKED_AT_ONCE", 28)  # more than a page
         for _ in range(28):
             world.token(person.user_id)

@@ -21,9 +21,7 @@ def header(browser: Browser, path: str) -> str:
 
 
 class TestSwitcher:
-    def test_lists_all_organizations_on_pages_of_one(
-        self, visitor: Browser, person: Person, company: Company, world: World
-    ):
+    def test_lists_all_organizations_on_pages_of_one(self, visitor: Browser, person, company, world):
         other = world.company(owner=person, name="Birch")
         for path in ("", "/repositories"):
             shown = header(visitor, f"/organizations/{company.slug}{path}")
