@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.environment import DEPLOYED
+from benchmarks.machine import ROOT
 from benchmarks.package import Package
 from benchmarks.process import Target
 from local.template import load_template
+
+_DOCUMENT = ROOT / "docs" / "openapi.json"
 
 
 @dataclass(frozen=True)
@@ -46,13 +50,15 @@ def functions() -> dict[str, Function]:
 
 
 def _routes(method: str, path: str) -> list[tuple[str, str]]:
-    """Returns the route of an event, or the measured routes below the prefix of one for pages."""
-    from benchmarks.routes import REQUESTS  # noqa: PLC0415 (it imports the world, which imports this module)
+    """Returns the operations of an event: the documented ones of its path, or else the measured ones, or else GET."""
+    from benchmarks.routes import EXTERNAL, REQUESTS  # noqa: PLC0415 (it imports the world, which imports this module)
 
-    if not path.endswith("/{path+}"):
-        return [(method, path)]
+    if method != "ANY":
+        return [(method, path)] if method != "HEAD" else []
+    documented = json.loads(_DOCUMENT.read_text())["paths"].get(path, {})
     prefix = path.removesuffix("{path+}")
-    return [route for route in REQUESTS if route[0] == method and route[1].startswith(prefix)]
+    measured = [it for it in [*REQUESTS, *EXTERNAL] if it[1] == path or (prefix != path and it[1].startswith(prefix))]
+    return [(name.upper(), path) for name in documented] or measured or [("GET", path)]
 
 
 def _value(template: dict[str, Any], name: str, value: Any) -> str:

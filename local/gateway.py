@@ -40,6 +40,8 @@ REMAPPED_PREFIX = "x-amzn-remapped-"
 # Headers of requests that functions don't get: those of the connection.
 _NOT_FORWARDED = _DROPPED - {"host"} | {"connection"}
 
+# The methods of a route with the method `ANY`.
+_ANY = {"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"}
 # The payload of a request to the gateway.
 REQUEST_LIMIT_BYTES = 10 * 2**20
 # An event or an answer of a function, as JSON. Lambda adds 100 bytes to 6 MB.
@@ -79,7 +81,7 @@ class Response(NamedTuple):
 
 
 class Route(NamedTuple):
-    """A route. function: the name of its code folder, or the ARN that a deployed gateway invokes."""
+    """A route, with the method `ANY` for all. function: its code folder, or the ARN that a deployed gateway invokes."""
 
     method: str
     path: str
@@ -121,8 +123,11 @@ class Gateway:
         self._decodes_paths = decodes_paths
 
     def respond(self, request: Request) -> Response:
-        """Returns the response to a request."""
-        request_id = str(uuid.uuid4())
+        """Returns the response to a request. One to HEAD never has a body."""
+        response = self._respond(request, str(uuid.uuid4()))
+        return response._replace(body=b"") if request.method == "HEAD" else response
+
+    def _respond(self, request: Request, request_id: str) -> Response:
         route = self.find(request.method, request.target.partition("?")[0])
         if route is None:
             # With a token, the gateway tries to read a signature from it.
@@ -155,31 +160,36 @@ class Gateway:
 
 
 class RouteTable:
-    """Routes by method and path."""
+    """Routes by path, then by method."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
-        # By the number of segments: comparing a path with every route takes longer than many a request.
-        self._by_length: dict[tuple[str, int], list[tuple[list[str], Route]]] = defaultdict(list)
-        self._prefixes: list[tuple[str, Route]] = []
+        by_path: dict[str, dict[str, Route]] = defaultdict(dict)
         for route in routes:
-            if route.path.endswith("+}"):
-                self._prefixes.append((route.path.partition("{")[0], route))
+            by_path[route.path][route.method] = route
+        # By the number of segments: comparing a path with every other one takes longer than many a request.
+        self._by_length: dict[int, list[tuple[list[str], dict[str, Route]]]] = defaultdict(list)
+        self._prefixes: list[tuple[str, dict[str, Route]]] = []
+        for path, methods in by_path.items():
+            if path.endswith("+}"):
+                self._prefixes.append((path.partition("{")[0], methods))
             else:
-                segments = route.path.split("/")
-                self._by_length[route.method, len(segments)].append((segments, route))
+                segments = path.split("/")
+                self._by_length[len(segments)].append((segments, methods))
 
     def find(self, method: str, path: str) -> Route | None:
-        """Returns the route of a path: the one with the fewest parameters, and a prefix only if there is no other."""
+        """Returns the method's route of the path with the fewest parameters, or else of the path's prefix."""
         given = [unquote(segment) if "%" in segment else segment for segment in path.split("/")]
         found = [
-            route
-            for segments, route in self._by_length.get((method, len(given)), ())
+            (segments, methods)
+            for segments, methods in self._by_length.get(len(given), ())
             if all(one == other or (one[:1] == "{" and other) for one, other in zip(segments, given, strict=True))
         ]
-        if found:
-            return min(found, key=lambda route: route.path.count("{"))
         below = (it for prefix, it in self._prefixes if path.startswith(prefix) and len(path) > len(prefix))
-        return next((it for it in below if it.method == method), None)
+        if found:
+            _, methods = min(found, key=lambda it: sum(segment[:1] == "{" for segment in it[0]))
+        else:
+            methods = next(below, {})
+        return methods.get(method) or (methods.get("ANY") if method in _ANY else None)
 
 
 @cache

@@ -36,6 +36,9 @@ class MiniStack:
             "GATEWAY_PORT": str(port),
             "BIND_HOST": HOST,
             "MINISTACK_HOST": HOST,
+            # Other protocols, which listen on every address.
+            "IOT_MTLS_ENABLED": "0",
+            "SFTP_ENABLED": "0",
             "PERSIST_STATE": "1",
             "STATE_DIR": str(directory / "state"),
             "S3_PERSIST": "1",

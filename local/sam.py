@@ -1,12 +1,13 @@
 """Lets plain `sam local` run the built functions on the data of a running `make run`.
 
-`make run` writes the two files that samconfig.toml names: the functions' variables and this machine's processor. It
-also accepts connections from containers: MiniStack and the server listen only on this machine's loopback address,
-which is a different one inside a container.
+`make run` writes the two files that samconfig.toml names: the functions' variables and this machine's processor.
+MiniStack and the server listen only on this machine's loopback address, which is a different one inside a container.
+With SAM_LOCAL=on, `make run` also accepts connections from containers, from all of them.
 """
 
 import fcntl
 import json
+import os
 import platform
 import socket
 import struct
@@ -69,8 +70,13 @@ def container_variables(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def start_serving(endpoint: str, ports: Sequence[int]) -> None:
-    """Starts a thread that stores the GitHub App's key and accepts containers' connections to these ports."""
-    threading.Thread(target=_serve, args=(endpoint, ports), name="sam", daemon=True).start()
+    """Starts a thread that stores the GitHub App's key and accepts containers' connections, if they may connect."""
+    threading.Thread(target=_serve, args=(endpoint, shared(ports)), name="sam", daemon=True).start()
+
+
+def shared(ports: Sequence[int]) -> Sequence[int]:
+    """Returns the ports that containers may connect to: none, unless SAM_LOCAL is on."""
+    return ports if os.environ.get("SAM_LOCAL") == "on" else []
 
 
 def _serve(endpoint: str, ports: Sequence[int]) -> None:

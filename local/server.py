@@ -74,7 +74,10 @@ class Gateway:
 
 async def _respond_unknown_route(scope: Scope, receive: Receive, send: Send) -> None:
     own = gateway.own_response("MISSING_AUTHENTICATION_TOKEN", str(uuid.uuid4()))
-    await Response(own.body, own.status, dict(own.headers))(scope, receive, send)
+    headers = dict(own.headers)
+    if scope["scheme"] != "https":
+        del headers["strict-transport-security"]
+    await Response(own.body, own.status, headers)(scope, receive, send)
 
 
 def _renaming(send: Send) -> Send:
@@ -155,7 +158,7 @@ def _create_mail() -> Starlette:
     """Returns SES's stand-in, whose reports go to the worker's queue, as those of SES do."""
 
     def report(message: dict[str, Any]) -> None:
-        messages.send(messages.Queue.NOTIFICATIONS, message)
+        messages.send(messages.Queue.EMAILS, message)
 
     stand_in = mail.create_app(mail.Emails(DIRECTORY / mail.FOLDER), report)
     return Starlette(routes=[Mount(mail.PREFIX, stand_in)])

@@ -1,13 +1,11 @@
 """Revokes a user's access and deletes their account.
 
-Credentials and identities are read from the user's index, so each pass is a query. Until the index has been backfilled
-(`ops.credential_backfill`), each pass also scans the table for unindexed ones, after revoking the indexed ones.
-An account is deleted in this order: credentials, memberships, the account, then whatever requests in flight left
-behind. Running an interrupted command again completes it.
+Credentials and identities are read from the user's index, so each pass is a query. An account is deleted in this order:
+credentials, memberships, the account, then whatever requests in flight left behind. Running an interrupted command
+again completes it.
 """
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 from controlplane.core import ids
@@ -23,21 +21,14 @@ from controlplane.rules.accounts import (
 from controlplane.rules.personal_data import Subject
 from controlplane.store import (
     credential_index,
-    device_approvals,
     invitees,
     keys,
     organizations,
-    token_families,
-    user_tokens,
 )
 from controlplane.store.deletions import LastOwnerOf
-from controlplane.store.keys import Key
-from controlplane.store.table import Delete, Throttled, Unrecorded, table
-from controlplane.store.user_tokens import UserTokenItem
+from controlplane.store.table import Throttled, table
 from controlplane.store.users import UserItem
 from ops import personal_data
-from ops.credential_backfill import DEVICE, FAMILY, IDENTITY, TOKEN
-from ops.table_scan import scan
 
 __all__ = ["LastOwnerOf", "RevokedCounts", "delete_account", "is_left_over", "revoke_credentials"]
 
@@ -89,7 +80,6 @@ def is_left_over(user_id: str) -> bool:
         table.query(keys.user_pk(user_id), limit=1, consistent=True).items
         or invitees.list_all_blocked(user_id)
         or credential_index.list_credentials(user_id, 1).credentials
-        or (not credential_index.is_complete() and next(_scan(user_id, everything=True), None))
         or personal_data.is_left(Subject(user_id, None))
     )
 
@@ -105,53 +95,9 @@ def _revoke_until_none_left(user_id: str, *, forget: bool) -> RevokedCounts:
 
 
 def _revoke_found(user_id: str, *, forget: bool) -> RevokedCounts:
-    """Revokes each credential as it is found: first the indexed ones, then, if the index may be incomplete, the rest.
+    """Revokes each credential as it is found.
 
     forget: also deletes identities and the remaining items of revoked devices.
     """
     revoked = revoke_indexed(user_id, _REASON, forget=forget)
-    if forget:
-        revoked = revoked.add(delete_identities(user_id))
-    if not credential_index.is_complete():
-        for item in _scan(user_id, everything=forget):
-            revoked = revoked.add(_revoke_unindexed(item, forget=forget))
-    return revoked
-
-
-def _scan(user_id: str, *, everything: bool) -> Iterator[dict[str, Any]]:
-    """Scans the table for the user's credentials. Consistent: finds everything written before the scan began.
-
-    everything: also yields identities, and items of revoked devices.
-    """
-    kinds = {"token": TOKEN, "family": FAMILY, "device": DEVICE, **({"identity": IDENTITY} if everything else {})}
-    values = {"user": user_id, **kinds}
-    condition = f"#userId = :user AND ({' OR '.join(f'begins_with(#pk, :{name})' for name in kinds)})"
-    if not everything:
-        condition += " AND (attribute_not_exists(#state) OR #state = :live)"
-        condition += " AND (attribute_not_exists(#status) OR #status IN (:approved, :redeemed))"
-        values |= {"live": "live", "approved": "approved", "redeemed": "redeemed"}
-    return scan(condition, values)
-
-
-def _revoke_unindexed(item: dict[str, Any], *, forget: bool) -> RevokedCounts:
-    """Revokes a credential that the scan found. Returns the count of what was still active."""
-    key = Key(item["pk"], item["sk"])
-    if key.pk.startswith(IDENTITY):
-        table.delete(Delete(key), Unrecorded.CREDENTIAL)
-        return RevokedCounts(sign_ins=1)
-    if key.pk.startswith(TOKEN) and "familyId" not in item:
-        user_tokens.revoke_token(UserTokenItem.from_item(item))
-        return RevokedCounts(tokens=1)
-    revoked = RevokedCounts()
-    family_id = item.get("familyId") or (key.pk.removeprefix(FAMILY) if key.pk.startswith(FAMILY) else None)
-    if key.pk.startswith(DEVICE) and item["status"] == "approved":
-        # A device can redeem its code during the scan, after the scan has passed its token family.
-        family_id = device_approvals.withdraw(key.pk.removeprefix(DEVICE), item["userId"])
-        revoked = RevokedCounts(devices=family_id is None)
-    family = token_families.find_family(family_id) if family_id else None
-    if family_id and family is not None and family.state == "live":
-        token_families.revoke(family_id, _REASON)
-        revoked = RevokedCounts(devices=1)
-    if key.pk.startswith(TOKEN) or forget:
-        table.delete(Delete(key), Unrecorded.CREDENTIAL)
-    return revoked
+    return revoked.add(delete_identities(user_id)) if forget else revoked

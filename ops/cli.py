@@ -7,7 +7,6 @@ from ops.commands import (
     audits,
     billing,
     code_host,
-    credentials,
     dead_letters,
     feedback,
     identities,
@@ -39,7 +38,6 @@ app.callback(help=unwrap(root.__doc__), epilog=_EPILOG)(root)
 users.app.add_typer(identities.app)  # without a name, so that its commands belong to `user`
 app.add_typer(users.app, name="user")
 app.add_typer(tokens.app, name="token")
-app.add_typer(credentials.app, name="credential")
 app.add_typer(organizations.app, name="organization")
 app.add_typer(members.app, name="member")
 app.add_typer(billing.plan_app, name="plan")

@@ -25,6 +25,8 @@ _VISIBILITY_SECONDS = 300
 _BATCH = 10  # the SQS maximum
 # Long polling queries all SQS servers, so that an empty response means an empty queue.
 _LONG_POLL_SECONDS = 2
+# What the template's rules make of SES's events.
+_REPORTS = {"Email Sent": "sent", "Email Bounced": "bounced", "Email Complaint Received": "complained"}
 _UNKNOWN_REASON = "not recorded: the worker crashed or timed out on every attempt"
 
 
@@ -93,8 +95,11 @@ class DeadLetters:
     def _read(self, message: dict[str, Any]) -> DeadLetter:
         attributes = message.get("MessageAttributes", {})
         reason = attributes.get("reason", {}).get("StringValue", _UNKNOWN_REASON)
+        if "ERROR_CODE" in attributes:
+            reason = f"undelivered: {attributes['ERROR_CODE']['StringValue']}"
         sent_at = clock.timestamp(int(message["Attributes"]["SentTimestamp"]) / 1000)
-        return DeadLetter(self._queue, message["MessageId"], message["Body"], reason, sent_at, message["ReceiptHandle"])
+        body = reduced(message["Body"])
+        return DeadLetter(self._queue, message["MessageId"], body, reason, sent_at, message["ReceiptHandle"])
 
     def _release(self, letters: Iterable[DeadLetter]) -> None:
         """Makes the messages visible again, except those already removed.
@@ -109,6 +114,20 @@ class DeadLetters:
             batch = entries[start : start + _BATCH]
             with suppress(ClientError, BotoCoreError):
                 self._client.change_message_visibility_batch(QueueUrl=self._url, Entries=batch)
+
+
+def reduced(body: str) -> str:
+    """Returns the message that a rule makes of an event of SES, without addresses. Other bodies stay as they are.
+
+    EventBridge's dead letters are whole events.
+    """
+    with suppress(ValueError, KeyError, TypeError):
+        event = json.loads(body)
+        detail = event["detail"]
+        report = {"version": 1, "kind": "mail-report", "event": _REPORTS[event["detail-type"]]}
+        bounce = {"bounceType": detail["bounce"]["bounceType"]} if "bounce" in detail else {}
+        return json.dumps({**report, "mail": detail["mail"]["tags"]["mail"], **bounce})
+    return body
 
 
 def list_letters(queues: Iterable[Queue], limit: int) -> list[dict[str, Any]]:

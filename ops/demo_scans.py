@@ -106,6 +106,8 @@ def _history(scan: ScanItem, finding: FindingItem) -> HistoryItem:
         fingerprint=finding.fingerprint,
         first_seen_at=scan.created_at,
         rule_id=finding.rule_id,
+        content=finding.fingerprint,
+        shape="",
         path=_FILE,
         project_ids=(scan.project_id,),
     )

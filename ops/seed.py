@@ -33,7 +33,7 @@ from controlplane.store.repository_items import HostedRepository, Link
 from controlplane.store.table import table
 from controlplane.store.users import UserItem
 from finding_intake.service import process_finding
-from ops import identities, members
+from ops import members
 from ops.demo_scans import ensure_scans
 from ops.intake import read_message
 from ops.lookup import find_organization
@@ -90,8 +90,6 @@ def ensure_demo(known: Mapping[str, Any] | None = None, hosted: HostedRepository
     Returns {organizations: [{organizationId, slug, plan}], users: [{email, userId, accessToken, role,
     organizationId}], apiKeys: [{organizationId, key, keyId}], repositories: [{repositoryId, organizationId}]}.
     """
-    # For a stack that an earlier version created: without this, the demo's users could not sign in for the first time.
-    identities.record_all()
     known = known or {}
     profiles = {user.email: ensure_user(user.email, user.name) for user in USERS}
     ids_by_slug = {}

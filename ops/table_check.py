@@ -7,7 +7,7 @@ contradiction: check again.
 from collections import Counter, defaultdict
 from typing import Any
 
-from controlplane.store import keys, schema
+from controlplane.store import keys
 from ops.table_scan import scan
 
 MOST_SHOWN = 100
@@ -20,7 +20,6 @@ class _Found:
 
     def __init__(self) -> None:
         self.items = 0
-        self.versions: Counter[int] = Counter()
         self.organizations: dict[str, dict[str, Any]] = {}
         self.counts: dict[str, Counter[str]] = defaultdict(Counter)
         self.balances: dict[str, int] = {}
@@ -31,7 +30,6 @@ class _Found:
 
     def add(self, item: dict[str, Any]) -> None:
         self.items += 1
-        self.versions[schema.version_of(item)] += 1
         key = keys.Key(item["pk"], item["sk"])
         kind, _, name = key.pk.partition("#")
         if kind == "ORG":
@@ -89,14 +87,13 @@ class _Found:
 
 
 def check() -> dict[str, Any]:
-    """Returns the numbers of items, also by schema version, and organizations, and up to 100 contradictions."""
+    """Returns the numbers of items and organizations, and up to 100 contradictions."""
     found = _Found()
     for item in scan():
         found.add(item)
     contradictions = found.contradictions()
     return {
         "items": found.items,
-        "versions": {str(version): count for version, count in sorted(found.versions.items())},
         "organizations": len(found.organizations),
         "contradictions": len(contradictions),
         "first": contradictions[:MOST_SHOWN],

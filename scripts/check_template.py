@@ -1,5 +1,5 @@
-"""Checks the transformed template.yaml with cfn-lint, checkov, parliament, and cdk-nag, and compares it with the last
-release's: `make template`. Nothing is downloaded.
+"""Checks the transformed template.yaml with cfn-lint, checkov, parliament, and cdk-nag, measures what AWS limits, and
+compares it with the last release's: `make template`. Nothing is downloaded.
 
 The template is transformed as SAM does it, for each variant of its parameters, with every condition decided as
 CloudFormation does. checkov takes any `Fn::If` for a value, and the others would check what is never deployed. A
@@ -17,12 +17,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import yaml
 from samtranslator.translator.transform import transform
 from samtranslator.yaml_helper import yaml_parse
 
 from local.template import with_includes
 from scripts.accepted_findings import ACCEPTED, ANNOUNCED
 from scripts.conditions import resolve
+from scripts.limits import Measured, excesses, measure
 from scripts.releases import last_release
 from scripts.upgrade_gate import problems
 
@@ -121,6 +123,12 @@ def decided(parameters: dict[str, str], folder: Path = ROOT) -> dict[str, Any]:
     """Returns the same with every condition decided. Ignores parameters that the template doesn't have."""
     template = transformed(parameters, folder)
     return resolve(template, {name: it for name, it in parameters.items() if name in template["Parameters"]})
+
+
+def as_sent() -> str:
+    """Returns the template as `sam deploy` sends it: without anchors, but before the transformation."""
+    unshared = json.loads(json.dumps(yaml_parse(TEMPLATE.read_text(encoding="utf-8"))))
+    return yaml.dump(unshared, Dumper=yaml.CSafeDumper)
 
 
 def referring(template: dict[str, Any]) -> dict[str, Any]:
@@ -233,28 +241,37 @@ def _accepted(name: str, rule: str) -> bool:
 def main() -> int:
     logging.disable()  # SAM's translator warns of a switch that only AWS has
     os.environ.setdefault("AWS_DEFAULT_REGION", "eu-central-1")
+    source, wrong, sizes, fullest = as_sent(), [], {}, dict[str, Measured]()
     with TemporaryDirectory() as directory:
-        sizes = {}
         files = [Path(directory) / f"{name}.json" for name in (*VARIANTS, TWIN)]
-        for path in files:
-            template = referring(decided(VARIANTS[path.stem])) if path.stem in VARIANTS else WRONG_TWIN
-            sizes[path.stem] = len(template["Resources"])
-            path.write_text(json.dumps(template, indent=1), encoding="utf-8")
+        files[-1].write_text(json.dumps(WRONG_TWIN, indent=1), encoding="utf-8")
+        for (name, parameters), path in zip(VARIANTS.items(), files, strict=False):
+            whole = transformed(parameters)
+            template = resolve(whole, parameters)
+            measured = measure(source, whole, template)
+            wrong += [f"{name}: {excess}" for excess in excesses(measured)]
+            fullest[name] = max(measured, key=lambda it: it.share)
+            sizes[name] = len(template["Resources"])
+            path.write_text(json.dumps(referring(template), indent=1), encoding="utf-8")
+        if wrong:
+            print("\n".join(wrong), file=sys.stderr)
+            return 1
         try:
             passed = check(files)
             upgrade = check_upgrade()
         except Findings as findings:
             print(findings, file=sys.stderr)
             return 1
-        for name in VARIANTS:
-            if passed[name] < sizes[name]:
-                print(f"{name}: {passed[name]} checks of {sizes[name]} resources are too few to trust", file=sys.stderr)
-                return 1
-            accepted = sum(_accepted(name, rule) for rule in ACCEPTED)
-            print(
-                f"template.yaml with {name}: {sizes[name]} resources, {passed[name]} checks passed, {accepted} accepted"
-            )
-        print(f"Upgrade: {upgrade}")
+    for name, most in fullest.items():
+        if passed[name] < sizes[name]:
+            print(f"{name}: {passed[name]} checks of {sizes[name]} resources are too few to trust", file=sys.stderr)
+            return 1
+        accepted = sum(_accepted(name, rule) for rule in ACCEPTED)
+        print(
+            f"template.yaml with {name}: {sizes[name]} resources, {passed[name]} checks passed, {accepted} accepted, "
+            f"{most.share:.0%} of a limit used at most ({most.what})"
+        )
+    print(f"Upgrade: {upgrade}")
     return 0
 
 

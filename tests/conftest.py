@@ -33,6 +33,7 @@ for queue in (
     "finding-intake",
     "github-events",
     "notifications",
+    "emails",
 ):
     name = queue.replace("-", "_").upper()
     os.environ[f"{name}_QUEUE_URL"] = f"https://queues.assent.test/{queue}"

@@ -14,5 +14,5 @@ router = ControlRouter(tags=["API keys"], include_in_schema=False)
 
 @router.post("/v1/github/leaked-keys", operation_id="receiveLeakReport")
 async def receive_leak_report(report: Annotated[LeakReport, SignedBySecretScanning()]) -> Response:
-    """Revokes the API keys of a report, and says which of the secrets were keys. The format is GitHub's."""
+    """Revokes the keys and tokens of a report, and says which of the secrets were some. The format is GitHub's."""
     return Response(json.dumps(leaks.revoke_reported(report.body)), media_type="application/json")

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from controlplane.core import tokens
 from controlplane.core.errors import InvalidPayload
 from controlplane.core.settings import settings
-from controlplane.store import leaked_keys
+from controlplane.store import leaked_keys, leaked_tokens
 from controlplane.store.leaked_keys import Leak
 
 # More than a report has. Each secret takes three calls to the table, and a request has seconds for them.
@@ -29,9 +29,10 @@ class _Reported(NamedTuple):
 
 
 def revoke_reported(body: bytes) -> list[dict[str, str]]:
-    """Revokes the keys, and returns for each secret whether it was one. Raises InvalidPayload, Throttled.
+    """Revokes the keys and tokens, and returns for each secret whether it was one. Raises InvalidPayload, Throttled.
 
-    Can be repeated, but a key that is already revoked isn't recognized: nothing of it is stored anymore.
+    Can be repeated, but a secret that is already revoked isn't recognized: nothing of it is stored anymore. Secrets of
+    webhooks aren't recognized either: they are stored sealed, and other services have the same prefix.
     """
     reported = _read(body)
     labels: dict[str, str] = {}
@@ -42,9 +43,12 @@ def revoke_reported(body: bytes) -> list[dict[str, str]]:
 
 
 def _revoke(reported: _Reported) -> bool:
-    if tokens.prefix_of(reported.token) != settings.service_brand:
-        return False
-    return leaked_keys.revoke(tokens.digest(reported.token), reported.leak)
+    brand, prefix = settings.service_brand, tokens.prefix_of(reported.token)
+    if prefix == brand:
+        return leaked_keys.revoke(tokens.digest(reported.token), reported.leak)
+    if prefix in {brand + tokens.ACCESS, brand + tokens.SESSION}:
+        return leaked_tokens.revoke_token(reported.token, reported.leak)
+    return leaked_tokens.revoke_refresh_token(reported.token, reported.leak)
 
 
 def _read(body: bytes) -> list[_Reported]:

@@ -16,7 +16,7 @@ from controlplane.http.idempotency import IdempotencyKey, idempotent_secret
 from controlplane.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.http.responses import refuses
 from controlplane.rules.api_keys import own_key
-from controlplane.store import api_keys, key_changes, keys
+from controlplane.store import api_keys, key_changes, key_usage, keys
 from controlplane.store.api_key_items import ApiKeyItem
 from controlplane.store.api_keys import KeyExpired, KeyLimitReached, PlanHasNoApiAccess, TooManyInGrace, UnknownKey
 from controlplane.store.table import Leg
@@ -50,7 +50,12 @@ async def list_auth_keys(access: ReadsKeys, limit: Limit = 50, cursor: Cursor = 
 def _list_keys(operation: str, organization_id: str, limit: int, cursor: str | None) -> Page[ApiKey]:
     codec = CursorCodec(cursor, operation, organization_id)
     page = api_keys.list_keys(organization_id, limit, codec.after)
-    return Page([ApiKey.of(key) for key in page.keys], codec.cursor(page.next_sk))
+    return Page(_with_uses(page.keys), codec.cursor(page.next_sk))
+
+
+def _with_uses(listed: list[ApiKeyItem]) -> list[ApiKey]:
+    uses = key_usage.find_previous_uses(listed)
+    return [ApiKey.of(key, uses) for key in listed]
 
 
 @router.post("/v1/api-keys", operation_id="createApiKey", summary="Create an API key", status_code=201)
@@ -94,9 +99,9 @@ async def roll_key(
 
     The old secret stops working immediately, or with `gracePeriodSeconds` at the end of that time. Until then,
     responses to it have the headers `X-Key-Expires-At` and `X-Key-Replaced-By`, and `previous` shows when it was last
-    used. Changing the new key, revoking it, or rolling it again applies to the old secret, too. The new secret is
-    returned only in this response. Rolling also works if the organization has reached its limit of 50 keys. At most 20
-    keys can be in a grace period.
+    used. Changing the new key, revoking it, or rolling it again applies to the old secret, too. To end the old secret
+    alone, revoke the replaced key. The new secret is returned only in this response. Rolling also works if the
+    organization has reached its limit of 50 keys. At most 20 keys can be in a grace period.
     """
     grace_seconds = body.grace_period_seconds if body is not None else 0
 
@@ -121,7 +126,7 @@ async def roll_key(
 @router.get("/v1/api-keys/{keyId}", operation_id="getApiKey", summary="Get an API key")
 async def get_key(access: ReadsKey) -> ApiKey:
     """Returns an API key, without its secret."""
-    return ApiKey.of(access.resource)
+    return _with_uses([access.resource])[0]
 
 
 @router.patch("/v1/api-keys/{keyId}", operation_id="updateApiKey", summary="Change an API key")
@@ -133,12 +138,16 @@ async def update_key(access: ChangesKey, body: KeyUpdate) -> ApiKey:
     have can be added. A change that would give the key more is rejected with 400: `details` lists the fields with the
     code `widens`. Create another key for that.
     """
-    return ApiKey.of(service.update_key(access.resource.key_id, body, access.user_id))
+    return _with_uses([service.update_key(access.resource.key_id, body, access.user_id)])[0]
 
 
 @router.delete("/v1/api-keys/{keyId}", operation_id="deleteApiKey", summary="Revoke an API key")
 @refuses(UnknownKey)
 async def delete_key(access: WritesKeys, key_id: PathKeyId) -> DeletedKey:
-    """Revokes an API key. Its secret stops working immediately."""
+    """Revokes an API key. Its secret stops working immediately, and so does one in a grace period.
+
+    To end a grace period early, send the ID of the replaced key (`replacedKeyId`, `previous.keyId`). Its secret stops
+    working immediately, and the key that replaced it isn't affected.
+    """
     key_changes.delete_key(own_key(access.organization_id, key_id), admin_id=access.user_id)
     return DeletedKey(deleted=True)

@@ -1,5 +1,6 @@
 """Request and response models of `api_keys`."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import Field
@@ -117,11 +118,11 @@ class PreviousSecret(Wire):
     start: Start
     expires_at: Timestamp = Field(description="The end of the grace period, from which the secret is rejected.")
     last_used_at: OptionalTimestamp = Field(
-        description="The last use of the old secret since the roll, accurate to the hour.", examples=[None]
+        description="The last use of the old secret since the roll, accurate to the minute.", examples=[None]
     )
 
     @classmethod
-    def of(cls, key: ApiKeyItem) -> Self | None:
+    def of(cls, key: ApiKeyItem, last_used_at: str | None = None) -> Self | None:
         previous = key.working_previous
         if previous is None:
             return None
@@ -129,7 +130,7 @@ class PreviousSecret(Wire):
             key_id=previous.key_id,
             start=previous.start,
             expires_at=previous.until_text,
-            last_used_at=key.previous_used_at,
+            last_used_at=last_used_at,
         )
 
 
@@ -187,8 +188,10 @@ class ApiKey(_Key):
     )
 
     @classmethod
-    def of(cls, key: ApiKeyItem) -> Self:
-        return cls(**_fields(key), last_used_at=key.last_used_at, previous=PreviousSecret.of(key))
+    def of(cls, key: ApiKeyItem, previous_uses: Mapping[str, str]) -> Self:
+        """previous_uses: of `key_usage.find_previous_uses`."""
+        previous = PreviousSecret.of(key, previous_uses.get(key.key_id))
+        return cls(**_fields(key), last_used_at=key.last_used_at, previous=previous)
 
 
 class CreatedKey(_Key):

@@ -70,7 +70,7 @@ class InventoryVendor(Wire):
 
     ungated_files: int | None = Field(
         description="The number of those files that load it without waiting for consent. Null whenever `loadingFiles` "
-        "is null, and for scans of earlier releases.",
+        "is null.",
         ge=0,
         examples=[1],
     )

@@ -23,7 +23,7 @@ REPOSITORY = Resource("repositoryId", RepositoryId, keys.repository, RepositoryI
 
 ReadsRepository = Annotated[Access[RepositoryItem], Requires("code-audit.read", resource=REPOSITORY)]
 ChangesRepository = Annotated[
-    Access[RepositoryItem], Requires("code-audit.write", role="admin", resource=REPOSITORY, user_token=True)
+    Access[RepositoryItem], Requires("repositories.write", role="admin", resource=REPOSITORY, user_token=True)
 ]
 LinkedProjectId = Annotated[
     str,

@@ -67,15 +67,23 @@ class CoveredKind(Wire):
 class Coverage(Wire):
     """The files that a scan covered."""
 
-    files: int = Field(ge=0, description="The number of files in the scanned folder.", examples=[412])
+    files: int = Field(
+        ge=0,
+        description="The number of files in the scanned folder, or in the part of it that was read: see `incomplete`.",
+        examples=[412],
+    )
     analyzed_files: int = Field(description="The number of files that were analyzed.", ge=0, examples=[398])
     skipped: dict[str, int] = Field(
         description="The number of skipped files by reason.", examples=[{"too_large": 2, "minified": 12}]
     )
     kinds: list[CoveredKind] = Field(
         description="The kinds of files that can load something in a browser or an app, those with the most files "
-        "first. A scan without findings says nothing about files that weren't assessed. Empty for scans of earlier "
-        "releases."
+        "first. A scan without findings says nothing about files that weren't assessed."
+    )
+    incomplete: str | None = Field(
+        description="What the scan left out because the repository is larger than a scan reads, for people. Null if it "
+        "left out nothing. Findings in files that weren't analyzed stay as they are.",
+        examples=[None],
     )
 
 
@@ -179,6 +187,7 @@ class Scan(Wire):
                     CoveredKind(name=it.name, analyzed_files=it.analyzed_files, unassessed_files=it.unassessed_files)
                     for it in coverage.kinds
                 ],
+                incomplete=coverage.incomplete,
             )
             if coverage
             else None,
@@ -191,8 +200,7 @@ class ScanDetail(Scan):
     """A scan, with the inventory of its repository."""
 
     inventory: ScanInventory | None = Field(
-        description="What the repository is made of. Null until the stage `inventory` is completed, and for scans from "
-        "before inventories were taken."
+        description="What the repository is made of. Null until the stage `inventory` is completed."
     )
 
     @classmethod

@@ -68,7 +68,7 @@ ACTIONS: dict[str, str] = {
     Action.WEBHOOK_REPLAY: "Sent a delivery of a webhook again",
     Action.WEBHOOK_DELETE: "Deleted a webhook",
     Action.API_KEY_REVOKE_LEAKED: "Revoked an API key that was found in public",
-    Action.API_KEY_END_GRACE_PERIOD: "Revoked the old secret of an API key that was found in public",
+    Action.API_KEY_END_GRACE_PERIOD: "Revoked the old secret of an API key",
     Action.MEMBER_JOIN: "Joined the organization",
     Action.MEMBER_ADD: "Added a member",
     Action.MEMBER_CHANGE_ROLE: "Changed a member's role",

@@ -20,6 +20,7 @@ from dashboard.pages import address, page, redirect
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
 
 _DONE = {"revoked": "The key is revoked. Its secret has stopped working."}
+_DONE_OF_KEY = {"ended": "The old secret has stopped working."}
 
 
 @router.get("/organizations/{organizationSlug}/keys", operation_id="showKeys")
@@ -47,9 +48,11 @@ async def submit_key(session: SubmitsMany, organization_slug: OrganizationSlug) 
 
 
 @router.get("/organizations/{organizationSlug}/keys/{keyId}", operation_id="showKey")
-async def show_key(session: SignedIn, organization_slug: OrganizationSlug, key_id: KeyPath) -> Response:
+async def show_key(
+    session: SignedIn, organization_slug: OrganizationSlug, key_id: KeyPath, done: Done = ""
+) -> Response:
     """Shows a key. Admins and owners can roll and revoke it."""
-    return _key(session, organization_slug, key_id)
+    return _key(session, organization_slug, key_id, done=_DONE_OF_KEY.get(done))
 
 
 @router.post("/organizations/{organizationSlug}/keys/{keyId}/roll", operation_id="submitKeyRoll")
@@ -78,10 +81,12 @@ async def submit_key_roll(session: Submits, organization_slug: OrganizationSlug,
 
 @router.post("/organizations/{organizationSlug}/keys/{keyId}/revoke", operation_id="submitKeyRevocation")
 async def submit_key_revocation(session: Submits, organization_slug: OrganizationSlug, key_id: KeyPath) -> Response:
-    """Revokes the key."""
+    """Revokes the key, or the old secret of the key that replaced it."""
     organization = get_organization(organization_slug, session.account)
-    keys.revoke_key(organization, key_id, session.user_id)
-    return redirect(address(f"/organizations/{organization.slug}/keys?done=revoked"))
+    left = keys.revoke_key(organization, key_id, session.user_id)
+    return redirect(
+        address(f"/organizations/{organization.slug}/keys{f'/{left}?done=ended' if left else '?done=revoked'}")
+    )
 
 
 def _keys(
@@ -101,11 +106,18 @@ def _keys(
     )
 
 
-def _key(session: WebSession, organization_slug: str, key_id: str, *, failure: ApiError | None = None) -> Response:
+def _key(
+    session: WebSession,
+    organization_slug: str,
+    key_id: str,
+    *,
+    failure: ApiError | None = None,
+    done: str | None = None,
+) -> Response:
     shown = keys.get_key(organization_slug, key_id, session.account)
     periods = key_forms.GRACE_PERIODS
     content = {**shown._asdict(), "grace_periods": periods, **_form(shown.organization, failure, session)}
-    return page("key", session, failure=failure, **content)
+    return page("key", session, failure=failure, done=done, **content)
 
 
 def _form(organization: Membership, failure: ApiError | None, session: WebSession) -> dict[str, object]:

@@ -43,13 +43,17 @@ class ShownKeys(NamedTuple):
 
 
 class ShownKey(NamedTuple):
-    """A key with its limits, the plan of its organization, and the chart of the requests of the last days."""
+    """A key with its limits, the plan of its organization, and the chart of the requests of the last days.
+
+    previous_used_at: the last use of an old secret that works since the roll.
+    """
 
     organization: Membership
     plan: Plan
     key: ApiKeyItem
     limits: ShownLimits
     chart: Chart | None
+    previous_used_at: str | None
 
 
 def get_keys(organization_slug: str, account: Account) -> ShownKeys:
@@ -72,10 +76,14 @@ def get_key(organization_slug: str, key_id: str, account: Account) -> ShownKey:
     """Returns a key of one of the account's organizations. Raises NotMember, UnknownKey."""
     membership = get_organization(organization_slug, account)
     organization, key = api_keys.get_key(own_key(membership.organization_id, key_id))
-    found, names = read_both(lambda: key_usage.find_usage([key]), lambda: find_project_names(key))
+    (found, used), names = read_both(
+        lambda: read_both(lambda: key_usage.find_usage([key]), lambda: key_usage.find_previous_uses([key])),
+        lambda: find_project_names(key),
+    )
     usage = found.get(key.key_id)
     limits = limits_of(key, names)
-    return ShownKey(membership, PLANS[organization.plan], key, limits, usage_chart(usage) if usage else None)
+    chart = usage_chart(usage) if usage else None
+    return ShownKey(membership, PLANS[organization.plan], key, limits, chart, used.get(key.key_id))
 
 
 class FoundOwner(NamedTuple):
@@ -152,7 +160,7 @@ def roll_key(
     )
 
 
-def revoke_key(organization: Membership, key_id: str, user_id: str) -> None:
-    """Revokes a key. Raises NotKeyAdmin, UnknownKey, Forbidden."""
+def revoke_key(organization: Membership, key_id: str, user_id: str) -> KeyId | None:
+    """Revokes a key, or only an old secret: see `key_changes.delete_key`. Raises NotKeyAdmin, UnknownKey, Forbidden."""
     require_admin(organization, NotKeyAdmin)
-    key_changes.delete_key(own_key(organization.organization_id, key_id), admin_id=user_id)
+    return key_changes.delete_key(own_key(organization.organization_id, key_id), admin_id=user_id)

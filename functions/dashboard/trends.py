@@ -26,13 +26,9 @@ class Trend(NamedTuple):
 def trend_of(scans: Sequence[ScanItem]) -> Trend | None:
     """Returns the findings by priority of the last scanned repository and project, or None with less than two scans.
 
-    scans: newest first. Scans of pull requests and those without counts by priority aren't part of it.
+    scans: newest first. Scans of pull requests aren't part of it.
     """
-    counted = [
-        scan
-        for scan in scans
-        if scan.status == "completed" and scan.cause.pull_request_number is None and scan.priority_counts is not None
-    ]
+    counted = [scan for scan in scans if scan.status == "completed" and scan.cause.pull_request_number is None]
     if not counted:
         return None
     last = counted[0]

@@ -45,11 +45,11 @@ class OAuthForm:
         fields: dict[str, Any] = {}
         for name, value in pairs:
             if "\0" in value:
-                raise InvalidPayload.at([name], "This parameter contains NUL.", "form_invalid")
+                raise InvalidPayload.at([name], "This parameter contains the character NUL. Remove it.", "form_invalid")
             if not value or not _FIELD.fullmatch(name):
                 continue
             if name in fields:
-                raise InvalidPayload.at([name], "This parameter is given more than once.", "repeated")
+                raise InvalidPayload.at([name], "This parameter is given more than once. Send it once.", "repeated")
             fields[name] = value
         for name in self.required:
             if name not in fields:

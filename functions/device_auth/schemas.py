@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field
 
 from controlplane.http.envelope import Wire
+from controlplane.http.validation import described
 
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 REFRESH_GRANT = "refresh_token"
@@ -61,7 +62,7 @@ class DeviceCodeCreate(Wire):
 
     client_id: ClientId
     code_challenge: str = Field(
-        pattern=r"^[A-Za-z0-9_-]{43}$",
+        pattern=described(r"^[A-Za-z0-9_-]{43}$", "Must be the 43 characters of a SHA-256 in Base64URL, unpadded"),
         description="BASE64URL(SHA-256(code verifier)), without padding (RFC 7636).",
         examples=["E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"],
     )
@@ -124,7 +125,7 @@ class TokenCreate(Wire):
     device_code: Secret | None = Field(None, description="The device code.", examples=[_EXAMPLE_CODE])
     code_verifier: str | None = Field(
         None,
-        pattern=r"^[A-Za-z0-9._~-]{43,128}$",
+        pattern=described(r"^[A-Za-z0-9._~-]{43,128}$", "Must be 43 to 128 letters, digits, or characters of -._~"),
         description="The code verifier that the code challenge was derived from (RFC 7636).",
         examples=["dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"],
     )

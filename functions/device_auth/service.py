@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from controlplane.core import tokens
 from controlplane.core.errors import Conflict, Forbidden, InvalidPayload, Unauthorized
+from controlplane.core.nearest import did_you_mean
 from controlplane.core.scopes import READ_SCOPES, SCOPES
 from controlplane.core.settings import settings
 from controlplane.core.urls import dashboard_base_url
@@ -18,6 +19,7 @@ from controlplane.store import device, token_families
 from controlplane.store.device import DeviceRequestItem, Issued
 from controlplane.store.retry import retry_on_conflict
 from controlplane.store.token_families import Pair
+from device_auth.schemas import DEVICE_GRANT, REFRESH_GRANT
 
 
 class AuthorizationPending(Conflict):
@@ -71,7 +73,8 @@ class UnknownClient(InvalidPayload):
     oauth_error: ClassVar[str] = "invalid_client"
 
     def __init__(self) -> None:
-        problem = {"code": "invalid_client", "message": "There is no such client.", "path": ["clientId"]}
+        message = f"There is no such client. Send {settings.device_clients[0]}."
+        problem = {"code": "invalid_client", "message": message, "path": ["clientId"]}
         super().__init__(details=[problem])
 
 
@@ -86,7 +89,7 @@ class UnsupportedGrant(InvalidPayload):
     oauth_error: ClassVar[str] = "unsupported_grant_type"
 
     def __init__(self) -> None:
-        message = "Use a device code or a refresh token."
+        message = f"Send {DEVICE_GRANT} or {REFRESH_GRANT}."
         super().__init__(details=[{"code": "unsupported_grant_type", "message": message, "path": ["grantType"]}])
 
 
@@ -94,7 +97,7 @@ class UnsupportedToken(InvalidPayload):
     oauth_error: ClassVar[str] = "unsupported_token_type"
 
     def __init__(self) -> None:
-        message = "Only access tokens and refresh tokens can be revoked here."
+        message = "Only access tokens and refresh tokens can be revoked here. Sign out, or delete the API key."
         super().__init__(details=[{"code": "unsupported_token_type", "message": message, "path": ["token"]}])
 
 
@@ -161,7 +164,9 @@ def refresh(refresh_token: str, client_id: str | None, scope: str | None) -> Pai
     try:
         return token_families.rotate(refresh_token, client_id, scopes)
     except token_families.ScopeNotGranted:
-        raise InvalidScope("This is more than was approved.") from None
+        raise InvalidScope(
+            "This is more than was approved. Request only approved scopes, or none for all of them."
+        ) from None
 
 
 def revoke(token: str, client_id: str | None) -> None:
@@ -189,8 +194,10 @@ def _parse_scope(scope: str) -> list[str]:
     """Parses a space-separated list of scopes (RFC 6749 section 3.3). Raises InvalidScope."""
     scopes = sorted(set(scope.split(" ")) - {""})
     unknown = [name for name in scopes if name not in SCOPES]
-    if unknown or not scopes:
-        raise InvalidScope(f"There is no scope named {unknown[0][:50]}." if unknown else "Name at least one scope.")
+    if unknown:
+        raise InvalidScope(f"There is no scope named {unknown[0][:50]}.{did_you_mean(unknown[0], SCOPES)}")
+    if not scopes:
+        raise InvalidScope("Name at least one scope.")
     return scopes
 
 

@@ -7,19 +7,22 @@ from typing import Annotated
 
 from fastapi import Path
 
-from controlplane.core import clock
+from controlplane.core import clock, ids
+from controlplane.core.errors import InsufficientScope
 from controlplane.http.access import Access, Requires
 from controlplane.http.app import ControlRouter
 from controlplane.http.envelope import Page
 from controlplane.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.http.responses import refuses
 from controlplane.store import credential_index, revocations
+from controlplane.store.credential_index import CredentialPage
 from device_auth.schemas import RevokedSession, Session
 
 router = ControlRouter(tags=["Sessions"])
 
-# A user can always list and revoke their own access, regardless of the token's scopes.
+# A credential can always list and revoke itself. The scope extends that to all credentials of the person.
 Person = Annotated[Access[None], Requires(user_token=True)]
+_ALL = "sessions.write"
 SessionId = Annotated[str, Path(alias="sessionId")]
 
 
@@ -27,13 +30,16 @@ SessionId = Annotated[str, Path(alias="sessionId")]
 async def list_sessions(access: Person, limit: Limit = 50, cursor: Cursor = None) -> Page[Session]:
     """Lists the user's dashboard sessions, devices, and tokens created by the operator, newest first.
 
-    A page can have fewer entries than `limit`, because expired entries are omitted. Any user token can list its own
-    user's sessions; no scope is needed. API keys get 403, because they don't belong to a user.
+    A credential without the scope `sessions.write` lists only itself. A page can have fewer entries than `limit`,
+    because expired entries are omitted. API keys get 403, because they don't belong to a user.
     """
     codec = CursorCodec(cursor, "listSessions", access.user_id)
-    page = credential_index.list_credentials(access.user_id, limit, codec.after)
-    token = access.principal.token
-    current = token.entry_local if token else None
+    current = _own_local(access)
+    if _ALL in access.principal.scopes:
+        page = credential_index.list_credentials(access.user_id, limit, codec.after)
+    else:
+        own = credential_index.find_credential(access.user_id, ids.session_id(current))
+        page = CredentialPage([own] if own else [], None)
     items = [
         Session(
             id=credential.session_id,
@@ -53,12 +59,21 @@ async def list_sessions(access: Person, limit: Limit = 50, cursor: Cursor = None
 
 
 @router.delete("/v1/me/sessions/{sessionId}", operation_id="revokeSession", summary="Revoke a session or device")
-@refuses(revocations.UnknownSession)
+@refuses(InsufficientScope, revocations.UnknownSession)
 async def revoke_session(access: Person, session_id: SessionId) -> RevokedSession:
     """Revokes a session or device immediately: requests with its tokens, refresh tokens included, get 401.
 
-    The session that makes the request can revoke itself. Any user token can revoke its own user's sessions; no scope
-    is needed.
+    A credential can revoke itself. To revoke another one, it needs the scope `sessions.write`. Without that, the
+    response is the same 403 for every other ID, known or not.
     """
+    if _ALL not in access.principal.scopes and session_id != ids.session_id(_own_local(access)):
+        raise InsufficientScope(_ALL)
     revocations.revoke_session(access.user_id, session_id)
     return RevokedSession(deleted=True)
+
+
+def _own_local(access: Access[None]) -> str:
+    """Returns the local ID of the calling credential's entry. Raises LookupError for an API key."""
+    if access.principal.token is None:
+        raise LookupError("an API key has no entry")
+    return access.principal.token.listed_as

@@ -6,10 +6,10 @@ from pydantic import Field, TypeAdapter
 
 from controlplane.queues.messages import HostEvent, Queue, ReportPullRequest
 from controlplane.queues.worker import create_worker
-from github_events.service import process
+from github_events.service import find_organization, process
 
 type Accepted = HostEvent | ReportPullRequest
 
 ACCEPTED: TypeAdapter[Accepted] = TypeAdapter(Annotated[HostEvent | ReportPullRequest, Field(discriminator="kind")])
 
-handler = create_worker(Queue.GITHUB_EVENTS, ACCEPTED, process)
+handler = create_worker(Queue.GITHUB_EVENTS, ACCEPTED, process, find_organization)

@@ -107,6 +107,8 @@ def _text(scan: ScanItem, new: list[FindingItem], fixed: list[FindingItem]) -> s
         lines.append("")
     if not lines:
         lines = ["This change adds no findings.", ""]
+    if scan.coverage and scan.coverage.incomplete:
+        lines += ["**This scan is incomplete**: the repository is larger than a scan reads.", ""]
     lines.append(f"Scanned commit {scan.head_commit_sha[:7]}, compared with the last scan of the production branch.")
     return "\n".join(lines)[:TEXT_LIMIT]
 

@@ -10,7 +10,7 @@ from controlplane.core.ids import RepositoryId
 from controlplane.core.observability import describe, logger
 from controlplane.github.errors import AccessLost, InvalidName, Refused, RepositoryGone
 from controlplane.queues.messages import HostEvent, HostEventName, ReportPullRequest
-from controlplane.store import repositories
+from controlplane.store import installations, repositories
 from controlplane.store.repository_items import RepositoryItem
 from github_events import access, issues, pull_requests, pushes, reports
 from github_events.persistence import persistently
@@ -38,6 +38,11 @@ def process(message: HostEvent | ReportPullRequest) -> None:
     if repository is None:
         return
     persistently(report, repository.installation_id, lambda: _within_reach(lambda: reports.report(report, repository)))
+
+
+def find_organization(message: HostEvent | ReportPullRequest) -> str | None:
+    """Returns the organization that the event's installation belongs to, or None."""
+    return installations.find_organization(message.installation_id) if isinstance(message, HostEvent) else None
 
 
 def _catch_up(repository: RepositoryItem) -> None:

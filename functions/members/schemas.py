@@ -12,7 +12,10 @@ from controlplane.store.organizations import Role
 
 def _address(email: str) -> str:
     if not is_email(email):
-        raise PydanticCustomError("invalid_email", "This is not an email address.")
+        raise PydanticCustomError(
+            "invalid_email",
+            "Send an email address such as ada@example.com: without a name, spaces, or non-ASCII characters.",
+        )
     return email
 
 

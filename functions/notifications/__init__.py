@@ -1,1 +1,1 @@
-"""Worker: tells an organization's webhooks and members what has happened."""
+"""Worker: tells an organization's webhooks what has happened, and passes it on to `emails`."""

@@ -4,18 +4,13 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter
 
+from controlplane.queues.mail_messages import SendLeakNotice
 from controlplane.queues.messages import DeliverWebhook, OrganizationEvent, Queue
 from controlplane.queues.worker import create_worker
-from notifications.mail_messages import MailReport, NotifyMembers, SendInvitation, SendNotification
 from notifications.service import process
 
-type Accepted = OrganizationEvent | DeliverWebhook | SendInvitation | NotifyMembers | SendNotification | MailReport
+type Accepted = DeliverWebhook | OrganizationEvent | SendLeakNotice
 
-ACCEPTED: TypeAdapter[Accepted] = TypeAdapter(
-    Annotated[
-        OrganizationEvent | DeliverWebhook | SendInvitation | NotifyMembers | SendNotification | MailReport,
-        Field(discriminator="kind"),
-    ]
-)
+ACCEPTED: TypeAdapter[Accepted] = TypeAdapter(Annotated[Accepted, Field(discriminator="kind")])
 
 handler = create_worker(Queue.NOTIFICATIONS, ACCEPTED, process)

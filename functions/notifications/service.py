@@ -1,34 +1,24 @@
-"""The rules of `notifications`: who is told about an event, and when.
+"""The rules of `notifications`: who is told about an event.
 
 A message may be delivered more than once. Each consumer recognizes an event that it has handled by its id.
 """
 
-from collections.abc import Callable
-from typing import Any
-
+from controlplane.core.settings import settings
+from controlplane.queues import mail_messages
 from controlplane.queues.messages import DeliverWebhook, Message, OrganizationEvent
-from notifications import mail_events, mail_invitations, mail_notices, mail_reports, webhooks
-from notifications.mail_messages import MailReport, NotifyMembers, SendInvitation, SendNotification
-
-# Each is called with every event. If one fails, the message is redelivered to all of them.
-CONSUMERS: tuple[Callable[[OrganizationEvent], None], ...] = (webhooks.fan_out, mail_events.fan_out)
-
-_PROCESSORS: dict[type, Callable[[Any], None]] = {
-    DeliverWebhook: webhooks.deliver,
-    SendInvitation: mail_invitations.send_invitation,
-    NotifyMembers: mail_events.notify_members,
-    SendNotification: mail_notices.send_notification,
-    MailReport: mail_reports.record,
-}
+from notifications import webhooks
 
 
 def process(message: Message) -> None:
-    """Tells each consumer about an event, or does what another message asks for.
+    """Makes the attempt at a delivery, or tells the webhooks and `emails` about an event.
 
-    Raises Postponed, Delayed, Rejected.
+    Raises Postponed and Delayed. If a part of it fails, the message is redelivered to all.
     """
+    if isinstance(message, DeliverWebhook):
+        webhooks.deliver(message)
+        return
     if isinstance(message, OrganizationEvent):
-        for tell in CONSUMERS:
-            tell(message)
-    else:
-        _PROCESSORS[type(message)](message)
+        webhooks.fan_out(message)
+    # An event, or a token that was found in public. Without a sender, the queue of `emails` isn't read.
+    if settings.email_sender is not None:
+        mail_messages.post(message)

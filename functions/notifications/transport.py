@@ -8,6 +8,7 @@ import http.client
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, override
@@ -16,10 +17,11 @@ from controlplane.core import webhook_urls
 from controlplane.core.settings import settings
 from controlplane.core.webhook_urls import Target, UnacceptableUrl
 
-_RESOLVE_SECONDS = 3
-_CONNECT_SECONDS = 3
-# For everything. Resolving and connecting always take less.
-_TOTAL_SECONDS = 10
+# For everything: resolving, connecting, TLS, the request, and the status line and headers of the response.
+_TOTAL_SECONDS = 5
+# Of these, for resolving and for each address, so that one that hangs leaves time for the next one.
+_RESOLVE_SECONDS = 2
+_CONNECT_SECONDS = 2
 _MOST_ADDRESSES = 2
 
 type Resolve = Callable[[str, int], list[str]]
@@ -34,7 +36,7 @@ class NotDelivered(Exception):
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str]) -> int:
-    """Returns the status of the response to a request. Raises NotDelivered."""
+    """Returns the status of the response to a request. Ends in 5 seconds, whatever takes long. Raises NotDelivered."""
     try:
         target = webhook_urls.parse(url)
     except UnacceptableUrl:
@@ -74,8 +76,9 @@ class _Connection(http.client.HTTPConnection):
     """A connection to an address of the host that was checked."""
 
     def __init__(self, target: Target) -> None:
-        super().__init__(target.host, target.port, timeout=_TOTAL_SECONDS)
+        super().__init__(target.host, target.port)
         self._target = target
+        self._ends_at = time.monotonic() + _TOTAL_SECONDS
         self.is_aborted = False
 
     @override
@@ -83,16 +86,26 @@ class _Connection(http.client.HTTPConnection):
         """Connects, with TLS if the URL says so. Raises OSError, NotDelivered."""
         failure: OSError | None = None
         for address in checked_addresses(self._target.host, self._target.port):
+            seconds = min(_CONNECT_SECONDS, self._seconds_left())
             try:
-                plain = socket.create_connection((address, self._target.port), _CONNECT_SECONDS)
+                plain = socket.create_connection((address, self._target.port), seconds)
             except OSError as error:
                 failure = error
                 continue
             self.sock = plain
+            plain.settimeout(self._seconds_left())
             self.sock = self._secured(plain)
-            self.sock.settimeout(_TOTAL_SECONDS)
+            # After `sock` is set: either `abort` finds the socket, or the time is up here.
+            self.sock.settimeout(self._seconds_left())
             return
         raise failure or NotDelivered("dns")
+
+    def _seconds_left(self) -> float:
+        """Returns how long the request may still take. Raises TimeoutError if its time is up."""
+        seconds = self._ends_at - time.monotonic()
+        if seconds <= 0:
+            raise TimeoutError
+        return seconds
 
     def _secured(self, plain: socket.socket) -> Any:
         if self._target.scheme == "http":
@@ -130,7 +143,7 @@ def checked_addresses(host: str, port: int, resolve: Resolve | None = None) -> l
 
 
 def _resolve(host: str, port: int) -> list[str]:
-    """Returns the host's addresses, or an empty list. The system's resolver has no time limit of its own."""
+    """Returns the host's addresses, or an empty list. Raises NotDelivered if the system's resolver takes too long."""
     found: list[str] = []
 
     def look_up() -> None:
@@ -143,4 +156,6 @@ def _resolve(host: str, port: int) -> list[str]:
     thread = threading.Thread(target=look_up, daemon=True)
     thread.start()
     thread.join(_RESOLVE_SECONDS)
-    return [] if thread.is_alive() else found
+    if thread.is_alive():
+        raise NotDelivered("timeout")
+    return found

@@ -4,8 +4,6 @@ Each delivery is a message of its own, so an endpoint that is slow or fails dela
 two attempts at the same time, and none for some time after it has timed out: `store.webhook_deliveries`.
 """
 
-import time
-
 from controlplane.core import clock, sealing
 from controlplane.core.ids import EventId, WebhookId
 from controlplane.core.observability import logger
@@ -62,7 +60,7 @@ def deliver(message: DeliverWebhook) -> None:
 
 
 def _attempt(begun: Begun) -> Attempt:
-    at, started = clock.timestamp(), time.perf_counter()
+    at, started = clock.timestamp(), clock.monotonic()
     status, error = None, None
     try:
         status = _send(begun)
@@ -72,7 +70,7 @@ def _attempt(begun: Begun) -> Attempt:
         error = failure.reason
     except Unsealable:
         error = "secret"
-    return Attempt(at, status, error, round((time.perf_counter() - started) * 1000))
+    return Attempt(at, status, error, round((clock.monotonic() - started) * 1000))
 
 
 def _send(begun: Begun) -> int:

@@ -16,7 +16,7 @@ from organizations.log_schemas import AuditLogEntry
 
 router = ControlRouter(tags=["Organizations"])
 
-ReadsLog = Annotated[Access[None], Requires("organizations.read", role="admin", organization="query", user_token=True)]
+ReadsLog = Annotated[Access[None], Requires("audit-log.read", role="admin", organization="query")]
 _ID = {"min_length": 1, "max_length": 100}
 ActorFilter = Annotated[
     str | None,

@@ -1,6 +1,6 @@
 """Explains what was decided about a request."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Path
 
@@ -12,7 +12,6 @@ from controlplane.http.access import Access, Requires
 from controlplane.http.app import ControlRouter
 from controlplane.http.responses import refuses
 from controlplane.store import audit_log, refusals
-from controlplane.store.audit_log import LogEntry
 from controlplane.store.parallel import read_both, read_each
 from organizations.request_schemas import DecidedRequest
 
@@ -23,11 +22,11 @@ Asks = Annotated[Access[None], Requires(organization="query")]
 
 
 class NothingRecorded(NotFound):
-    """The request is unknown, older than a day, another organization's, or was answered and changed nothing."""
+    """The request is unknown, older than a day, another caller's, or was answered and changed nothing."""
 
     message = (
         "Nothing is recorded about this request: it was answered and changed nothing, is more than 24 hours old, or "
-        "isn't one of your organization's."
+        "isn't one that you may ask about."
     )
 
 
@@ -47,10 +46,9 @@ async def get_request(
     """Returns what was decided about a request of the organization in the last 24 hours, and why.
 
     A refused request (4xx) has the rule that refused it, and the limits that applied to it. A request that changed
-    something has the entries that it wrote in the audit log: members see those of their own requests, an API key those
-    of its own, and admins and owners with the scope `organizations.read` all. Any credential of the organization can
-    ask about its refused requests. A person can also ask about own requests that were refused before the organization
-    was known.
+    something has the entries that it wrote in the audit log. Any credential can ask about the requests of its own
+    person or API key, and admins and owners with the scope `audit-log.read` about all of the organization. Only the
+    person can ask about requests that were refused before the organization was known.
 
     A request that was answered and changed nothing leaves no record, like one that failed with a 5xx, so the response
     is 404 for these. It is the same for requests of other organizations. Of an organization, or a caller, with many
@@ -59,22 +57,15 @@ async def get_request(
     began = began_at(request_id)
     if began is None or not clock.now() - EXPLAINED_SECONDS <= began <= clock.now():
         raise NothingRecorded
+    caller = access.principal.key_id or access.user_id
+    sees_all = RANK[access.membership.role] >= RANK["admin"] and "audit-log.read" in access.principal.scopes
     owners = [access.organization_id, *filter(None, [access.principal.user_id])]
     found, entries = read_both(
         lambda: read_each(lambda owner: refusals.find(owner, request_id, began), owners),
         lambda: audit_log.list_of_request(access.organization_id, request_id, began),
     )
-    refused = next(filter(None, found), None)
-    visible = [entry for entry in entries if _may_see(access, entry)]
+    refused = next((it for it in found if it and (sees_all or refusals.is_of(it, caller))), None)
+    visible = [it for it in entries if sees_all or it.actor_id == caller]
     if refused is None and not visible:
         raise NothingRecorded
     return DecidedRequest.of(request_id, clock.timestamp(began), refused, visible)
-
-
-def _may_see(access: Access[Any], entry: LogEntry) -> bool:
-    """Returns whether the caller made the change, or may read the audit log."""
-    principal = access.principal
-    if entry.actor_id in {principal.user_id, principal.key_id}:
-        return True
-    is_admin = RANK[access.membership.role] >= RANK["admin"] and principal.user_id is not None
-    return is_admin and "organizations.read" in principal.scopes

@@ -23,6 +23,8 @@ router = ControlRouter(tags=["Organizations"])
 ListsOrganizations = Annotated[Access[None], Requires("organizations.read", projects="untouched")]
 ReadsOrganization = Annotated[Access[None], Requires("organizations.read", organization="path", projects="untouched")]
 WritesOrganizations = Annotated[Access[None], Requires("organizations.write", user_token=True)]
+# The default decides where every credential of the person acts, so the scopes of organizations don't include it.
+SavesDefault = Annotated[Access[None], Requires("sessions.write", user_token=True)]
 
 
 def _organization(membership: Membership) -> Organization:
@@ -76,7 +78,7 @@ async def get_organization(access: ReadsOrganization) -> Organization:
     "/v1/me/active-organization", operation_id="saveActiveOrganization", summary="Save your default organization"
 )
 @refuses(service.NotOwnOrganization)
-async def save_active_organization(access: WritesOrganizations, body: ActiveOrganizationSave) -> ActiveOrganization:
+async def save_active_organization(access: SavesDefault, body: ActiveOrganizationSave) -> ActiveOrganization:
     """Saves the organization in which requests without `organizationId` act.
 
     The change applies to all of the person's user tokens and sessions, from their next request. API keys get 403: they

@@ -4,6 +4,7 @@ from pydantic import Field
 
 from controlplane.core.naming import Name
 from controlplane.http.envelope import Wire
+from controlplane.http.validation import described
 from controlplane.rules.organizations import SLUG_LONGEST, SLUG_PATTERN, SLUG_SHORTEST
 from controlplane.store.organizations import Role
 
@@ -18,7 +19,7 @@ class OrganizationCreate(Wire):
         None,
         min_length=SLUG_SHORTEST,
         max_length=SLUG_LONGEST,
-        pattern=SLUG_PATTERN,
+        pattern=described(SLUG_PATTERN, "Must have lowercase letters, digits, and single hyphens between them"),
         description="Lowercase letters, digits, and single hyphens between them. Derived from the name if omitted.",
         examples=["acme-shops"],
     )

@@ -33,20 +33,18 @@ from organizations.webhook_schemas import (
 router = ControlRouter(tags=["Webhooks"])
 
 _WEBHOOK = Resource("webhookId", WebhookId, keys.webhook, WebhookItem.from_item)
-ListsWebhooks = Annotated[Access[None], Requires("organizations.read", role="admin", organization="query")]
+ListsWebhooks = Annotated[Access[None], Requires("webhooks.read", role="admin", organization="query")]
 CreatesWebhook = Annotated[
-    Access[None], Requires("organizations.write", role="admin", organization="query", user_token=True)
+    Access[None], Requires("webhooks.write", role="admin", organization="query", user_token=True)
 ]
-ReadsWebhook = Annotated[Access[WebhookItem], Requires("organizations.read", role="admin", resource=_WEBHOOK)]
-ListsDeliveries = Annotated[
-    Access[WebhookItem], Requires("organizations.read", role="admin", resource=_WEBHOOK, late=True)
-]
+ReadsWebhook = Annotated[Access[WebhookItem], Requires("webhooks.read", role="admin", resource=_WEBHOOK)]
+ListsDeliveries = Annotated[Access[WebhookItem], Requires("webhooks.read", role="admin", resource=_WEBHOOK, late=True)]
 WritesWebhook = Annotated[
-    Access[WebhookItem], Requires("organizations.write", role="admin", resource=_WEBHOOK, user_token=True)
+    Access[WebhookItem], Requires("webhooks.write", role="admin", resource=_WEBHOOK, user_token=True)
 ]
 ReplaysDelivery = Annotated[
     Access[WebhookItem],
-    Requires("organizations.write", role="admin", resource=_WEBHOOK, user_token=True, late=True),
+    Requires("webhooks.write", role="admin", resource=_WEBHOOK, user_token=True, late=True),
 ]
 PathEventId = Annotated[str, Path(alias="eventId")]
 
@@ -57,8 +55,7 @@ _SECRET = {"prefix": "whsec", "field": "secret"}
 @router.get("/v1/webhook-endpoints", operation_id="listWebhookEndpoints", summary="List webhook endpoints")
 async def list_webhook_endpoints(access: ListsWebhooks) -> Page[WebhookEndpoint]:
     """Lists the organization's webhook endpoints, oldest first: at most 10, on one page. Requires the role admin."""
-    by_key = access.principal.key is not None
-    return Page([WebhookEndpoint.of(it, by_key=by_key) for it in webhooks.list_webhooks(access.organization_id)], None)
+    return Page([WebhookEndpoint.of(it) for it in webhooks.list_webhooks(access.organization_id)], None)
 
 
 @router.post(
@@ -97,7 +94,7 @@ async def create_webhook_endpoint(
 @router.get("/v1/webhook-endpoints/{webhookId}", operation_id="getWebhookEndpoint", summary="Get a webhook endpoint")
 async def get_webhook_endpoint(access: ReadsWebhook) -> WebhookEndpoint:
     """Returns an endpoint, without its secret. Requires the role admin."""
-    return WebhookEndpoint.of(access.resource, by_key=access.principal.key is not None)
+    return WebhookEndpoint.of(access.resource)
 
 
 @router.patch(

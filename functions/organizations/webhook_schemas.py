@@ -1,7 +1,6 @@
 """Request and response models of webhook endpoints and their deliveries."""
 
 from typing import Annotated, Any, Literal, Self, get_args
-from urllib.parse import urljoin
 
 from pydantic import Field
 
@@ -74,7 +73,7 @@ class WebhookEndpoint(Wire):
     id: str = Field(description="The endpoint's ID.", examples=["whk_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v"])
     name: str = Field(description="The endpoint's display name.", examples=["Alerts"])
     url: str = Field(
-        description="Where events are sent. API keys see only the host of Slack's, because its path is a secret.",
+        description="Where events are sent.",
         examples=["https://hooks.example.com/assent"],
         json_schema_extra={"format": "uri"},
     )
@@ -92,13 +91,11 @@ class WebhookEndpoint(Wire):
     created_at: Timestamp = Field(description="The time the endpoint was created.")
 
     @classmethod
-    def of(cls, webhook: WebhookItem, *, by_key: bool = False, **more: Any) -> Self:
-        """Returns the endpoint as a person sees it, or an API key."""
-        is_hidden = by_key and webhook.format == "slack"
+    def of(cls, webhook: WebhookItem, **more: Any) -> Self:
         return cls(
             id=webhook.webhook_id,
             name=webhook.name,
-            url=urljoin(webhook.url, "/") if is_hidden else webhook.url,
+            url=webhook.url,
             events=list(webhook.events),  # type: ignore[arg-type]
             format=webhook.format,
             status=webhook.status,

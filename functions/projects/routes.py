@@ -13,6 +13,7 @@ from controlplane.http.envelope import Answer, Page
 from controlplane.http.idempotency import IdempotencyKey, idempotent
 from controlplane.http.pagination import Cursor, CursorCodec, Limit
 from controlplane.http.responses import refuses
+from controlplane.http.validation import described
 from controlplane.rules import projects as rules
 from controlplane.rules import vendor_decisions
 from controlplane.store import keys, projects, selected_projects, vendors, websites
@@ -53,7 +54,7 @@ VendorId = Annotated[
     str,
     Path(
         alias="vendorId",
-        pattern=r"^[a-z0-9._-]{1,100}$",
+        pattern=described(r"^[a-z0-9._-]{1,100}$", "Must be the ID of a vendor, such as segment"),
         description="The `runtimeVendor.vendorId` of an inbox item.",
         examples=["segment"],
     ),

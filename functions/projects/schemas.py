@@ -32,8 +32,8 @@ Addresses = Annotated[list[str], Field(max_length=MAX_WEBSITES, examples=[["exam
 SomeAddresses = Annotated[Addresses, Field(min_length=1)]
 
 _ORIGIN_FORMS = (
-    "Each is a domain, a wildcard (`*.example.com` or `*`), an IPv6 address in brackets, a local address, or an app "
-    "origin with a custom scheme. Duplicates are ignored."
+    "Each is a domain, a wildcard (`*.example.com` or `*`), an IP address (IPv6 in brackets), a local address "
+    "(`localhost:3000`, `web:3000`, `shop.test`), or an app origin with a custom scheme. Duplicates are ignored."
 )
 _BRANDING = f"The branding of the banner. `{NO_BRANDING}` needs a plan that includes `removeBranding`."
 

@@ -16,9 +16,10 @@ from openassent_analysis.fixes import Project
 from openassent_analysis.identities import identify
 from scan_execution import identities, publication
 from scan_execution.baseline import read_baseline
+from scan_execution.identities import Unread
 
 
-def compare(scan: ScanItem, lease: Lease, result: Analysis, unread: frozenset[str], project: Project) -> ScanItem:
+def compare(scan: ScanItem, lease: Lease, result: Analysis, unread: Unread, project: Project) -> ScanItem:
     """Stores the new findings. Returns the scan with their number, their places, and how the others compare.
 
     Without a scan of the production branch, all findings are kept. Those that decisions on vendors settle never are.

@@ -18,21 +18,18 @@ from controlplane.store.scans.history import Absence, HistoryItem, list_history,
 from controlplane.store.scans.items import ScanItem
 from controlplane.store.scans.resolutions import publish_late
 from openassent_analysis import Analysis, Finding
-from openassent_analysis.files import is_analyzed
 from openassent_analysis.fixes import Project, fix_for
-from openassent_analysis.identities import dependency, identify
+from openassent_analysis.identities import identify
 from scan_execution import decisions, identities
 from scan_execution.baseline import read_baseline
 from scan_execution.decisions import Decisions
-from scan_execution.identities import Sight
+from scan_execution.identities import Sight, Unread
 
 
-def publish_findings(
-    scan: ScanItem, lease: Lease, result: Analysis, unread: frozenset[str], project: Project
-) -> ScanItem:
+def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: Unread, project: Project) -> ScanItem:
     """Stores and publishes the findings, and resolves earlier ones. Raises LeaseLost.
 
-    unread: the files that weren't given to the analysis. project: decides which fixes fit.
+    project: decides which fixes fit.
     Returns the scan with its numbers of places and of issues, those also by priority, and with its comparison if there
     is an earlier scan.
     """
@@ -77,12 +74,13 @@ def publish_findings(
     return replace(scan, comparison=baseline.compare(current.keys(), sight, sum(issue.is_new for issue in kept)))
 
 
-def sight_of(scan: ScanItem, result: Analysis, unread: frozenset[str]) -> Sight:
+def sight_of(scan: ScanItem, result: Analysis, unread: Unread) -> Sight:
     """Returns what the scan saw of the repository."""
     repository = repositories.find_repository(scan.repository_id)
     linked = {link.project_id for link in repository.links} if repository else set()
-    uncertain = result.uncertain | {path for path in unread if is_analyzed(path)}
-    return Sight(scan.project_id, scan.root_directory, uncertain, linked, result.asks_for_consent)
+    uncertain = result.uncertain.union(unread.paths)
+    read = None if unread.is_complete else frozenset(result.paths)
+    return Sight(scan.project_id, scan.root_directory, uncertain, linked, result.asks_for_consent, read)
 
 
 def decisions_of(scan: ScanItem) -> Decisions:
@@ -117,7 +115,7 @@ def _resolve_missing(
     scan: ScanItem, lease: Lease, sight: Sight, history: Mapping[str, HistoryItem], found: Mapping[str, HistoryItem]
 ) -> None:
     """Marks the findings that are gone, and resolves their items."""
-    missing = _with_paths([it for it in history.values() if it.gone is None and it.fingerprint not in found])
+    missing = [it for it in history.values() if it.gone is None and it.fingerprint not in found]
     absence = Absence(scan.scan_id, scan.created_at)
     gone = [replace(it, gone=absence, unsettled=True, project_ids=()) for it in missing if sight.misses(it)]
     elsewhere = [
@@ -128,22 +126,6 @@ def _resolve_missing(
     put_history(lease, [*gone, *elsewhere])
     earlier = [it for it in history.values() if it.unsettled]
     resolutions.resolve_gone(scan, lease, [*gone, *earlier], dispatch)
-
-
-def _with_paths(items: Sequence[HistoryItem]) -> list[HistoryItem]:
-    """Completes items of earlier releases from their inbox items, which name the path and the project."""
-    unknown = {it.fingerprint: findings.item_id_of(it.repository_id, it.fingerprint) for it in items if it.path is None}
-    stored = inbox.find_items(unknown.values()) if unknown else {}
-
-    def completed(it: HistoryItem) -> HistoryItem:
-        item = stored.get(unknown.get(it.fingerprint, ""))
-        path = next((evidence.path for evidence in item.evidence if evidence.path), None) if item else None
-        if item is None or path is None:
-            return it
-        project_ids = (item.project_id,) if item.project_id else ()
-        return replace(it, path=dependency(item.rule_id, path), project_ids=project_ids)
-
-    return [completed(it) for it in items]
 
 
 def to_issue(scan: ScanItem, finding: Finding, known: HistoryItem, project: Project) -> FindingItem:

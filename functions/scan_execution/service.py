@@ -2,7 +2,7 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import openassent_analysis
 from controlplane.core.ids import ScanId
 from controlplane.core.settings import settings
 from controlplane.github.client import CodeHost, connect
+from controlplane.github.errors import TarballTooLarge
 from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, PublishScan
 from controlplane.queues.scan_attempt import PermanentFailure, code_host_errors, run_attempt
@@ -28,18 +29,17 @@ from openassent_analysis.inventory.stocktaking import take_inventory, with_loads
 from openassent_analysis.kinds import with_not_assessed
 from openassent_analysis.report import Examine
 from openassent_analysis.sandbox import Sandbox
-from scan_execution import folders, workspace
+from scan_execution import folders, omissions, workspace
 from scan_execution.comparison import compare
+from scan_execution.identities import Unread
 from scan_execution.inventories import to_stored
 from scan_execution.publication import publish_findings, publish_unlocked
 from scan_execution.stages import Stages
-from scan_execution.workspace import ArchiveInvalid, ArchiveTooLarge, Limits, Unpacked
+from scan_execution.workspace import ArchiveInvalid, ArchiveTooLarge, Unpacked
 
 # The function's timeout in template.yaml: any invocation still running by then has been killed.
 LEASE_SECONDS = 420
-_LIMITS = openassent_analysis.Limits()
 
-_TOO_LARGE = Failure("REPOSITORY_TOO_LARGE", "The repository is larger than a scan reads.")
 _INVALID = Failure("ARCHIVE_INVALID", "The code host's archive of the repository could not be read.")
 _GONE = Failure("REPOSITORY_GONE", "The repository is no longer connected.")
 
@@ -51,7 +51,7 @@ def execute_scan(message: ExecuteScan, connect_host: Callable[[int], CodeHost] =
 
     def run(lease: Lease, scan: ScanItem) -> None:
         # The child starts while the archive is downloaded.
-        with folders.scan_folder() as folder, Sandbox(_LIMITS) as sandbox:
+        with folders.scan_folder() as folder, Sandbox(_analysis_limits()) as sandbox:
             _run(lease, scan, folder, connect_host, sandbox.examine)
 
     run_attempt(scan_id, lambda: execution.acquire_scan(scan_id, LEASE_SECONDS), run)
@@ -63,13 +63,16 @@ def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int
         repository = _find_repository(scan)
         unpacked = _fetch(scan, repository, folder, connect_host, listing)
         skipped = unpacked.skipped + Counter({NOT_ANALYZED: listing.only_manifests})
+        lacks_files = bool(unpacked.cut or listing.left_out)
+        listing.truncated |= unpacked.cut is not None
     with stages.run("inventory"):
         inventory = take_inventory(listing, unpacked.files, folder, examine)
         stages.keep(to_stored(inventory))
     with stages.run("analyze"):
         to_analyze = unpacked.files - skipped.total()
         name = f"{repository.owner}/{repository.name}"
-        result = openassent_analysis.analyze_folder(folder, stages.counting(examine, to_analyze), _LIMITS, name)
+        counting = stages.counting(examine, to_analyze)
+        result = openassent_analysis.analyze_folder(folder, counting, _analysis_limits(), name, lacks_files=lacks_files)
         skipped.update(result.skipped)
         inventory = with_loads(inventory, result.loads)
         stages.keep(to_stored(inventory))
@@ -79,8 +82,10 @@ def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int
         scan = reports.with_paid_access(replace(scan, rules_version=openassent_analysis.rules_version()))
         project = Project.of(inventory)
         store = publish_findings if scan.cause.pull_request_number is None else compare
-        scan = store(scan, lease, result, unpacked.unread, project)
-    coverage = Coverage(unpacked.files, result.files_analyzed, dict(skipped), _kinds(result, listing))
+        unread = Unread(listing.unread, is_complete=unpacked.cut is None and not listing.has_more_unread)
+        scan = store(scan, lease, result, unread, project)
+    incomplete = omissions.describe(unpacked, listing, result)
+    coverage = Coverage(unpacked.files, result.files_analyzed, dict(skipped), _kinds(result, listing), incomplete)
     _complete(scan, lease, coverage)
 
 
@@ -126,25 +131,35 @@ def _fetch(
     listing: Listing,
 ) -> Unpacked:
     """Downloads the commit, lists its files, and unpacks those that are read. Raises PermanentFailure, Postponed."""
-    limits = Limits(
-        unpacked_bytes=settings.scan_unpacked_bytes,
-        stored_bytes=settings.scan_stored_bytes,
-        stored_files=settings.scan_stored_files,
-        file_bytes=settings.scan_file_bytes,
-    )
     with code_host_errors(repository.installation_id):
         host = connect_host(repository.installation_id)
-        pieces = host.stream_tarball(
-            repository.owner, repository.name, scan.head_commit_sha, limit_bytes=settings.scan_archive_bytes
-        )
         try:
             return workspace.unpack(
-                pieces, folder, limits=limits, root_directory=scan.root_directory, reason_to_skip=listing.take
+                _stream(host, repository, scan.head_commit_sha),
+                folder,
+                limits=omissions.limits(),
+                root_directory=scan.root_directory,
+                reason_to_skip=listing.take,
+                leave_out=listing.leave_out,
             )
         except ArchiveTooLarge as error:
-            raise PermanentFailure(_TOO_LARGE) from error
+            raise PermanentFailure(omissions.failure(error, scan.root_directory)) from error
         except ArchiveInvalid as error:
             raise PermanentFailure(_INVALID) from error
+
+
+def _stream(host: CodeHost, repository: RepositoryItem, sha: str) -> Iterator[bytes]:
+    """Yields the archive of the commit. Raises ArchiveTooLarge at the limit, and the code host's errors."""
+    limit_bytes = settings.scan_archive_megabytes * 1024**2
+    try:
+        yield from host.stream_tarball(repository.owner, repository.name, sha, limit_bytes=limit_bytes)
+    except TarballTooLarge as error:
+        raise ArchiveTooLarge("archive_bytes") from error
+
+
+def _analysis_limits() -> openassent_analysis.Limits:
+    """Returns limits that what fits on the disk doesn't exceed, except for the time."""
+    return openassent_analysis.Limits(max_files=settings.scan_stored_files, max_total_bytes=settings.scan_stored_bytes)
 
 
 def publish_scan(message: PublishScan) -> None:

@@ -1,8 +1,8 @@
 """Unpacks a repository's untrusted archive into an empty folder.
 
 The archive is read as a stream and written file by file, so memory use is constant. Only regular files are written,
-only below the folder, and only within the limits. A file that exceeds a limit is skipped and counted; an archive that
-exceeds one as a whole ends the unpacking.
+only below the folder, and only within the limits. A file that exceeds a limit is skipped and counted. An archive that
+is too large to be read as a whole is read up to there.
 """
 
 import tarfile
@@ -20,14 +20,25 @@ _MAX_NAME_BYTES = 255
 
 _REGULAR = frozenset({tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE})
 # Reasons for which a file isn't written although the analysis would read it.
-_UNREAD = frozenset({"link", "special file", "too large", "duplicate"})
+_UNREAD = frozenset({"link", "special file", "too large", "duplicate", "too many files", "too many bytes"})
+# Reasons for which a path isn't shown.
+_UNSAFE = frozenset({"unsafe path", "path too long"})
 _LINKS = frozenset({tarfile.SYMTYPE, tarfile.LNKTYPE})
 
 
-class Limits(NamedTuple):
-    """Limits for one archive. Entries are files, folders, links, and everything else that it lists."""
+# The blocks of the file system in which files and folders are stored.
+_DISK_BLOCK = 4_096
+# An archive that exceeds its limit and shrinks more than this was made to exceed it. Ordinary code shrinks to a fifth.
+_MOST_RATIO = 100
 
-    entries: int = 200_000
+
+class Limits(NamedTuple):
+    """Limits for one archive. All but `unpacked_bytes` count only what is below the root directory.
+
+    listed_files: files, links, and everything else but folders. stored_bytes: what the files and folders take on disk.
+    """
+
+    listed_files: int = 500_000
     unpacked_bytes: int = 2 * 1024**3
     stored_files: int = 40_000
     stored_bytes: int = 384 * 1024**2
@@ -40,7 +51,7 @@ DEFAULT_LIMITS = Limits()
 
 
 class ArchiveTooLarge(Exception):
-    """The archive as a whole exceeds a limit, which `limit` names."""
+    """The archive as a whole exceeds a limit, which `limit` names: one of `Limits`, `ratio`, or one of the pieces."""
 
     def __init__(self, limit: str) -> None:
         super().__init__(limit)
@@ -51,18 +62,29 @@ class ArchiveInvalid(Exception):
     """The archive isn't a gzipped tar, or is truncated."""
 
 
+class Cut(NamedTuple):
+    """The limit at which the rest of an archive wasn't read, and the last file before."""
+
+    limit: str
+    last_path: str
+
+
 class Unpacked(NamedTuple):
     """The number of files in the archive's scanned folder, and the number of skipped ones by reason.
 
-    unread: paths of files that exist but weren't written for a reason other than those of `reason_to_skip`.
+    cut: None if all of the folder was read.
     """
 
     files: int
     skipped: Counter[str]
-    unread: frozenset[str] = frozenset()
+    cut: Cut | None = None
 
 
 def _skip_none(_path: str, _size: int) -> None:
+    return None
+
+
+def _forget(_path: str, _reason: str) -> None:
     return None
 
 
@@ -73,16 +95,21 @@ def unpack(
     limits: Limits = DEFAULT_LIMITS,
     root_directory: str | None = None,
     reason_to_skip: Callable[[str, int], str | None] = _skip_none,
+    leave_out: Callable[[str, str], None] = _forget,
 ) -> Unpacked:
     """Writes the archive's files below `folder`, without the top-level folder that a code host adds.
 
     root_directory: writes only files below it; paths stay relative to the repository. reason_to_skip: gets each
-    file's path and size, and returns why to skip it, or None. Raises ArchiveTooLarge, ArchiveInvalid, and any error
-    from reading the pieces.
+    file's path and size, and returns why to skip it, or None. leave_out: gets the path of each file that exists but
+    isn't written, and the reason, if it isn't one of `reason_to_skip`.
+
+    The pieces can end with ArchiveTooLarge. Raises that if it was made to be too large, or if no file was written
+    before its limit; ArchiveInvalid; and any other error from reading the pieces.
     """
-    unpacking = _Unpacking(_Stream(pieces, limits.unpacked_bytes), folder, limits, root_directory, reason_to_skip)
-    unpacking.run()
-    return Unpacked(unpacking.files, unpacking.skipped, frozenset(unpacking.unread))
+    stream = _Stream(pieces, limits.unpacked_bytes)
+    unpacking = _Unpacking(stream, folder, limits, root_directory, reason_to_skip=reason_to_skip, leave_out=leave_out)
+    cut = unpacking.run()
+    return Unpacked(unpacking.files, unpacking.skipped, cut)
 
 
 class _Stream:
@@ -92,7 +119,8 @@ class _Stream:
         self._pieces = pieces
         self._inflater = zlib.decompressobj(wbits=31)
         self._ready = b""
-        self._left = limit
+        self._limit = limit
+        self._bytes_in = self._bytes_out = 0
 
     def read(self, size: int) -> bytes:
         """Returns exactly `size` bytes; use it for small sizes only. Raises ArchiveInvalid, ArchiveTooLarge."""
@@ -114,16 +142,20 @@ class _Stream:
     def _inflate(self) -> bytes:
         """Returns the next bytes, at most one piece. Raises ArchiveInvalid at the end, and ArchiveTooLarge."""
         while True:
-            source = self._inflater.unconsumed_tail or next(self._pieces, b"")
+            source = self._inflater.unconsumed_tail
+            if not source:
+                source = next(self._pieces, b"")
+                self._bytes_in += len(source)
             try:
                 # At the end of the input, an empty source returns the output that the inflater still buffers.
                 out = self._inflater.decompress(source, _PIECE)
             except zlib.error:
                 raise ArchiveInvalid("it is not gzip") from None
             if out:
-                self._left -= len(out)
-                if self._left < 0:
-                    raise ArchiveTooLarge("unpacked_bytes")
+                self._bytes_out += len(out)
+                if self._bytes_out > self._limit:
+                    is_bomb = self._bytes_out > _MOST_RATIO * self._bytes_in
+                    raise ArchiveTooLarge("ratio" if is_bomb else "unpacked_bytes")
                 return out
             if not source or self._inflater.eof:
                 raise ArchiveInvalid("it ends in the middle")
@@ -138,13 +170,16 @@ class _Unpacking:
         folder: Path,
         limits: Limits,
         root_directory: str | None,
+        *,
         reason_to_skip: Callable[[str, int], str | None],
+        leave_out: Callable[[str, str], None],
     ) -> None:
         self._stream = stream
         self._folder = folder
         self._limits = limits
         self._root = PurePosixPath(root_directory).parts if root_directory else ()
         self._reason_to_skip = reason_to_skip
+        self._leave_out = leave_out
         self._stored_bytes = 0
         self._stored_files = 0
         # Values from extended headers for the next entry.
@@ -153,17 +188,28 @@ class _Unpacking:
         self._next_is_sparse = False
         self.files = 0
         self.skipped: Counter[str] = Counter()
-        self.unread: set[str] = set()
+        self._last_path = ""
+        self._is_past_root = False
 
-    def run(self) -> None:
-        entries = 0
+    def run(self) -> Cut | None:
+        """Reads the archive. Returns where the rest wasn't read, unless none of it is below the root directory."""
+        try:
+            self._read_entries()
+        except ArchiveTooLarge as error:
+            if error.limit == "ratio":
+                raise
+            if self._is_past_root:  # git writes the files of a folder one after another
+                return None
+            if not self._stored_files:
+                raise
+            return Cut(error.limit, self._last_path)
+        return None
+
+    def _read_entries(self) -> None:
         while True:
             block = self._stream.read(_BLOCK)
             if not block.strip(b"\0"):
                 return
-            entries += 1
-            if entries > self._limits.entries:
-                raise ArchiveTooLarge("entries")
             try:
                 header = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
             except tarfile.HeaderError:
@@ -186,7 +232,7 @@ class _Unpacking:
 
     def _read_header(self, size: int) -> bytes:
         if size > _MAX_HEADER_BYTES:
-            raise ArchiveTooLarge("header_bytes")
+            raise ArchiveInvalid("a header is too long")
         content = self._stream.read(size)
         self._stream.skip(-size % _BLOCK)
         return content
@@ -217,20 +263,26 @@ class _Unpacking:
             return
         parts = PurePosixPath(name).parts[1:]
         if parts[: len(self._root)] != self._root:
+            self._is_past_root = self.files > 0
             self._skip_padded(size)
             return
-        self.files += 1
+        self._is_past_root = False
+        if self.files == self._limits.listed_files:
+            raise ArchiveTooLarge("listed_files")
+        path = "/".join(parts)
         reason = self._refusal(kind, name, parts, size)
         if reason is None:
             reason = self._store(parts, size)
         else:
             self._skip_padded(size)
+        self.files += 1
         if reason is not None:
             self.skipped[reason] += 1
-            path = "/".join(parts)
             # A longer path has never been analyzed, and would use memory.
             if reason in _UNREAD and len(path) <= self._limits.path_bytes:
-                self.unread.add(path)
+                self._leave_out(path, reason)
+        if reason not in _UNSAFE:
+            self._last_path = path
 
     def _refusal(self, kind: bytes, name: str, parts: tuple[str, ...], size: int) -> str | None:
         """Returns why the file is skipped, or None."""
@@ -253,14 +305,17 @@ class _Unpacking:
         return reason
 
     def _store(self, parts: tuple[str, ...], size: int) -> str | None:
-        """Writes the file. Returns why it was skipped if another entry has its path, or None."""
-        self._stored_bytes += size
-        self._stored_files += 1
-        if self._stored_bytes > self._limits.stored_bytes:
-            raise ArchiveTooLarge("stored_bytes")
-        if self._stored_files > self._limits.stored_files:
-            raise ArchiveTooLarge("stored_files")
+        """Writes the file. Returns why it was skipped if it has no room, or another entry has its path, or None."""
         place = self._folder.joinpath(*parts)
+        stored_bytes = self._stored_bytes + _on_disk(place, size)
+        reason = None
+        if self._stored_files == self._limits.stored_files:
+            reason = "too many files"
+        elif stored_bytes > self._limits.stored_bytes:
+            reason = "too many bytes"
+        if reason is not None:
+            self._skip_padded(size)
+            return reason
         try:
             # The folder was empty, and only folders and files are ever created in it, so no link leads out.
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -268,8 +323,14 @@ class _Unpacking:
         except (FileExistsError, NotADirectoryError):
             self._skip_padded(size)
             return "duplicate"
-        with file:
-            self._copy(size, file)
+        try:
+            with file:
+                self._copy(size, file)
+        except ArchiveTooLarge:
+            place.unlink()  # the rest of the file wasn't read
+            raise
+        self._stored_bytes = stored_bytes
+        self._stored_files += 1
         return None
 
     def _copy(self, size: int, file: IO[bytes]) -> None:
@@ -279,3 +340,13 @@ class _Unpacking:
 
     def _skip_padded(self, size: int) -> None:
         self._stream.skip(size + -size % _BLOCK)
+
+
+def _on_disk(place: Path, size: int) -> int:
+    """Returns the bytes that a file and its new folders take on disk."""
+    blocks = -(-size // _DISK_BLOCK)
+    folder = place.parent
+    while not folder.exists():
+        blocks += 1
+        folder = folder.parent
+    return blocks * _DISK_BLOCK

@@ -13,7 +13,15 @@ from ops.output import Result, confirm
 app = typer.Typer(no_args_is_help=True, help="Messages that workers failed to process, kept for 14 days.")
 
 # The values of controlplane.queues.messages.Queue, which can't be imported before the table is known.
-QUEUES = ("scan-preparation", "scan-execution", "issue-creation", "finding-intake", "github-events", "notifications")
+QUEUES = (
+    "scan-preparation",
+    "scan-execution",
+    "issue-creation",
+    "finding-intake",
+    "github-events",
+    "notifications",
+    "emails",
+)
 
 
 def _parse_queue(text: str) -> str:

@@ -22,10 +22,7 @@ def _document(identity: "IdentityItem") -> dict[str, str]:
 
 @command(app, "identities")
 def list_identities(user: User) -> Result:
-    """List the identities (issuer and subject) that can sign in to an account.
-
-    An identity stored by an earlier version is listed after its next sign-in, or after `user record-identities`.
-    """
+    """List the identities (issuer and subject) that can sign in to an account."""
     from controlplane.store import identities
     from ops.lookup import get_user
 
@@ -47,7 +44,7 @@ def move_identity(  # noqa: PLR0917 (Typer passes them by name)
     ] = None,
     issuer: Annotated[
         str | None,
-        typer.Option("--issuer", metavar="URL", help="Required if `user identities` doesn't list the identity."),
+        typer.Option("--issuer", metavar="URL", help="Required if several issuers use this subject."),
     ] = None,
     yes: Yes = False,
 ) -> Result:
@@ -77,24 +74,9 @@ def move_identity(  # noqa: PLR0917 (Typer passes them by name)
     except IdentityTaken:
         raise Conflict(f"The subject {to_subject} already signs in to an account.") from None
     except AccountHasIdentity:
-        raise Conflict(
-            f"{to_user} has an identity from this issuer, or may have an unrecorded one. To find out, run "
-            "`user record-identities`."
-        ) from None
+        raise Conflict(f"{to_user} has an identity from this issuer.") from None
     ended = accounts.revoke_credentials(profile.user_id)
     return Result({"userId": moved.user_id, **_document(moved), **ended.document()})
-
-
-@command(app, "record-identities")
-def record_identities() -> Result:
-    """Record every identity under its account. Run it once after upgrading from a version that didn't.
-
-    Until then, only identities that have signed in before can sign in to an account created by the earlier version.
-    Reads the whole table twice. Can be interrupted and repeated. `table migrate` includes it.
-    """
-    from ops import identities
-
-    return Result({**identities.record_all(again=True)})
 
 
 @command(app, "set-email")

@@ -67,45 +67,12 @@ def show_item(item: Item) -> Result:
     return Result(inbox.progress_document(inbox.get_progress(item)))
 
 
-@command(app, "index")
-def index_findings(
-    again: Annotated[
-        bool, typer.Option("--again", help="Start over, for instance after a rollback to an older release.")
-    ] = False,
-) -> Result:
-    """Complete the runtime findings and vendors that an older release wrote.
-
-    Run it once, after every function runs the release that lists the vendors of findings. It reads the whole table. If
-    it is interrupted, the next run resumes. Until it has completed, lists of these findings take longer, and their
-    vendors are listed without evidence.
-    """
-    from ops import inbox_backfill
-
-    return Result(inbox_backfill.run(again=again))
-
-
 @command(issue_app, "list")
 def list_attempts() -> Result:
     """List pending issue creations, in all organizations, oldest first."""
     from ops import inbox
 
     return Result(inbox.list_attempts())
-
-
-@command(issue_app, "index")
-def index_issues(
-    again: Annotated[
-        bool, typer.Option("--again", help="Start over, for instance after a rollback to an older release.")
-    ] = False,
-) -> Result:
-    """Make issues that an older release opened lead to their findings, which then say when an issue is closed.
-
-    Run it once, after every function runs the release with webhooks. It reads the whole table. If it is interrupted,
-    the next run resumes.
-    """
-    from ops import issue_backfill
-
-    return Result(issue_backfill.run(again=again))
 
 
 @command(issue_app, "reconcile")

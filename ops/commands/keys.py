@@ -59,7 +59,7 @@ def list_keys(organization: Organization) -> Result:
 
 @command(app, "delete")
 def delete_key(key_id: Annotated[str, typer.Argument(metavar="KEY_ID", help="key_…")], yes: Yes = False) -> Result:
-    """Permanently revoke a key. Its secret is rejected immediately."""
+    """Permanently revoke a key, or with the ID of a rolled key its old secret alone. It is rejected immediately."""
     from controlplane.core.ids import KeyId
     from controlplane.store import api_keys, key_changes
 

@@ -1,4 +1,4 @@
-"""`assent-ops table`: restoring, checking, and migrating the table."""
+"""`assent-ops table`: restoring and checking the table."""
 # ruff: noqa: PLC0415 (see ops.command.command)
 
 from datetime import datetime
@@ -10,7 +10,7 @@ from ops.command import command
 from ops.errors import Refused
 from ops.output import Result
 
-app = typer.Typer(no_args_is_help=True, help="Restoring, checking, and migrating the table.")
+app = typer.Typer(no_args_is_help=True, help="Restoring and checking the table.")
 
 
 def _parse_moment(text: str) -> datetime:
@@ -49,8 +49,7 @@ def restore_table(
 def check_table() -> Result:
     """Compare counters with what they count, and find items whose counterpart is missing. Changes nothing.
 
-    Also counts the items of each schema version, with 0 for those that have none. Reads the whole table. Concurrent
-    changes of the table can look like contradictions: check again.
+    Reads the whole table. Concurrent changes of the table can look like contradictions: check again.
     """
     from ops.table_check import check
 
@@ -59,20 +58,4 @@ def check_table() -> Result:
         raise Refused(
             f"{found['contradictions']} contradictions in {found['items']} items. " + "; ".join(found["first"])
         )
-    return Result({name: found[name] for name in ("items", "versions", "organizations", "contradictions")})
-
-
-@command(app, "migrate")
-def migrate_table(
-    again: Annotated[
-        bool, typer.Option("--again", help="Start over, for instance after a rollback to an older release.")
-    ] = False,
-) -> Result:
-    """Complete what older releases wrote. Run it after every upgrade, as soon as every function runs the new release.
-
-    It runs each migration that wasn't completed before, and does nothing if there isn't one. Each reads the table. If
-    it is interrupted, the next run resumes.
-    """
-    from ops import migrations
-
-    return Result(migrations.run(again=again))
+    return Result({name: found[name] for name in ("items", "organizations", "contradictions")})

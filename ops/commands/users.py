@@ -62,9 +62,7 @@ def set_organization(user: User, organization: Organization) -> Result:
 def revoke_credentials(user: User, yes: Yes = False) -> Result:
     """Revoke every session, token, and device of a user immediately. The user can sign in again.
 
-    Uses the index of the user's credentials. Until `credential index` has completed once, also scans the whole table,
-    after revoking the indexed credentials. API keys belong to organizations and aren't revoked: roll those whose secret
-    the user knows.
+    API keys belong to organizations and aren't revoked: roll those whose secret the user knows.
     """
     from ops import accounts
     from ops.lookup import get_user

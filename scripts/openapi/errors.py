@@ -28,7 +28,8 @@ from controlplane.core.errors import (
 from controlplane.http.access import AddressNotAllowed, NotForLimitedKeys, Requires, UserTokenRequired
 from controlplane.http.anonymous import Anonymous
 from controlplane.http.callers import Caller
-from controlplane.http.fixes import public_details
+from controlplane.http.envelope import StrictWire
+from controlplane.http.guidance import public_details
 from controlplane.http.idempotency_errors import AnswerLost, KeyOfAnotherRequest, RequestInFlight
 from controlplane.http.reader import unknown_parameter
 from controlplane.http.responses import refusals_of
@@ -44,6 +45,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "scans.ScanWithoutResult": (SimpleNamespace(scan_id=_SCAN, status="failed"),),
     "scans.UnlockRequired": (SimpleNamespace(scan_id=_SCAN, unlock_credits=50, locked_count=14),),
     "controlplane.RateLimited": (12,),
+    "controlplane.InsufficientScope": ("sessions.write",),
     "device_auth.InvalidScope": ("There is no scope named projects.",),
     "feedback.HourlyQuotaReached": (2_340,),
     "inbox.StaleVersion": (SimpleNamespace(version="7b1e0c94a2d84f6f9d35c1e8b2a6f013", status="accepted"),),
@@ -59,7 +61,8 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "organizations.OwnsTooMany": (20, 20),
     "organizations.SlugTaken": ("acme", ["acme-2", "acme-3", "acme-4"]),
     "projects.ProjectLimitReached": ("pro", 200),
-    "projects.UnusableOrigin": (["websites"], {0: "The host name does not end in a known top-level domain."}),
+    "projects.UnsupportedRegion": ("eu-centre",),
+    "projects.UnusableOrigin": (["websites"], {0: "The scheme looks like a misspelled https. Write https://."}),
     "resends.ResentTooOften": ("invitation", 3),
     "scans.InsufficientCredits": (20, 50),
     "scans.NothingToUnlock": ("running",),
@@ -123,7 +126,7 @@ def _example(kind: type[ApiError]) -> ApiError:
 
 
 def _describe(error: ApiError, name: str | None = None) -> ErrorResponse:
-    public = {"code": error.code, "message": error.public, "details": public_details(error, None)}
+    public = {"code": error.code, "message": error.public, "details": public_details(error)}
     name = name or _name(type(error)).removeprefix("controlplane.")
     return ErrorResponse(
         name, error.status, error.code, error.public, {"success": False, "error": public}, tuple(error.headers)
@@ -200,9 +203,14 @@ def _invalid(route: ControlRoute, operation: dict[str, Any]) -> ErrorResponse:
     message = "The request is invalid. `message` names the first problem, and `details` lists all of them."
     if route.known_query is not None:
         known = ", ".join(f"`{name}`" for name in route.known_query)
-        strict_body = ", and so is a body with unknown fields" if route.body_field is not None else ""
-        message += f" A query with a parameter other than {known} is rejected{strict_body}."
+        message += f" A query with a parameter other than {known} is rejected{_strict_body(route)}."
     return _describe(error, f"InvalidPayload.{place}")._replace(message=message)
+
+
+def _strict_body(route: ControlRoute) -> str:
+    model = route.body_field.field_info.annotation if route.body_field is not None else None
+    kinds = (kind for kind in (model, *typing.get_args(model)) if isinstance(kind, type))
+    return ", and so is a body with unknown fields" if any(issubclass(kind, StrictWire) for kind in kinds) else ""
 
 
 def _mistake(route: ControlRoute, operation: dict[str, Any]) -> tuple[InvalidPayload, str]:
@@ -218,7 +226,7 @@ def _mistake(route: ControlRoute, operation: dict[str, Any]) -> tuple[InvalidPay
         return InvalidPayload.at([required[0]], "Field required", "missing"), required[0]
     # Any parameter, known or not: two readers of such a query would see two requests.
     place = next(iter(query), "trace")
-    return InvalidPayload.at([place], "This parameter is given more than once.", "repeated"), place
+    return InvalidPayload.at([place], "This parameter is given more than once. Send it once.", "repeated"), place
 
 
 def _mistakes(model: Any) -> Problems:

@@ -36,7 +36,7 @@ def program(operation_id: str, *, is_list: bool, needs_token: bool) -> str:
     if not call:
         return ""
     imports = "\n".join(line for line, word in _IMPORTS.items() if word in call)
-    key = ', api_key="assent_…"' if needs_token else ""
+    key = ', api_key="assent_..."' if needs_token else ""
     wrapped = _wrapped(call)
     body = f"for item in {wrapped}:\n    print(item)" if is_list else f"result = {wrapped}\nprint(result)"
     return f'{imports}\n\nwith Assent(base_url="{BASE_URL}"{key}) as client:\n{textwrap.indent(body, "    ")}'

@@ -16,7 +16,7 @@ from tests.support.each import each
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "cli" / "pyproject.toml").read_text())["project"]
-# Installers, and programs that install what they run. Debian's and the runner's own are somebody's we trust.
+# Installers, and programs that install what they run. Debian's packages aren't just anyone's.
 _INSTALLER = (
     r"(?:pip3?|uv pip) (?:install|download|wheel)|pipx (?:install|run|inject|upgrade|reinstall)|uvx"
     r"|uv (?:tool (?:install|run|upgrade)|add)|(?:poetry|pdm|rye|hatch) add|easy_install|(?:conda|mamba) install"
@@ -33,7 +33,7 @@ _THEIRS = re.compile(r"(?:c15t|@c15t/\w+)(?:@\S+)?")
 def bare_names(text: str) -> Iterator[str]:
     """Yields what a text says to install by a name, which an index resolves to anybody's package."""
     for command in _COMMAND.finditer(text):
-        arguments = [it.strip("\"'().,:[]{}") for it in _ARGUMENT.findall(command["arguments"])]
+        arguments = [it.strip("\"'().,:[]") for it in _ARGUMENT.findall(command["arguments"])]
         runs = re.search(r"\brun$|uvx|npx|exec$", command["program"])
         skipped = False
         for argument in arguments:
@@ -41,8 +41,9 @@ def bare_names(text: str) -> Iterator[str]:
             skipped = argument in _VALUED
             if is_option or follows or not argument:
                 continue
-            is_file = "/" in argument and not argument.startswith("@")
-            if not is_file and not argument.startswith("$") and not _THEIRS.fullmatch(argument):
+            # Tests below have what a program puts in braces.
+            is_file = argument.startswith(("$", "{")) or ("/" in argument and not argument.startswith("@"))
+            if not is_file and not _THEIRS.fullmatch(argument):
                 yield f"{command['program']} {argument}"
             if runs:  # what follows are its own arguments
                 break
@@ -52,7 +53,7 @@ def repository_texts() -> Iterator[tuple[str, str]]:
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
     for name in listed.stdout.splitlines():
         path = ROOT / name
-        # A test below has the snippets as people get them.
+        # A test below has the snippets as people get them, too.
         if path.is_file() and not name.startswith(("tests/", "functions/dashboard/snippets.py")):
             try:
                 yield name, path.read_text(encoding="utf-8")

@@ -169,6 +169,64 @@ class TestWebAcl:
         assert f"{limit_of_plan('enterprise'):,} for Enterprise" in TEXT
 
 
+# Types of resources that the key encrypts for roles of the account only: by their policies, or by grants.
+FOR_ROLES = {
+    *("AWS::Backup::BackupVault", "AWS::DynamoDB::Table", "AWS::IAM::ManagedPolicy"),
+    *("AWS::SecretsManager::Secret", "AWS::Serverless::Function"),
+}
+
+
+def users_of_the_key() -> set[str]:
+    """Returns the services that the template lets write to what the key encrypts."""
+    policies = [
+        it["Properties"]["PolicyDocument"] for it in RESOURCES.values() if it["Type"] == "AWS::SQS::QueuePolicy"
+    ]
+    writers = {
+        "AWS::Logs::LogGroup": {"logs.eu-central-1.amazonaws.com"},
+        "AWS::SNS::Topic": {"cloudwatch.amazonaws.com"},  # for alarms
+        "AWS::SQS::Queue": {it["Service"] for policy in policies for it in principals(policy) if "Service" in it},
+    }
+    encrypted = {it["Type"] for it in RESOURCES.values() if "'KmsKeyArn'}" in str(it.get("Properties"))}
+    return set().union(*(writers[kind] for kind in encrypted - FOR_ROLES))
+
+
+def principals(node: Any) -> list[dict[str, str]]:
+    """Returns the principals of all statements, also of conditional ones."""
+    if isinstance(node, dict):
+        own = [node["Principal"]] if isinstance(node.get("Principal"), dict) else []
+        return own + [found for value in node.values() for found in principals(value)]
+    return [found for value in node for found in principals(value)] if isinstance(node, list) else []
+
+
+class TestKeyPolicy:
+    """The policy of the operator's own key that docs/operations.md recommends."""
+
+    (STATEMENTS,) = (
+        document["Statement"]
+        for document in map(json.loads, re.findall(r"^```json\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))
+        if "kms:" in str(document)
+    )
+
+    def test_the_key_policy_allows_every_service_that_writes_to_what_the_key_encrypts(self):
+        allowed = {it["Principal"]["Service"] for it in self.STATEMENTS if "Service" in it["Principal"]}
+        assert allowed == users_of_the_key()
+        assert {"events.amazonaws.com", "cloudwatch.amazonaws.com"} < allowed
+
+    def test_the_key_policy_allows_what_encrypting_for_a_queue_topic_or_log_group_takes(self):
+        for statement in self.STATEMENTS[1:]:
+            actions = [action.removesuffix("*") for action in statement["Action"]]
+            assert {"kms:Decrypt", "kms:GenerateDataKey"} <= {*actions}
+            assert (statement["Effect"], statement["Resource"]) == ("Allow", "*")
+
+    def test_the_key_policy_lets_the_policies_of_the_accounts_roles_decide(self):
+        account = self.STATEMENTS[0]
+        assert (account["Principal"], account["Action"]) == ({"AWS": "arn:aws:iam::123456789012:root"}, "kms:*")
+
+    def test_the_key_policy_has_each_statement_explained(self):
+        table = TEXT.partition("### A key of your own")[2].partition("### ")[0]
+        assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == [it["Sid"] for it in self.STATEMENTS]
+
+
 class TestStackPolicy:
     def test_the_stack_policy_protects_every_retained_resource_with_data(self):
         allow, deny = json.loads((ROOT / "stack-policy.json").read_text())["Statement"]
@@ -217,16 +275,21 @@ def ops_lines() -> list[str]:
     return sorted({found for line in LINES for found in re.findall(r"scripts/assent-ops ([^|;)>]+)", line)})
 
 
+@cache
+def ops_commands() -> Any:
+    """Returns the commands of the ops command line, which take a while to build."""
+    return typer.main.get_command(app)
+
+
 class TestOps:
     @each("line", ops_lines())
     def test_the_ops_command_line_accepts_every_command(self, line: str):
         noun, verb, *words = line.split()
-        group: Any = typer.main.get_command(app)
         # Raises if an option is unknown, or if an argument is missing or extra.
-        group.commands[noun].commands[verb].make_context(verb, words)
+        ops_commands().commands[noun].commands[verb].make_context(verb, words)
 
     def test_the_ops_command_line_has_every_named_command(self):
-        group: Any = typer.main.get_command(app)
+        group = ops_commands()
         for line in re.findall(r"`assent-ops ([a-z-]+ [a-z-]+)", TEXT):
             noun, verb = line.split()
             assert verb in group.commands[noun].commands

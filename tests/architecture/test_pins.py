@@ -1,4 +1,7 @@
-"""Pinned dependencies: every lock file has hashes and no index URLs, and all agree on the deployed versions."""
+"""Pinned dependencies: every lock file has hashes and no index URLs, and all agree on the deployed versions.
+
+GitHub Actions are pinned, too.
+"""
 
 import json
 import re
@@ -17,6 +20,10 @@ TOOLS = sorted((ROOT / "requirements").glob("*.txt"))
 LOCKS = DEPLOYED + TOOLS
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)")
 PLACE = re.compile(r"://|--(?:extra-)?index-url|--find-links|(?:^|\s)-[if]\s| @ ", re.MULTILINE)
+
+USES = re.compile(r"^\s*(?:- )?uses: *(.*)$", re.MULTILINE)
+# The comment is the release, for people and for tools that propose updates.
+PINNED = re.compile(r"\./\S+|[\w.-]+(?:/[\w.-]+)+@[0-9a-f]{40}  # v\d+\.\d+\.\d+")
 
 
 def read_pins(lock: Path) -> dict[str, str]:
@@ -62,3 +69,12 @@ class TestNpm:
     def test_npm_locks_stay_without_urls_when_rewritten(self):
         assert "omit-lockfile-registry-resolved=true" in (ROOT / ".npmrc").read_text().splitlines()
         assert "--omit-lockfile-registry-resolved" in (ROOT / "scripts/npm-lock").read_text()
+
+
+class TestActions:
+    def test_workflows_and_examples_pin_actions_to_commits(self):
+        """A tag or a branch can be moved to other code. A local path is part of the same commit."""
+        files = [*ROOT.glob(".github/**/*.y*ml"), ROOT / "action.yml", *ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+        used = [action for file in files for action in USES.findall(file.read_text())]
+        assert len(used) > 3
+        assert [action for action in used if not PINNED.fullmatch(action)] == []

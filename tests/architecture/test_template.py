@@ -8,6 +8,8 @@ from typing import Any
 from controlplane.core.errors import CATALOG
 from controlplane.core.settings import Settings
 from controlplane.core.urls import error_page
+from controlplane.http.guidance import HINTS
+from controlplane.http.middleware import TRANSPORT_SECURITY
 from controlplane.queues.messages import MAX_RECEIVES
 from local.gateway import body_of
 from local.template import load_template
@@ -69,24 +71,27 @@ class TestRoutes:
     def test_routes_match_those_of_the_apps_in_both_directions(self):
         served: dict[str, set[Route]] = {}
         for operation in operations():
-            route = Route(operation.method, operation.path)
-            served.setdefault(operation.group, set()).add(gateway_route(routes_by_group()[operation.group], route))
+            for method in {operation.method, "HEAD"} if operation.method == "GET" else {operation.method}:
+                route = gateway_route(routes_by_group()[operation.group], Route(method, operation.path))
+                served.setdefault(operation.group, set()).add(route)
         assert routes_by_group() == {group: sorted(routes) for group, routes in served.items()}
 
     def test_a_functions_policy_has_room_for_its_routes(self):
         # AWS limits a function's policy to 20 KB. Each route adds a statement of up to 500 bytes.
         assert max(len(routes) for routes in routes_by_group().values()) <= 40
 
-    def test_routes_name_their_method_and_path_except_below_the_prefixes_of_pages(self):
+    def test_routes_name_their_path_except_below_the_prefixes_of_pages(self):
         for group, routes in routes_by_group().items():
             for route in routes:
-                assert route.method in {"GET", "POST", "PATCH", "PUT", "DELETE"}
+                expected = {"GET", "HEAD"} if route.path in {"/health", "/{page}"} else {"ANY"}
+                assert route.method in expected
                 path = route.path.removesuffix("/{path+}") if group == "dashboard" else route.path
                 assert re.fullmatch(r"/|(/([a-z0-9.-]+|\{[a-z][A-Za-z]+\}))+", path)
 
-    def test_routes_belong_to_one_function_each(self):
-        routes = [route for routes in routes_by_group().values() for route in routes]
-        assert len(routes) == len(set(routes))
+    def test_paths_belong_to_one_function_each(self):
+        """The function of a path answers every method of it, with 405 if it doesn't have the method."""
+        paths = [path for routes in routes_by_group().values() for path in {route.path for route in routes}]
+        assert len(paths) == len(set(paths))
 
     def test_routes_name_the_templates_api(self):
         for function in api_functions().values():
@@ -129,9 +134,12 @@ class TestEachFunction:
             assert statement["Effect"] == "Allow"
 
     def test_each_function_names_no_action_twice_for_one_resource_and_kind_of_key(self, name: str):
+        # What every request counts, the functions that write it otherwise name again.
+        counting = statements(FUNCTIONS["SystemFunction"])[0]
         granted = [
             (action, json.dumps(target), keys)
             for statement in statements(FUNCTIONS[name])
+            if statement != counting
             for target in _listed(statement["Resource"])
             for action in statement["Action"]
             for keys in keys_of(statement.get("Condition", {})) or [""]
@@ -356,7 +364,9 @@ class TestGatewayResponses:
         is_invalid = body["error"]["code"] == "INVALID_PAYLOAD"
         assert list(body["error"]) == ["code", "message", "details"]
         details = body["error"]["details"]
-        assert (details[0] if is_invalid else details)["docsUrl"] == error_page(body["error"]["code"])
+        guidance = details[0] if is_invalid else details
+        code = body["error"]["code"]
+        assert (guidance["docsUrl"], guidance["hint"]) == (error_page(code), HINTS[code])
         if is_invalid:
             check_problems(body["error"])
         allowed = CATALOG[body["error"]["code"]]
@@ -366,6 +376,11 @@ class TestGatewayResponses:
     @each("name", GATEWAY_RESPONSES)
     def test_gateway_responses_contain_the_request_id(self, name: str):
         assert GATEWAY_RESPONSES[name]["ResponseParameters"]["Headers"]["X-Request-Id"] == "context.requestId"
+
+    @each("name", GATEWAY_RESPONSES)
+    def test_gateway_responses_have_the_transport_security_of_the_functions(self, name: str):
+        sent = GATEWAY_RESPONSES[name]["ResponseParameters"]["Headers"]["Strict-Transport-Security"]
+        assert sent == f"'{TRANSPORT_SECURITY[1].decode()}'"
 
     @each("name", [n for n, a in GATEWAY_RESPONSES.items() if a["StatusCode"] in {429, 503}])
     def test_gateway_responses_say_when_to_retry(self, name: str):

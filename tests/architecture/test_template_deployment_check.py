@@ -7,7 +7,7 @@ from typing import Any
 from deployment_check import hook
 from local.template import load_template
 from tests.support.each import each
-from tests.support.template import DEPLOYMENT_CHECK, Route, api_functions, functions, routes_by_group
+from tests.support.template import DEPLOYMENT_CHECK, Route, api_functions, functions, gateway_route, routes_by_group
 
 RESOURCES = load_template()["Resources"]
 CHECK = RESOURCES[DEPLOYMENT_CHECK]["Properties"]
@@ -71,7 +71,7 @@ class TestChecks:
     def test_a_request_is_one_of_the_functions_own_routes(self, name: str):
         method, path, status = CHECKS[name].split()
         group = functions()[name]["Properties"]["CodeUri"].removeprefix("functions/")
-        assert Route(method, path) in routes_by_group()[group]
+        assert gateway_route(routes_by_group()[group], Route(method, path)).path == path
         assert "{" not in path
         assert status in {"200", "401"}
 
@@ -84,10 +84,9 @@ class TestPermissions:
     def test_it_may_invoke_versions_of_every_function_and_nothing_else(self):
         policy = RESOURCES["DeploymentCheckInvocations"]["Properties"]
         assert policy["Roles"] == [{"Ref": f"{DEPLOYMENT_CHECK}Role"}]
-        assert {action: it["Resource"] for it in policy["PolicyDocument"]["Statement"] for action in it["Action"]} == {
-            "lambda:InvokeFunction": [{"Fn::Sub": f"${{{name}.Arn}}:*"} for name in functions()],
-            "lambda:ListTags": [{"Fn::GetAtt": [name, "Arn"]} for name in functions()],
-        }
+        (statement,) = policy["PolicyDocument"]["Statement"]
+        assert statement["Action"] == ["lambda:InvokeFunction", "lambda:ListTags"]
+        assert statement["Resource"] == [{"Fn::Sub": f"${{{name}.Arn}}*"} for name in functions()]
 
     def test_it_may_read_and_answer_the_stacks_deployments(self):
         found = {action: target for action, target in allowed(f"{DEPLOYMENT_CHECK}Role").items() if "deploy" in action}

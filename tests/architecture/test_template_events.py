@@ -5,9 +5,11 @@ import re
 from pathlib import Path
 from typing import Any
 
+from controlplane.queues import mail_messages
 from controlplane.queues.messages import MAX_RECEIVES, Message
 from finding_intake import messages
 from tests.support.each import each
+from tests.support.operations import operations
 from tests.support.template import Route, api_functions, functions
 
 EVENTS = Path(__file__).parents[2] / "events"
@@ -15,13 +17,10 @@ EVENTS = Path(__file__).parents[2] / "events"
 
 def expected() -> dict[str, Route]:
     """Returns the route of each event, by the event's name."""
-    found = {}
-    for function in api_functions().values():
-        group = Path(function["Properties"]["CodeUri"]).name
-        for operation, event in function["Properties"]["Events"].items():
-            name = re.sub(r"(?<!^)([A-Z])", r"_\1", operation).lower()
-            found[f"{group}_{name}"] = Route(event["Properties"]["Method"], event["Properties"]["Path"])
-    return found
+    return {
+        f"{it.group}_{re.sub(r'([A-Z])', r'_\1', it.route.operation_id).lower()}": Route(it.method, it.path)
+        for it in operations()
+    }
 
 
 def read(name: str) -> dict[str, Any]:
@@ -62,7 +61,7 @@ def test_each_worker_has_one_for_each_message():
     assert sorted(json.loads(record["body"])["kind"] for record in records) == sorted(
         message.model_fields["kind"].default
         for message in Message.__subclasses__()
-        if message.__module__ in {Message.__module__, messages.__name__}
+        if message.__module__ in {Message.__module__, mail_messages.__name__, messages.__name__}
     )
     assert {of_worker(path.stem) for path in EVENTS.glob("*.json")} - {None} == workers()
 

@@ -4,6 +4,7 @@ The functional tests together check that each permission is used: tests/support/
 """
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,11 +16,14 @@ from tests.support import permissions
 from tests.support.calls import intercepted
 from tests.support.each import each
 from tests.support.permissions import Permission, Run
-from tests.support.template import functions, listed, policies, resources, target_of
+from tests.support.template import api_functions, functions, listed, policies, resources, target_of
 
 ROOT = Path(__file__).parents[2]
 POLICIES = policies()
 FUNCTIONS = {Path(it["Properties"]["CodeUri"]).name: it for it in functions().values()}
+WORKERS = {*POLICIES} - {Path(it["Properties"]["CodeUri"]).name for it in api_functions().values()}
+# What each request writes before anything else, in the policy of every function of the API but that of the pages.
+(COUNTING,) = [it for it in POLICIES["billing"] if it.actions == ["dynamodb:UpdateItem"]]
 # Maps each resource type to the service of its actions.
 SERVICES = {
     "AWS::DynamoDB::Table": "dynamodb",
@@ -39,12 +43,11 @@ WILDCARDS = {
     "xray:PutTelemetryRecords": "X-Ray knows no resources",
     "xray:PutTraceSegments": "X-Ray knows no resources",
     "ses:SendEmail": "whether the sender's address or its domain is verified isn't known; a condition names the sender",
+    "logs:CreateLogStream": "a pattern of the stack's log groups, whose ARNs would take half of the policy's length",
+    "logs:PutLogEvents": "the same",
 }
-# Workers that also send to their own queue, and why.
-SENDS_TO_ITSELF = {
-    "github_events": "an event leads to a report, which is retried on its own",
-    "notifications": "an event leads to emails and deliveries, which are retried on their own",
-}
+# Workers that don't share out their queue, so no message has to wait in it for others of its organization.
+UNSHARED = {"finding_intake"}
 # Lambda calls these on behalf of a queue's worker.
 POLLING = {"sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"}
 
@@ -94,7 +97,7 @@ class TestEachFunction:
         }
         assert polled == queues
         for queue in queues:
-            sends = {"sqs:SendMessage"} if function in SENDS_TO_ITSELF else set()
+            sends = set() if function in UNSHARED else {"sqs:SendMessage"}
             assert granted(function, "sqs")[queue] == POLLING | {"sqs:ChangeMessageVisibility"} | sends
 
 
@@ -111,11 +114,11 @@ class TestLeadingKeys:
 
     # Functions that may write each kind of item that grants access, beyond counting a credential's calls in it. The
     # dashboard deletes organizations with their keys, and revokes devices; the sweeper removes leftovers, also of
-    # accounts whose deletion was interrupted.
+    # accounts whose deletion was interrupted. The API keys' function also revokes tokens that were found in public.
     WRITERS = {  # noqa: RUF012
         "KH#*": {"api_keys", "dashboard", "sweeper"},
-        "TH#*": {"device_auth", "dashboard", "sweeper"},
-        "FAMILY#*": {"device_auth", "dashboard", "sweeper"},
+        "TH#*": {"api_keys", "device_auth", "dashboard", "sweeper"},
+        "FAMILY#*": {"api_keys", "device_auth", "dashboard", "sweeper"},
         "DC#*": {"device_auth", "dashboard", "sweeper"},
         "UC#*": {"device_auth", "dashboard"},
         "USER#*": {"organizations", "members", "dashboard", "sweeper"},
@@ -123,8 +126,8 @@ class TestLeadingKeys:
         "IDENTITY#*": {"dashboard", "sweeper"},
         "INVITEE#*": {"members", "dashboard", "sweeper"},
     }
-    READS = {"dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"}  # noqa: RUF012
-    CHECKS = {"dynamodb:ConditionCheckItem"}  # noqa: RUF012
+    # A check of a condition only tells whether it holds. With the writes, it would allow writing the checked items.
+    READS = {f"dynamodb:{action}" for action in ("BatchGetItem", "ConditionCheckItem", "GetItem", "Query")}  # noqa: RUF012
     WRITES = {f"dynamodb:{action}Item" for action in ("BatchWrite", "Delete", "Put", "Update")}  # noqa: RUF012
 
     @each("function", POLICIES)
@@ -138,29 +141,41 @@ class TestLeadingKeys:
     def test_leading_keys_are_part_of_every_allowed_call(self, function: str):
         """ForAllValues also matches calls without partition keys, such as Scan and PartiQL. None is allowed."""
         actions = {action for statement in POLICIES[function] if statement.keys for action in statement.actions}
-        assert actions <= self.READS | self.CHECKS | self.WRITES
+        assert actions <= self.READS | self.WRITES
 
     @each("function", POLICIES)
     def test_leading_keys_are_separate_for_reads_and_writes(self, function: str):
         for statement in POLICIES[function]:
             if statement.keys:
-                assert set(statement.actions) <= self.READS or set(statement.actions) <= self.WRITES | self.CHECKS
+                assert set(statement.actions) <= self.READS or set(statement.actions) <= self.WRITES
+
+    @each("function", POLICIES)
+    def test_leading_keys_of_all_reads_are_in_one_statement(self, function: str):
+        """A statement has to allow all keys of a batch. The same holds for writes: see the next two tests."""
+        assert len([it for it in POLICIES[function] if it.keys and set(it.actions) <= self.READS]) == 1
+
+    @each("function", POLICIES)
+    def test_a_function_of_the_api_has_one_statement_for_writes_besides_what_every_request_counts(self, function: str):
+        writes = [it for it in POLICIES[function] if it.keys and set(it.actions) <= self.WRITES]
+        if function not in WORKERS:
+            others = [it for it in writes if it != COUNTING]
+            assert len(others) <= 1
+            assert len(writes) - len(others) == (function != "dashboard")
+
+    @each("function", WORKERS)
+    def test_a_worker_has_a_statement_for_each_action_that_writes(self, function: str):
+        """Limits what it may write of what it reads, which comes from strangers."""
+        writes = [it.actions for it in POLICIES[function] if it.keys and set(it.actions) <= self.WRITES]
+        assert all(len(actions) == 1 for actions in writes)
+        assert len(writes) == len({action for actions in writes for action in actions}) <= 4
 
     def test_only_the_writing_functions_reach_credentials_sessions_and_memberships(self):
         assert self._writers({"dynamodb:UpdateItem"}) == self.WRITERS
 
     def test_api_functions_can_count_a_credentials_call_and_workers_cant(self):
         counting = {function for writers in self._writers(set(), "KH#*", "TH#*").values() for function in writers}
-        workers = {
-            "scan_preparation",
-            "scan_execution",
-            "issue_creation",
-            "finding_intake",
-            "github_events",
-            "notifications",
-        }
-        assert counting.isdisjoint(workers)
-        assert {*POLICIES} == counting | workers | {"sweeper"}
+        assert counting & WORKERS == {"sweeper"}
+        assert {*POLICIES} == counting | WORKERS
 
     def _writers(self, counts: set[str], *kinds: str) -> dict[str, set[str]]:
         """Returns the functions that may write items of these kinds; for keys and tokens, more than their counters."""
@@ -196,14 +211,14 @@ class TestAllPolicies:
 class TestBoundary:
     """The permissions boundary that limits every function, whatever its role allows."""
 
+    def statements(self, service: str) -> list[dict[str, Any]]:
+        entry = load_template()["Resources"]["FunctionBoundary"]
+        found = plain(entry["Properties"]["PolicyDocument"]["Statement"])
+        return [it for it in found if it["Action"][0].startswith(f"{service}:")]
+
     def allowed(self, service: str) -> tuple[set[str], set[str]]:
         """Returns the actions and targets of one service."""
-        entry = load_template()["Resources"]["FunctionBoundary"]
-        (statement,) = [
-            it
-            for it in plain(entry["Properties"]["PolicyDocument"]["Statement"])
-            if it["Action"][0].startswith(f"{service}:")
-        ]
+        (statement,) = self.statements(service)
         return set(statement["Action"]), {target_of(it) for it in listed(statement["Resource"])}
 
     def test_every_function_has_the_permissions_boundary(self):
@@ -216,10 +231,14 @@ class TestBoundary:
         assert actions == {action for targets in together for found in targets.values() for action in found}
         assert targets >= {target for targets in together for target in targets}
 
-    def test_the_boundary_allows_only_the_functions_log_groups(self):
-        actions, targets = self.allowed("logs")
-        assert actions == {"logs:CreateLogStream", "logs:PutLogEvents"}
-        assert targets == {it["Properties"]["LoggingConfig"]["LogGroup"]["Ref"] for it in FUNCTIONS.values()}
+    def test_the_boundary_allows_only_log_groups_named_after_the_stack(self):
+        (statement,) = self.statements("logs")
+        assert set(statement["Action"]) == {"logs:CreateLogStream", "logs:PutLogEvents"}
+        place, name = statement["Resource"]["Fn::Sub"].split(":log-group:")
+        assert place == "arn:${AWS::Partition}:logs:${AWS::Region}:${AWS::AccountId}"
+        for function in FUNCTIONS.values():
+            group = resources("AWS::Logs::LogGroup")[function["Properties"]["LoggingConfig"]["LogGroup"]["Ref"]]
+            assert group["Properties"]["LogGroupName"]["Fn::Sub"].startswith(name.removesuffix("*"))
 
     def test_the_boundary_names_only_resources_of_the_template(self):
         indexes = resources("AWS::DynamoDB::Table")["Table"]["Properties"]["GlobalSecondaryIndexes"]
@@ -236,18 +255,51 @@ class TestRecording:
     @pytest.fixture(autouse=True)
     def _nothing_seen(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(permissions, "used", set())
-        monkeypatch.setattr(permissions, "batches", set())
 
-    def test_an_empty_recording_finds_every_permission_unused(self):
-        assert len(permissions.unused()) + len(permissions.EARLIER) == len(permissions.granted()) > 100
-        assert permissions.granted() >= permissions.EARLIER
+    def test_an_empty_recording_finds_every_action_and_every_kind_unused(self):
         assert permissions.missing() == []
+        idle = permissions.unused()
+        assert len(permissions.granted()) > 100
+        for function, action, target, keys in permissions.granted():
+            assert f"{function}: {action} on {target}" in idle
+            assert not keys or any(
+                it.startswith(function) and it.endswith(f" on {target} with keys {keys}") for it in idle
+            )
 
-    def test_one_superfluous_permission_is_detected(self):
-        one = Permission("billing", "dynamodb:GetItem", "Table", "USER#*")
-        assert one in permissions.granted()
+    @each(
+        ("superfluous", "line"),
+        [
+            (
+                lambda it: it.action == "dynamodb:BatchGetItem",
+                "dynamodb:BatchGetItem on Table",
+            ),
+            (
+                lambda it: it.keys == "USER#*",
+                "dynamodb:BatchGetItem, dynamodb:GetItem, dynamodb:Query on Table with keys USER#*",
+            ),
+            (
+                lambda it: it.keys == "RATE#*",
+                "dynamodb:UpdateItem on Table with keys RATE#*",
+            ),
+        ],
+    )
+    def test_one_superfluous_action_or_kind_is_detected(self, superfluous: Callable[[Permission], bool], line: str):
+        permissions.used.clear()
+        permissions.used.update(it for it in permissions.granted() if it.function != "billing" or not superfluous(it))
+        assert permissions.unused() == [f"billing: {line}"]
+
+    def test_one_superfluous_resource_is_detected(self):
+        one = Permission("code_audit", "sqs:SendMessage", "ScanExecutionQueue")
         permissions.used.update(permissions.granted() - {one})
-        assert permissions.unused() == ["billing: dynamodb:GetItem on Table with keys USER#*"]
+        assert permissions.unused() == ["code_audit: sqs:SendMessage on ScanExecutionQueue"]
+
+    def test_a_kind_that_is_only_read_is_superfluous_among_the_writes(self):
+        kind = {it for it in permissions.granted() if it.function == "projects" and it.keys == "ORG#*"}
+        reads = {it for it in kind if it.action in TestLeadingKeys.READS}
+        counting = {it for it in kind if it.action == "dynamodb:UpdateItem"}
+        permissions.used.update(permissions.granted() - kind | reads | counting)
+        found = "dynamodb:DeleteItem, dynamodb:PutItem on Table with keys ORG#*"
+        assert permissions.unused() == [f"projects: {found}"]
 
     def test_one_missing_permission_is_detected(self):
         permissions.used.update(permissions.granted() | {Permission("billing", "dynamodb:PutItem", "Table", "TH#*")})
@@ -256,11 +308,6 @@ class TestRecording:
     def test_a_call_for_items_of_another_kind_is_detected(self):
         permissions.used.update(permissions.granted() | {Permission("billing", "dynamodb:GetItem", "Table", "KH#*")})
         assert permissions.missing() == ["billing: dynamodb:GetItem on Table with keys KH#*"]
-
-    def test_a_batch_that_only_several_statements_together_allow_is_detected(self):
-        function, action = "organizations", "dynamodb:BatchGetItem"
-        permissions.batches.update((function, action, frozenset(kinds)) for kinds in (["SLUG#*"], ["SLUG#*", "ORG#*"]))
-        assert permissions.missing() == [f"{function}: {action} with keys ORG#*, SLUG#* in one call"]
 
     def test_a_call_without_a_partition_key_is_detected(self):
         self.record_call(

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -173,9 +174,9 @@ class TestGateway:
         rule = entry["Properties"]["SamplingRule"]
         assert (entry["Condition"], parameter("TracedShare")["Default"]) == ("SetsTracedShare", "")
         assert rule["FixedRate"] == {"Ref": "TracedShare"}
-        assert rule["ServiceName"] == {"Fn::Sub": "${AWS::StackName}/${StageName}"}
-        assert self.API["Properties"]["Name"] == {"Ref": "AWS::StackName"}
-        # X-Ray's limit for the name is 32 characters, and the stack's name may be longer.
+        stage = "arn:${AWS::Partition}:apigateway:${AWS::Region}::/restapis/${Api}/stages/${StageName}"
+        assert rule["ResourceARN"] == {"Fn::Sub": stage}
+        # X-Ray's limits are 32 characters for the rule's name and 64 for the service's: too few for the stack's name.
         assert rule["RuleName"] == {"Fn::Sub": "gateway-${Api}"}
         for value in ("", "0", "0.005", "1"):
             assert re.fullmatch(parameter("TracedShare")["AllowedPattern"], value)
@@ -244,6 +245,41 @@ class TestKey:
         assert globals_()["KmsKeyArn"] == KEY
 
 
+# Resources that are named after the stack, and AWS's limit of that name.
+NAMED_AFTER_THE_STACK = {
+    "AWS::CloudWatch::Dashboard": 255,
+    "AWS::Logs::LogGroup": 512,
+    "AWS::Serverless::Api": 1_024,
+    "AWS::SES::ConfigurationSet": 64,
+}
+
+
+def names_after_the_stack(node: Any, key: str = "") -> Iterator[str]:
+    """Yields each name in a resource's properties that contains the stack's, if that has 64 letters."""
+    match node:
+        case {"Ref": "AWS::StackName"} if key.endswith("Name"):
+            yield "s" * 64
+        case {"Fn::Sub": str(text)} if key.endswith("Name") and "${AWS::StackName}" in text:
+            yield text.replace("${AWS::StackName}", "s" * 64)
+        case dict():
+            for name, value in node.items():
+                yield from names_after_the_stack(value, name)
+        case list():
+            for value in node:
+                yield from names_after_the_stack(value, key)
+
+
+class TestNames:
+    def test_names_after_the_stack_have_room_for_64_letters(self):
+        found = {
+            (entry["Type"], name)
+            for entry in load_template()["Resources"].values()
+            for name in names_after_the_stack(entry.get("Properties", {}))
+        }
+        assert {kind for kind, _ in found} == NAMED_AFTER_THE_STACK.keys()
+        assert [(kind, name) for kind, name in found if len(name) > NAMED_AFTER_THE_STACK[kind]] == []
+
+
 class TestTable:
     def test_the_table_deletes_expired_items(self):
         properties = resources("AWS::DynamoDB::Table")["Table"]["Properties"]
@@ -288,15 +324,15 @@ class TestConcurrency:
         assert parameter("ReservedConcurrency")["Default"] == "0"
 
     @each("name", resources("AWS::Lambda::EventSourceMapping"))
-    def test_a_queues_concurrency_is_at_most_the_smallest_reservation(self, name: str):
-        """Otherwise, Lambda would pass a worker more messages than it can process, which would dead-letter them."""
-        least = 10
-        assert re.fullmatch(parameter("ReservedConcurrency")["AllowedPattern"], str(least))
-        assert not re.fullmatch(parameter("ReservedConcurrency")["AllowedPattern"], str(least - 1))
+    def test_a_queues_concurrency_is_its_workers_reservation(self, name: str):
+        """With less, Lambda would pass a worker more messages than it can process, which would dead-letter them."""
         mapping = resources("AWS::Lambda::EventSourceMapping")[name]["Properties"]
-        declared = parameter(mapping["ScalingConfig"]["MaximumConcurrency"]["Ref"])
-        assert declared["MinValue"] == 2  # AWS's minimum
-        assert declared["MaxValue"] <= least
+        concurrency = mapping["ScalingConfig"]["MaximumConcurrency"]
+        worker = FUNCTIONS[mapping["FunctionName"]["Ref"].removesuffix(".Alias")]["Properties"]
+        reserved = {"Fn::If": ["ReservesConcurrency", concurrency, {"Ref": "AWS::NoValue"}]}
+        assert worker["ReservedConcurrentExecutions"] == reserved
+        declared = parameter(concurrency["Ref"])
+        assert (declared["MinValue"], declared["MaxValue"]) == (2, 1_000)  # AWS's
 
     def test_the_defaults_leave_executions_of_a_new_account_for_the_api(self):
         template = load_template()
@@ -304,12 +340,13 @@ class TestConcurrency:
         assert parameter("GithubAppId")["Default"] == ""
         assert parameter("AccountConcurrency")["Default"] == parameter("AccountConcurrency")["MinValue"] == 10
         mappings = [it["Properties"] for it in resources("AWS::Lambda::EventSourceMapping").values()]
-        enabled = [it for it in mappings if it.get("Enabled") != {"Fn::If": ["HasGithubApp", True, False]}]
+        optional = [{"Fn::If": [condition, True, False]} for condition in ("HasGithubApp", "SendsEmail")]
+        enabled = [it for it in mappings if it.get("Enabled") not in optional]
         sweep = 1
         busy = sweep + sum(parameter(it["ScalingConfig"]["MaximumConcurrency"]["Ref"])["Default"] for it in enabled)
         assert busy <= 10 / 2
 
-    def test_queues_that_work_without_the_github_app_are_always_read(self):
+    def test_queues_that_work_without_the_github_app_and_a_sender_are_always_read(self):
         mappings = resources("AWS::Lambda::EventSourceMapping")
         sources = {name for name, it in mappings.items() if "Enabled" not in it["Properties"]}
         assert sources == {"FindingIntakeMessages", "NotificationsMessages"}

@@ -292,6 +292,14 @@ class TestQuestions:
         everywhere = [("WriteThrottleEvents", index) for index in (None, *INDEXES)]
         assert found == {key: {"TableName": table} for key in [*everywhere, ("ReadThrottleEvents", None)]}
 
+    @each("name", resources("AWS::Events::Rule"))
+    def test_events_that_a_rule_cannot_deliver_are_kept_and_have_an_alarm(self, name: str):
+        for target in resources("AWS::Events::Rule")[name]["Properties"]["Targets"]:
+            assert target["DeadLetterConfig"]["Arn"]["Fn::GetAtt"][0] in DEAD_LETTERS
+        here = ("AWS/Events", "FailedInvocations", frozenset({("RuleName", f"${{{name}}}")}))
+        (alarm,) = [alarm for alarm in ALARMS if here in watched(alarm)]
+        assert ALARMS[alarm]["Condition"] == resources("AWS::Events::Rule")[name]["Condition"]
+
     def test_alarm_mail_goes_to_the_alarms_topic(self):
         subscription = resources("AWS::SNS::Subscription")["AlarmEmailSubscription"]
         (told,) = ALARMS["ServerErrorsAlarm"]["Properties"]["AlarmActions"]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from controlplane.core import ids
-from notifications.mail_text import compose, shown_name
+from emails.text import compose, shown_name
 from tests.browser.conftest import LOOKS, Stack, Visit
 
 # An email has no landmarks: email programs show it inside their own.

@@ -20,7 +20,7 @@ PACKAGE = "assent_client"
 VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).rstrip(b"=").decode()
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(2400)
 
 
 class Sdk:

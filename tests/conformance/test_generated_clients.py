@@ -39,7 +39,7 @@ FOUND = {
     "stranger": [401, "UNAUTHORIZED"],
 }
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(2400)
 
 
 def run(*command: str | Path, cwd: Path, **environment: str) -> str:

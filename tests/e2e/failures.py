@@ -28,7 +28,15 @@ from tests.e2e.story import LIMITED, Organization, Scans, eventually
 from tests.support.table import PREPARED
 from tests.support.world import World
 
-QUEUES = ("ScanPreparation", "ScanExecution", "IssueCreation", "FindingIntake", "GithubEvents", "Notifications")
+QUEUES = (
+    "ScanPreparation",
+    "ScanExecution",
+    "IssueCreation",
+    "FindingIntake",
+    "GithubEvents",
+    "Notifications",
+    "Emails",
+)
 
 
 @contextmanager

@@ -127,12 +127,21 @@ class TestTasks:
 class TestGatewayErrors:
     @pytest.mark.parametrize("token", [None, "assent_unknown"])
     @pytest.mark.parametrize(
-        ("method", "target"), [("GET", "/v1/unknown"), ("GET", "/v2/projects"), ("PUT", "/v1/projects")]
+        ("method", "target"), [("GET", "/v1/unknown"), ("GET", "/v2/projects"), ("POST", "/health")]
     )
     def test_an_unknown_route_is_404(self, stack: Stack, method: str, target: str, token: str | None):
         reply = stack.call(method, target, token)
         assert (reply.status, reply.code) == (404, "NOT_FOUND")
         assert reply.headers["x-request-id"] == reply.headers["x-amzn-requestid"]
+
+    def test_an_unknown_method_is_405_with_the_known_ones(self, stack: Stack):
+        reply = stack.call("PUT", "/v1/projects")
+        assert (reply.status, reply.headers["allow"]) == (405, "GET, HEAD, POST")
+
+    def test_head_is_the_response_to_get_without_its_body(self, stack: Stack):
+        for path, status in (("/health", 200), ("/", 200), ("/v1/regions", 200), ("/v1/me", 401)):
+            reply = stack.call("HEAD", path)
+            assert (reply.status, reply.text) == (status, "")
 
     def test_a_body_over_the_limit_is_413(self, stack: Stack, world: World, company: Company):
         too_long = json.dumps({"name": "x" * 1_048_576}).encode()

@@ -78,7 +78,7 @@ def environment(sizes: str, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     """Returns an environment for a separate stack, without variables that make or other tests set."""
     told = {"AUTH", "LOG_LEVEL", "MAKEFLAGS", "MAKELEVEL", "MFLAGS"}
     kept = {name: value for name, value in os.environ.items() if name not in told}
-    return {**kept, "LOCAL_DIRECTORY": str(tmp_path_factory.mktemp("local"))}
+    return {**kept, "LOCAL_DIRECTORY": str(tmp_path_factory.mktemp("local")), "SAM_LOCAL": "on"}
 
 
 @pytest.fixture(scope="module")

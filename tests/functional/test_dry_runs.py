@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -26,6 +27,17 @@ KEY = {"Idempotency-Key": "8f14e45f-ceea-467f-a9b7-0d5b2c3a1e77"}
 WITHOUT = {"createDeviceCode", "createDeviceToken", "revokeDeviceToken", "receiveWebhook", "receiveLeakReport"}
 # What creates an issue waits for GitHub's answer, which a dry run can't know.
 UNKNOWN_OUTCOME = {"createGithubIssue": (201, 409)}
+# Spellings of query parameters, and the names that they resemble.
+MISTYPED = {
+    "dryrun": "dryRun",
+    "dry_run": "dryRun",
+    "dry-run": "dryRun",
+    "DryRun": "dryRun",
+    "dryRun%20": "dryRun",
+    "organizationid": "organizationId",
+    "organisationId": "organizationId",
+    "preview": None,
+}
 # What is random: IDs and versions, and secrets with their first characters.
 _EXAMPLES = re.compile(r"\b[a-z]{3}_[0-9a-z]{12,}|\b[0-9a-f]{16,}|assent_\w+|whsec_[\w+/=]+|FDB-\w+|-[0-9a-z]{4,6}\b")
 
@@ -46,12 +58,14 @@ PREPARE: dict[str, Callable[[Subject], Sent]] = {
 }
 
 
-def send(subject: Subject, name: str, sent: Sent, *, dry: bool, token: str | None = None, **headers: str) -> Reply:
+def send(
+    subject: Subject, name: str, sent: Sent, *, dry: bool, token: str | None = None, query: str = "", **headers: str
+) -> Reply:
     ids, body = sent
     path = CHANGING[name].path
     for parameter, value in ids.items():
         path = path.replace("{" + parameter + "}", value)
-    query = "?dryRun=true" if dry else ""
+    query = query or ("?dryRun=true" if dry else "")
     token = token or subject.owner.token
     return subject.api.call(CHANGING[name].method, path + query, token, json_body=body, headers=headers)
 
@@ -135,6 +149,23 @@ class TestEach:
         if body:
             broken = (ids, {key: {"x": 1} for key in body})
             assert told(send(subject, name, broken, dry=True)) == told(send(subject, name, broken, dry=False))
+
+    def test_a_mistyped_parameter_changes_nothing_and_is_told_the_right_one(
+        self, name: str, api: Api, world: World, sqs: FakeSqs
+    ):
+        subject = Subject(world, api)
+        sent = PREPARE[name](subject)
+        before, letters = _uncounted(table_dump()), len(sqs.letters)
+        for mistyped, meant in MISTYPED.items():
+            reply = send(subject, name, sent, dry=False, query=f"?{mistyped}=true")
+            assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD"), mistyped
+            (problem,) = reply.error["details"]
+            assert (problem["code"], problem["path"]) == ("unknown_parameter", [unquote(mistyped)])
+            assert "dryRun" in problem["known"]
+            asked = f" Did you mean {meant}?" if meant else "but not this parameter."
+            assert reply.error["message"].endswith(asked)
+        assert _uncounted(table_dump()) == before
+        assert len(sqs.letters) == letters
 
     def test_after_the_real_request_it_is_answered_like_a_second_one(
         self, name: str, api: Api, world: World, sqs: FakeSqs

@@ -14,11 +14,10 @@ import pytest
 import projects.app
 from controlplane.core.errors import RouteNotFound
 from controlplane.http.envelope import failure
-from controlplane.http.fixes import RefusedRequest, public_details
 from controlplane.store.table import table
 from dashboard.app import handler
 from local.events import rest_event
-from local.gateway import Request, body_of, own_response, rename_headers, template_table
+from local.gateway import Request, body_of, own_response, rename_headers
 from local.server import Gateway, load_apps
 from tests.support.api import Api, Reply
 from tests.support.calls import intercepted
@@ -65,10 +64,12 @@ def both(gateway: Gateway, api: Api):
     return send
 
 
-def _send_to_server(gateway: Gateway, method: str, target: str, headers: Headers, body: bytes | None) -> Reply:
+def _send_to_server(
+    gateway: Gateway, method: str, target: str, headers: Headers, body: bytes | None, *, scheme: str = "https"
+) -> Reply:
     async def send() -> httpx.Response:
         transport = httpx.ASGITransport(gateway, client=("198.51.100.7", 443))  # type: ignore[arg-type]
-        async with httpx.AsyncClient(transport=transport, base_url="https://api.assent.test") as client:
+        async with httpx.AsyncClient(transport=transport, base_url=f"{scheme}://api.assent.test") as client:
             return await client.send(client.build_request(method, target, headers=headers, content=body))
 
     loop = asyncio.new_event_loop()
@@ -86,7 +87,7 @@ class TestRepeatedHeaders:
     def test_a_repeated_credential_is_401_even_if_it_is_valid_twice(self, both, world: World, company, names):
         value = f"Bearer {world.key(company)}"
         reply = both("GET", "/v1/projects", [(name, value) for name in names])
-        assert (reply.status, reply.code, reply.challenge) == (401, "UNAUTHORIZED", "Bearer")
+        assert (reply.status, reply.code, reply.challenge) == (401, "UNAUTHORIZED", 'Bearer error="invalid_token"')
         assert "details" not in reply.error  # it isn't incomplete
 
     def test_a_credential_that_a_gateway_joined_is_401(self, both, world: World, company):
@@ -168,20 +169,20 @@ class TestPaths:
             reply = both("GET", path, headers)
             assert (reply.status, reply.code) == (404, "NOT_FOUND")
 
-    def test_an_unknown_method_is_404_or_below_a_prefix_405(self, both):
+    def test_an_unknown_method_is_405_or_without_a_route_404(self, both):
         for operation in operations():
             here = {other.method for other in operations() if other.path == operation.path}
             path = operation.path.replace("{", "").replace("}", "")
             for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} - here:
                 reply = both(method, path, [])
-                # A page's prefix has a route for each of two methods, so the function responds.
-                is_routed = template_table().find(method, path) is not None
+                is_routed = method != "TRACE" and path not in {"/health", "/page"}
                 expected = (405, "INVALID_PAYLOAD") if is_routed else (404, "NOT_FOUND")
                 assert (reply.status, reply.code) == expected, (method, path)
 
-    def test_head_is_404_too(self, gateway: Gateway, api: Api):
-        assert _send_to_server(gateway, "HEAD", "/v1/regions", [], None).status == 404
-        assert api.call("HEAD", "/v1/regions").status == 404
+    def test_head_is_the_same_everywhere(self, gateway: Gateway, api: Api):
+        for path, status in (("/health", 200), ("/", 200), ("/v1/regions", 200), ("/v1/me", 401), ("/v2/x", 404)):
+            local, deployed = _send_to_server(gateway, "HEAD", path, [], None), api.call("HEAD", path)
+            assert local.status == deployed.status == status, path
 
     def test_query_strings_mean_the_same(self, both, world: World, company):
         token = ("Authorization", f"Bearer {company.owner.token}")
@@ -214,13 +215,18 @@ def test_an_event_with_single_values_is_read(company: Company):
     assert projects.app.handler({**single, "headers": None}, None)["statusCode"] == 401
 
 
+@each("path", ["/health", "/v1/me", "/v1/nothing"])
+def test_a_server_without_tls_sends_no_transport_security(gateway: Gateway, path: str):
+    replies = [_send_to_server(gateway, "GET", path, [], None, scheme=scheme) for scheme in ("https", "http")]
+    sent = [reply.headers.get("strict-transport-security") for reply in replies]
+    assert sent == ["max-age=31536000", None]
+
+
 class TestTheGatewaysResponses:
     def test_the_gateway_and_the_functions_describe_an_unknown_route_alike(self):
         for kind in ("MISSING_AUTHENTICATION_TOKEN", "DEFAULT_4XX", "RESOURCE_NOT_FOUND"):
             _, text = body_of(gateway_responses()[kind])
-            error = RouteNotFound()
-            details = public_details(error, RefusedRequest("GET", "/unknown"))
-            assert json.loads(text) == json.loads(failure(error, details))
+            assert json.loads(text) == json.loads(failure(RouteNotFound()))
 
     def test_the_local_gateways_send_the_templates_response(self):
         declared = gateway_responses()["MISSING_AUTHENTICATION_TOKEN"]
@@ -229,6 +235,7 @@ class TestTheGatewaysResponses:
         assert ("application/json", response.body.decode()) == body_of(declared)
         assert dict(response.headers) == {
             "content-type": "application/json",
+            "strict-transport-security": "max-age=31536000",
             "x-request-id": "1-2-3",
             "x-amzn-requestid": "1-2-3",
         }

@@ -30,7 +30,7 @@ def test_an_incomplete_credential_gets_a_401_that_says_so_without_a_call_to_the_
                 assert (reply.status, reply.code) == (401, "UNAUTHORIZED")
                 assert reply.error["message"] == IncompleteCredential.message
                 assert reply.error["details"] == {"reason": "incomplete_credential"}
-                assert reply.challenge == "Bearer"
+                assert reply.challenge == IncompleteCredential.challenge
                 assert wrong not in reply.text
     assert list(calls) == []
 

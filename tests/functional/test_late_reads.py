@@ -20,7 +20,6 @@ from controlplane.store import (
     keys,
     organizations,
     revocations,
-    schema,
     user_tokens,
 )
 from controlplane.store.api_key_items import ApiKeyItem
@@ -282,7 +281,7 @@ class TestTheTable:
     """Checks what the lagging table does, without which the tests above prove nothing."""
 
     def _stored(self, key: keys.Key, value: str) -> dict[str, Any]:
-        return {**key._asdict(), "value": value, schema.ATTRIBUTE: schema.VERSION}
+        return {**key._asdict(), "value": value}
 
     def _read(self, key: keys.Key) -> str | None:
         with mutant(Table.get, *CONSISTENT):

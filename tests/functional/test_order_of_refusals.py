@@ -57,7 +57,7 @@ def _correct_the_body(request: Request, valid: dict[str, str]) -> None:
 
 def test_a_router_refuses_first(api: Api):
     assert Request(api, "POST", "/v1/nothing").refusal() == (404, "NOT_FOUND")
-    assert Request(api, "DELETE", "/v1/projects").refusal() == (404, "NOT_FOUND")
+    assert Request(api, "DELETE", "/v1/projects").refusal() == (405, "INVALID_PAYLOAD")
 
 
 def test_a_user_token(api: Api, world: World, monkeypatch: pytest.MonkeyPatch, now):

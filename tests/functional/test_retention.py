@@ -148,7 +148,7 @@ class TestFindings:
         clean_up()
         assert expiries("FINDING#") == {None}
 
-    def test_findings_of_all_earlier_scans_expire_including_earlier_releases(
+    def test_findings_of_all_earlier_scans_expire_once_there_is_a_period(
         self, world: World, company: Company, now: FakeClock, monkeypatch: pytest.MonkeyPatch
     ):
         set_days(monkeypatch, "finding", 0)
@@ -180,7 +180,7 @@ class TestFindings:
         clean_up()
         assert None not in {reads.get_scan(scan.scan_id).findings_expire_at for scan in earlier}
 
-    def test_a_crash_at_the_oldest_scan_of_an_earlier_release_leaves_none_out(
+    def test_a_crash_at_the_oldest_scan_leaves_none_out(
         self, world: World, company: Company, now: FakeClock, monkeypatch: pytest.MonkeyPatch
     ):
         set_days(monkeypatch, "finding", 0)

@@ -12,26 +12,21 @@ from tests.support.operations import Operation, operations
 from tests.support.world import World
 
 LISTS = [operation for operation in operations() if operation.route.known_query and operation.method == "GET"]
-CREATES_SECRET = [
-    "POST /v1/api-keys",
-    "POST /v1/api-keys/{keyId}/roll",
-    "POST /v1/webhook-endpoints",
-    "POST /v1/webhook-endpoints/{webhookId}/rotate-secret",
-]
-# An ignored field could send events to more places, or leave a key wider, than was asked for.
-STRICT_TOO = ["PATCH /v1/webhook-endpoints/{webhookId}", "PATCH /v1/api-keys/{keyId}"]
+# What GitHub calls.
+REGISTERED = {"POST /v1/github/webhooks", "POST /v1/github/leaked-keys"}
 
 
 def _named(operation: Operation) -> str:
     return operation.name
 
 
-def test_only_lists_and_operations_that_create_secrets_reject_unknown_parameters():
+def test_only_lists_and_operations_that_change_something_reject_unknown_parameters():
     def is_list(operation: Operation) -> bool:
         returned = operation.route.return_type
         return typing.get_origin(returned) in (Page, list) or operation.path.endswith("/issues")
 
-    expected = {operation.name for operation in operations() if is_list(operation)} | {*CREATES_SECRET, *STRICT_TOO}
+    changing = {it.name for it in operations() if it.method != "GET" and it.requires_session is None} - REGISTERED
+    expected = {operation.name for operation in operations() if is_list(operation)} | changing
     assert {operation.name for operation in operations() if operation.route.known_query is not None} == expected
 
 
@@ -114,7 +109,7 @@ class TestKeys:
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
         assert [problem["path"] for problem in reply.error["details"]] == [["scope"], ["expiry"]]
         assert {problem["code"] for problem in reply.error["details"]} == {"extra_forbidden"}
-        assert reply.error["message"] == "scope: unknown field (and 1 more)"
+        assert reply.error["message"] == "scope: unknown field. Did you mean scopes? (and 1 more)"
         assert api.get("/v1/api-keys", company.owner.token).data == []
 
     def test_a_field_is_named_even_if_it_is_called_like_a_part_of_the_request(self, api: Api, world: World):
@@ -156,6 +151,23 @@ class TestKeys:
         assert [reply.status for reply in rolled] == [200, 200, 200]
         assert rolled[0].data == rolled[1].data == rolled[2].data
         assert api.post(path, company.owner.token, json_body=self.NARROW, headers=headers).status == 400
+
+
+@each("operation", ANONYMOUS, ids=_named)
+def test_an_oauth_operation_rejects_unknown_parameters_of_json_only(operation: Operation, api: Api):
+    """RFC 6749, section 3.2: the authorization server must ignore unrecognized parameters."""
+    reply = api.post(f"{operation.path}?clientID=x", json_body=valid_body(operation))
+    assert (reply.status, reply.error["details"][0]["code"]) == (400, "unknown_parameter")
+    plain, with_unknown = (api.form(operation.path + query, {"client_id": "x"}) for query in ("", "?audience=x"))
+    assert (with_unknown.status, with_unknown.body) == (plain.status, plain.body)
+
+
+def test_the_credential_and_the_body_come_before_an_unknown_parameter(api: Api, world: World):
+    path, token = "/v1/projects?dryrun=true", world.company().owner.token
+    assert api.post(path, json_body={}).code == "UNAUTHORIZED"
+    assert api.post(path, world.token(world.person().user_id, []), json_body={}).code == "INSUFFICIENT_SCOPE"
+    assert api.call("POST", path, token, raw_body=b"{").error["details"][0]["code"] == "json_invalid"
+    assert api.post(path, token, json_body={}).error["details"][0]["code"] == "unknown_parameter"
 
 
 def test_other_operations_ignore_unknown_parameters(api: Api, world: World):

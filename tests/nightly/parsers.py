@@ -15,10 +15,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from controlplane.core import cursors, emails, ids, naming, observability, request_ids
+from controlplane.core import cursors, emails, ids, naming, nearest, observability, request_ids
 from controlplane.core.settings import settings
 from controlplane.github.transport import Transport
-from controlplane.http import explanations, forms, nearest, preferences, reader, strict_json, times, web_session
+from controlplane.http import explanations, forms, preferences, reader, strict_json, times, web_session
 from controlplane.http.client_address import client_address
 from controlplane.queues import worker
 from controlplane.rules import api_keys, issues, origins, unsubscriptions
@@ -158,18 +158,19 @@ def _check_depth(text: str) -> None:
         files.check_depth(text, language, _LIMITS)
 
 
-def _read_extended(text: str) -> None:
-    content = as_bytes(text)
-    unpacking = workspace._Unpacking(
-        workspace._Stream(iter(()), 0), Path("/nowhere"), workspace.DEFAULT_LIMITS, None, str
+def _unpacking() -> workspace._Unpacking:
+    stream = workspace._Stream(iter(()), 0)
+    return workspace._Unpacking(
+        stream, Path("/nowhere"), workspace.DEFAULT_LIMITS, None, reason_to_skip=str, leave_out=Listing().leave_out
     )
-    unpacking._read_extended(content)
+
+
+def _read_extended(text: str) -> None:
+    _unpacking()._read_extended(as_bytes(text))
 
 
 def _take_entry(text: str) -> None:
-    unpacking = workspace._Unpacking(
-        workspace._Stream(iter(()), 0), Path("/nowhere"), workspace.DEFAULT_LIMITS, None, str
-    )
+    unpacking = _unpacking()
     unpacking._next_size = None
     unpacking._take_entry(tarfile.REGTYPE, text, 0)
 
@@ -235,6 +236,7 @@ def _listed(text: str) -> None:
     listing = Listing()
     listing.take(text, 1)
     listing._take_signs(text, 1)
+    listing.leave_out(text, "too large")
 
 
 def _library(text: str) -> None:
@@ -244,7 +246,7 @@ def _library(text: str) -> None:
 
 
 def _explain_problems(text: str) -> None:
-    explanations._problems([{"code": "invalid", "message": text, "path": [text]}], text)
+    explanations._problem({"code": "invalid", "message": text, "path": [text]}, (text,))
 
 
 def _read_message(text: str) -> None:
@@ -269,7 +271,7 @@ PARSERS: dict[str, Call | tuple[Call, int]] = {
     "cookies": web_session._read_cookies,
     "note of a sign-in": _open_note,
     "client address": _client_address,
-    "name of a parameter": lambda text: nearest.find("GET", text, ["GET /v1/projects/{projectId}"]),
+    "name of a parameter": lambda text: nearest.did_you_mean(text, ["organizationId"]),
     "preference": preferences.read_wait,
     "time": times.to_timestamp,
     "cursor": lambda text: cursors.open_sealed(("a",), text),

@@ -135,7 +135,6 @@ class TestExpressions:
     @pytest.mark.usefixtures("_one_attempt")
     def test_every_quadratic_expression_is_detected(self):
         planted: list[str | bytes] = [
-            # Earlier versions, in this order: strict_json, visitors, analysis/sources, analysis/secrecy.
             rb'"(?:[^"\\]|\\.)*"|[\[{\]}]',
             r"\s*[;,]\s*",
             r"""import\s+(?:type\s+)?([^;"'`]{1,500}?)\s+from\s+["']mixpanel-browser["']""",

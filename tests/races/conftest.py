@@ -18,7 +18,7 @@ from tests.support.warm_sandbox import warm_sandboxes
 __all__ = ["engine", "host", "sqs"]
 
 _FOLDER = Path(__file__).parent
-_HANGS_AFTER_SECONDS = 600
+_HANGS_AFTER_SECONDS = 2400
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -24,10 +24,8 @@ from ops.accounts import LastOwnerOf, RevokedCounts, delete_account, revoke_cred
 from tests.races.stage import Stage, clock_advanced
 from tests.races.yields import only_transactions
 from tests.support.asgi import DirectApi
-from tests.support.calls import Call, Proceed, intercepted
 from tests.support.cleanup import finish_deletions
 from tests.support.faults import Case, Crashed, Kind, Trial
-from tests.support.legacy_table import delete_index
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race
 from tests.support.world import Company, Person, World
@@ -169,30 +167,6 @@ def test_a_concurrent_sign_in_keeps_no_earlier_credential(stage: Stage) -> None:
         lambda account: [lambda: revoke_credentials(account.user_id), lambda: sessions.create(account.user_id)],
         check,
     )
-
-
-def test_a_device_that_redeems_its_code_during_the_scan_is_signed_out(stage: Stage) -> None:
-    """A pass reads page by page: here the tokens are written to a page it has read, before it reaches the device."""
-    user_id = stage.fresh().person().user_id
-    issued = device.create("assent-cli", CHALLENGE, ["projects.read"], "laptop", "198.51.100.7")
-    device_approvals.approve(issued.user_code, user_id, ["projects.read"])
-    delete_index()
-    given: list[token_families.Pair] = []
-
-    def around(call: Call, proceed: Proceed) -> Any:
-        if call.operation != "Scan" or given:
-            return proceed()
-        request = device.find(issued.device_code)
-        assert request is not None
-        given.append(device.redeem(request))
-        answer = proceed()
-        return {**answer, "Items": [it for it in answer["Items"] if it["pk"]["S"] == request.key.pk]}
-
-    with intercepted(stage.client, around):
-        assert revoke_credentials(user_id).devices == 1
-    assert stage.api.get("/v1/me", given[0].access_token).status == 401
-    with pytest.raises(token_families.UnknownRefreshToken):
-        token_families.rotate(given[0].refresh_token)
 
 
 def test_a_deletion_interrupted_anywhere_is_finished_by_the_next(stage: Stage) -> None:

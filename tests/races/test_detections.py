@@ -11,11 +11,9 @@ from controlplane.store.inbox import StaleVersion
 from controlplane.store.inbox_items import Evidence, InboxItem, RuntimeVendor
 from controlplane.store.project_items import Address, ProjectItem
 from controlplane.store.table import table
-from ops import inbox_backfill
 from tests.races.stage import Stage
 from tests.support.cleanup import finish_deletions
 from tests.support.faults import Case, Kind, Trial
-from tests.support.older_detections import as_older_release_wrote_it
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race
 from tests.support.threads import run_repeatedly
@@ -159,38 +157,6 @@ class TestEveryOrder:
                 assert shop.pages() == [5, 1]
 
             return Race([shop.decides, shop.detects(1)], check)
-
-        stage.race(scenario)
-
-    @pytest.mark.parametrize("second", [1, 6], ids=["late", "newer"])
-    def test_a_backfill_during_a_detection_loses_no_evidence(self, stage: Stage, second: int) -> None:
-        def scenario(world: World) -> Race:
-            shop = Shop(world)
-            shop.detects(5)()
-            as_older_release_wrote_it(shop.project, shop.company)
-
-            def check(outcomes: list[Outcome]) -> None:
-                for outcome in outcomes:
-                    outcome.get()
-                assert shop.pages() == sorted((5, second), reverse=True)
-                assert shop.findings()[0]["inboxOrder"].endswith(f"#Segment {max(5, second)}")
-
-            return Race([lambda: inbox_backfill.run(again=True), shop.detects(second)], check)
-
-        stage.race(scenario)
-
-    def test_a_backfill_during_a_change_of_status_keeps_the_change(self, stage: Stage) -> None:
-        def scenario(world: World) -> Race:
-            shop = Shop(world)
-            shop.detects(5)()
-            as_older_release_wrote_it(shop.project, shop.company)
-
-            def check(outcomes: list[Outcome]) -> None:
-                outcomes[0].get()
-                assert outcomes[1].get() is True
-                assert shop.findings()[0]["status"] == "dismissed"
-
-            return Race([lambda: inbox_backfill.run(again=True), shop.dismisses], check)
 
         stage.race(scenario)
 

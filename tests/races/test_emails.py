@@ -8,12 +8,12 @@ import pytest
 
 from controlplane.core.settings import settings
 from controlplane.queues import messages
+from controlplane.queues.mail_messages import NotifyMembers, later
 from controlplane.store import events, invitations, keys, mail_batches, mail_choices, outbox
 from controlplane.store.invitation_items import InvitationItem
 from controlplane.store.table import table
-from notifications import mail_delivery
-from notifications.app import handler
-from notifications.mail_messages import NotifyMembers, later
+from emails import delivery
+from emails.app import handler
 from tests.races.stage import RACE_TIME, Stage
 from tests.support.api import Reply
 from tests.support.asgi import DirectApi
@@ -34,7 +34,7 @@ MONDAY = "2026-03-09"
 @pytest.fixture
 def mailbox(monkeypatch: pytest.MonkeyPatch) -> Mailbox:
     made = Mailbox()
-    monkeypatch.setattr(mail_delivery.mailer, "_client", made)
+    monkeypatch.setattr(delivery.mailer, "_client", made)
     monkeypatch.setattr(messages.sender, "_client", FakeSqs())
     monkeypatch.setitem(settings.__dict__, "email_sender", SENDER)
     return made
@@ -42,7 +42,7 @@ def mailbox(monkeypatch: pytest.MonkeyPatch) -> Mailbox:
 
 def work(message: dict[str, Any]) -> bool:
     """Delivers the message to the worker. Returns whether it is done."""
-    letter = SqsMessage(messages.Queue.NOTIFICATIONS.url, json.dumps(message), RACE_TIME, receives=1)
+    letter = SqsMessage(messages.Queue.EMAILS.url, json.dumps(message), RACE_TIME, receives=1)
     return not handler({"Records": [letter.record]}, None)["batchItemFailures"]
 
 

@@ -30,7 +30,7 @@ class Owner:
         self.company = world.company()
         made = api_keys.create_key(self.company.organization_id, "deploy", self.company.owner.user_id, "test")
         self.secrets = [made.secret]
-        self.key_id = made.item.key_id
+        self.key_id = self.first_id = made.item.key_id
         if rolled:
             made = api_keys.roll_key(self.key_id, self.company.owner.user_id, "test", grace_seconds=3600)
             self.secrets.append(made.secret)
@@ -41,6 +41,15 @@ class Owner:
 
     def delete(self) -> Reply:
         return self.api.delete(self._path(""), self.company.owner.token)
+
+    def end_grace(self) -> Reply:
+        return self.api.delete(self._path("", self.first_id), self.company.owner.token)
+
+    def previous(self) -> dict[str, Any] | None:
+        """Returns what the list shows of the old secret of the one key."""
+        (key,) = self.api.get(f"/v1/api-keys?organizationId={self.company.organization_id}", self.token).data
+        shown: dict[str, Any] | None = key["previous"]
+        return shown
 
     def limit(self) -> Reply:
         return self.api.patch(self._path(""), self.company.owner.token, json_body=LIMITS)
@@ -65,8 +74,12 @@ class Owner:
         reply = self.api.get("/v1/me", secret)
         return {*reply.data["scopes"]} if reply.status == 200 else None
 
-    def _path(self, rest: str) -> str:
-        return f"/v1/api-keys/{self.key_id}{rest}?organizationId={self.company.organization_id}"
+    @property
+    def token(self) -> str:
+        return self.company.owner.token
+
+    def _path(self, rest: str, key_id: str | None = None) -> str:
+        return f"/v1/api-keys/{key_id or self.key_id}{rest}?organizationId={self.company.organization_id}"
 
 
 type Act = Callable[[Owner], Reply | bool | None]
@@ -75,11 +88,13 @@ type Check = Callable[[Owner, list[Any]], None]
 
 @pytest.fixture
 def race(stage: Stage) -> Callable[..., None]:
-    """Runs acts in every order, and calls `check` with the replies."""
+    """Runs acts in every order, and calls `check` with the replies. used: the key was used in this minute."""
 
-    def run(acts: list[Act], check: Check, *, rolled: bool = False) -> None:
+    def run(acts: list[Act], check: Check, *, rolled: bool = False, used: bool = False) -> None:
         def scenario(world: World) -> Race:
             owner = Owner(world, stage.api, rolled=rolled)
+            if used:
+                owner.call()
             return Race(
                 [partial(act, owner) for act in acts], lambda outcomes: check(owner, [it.get() for it in outcomes])
             )
@@ -120,15 +135,62 @@ def test_revoking_in_the_grace_period_ends_both_secrets(race: Callable[..., None
     race([Owner.delete, Owner.limit], check, rolled=True)
 
 
-def test_a_roll_and_a_revocation_leave_all_secrets_or_none(race: Callable[..., None]) -> None:
+def test_a_key_that_is_revoked_during_its_roll_has_no_working_secret(race: Callable[..., None]) -> None:
     def check(owner: Owner, replies: list[Reply]) -> None:
-        deleted, _ = replies
-        assert sorted(reply.status for reply in replies) == [200, 404]
-        works = [owner.scopes_of(secret) is not None for secret in owner.secrets]
-        # The older secret ends with the second roll, too.
-        assert works == ([False, False] if deleted.status == 200 else [False, True])
+        deleted, rolled = replies
+        assert deleted.status == 200
+        assert rolled.status in {200, 404}
+        # The older secret ends with the second roll, too. After it, the revoked key is the replaced one.
+        assert [owner.scopes_of(secret) for secret in owner.secrets] == [None, None]
+        assert rolled.status == 404 or owner.scopes_of(rolled.data["key"]) is not None
 
     race([Owner.delete, Owner.roll], check, rolled=True)
+
+
+def test_the_end_of_a_grace_period_leaves_the_new_key(race: Callable[..., None]) -> None:
+    def check(owner: Owner, replies: list[Any]) -> None:
+        assert replies[0].status == 200
+        assert [owner.scopes_of(secret) is not None for secret in owner.secrets] == [False, True]
+        assert owner.previous() is None
+
+    race([Owner.end_grace, Owner.call], check, rolled=True)
+    race([Owner.end_grace, Owner.rename], check, rolled=True)
+
+
+def test_a_grace_period_ends_once(race: Callable[..., None]) -> None:
+    def ended(owner: Owner, replies: list[Reply]) -> None:
+        assert sorted(reply.status for reply in replies) == [200, 404]
+        assert [owner.scopes_of(secret) is not None for secret in owner.secrets] == [False, True]
+
+    def deleted(owner: Owner, replies: list[Reply]) -> None:
+        assert (replies[0].status in {200, 404}, replies[1].status) == (True, 200)
+        assert [owner.scopes_of(secret) for secret in owner.secrets] == [None, None]
+
+    def rolled(owner: Owner, replies: list[Reply]) -> None:
+        assert (replies[0].status in {200, 404}, replies[1].status) == (True, 200)
+        assert [owner.scopes_of(secret) is not None for secret in owner.secrets] == [False, True]
+        assert owner.scopes_of(replies[1].data["key"]) is not None
+
+    def leaked(owner: Owner, replies: list[Any]) -> None:
+        assert (replies[0].status, replies[1]) in {(200, False), (404, True)}
+        assert [owner.scopes_of(secret) is not None for secret in owner.secrets] == [False, True]
+
+    race([Owner.end_grace, Owner.end_grace], ended, rolled=True)
+    race([Owner.end_grace, Owner.delete], deleted, rolled=True)
+    race([Owner.end_grace, Owner.roll], rolled, rolled=True)
+    race([Owner.end_grace, Owner.leak], leaked, rolled=True)
+
+
+def test_a_use_during_a_roll_is_shown_if_it_came_after_it(race: Callable[..., None]) -> None:
+    def check(owner: Owner, replies: list[Reply]) -> None:
+        rolled, used = replies
+        assert (rolled.status, used.status) == (200, 200)
+        shown = owner.previous()
+        assert shown is not None
+        assert (shown["lastUsedAt"] is not None) == ("x-key-replaced-by" in used.headers)
+
+    race([Owner.roll, Owner.call], check)
+    race([Owner.roll, Owner.call], check, used=True)
 
 
 def test_two_changes_of_different_fields_are_both_made(race: Callable[..., None]) -> None:

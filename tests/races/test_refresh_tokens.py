@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from controlplane.store import leaked_tokens
+from controlplane.store.leaked_keys import Leak
 from tests.functional.device_auth.devices import REVOKE, refresh, request_code, works
 from tests.races.stage import Stage
 from tests.races.verdicts import check_first
@@ -92,6 +94,27 @@ class TestRevocation:
                 ],
                 check,
             )
+
+        stage.race(scenario)
+
+    @pytest.mark.parametrize("kind", ["accessToken", "refreshToken"])
+    def test_a_leak_report_during_a_refresh_leaves_no_live_token(self, kind: str, stage: Stage) -> None:
+        revoke = leaked_tokens.revoke_token if kind == "accessToken" else leaked_tokens.revoke_refresh_token
+
+        def scenario(world: World) -> Race:
+            first = first_pair(world, stage.api)
+
+            def check(outcomes: list[Outcome]) -> None:
+                refreshed: Reply = outcomes[0].get()
+                assert sorted(outcome.get() for outcome in outcomes[1:]) == [False, True]
+                assert refreshed.status in {200, 401}
+                assert not works(stage.api, first["accessToken"])
+                if refreshed.status == 200:
+                    assert not works(stage.api, refreshed.data["accessToken"])
+                    assert refresh(stage.api, refreshed.data["refreshToken"]).status == 401
+
+            leak = lambda: revoke(first[kind], Leak("commit", None))  # noqa: E731
+            return Race([lambda: refresh(stage.api, first["refreshToken"]), leak, leak], check)
 
         stage.race(scenario)
 

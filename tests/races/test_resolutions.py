@@ -16,6 +16,7 @@ from controlplane.store.status_history import Status
 from openassent_analysis import Analysis, Finding, Location
 from openassent_analysis.fingerprints import Fingerprints
 from openassent_analysis.fixes import Project
+from scan_execution.identities import Unread
 from scan_execution.publication import publish_findings, publish_unlocked
 from tests.races.stage import RACE_TIME, Stage
 from tests.races.yields import only_writes
@@ -67,7 +68,7 @@ class Shop:
         """Runs the last stage of the scan, and completes it."""
         self.set_clock(self.at + 30)
         lease = lease or lease_of(scan)
-        published = publish_findings(scan, lease, Analysis(list(found)), frozenset(), Project())
+        published = publish_findings(scan, lease, Analysis(list(found)), Unread(), Project())
         assert published.issue_count is not None
         execution.complete_scan(published, lease, len(found), published.issue_count, Coverage(1, 1, {}))
 

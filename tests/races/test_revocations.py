@@ -5,14 +5,13 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import clock, tokens
-from controlplane.store import credential_index, device_approvals, revocations, sessions, token_families, users
-from ops import accounts, credential_backfill
+from controlplane.core import clock
+from controlplane.store import credential_index, device_approvals, revocations, sessions, users
+from ops import accounts
 from tests.functional.device_auth.devices import Device, refresh, request_code, works
 from tests.races.stage import RACE_TIME, Stage, clock_advanced
 from tests.races.verdicts import check_first
 from tests.support.faults import Case, Trial
-from tests.support.legacy_table import delete_index, keep_only
 from tests.support.outcomes import Outcome
 from tests.support.schedules import Race
 from tests.support.world import Person, World
@@ -37,12 +36,6 @@ class Owner:
 
     def entries(self) -> list[credential_index.CredentialItem]:
         return credential_index.list_credentials(self.person.user_id, 100).credentials
-
-    def only(self, *prefixes: str) -> "Owner":
-        """Returns the user with only these credentials, as an older release stored them."""
-        keep_only(prefixes)
-        delete_index()
-        return self
 
     def revoke(self) -> Any:
         return self.stage.api.delete(f"{SESSIONS}/{self.entry.session_id}", self.session)
@@ -80,20 +73,6 @@ class TestRevocation:
                 lambda: revocations.revoke_credential(credential, "test"),
             ]
             return Race(acts, check)
-
-        stage.race(scenario)
-
-    def test_a_revocation_during_the_first_use_of_an_unindexed_token_leaves_neither(self, stage: Stage) -> None:
-        def scenario(world: World) -> Race:
-            owner = Owner(world, stage)
-            older = owner.only(f"TH#{tokens.digest(owner.session)}")
-
-            def check(outcomes: list[Outcome]) -> None:
-                assert outcomes[0].get().status in {200, 401}
-                assert not works(stage.api, older.session)
-                assert older.entries() == []
-
-            return Race([lambda: stage.api.get("/v1/me", owner.session), owner.revoke_all], check)
 
         stage.race(scenario)
 
@@ -183,48 +162,6 @@ class TestRevocation:
             return Race(acts, check)
 
         stage.race(scenario)
-
-
-class TestBackfill:
-    def run(self, stage: Stage, act: Callable[[Owner], Callable[[], Any]], kind: str) -> None:
-        """Races the backfill with an act that lists or revokes the same credential, a session or one of that kind."""
-
-        def scenario(world: World) -> Race:
-            owner = Owner(world, stage, redeemed=kind != "DC#")
-            owner.only(kind or f"TH#{tokens.digest(owner.session)}")
-
-            def check(outcomes: list[Outcome]) -> None:
-                assert [outcome.error for outcome in outcomes] == [None, None]
-                self.check_listed(owner)
-
-            return Race([act(owner), credential_backfill.run], check)
-
-        # The code that the family comes from may be gone.
-        stage.race(scenario, invariants=False)
-
-    def check_listed(self, owner: Owner) -> None:
-        """Checks that every working credential is listed and that every listed one can be revoked."""
-        owner.revoke_all()
-        assert credential_index.is_complete()
-        assert not works(owner.stage.api, owner.session)
-        if owner.pair:
-            owner.check_dead(owner.pair)
-        assert owner.device.redeem().status in {401, 403, 409}
-        assert owner.entries() == []
-
-    def test_a_backfill_during_use_is_correct(self, stage: Stage) -> None:
-        self.run(stage, lambda owner: lambda: stage.api.get("/v1/me", owner.session), "")
-
-    def test_a_backfill_during_a_refresh_is_correct(self, stage: Stage) -> None:
-        self.run(stage, lambda owner: lambda: refresh(stage.api, owner.pair["refreshToken"]), "FAMILY#")
-
-    def test_a_backfill_during_a_redemption_is_correct(self, stage: Stage) -> None:
-        self.run(stage, lambda owner: owner.device.redeem, "DC#")
-
-    def test_a_backfill_during_a_sign_out_is_correct(self, stage: Stage) -> None:
-        self.run(
-            stage, lambda owner: lambda: token_families.revoke_refresh_token(owner.pair["refreshToken"]), "FAMILY#"
-        )
 
 
 def test_a_session_created_during_the_deletion_of_its_account_does_not_work(stage: Stage) -> None:
@@ -326,19 +263,3 @@ class TestEveryFault:
             return Trial(owner.revoke_all, check)
 
         assert stage.faults(scenario) > 40
-
-    def test_under_every_fault_running_the_backfill_again_completes_it(self, stage: Stage) -> None:
-        def scenario(world: World) -> Trial:
-            owner = Owner(world, stage).only("FAMILY#")
-
-            def check(case: Case) -> None:
-                assert case.second.error is None
-                assert credential_index.is_complete()
-                assert [it.kind for it in owner.entries()] == ["device"]
-                owner.revoke_all()
-                assert refresh(stage.api, owner.pair["refreshToken"]).status == 401
-
-            return Trial(credential_backfill.run, check)
-
-        # The code that the family comes from is gone.
-        assert stage.faults(scenario, invariants=False) > 30

@@ -17,7 +17,7 @@ from tests.support import lagging
 from tests.support.documented import check_documented
 from tests.support.operations import operations, operations_at
 from tests.support.reply import Reply
-from tests.support.response_checks import FORM, check_envelope, check_response, is_oauth
+from tests.support.response_checks import FORM, check_envelope, check_request_id, check_response, is_oauth
 
 __all__ = ["FORM", "Api", "Reply"]
 
@@ -95,7 +95,11 @@ class Api:
         for name, value in request.headers:
             sent[name] = f"{sent[name]}, {value}" if name in sent else value
         routes = [operation for operation in operations_at(path) if operation.method == method]
-        if not routes or response.is_own:
+        assert reply.headers["strict-transport-security"] == "max-age=31536000"
+        if method == "HEAD":
+            assert reply.text == ""
+            check_request_id(reply, request_id)
+        elif not routes or response.is_own:
             check_envelope(path, reply, request_id)
         else:
             check_response(path, sent, reply, request_id)

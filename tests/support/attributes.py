@@ -11,8 +11,6 @@ from typing import Any
 
 _PRODUCT = [Path(__file__).parents[2] / folder for folder in ("functions", "layers/shared")]
 _NUMBERED = re.compile(r"[a-z]+\d+")
-# Only earlier releases read it.
-_WRITTEN_ONLY = {"activeUntil"}
 
 unknown: set[str] = set()
 
@@ -20,7 +18,7 @@ unknown: set[str] = set()
 @cache
 def _known() -> set[str]:
     sources = [path.read_text() for folder in _PRODUCT for path in folder.rglob("*.py")]
-    return {name for source in sources for name in re.findall(r'"(\w+)"', source)} | _WRITTEN_ONLY
+    return {name for source in sources for name in re.findall(r'"(\w+)"', source)}
 
 
 def record_names(parameters: dict[str, Any]) -> None:

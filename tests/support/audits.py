@@ -86,6 +86,7 @@ def history_of(scan: ScanItem, issue: FindingItem) -> HistoryItem:
         first_seen_at=scan.created_at,
         rule_id=issue.rule_id,
         content=issue.fingerprint,
+        shape="",
         path=issue.location.path,
         project_ids=(scan.project_id,),
     )

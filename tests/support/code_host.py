@@ -5,7 +5,7 @@ import tarfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from controlplane.github.errors import BranchGone, CommitGone, RepositoryGone
+from controlplane.github.errors import BranchGone, CommitGone, RepositoryGone, TarballTooLarge
 
 SHA = "1f0c2b9e7d3a4a559a516f1f8f0c9a11d2e3f4a5"
 
@@ -35,8 +35,14 @@ class FakeHost:
         self._fail("stream_tarball")
         if sha not in self.archives:
             raise CommitGone
-        content = self.archives[sha]
-        return (content[start : start + 1_000] for start in range(0, len(content), 1_000))
+        return self._pieces(self.archives[sha], limit_bytes or len(self.archives[sha]))
+
+    @staticmethod
+    def _pieces(content: bytes, limit_bytes: int) -> Iterator[bytes]:
+        for end in range(1_000, len(content) + 1_000, 1_000):
+            if min(end, len(content)) > limit_bytes:
+                raise TarballTooLarge(limit_bytes)
+            yield content[end - 1_000 : end]
 
     def _fail(self, operation: str) -> None:
         self.asked.append(operation)

@@ -35,7 +35,15 @@ type Call = Callable[[str, dict[str, Any]], Any]
 type Place = tuple[str, str]
 
 _WRITES = {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"}
-_WORKERS = {"scan_preparation", "scan_execution", "issue_creation", "finding_intake", "github_events", "notifications"}
+_WORKERS = {
+    "scan_preparation",
+    "scan_execution",
+    "issue_creation",
+    "finding_intake",
+    "github_events",
+    "notifications",
+    "emails",
+}
 _open: list["LaggingTables"] = []
 _deciding: ContextVar[bool] = ContextVar("deciding", default=False)
 

@@ -13,15 +13,16 @@ from controlplane.core import clock
 from controlplane.core.settings import settings
 from controlplane.queues import messages
 from controlplane.queues.messages import Queue
-from notifications import mail_delivery
-from notifications.app import handler
+from emails import delivery
+from emails.app import handler
+from notifications.app import handler as tell
 from tests.support import permissions
 from tests.support.schedules import touch_outside
 from tests.support.sqs import FakeSqs
 from tests.support.sweeping import swept
 
 SENDER = "no-reply@assent.test"
-QUEUE, DEAD_LETTERS = Queue.NOTIFICATIONS.url, Queue.NOTIFICATIONS.dead_letters_url
+QUEUE, DEAD_LETTERS = Queue.EMAILS.url, Queue.EMAILS.dead_letters_url
 
 
 @dataclass
@@ -100,7 +101,7 @@ class Mailbox:
 
 @dataclass
 class PostOffice:
-    """The outbox, the queue, the worker, and SES, connected as deployed. `advance` moves the clock."""
+    """The outbox, both queues, their workers, and SES, connected as deployed. `advance` moves the clock."""
 
     sqs: FakeSqs
     mailbox: Mailbox
@@ -111,6 +112,8 @@ class PostOffice:
         before = len(self.mailbox.emails)
         self.advance(seconds + 1)  # the sweep sends what was due before the present
         swept(messages.resend)
+        for letter in self.sqs.due(Queue.NOTIFICATIONS.url):
+            self.sqs.deliver(letter, tell, Queue.NOTIFICATIONS.dead_letters_url)
         while letters := self.sqs.due(QUEUE):
             self.sqs.deliver(letters[0], handler, DEAD_LETTERS)
         return self.mailbox.emails[before:]
@@ -140,7 +143,7 @@ class PostOffice:
 def mailbox(monkeypatch: pytest.MonkeyPatch) -> Mailbox:
     """Installs SES's stand-in, and a sender, so that emails are sent."""
     made = Mailbox()
-    monkeypatch.setattr(mail_delivery.mailer, "_client", made)
+    monkeypatch.setattr(delivery.mailer, "_client", made)
     monkeypatch.setitem(settings.__dict__, "email_sender", SENDER)
     monkeypatch.setitem(settings.__dict__, "email_configuration_set", "assent")
     return made

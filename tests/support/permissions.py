@@ -1,10 +1,12 @@
 """Compares the AWS calls of each function in the functional tests with its policy.
 
-A call that the policy doesn't allow fails the test that made it. If all functional tests ran, a permission that no test
-used fails the run, which pytest reports as one more test. The call stack shows which function makes a call.
+A call that the policy doesn't allow fails the test that made it. If all functional tests ran, an action, resource, or
+kind of partition key of a statement that no test used fails the run, which pytest reports as one more test. The call
+stack shows which function makes a call.
 
 Permissions on the table are also limited to partition keys (`dynamodb:LeadingKeys`). Policies and recorded calls name a
-kind of partition key in the same way: up to the first `#`, then `*`.
+kind of partition key in the same way: up to the first `#`, then `*`. Reads and writes are separate statements: a kind
+that is only read is unused among the writes.
 
 The signing secret counts as a permission: a function may use it if the template sets the variable for it.
 """
@@ -65,53 +67,53 @@ class Permission(NamedTuple):
 
 
 used: set[Permission] = set()
-# Calls with keys of several kinds, which a single statement has to allow: function, action, and kinds.
-batches: set[tuple[str, str, frozenset[str]]] = set()
-# Of the previous release, whose code runs with the new policies during a gradual deployment.
-EARLIER = {
-    Permission("scan_execution", "dynamodb:BatchWriteItem", "Table", "REPO#*"),
-    # It read an invited address's counter and lock together with the inviter.
-    *(Permission(function, "dynamodb:BatchGetItem", "Table", "INVITEE#*") for function in ("dashboard", "members")),
-    # It found codes by one read, and deleted accounts without the sweeper.
-    Permission("dashboard", "dynamodb:GetItem", "Table", "UC#*"),
-    *(Permission("dashboard", "dynamodb:DeleteItem", "Table", kind) for kind in ("FEEDBACK#*", "FEEDBACKTEXT#*")),
-    *(
-        Permission("dashboard", "dynamodb:BatchWriteItem", "Table", f"{kind}#*")
-        for kind in ("BLOCKS", "DC", "FAMILY", "FEEDBACKBY", "INVITEE", "MAILS", "MAILTO", "ORG", "USER")
-    ),
-}
+
+
+@cache
+def statements() -> tuple[frozenset[Permission], ...]:
+    """Returns what each statement of the template's policies allows, except Lambda's own calls.
+
+    What an earlier statement of the function allows is left out, so that a call counts for one statement only. Access
+    to the signing secret is a statement of its own.
+    """
+    found = [frozenset({Permission(function, *_SIGN)}) for function in signing_functions()]
+    for function, policy in policies().items():
+        before = set[Permission]()
+        for statement in policy:
+            allowed = {
+                Permission(function, action, target, keys)
+                for action in statement.actions
+                for target in statement.targets
+                for keys in statement.keys or [""]
+                if action not in _LAMBDA_CALLS | _ELSEWHERE
+            }
+            found.append(frozenset(allowed - before))
+            before |= allowed
+    return tuple(found)
 
 
 @cache
 def granted() -> frozenset[Permission]:
-    """Returns the permissions of the template's policies, except Lambda's own, plus access to the signing secret."""
-    signs = {Permission(function, *_SIGN) for function in signing_functions()}
-    return frozenset(signs).union(
-        Permission(function, action, target, keys)
-        for function, statements in policies().items()
-        for statement in statements
-        for action in statement.actions
-        for target in statement.targets
-        for keys in statement.keys or [""]
-        if action not in _LAMBDA_CALLS | _ELSEWHERE
-    )
+    return frozenset().union(*statements())
 
 
 def unused() -> list[str]:
-    """Returns the permissions that are granted but weren't used."""
-    return sorted(map(str, granted() - used - EARLIER))
+    """Returns each action, resource, and kind of partition key of a statement that no call used."""
+    idle = set()
+    for allowed in statements():
+        calls = allowed & used
+        for function, action, target, keys in allowed:
+            if not any(it.action == action for it in calls) or not any(it.target == target for it in calls):
+                idle.add(f"{function}: {action} on {target}")
+            if keys and not any(it.keys == keys for it in calls):
+                actions = ", ".join(sorted({it.action for it in allowed if it.keys == keys}))
+                idle.add(f"{function}: {actions} on {target} with keys {keys}")
+    return sorted(idle)
 
 
 def missing() -> list[str]:
-    """Returns the permissions that were used but aren't granted, and the batches that no single statement allows."""
-    split = [f"{function}: {action} with keys {', '.join(sorted(kinds))} in one call"
-             for function, action, kinds in batches if not _allows(function, action, kinds)]  # fmt: skip
-    return sorted([*map(str, used - granted()), *split])
-
-
-@cache
-def _allows(function: str, action: str, kinds: frozenset[str]) -> bool:
-    return any(action in statement.actions and kinds <= {*statement.keys} for statement in policies()[function])
+    """Returns the permissions that were used but aren't granted."""
+    return sorted(map(str, used - granted()))
 
 
 def caller(frame: FrameType | None) -> str | None:
@@ -167,10 +169,7 @@ def record_call(service: str, operation: str, parameters: dict[str, Any]) -> Non
     """Records a call for the function that made it, if any."""
     function = caller(sys._getframe(1))
     if function is not None:
-        uses = [Permission(function, f"{service}:{action}", *on) for action, *on in _uses(operation, parameters)]
-        used.update(uses)
-        if "RequestItems" in parameters:
-            batches.add((function, f"{service}:{operation}", frozenset(use.keys for use in uses)))
+        used.update(Permission(function, f"{service}:{action}", *on) for action, *on in _uses(operation, parameters))
 
 
 def _uses(operation: str, parameters: dict[str, Any]) -> Iterator[tuple[str, ...]]:

@@ -31,6 +31,7 @@ class SqsMessage:
     body: str
     visible_at: float
     attributes: dict[str, Any] = field(default_factory=dict)
+    group: str | None = None
     receives: int = 0
     number: int = field(default_factory=lambda: next(_NUMBERS))
 
@@ -64,7 +65,10 @@ class FakeSqs:
             raise NoAnswer("ConnectionResetError")
         permissions.record_call("sqs", "SendMessage", sent)
         attributes = sent.get("MessageAttributes") or {}
-        self.letters.append(SqsMessage(sent["QueueUrl"], sent["MessageBody"], clock.now(), attributes))
+        visible_at = clock.now() + sent.get("DelaySeconds", 0)
+        self.letters.append(
+            SqsMessage(sent["QueueUrl"], sent["MessageBody"], visible_at, attributes, sent.get("MessageGroupId"))
+        )
         return {}
 
     def change_message_visibility(self, **sent: Any) -> dict[str, Any]:

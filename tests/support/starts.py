@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 from controlplane.aws.errors import ServiceError
-from controlplane.store import feedback, refusals
+from controlplane.store import refusals
 from tests.support import lagging, world
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.executors import in_order
@@ -127,7 +127,6 @@ class Start[T]:
                 self._left.setdefault(_key(made.call), deque()).append(made)
         # What the product remembers of the run before, whose table and callers had the same names.
         refusals.forget_full()
-        feedback._was_paused.cache_clear()
         self._patches.enter_context(intercepted(self._client, around))
         return self._name
 

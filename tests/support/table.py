@@ -20,8 +20,8 @@ _CREATED_WITH = (
     "LocalSecondaryIndexes",
 )
 
-# What a test stores directly has no entry in the audit log, like what a backfill stores.
-PREPARED = Unrecorded.BACKFILL
+# What a test stores directly has no entry in the audit log.
+PREPARED = Unrecorded.REWRITE
 
 _READY_SECONDS = 20
 _WRITTEN_AT_ONCE = 25

@@ -55,12 +55,13 @@ def routes_by_group() -> dict[str, list[Route]]:
 
 
 def gateway_route(routes: list[Route], wanted: Route) -> Route:
-    """Returns the route that the gateway selects for the operation: its own, or the one of a prefix."""
-    if wanted in routes:
-        return wanted
-    prefixes = (it for it in routes if it.method == wanted.method and it.path.endswith("/{path+}"))
-    (found,) = (it for it in prefixes if wanted.path.startswith(it.path.removesuffix("{path+}")))
-    return found
+    """Returns the route that the gateway selects for the operation: the one of its path, or the one of a prefix."""
+    prefixes = [it for it in routes if it.path.endswith("/{path+}")]
+    found = [it for it in routes if it.path == wanted.path] or [
+        it for it in prefixes if wanted.path.startswith(it.path.removesuffix("{path+}"))
+    ]
+    (route,) = (it for it in found if it.method in {wanted.method, "ANY"})
+    return route
 
 
 class Statement(NamedTuple):

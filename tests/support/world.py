@@ -95,7 +95,7 @@ class World:
         return person
 
     def clear_default(self, person: Person) -> None:
-        """Clears the saved organization, so that the account is like one of an earlier release."""
+        """Clears the saved organization."""
         table.update(
             Update(keys.user(person.user_id), "SET #savedOrganizationId = :none", None, {"none": None}), PREPARED
         )

@@ -1,4 +1,4 @@
-"""The key ring: an earlier release's secret makes and accepts the same tokens, cursors, codes, records, and secrets."""
+"""The key ring: a secret makes and accepts the same tokens, cursors, codes, records, and secrets in every release."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from controlplane.http.authentication import Principal
 from controlplane.store.credentials import Counted
 from tests.support.rings import NEW, use_ring
 
-# The release before key rings made these values from this secret.
+# These values were made from this secret.
 SECRET = "a-signing-secret-from-before-key-rings"
 REFRESH_TOKEN = "assent_rt_0123456789abcdef000000000000000000000000000000yWRf4qDks3OgY3JP8gKAVc"
 SUCCESSORS = (
@@ -23,7 +23,7 @@ BINDING, POSITION, CURSOR = ("listThings", "org_1"), "PROJECT#01j0", "k2i5Ca4gvd
 USER_CODE_DIGEST = "af34dc13c105698173c85afaa494c61e188f647c6c0e60f43f6b371bbfd4c8c5"
 RECORD = "IDEMPOTENCY#453df0208f242a44bdc33285db110b6e3b9489d4749b5ed7af58a1b17e23ed38"
 API_KEY = "assent_KraA8IGTwkZW5Pp3E4urc66gb0XCDm1tYE9v"
-# A later release sealed this text, which is one byte longer than a block of the stream.
+# A sealed text, which is one byte longer than a block of the stream.
 WEBHOOK_SECRET = "whsec_0123456789abcdefghijklmnopq"
 SEALED = "AcNxyuyVQkZyXa6mk6iekEQF1suh99sEspAyOJe8yhGj8u5tZD+ZtqHksT9GVln6sere5ZKaA7kqlGsHwlLFSb4="
 
@@ -35,9 +35,9 @@ SEALED = "AcNxyuyVQkZyXa6mk6iekEQF1suh99sEspAyOJe8yhGj8u5tZD+ZtqHksT9GVln6sere5Z
         SigningSecret(current=SECRET, next=NEW),
         SigningSecret(current=NEW, previous=SECRET),
     ],
-    ids=["as it was", "while a key is added", "after the switch"],
+    ids=["a secret", "while a key is added", "after the switch"],
 )
-def test_signatures_from_before_key_rings_remain_valid(secret: SigningSecret, monkeypatch: pytest.MonkeyPatch):
+def test_signatures_remain_valid_while_keys_are_rotated(secret: SigningSecret, monkeypatch: pytest.MonkeyPatch):
     use_ring(monkeypatch, secret)
     assert tokens.family_of(REFRESH_TOKEN) == "0123456789abcdef"
     assert SUCCESSORS in tokens.successors_of(REFRESH_TOKEN)

@@ -15,7 +15,7 @@ from scripts.mutate.judges import _Functions
 from scripts.mutate.mutants import Unexplained, make_mutants
 
 # On a busy machine, each process takes long to start.
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(2400)
 
 ROOT = Path(__file__).parents[2]
 SHOP = '''

@@ -54,3 +54,10 @@ def test_the_known_parameters_are_listed_in_a_sentence():
     for known, listed in ("a", "a"), ("ab", "a and b"), ("abc", "a, b, and c"):
         message = unknown_parameter("x", [*known])["message"]
         assert message == f"This operation accepts {listed}, but not this parameter."
+
+
+def test_a_name_that_resembles_the_parameter_is_proposed():
+    for given, meant in (("dry_run", "dryRun"), ("DRYRUN ", "dryRun"), ("organisation-id", "organizationId")):
+        assert unknown_parameter(given, ["organizationId", "dryRun"])["message"].endswith(f" Did you mean {meant}?")
+    for given in ("dry", "", "x" * 100_000, "\u0434\u0440"):
+        assert "Did you mean" not in unknown_parameter(given, ["organizationId", "dryRun"])["message"]

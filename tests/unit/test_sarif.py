@@ -86,7 +86,7 @@ def test_the_texts_of_a_rule_name_no_vendor_whichever_finding_comes_first():
     assert [message.partition(" ")[0] for message in messages] == ["Hotjar", "Fullstory"]
 
 
-def test_a_rule_of_an_earlier_release_has_texts_without_its_findings_names():
+def test_a_removed_rule_has_texts_without_its_findings_names():
     (rule,) = run_of(make_issue(1))["tool"]["driver"]["rules"]
     assert (rule["name"], rule["shortDescription"]["text"]) == ("TrackerBeforeConsent", "Tracker before consent")
     assert rule["help"]["text"] == "Each result says how to fix it."

@@ -42,6 +42,36 @@ def test_nesting_beyond_the_limit_is_refused(depth: int, opening: bytes):
         strict_json.loads(opening * depth)
 
 
+@each(
+    ("body", "reason"),
+    [
+        (b'\xef\xbb\xbf{"a":1}', "it begins with a byte order mark. Save it as UTF-8 without one"),
+        ('{"a":1}'.encode("utf-16"), "it is in UTF-16. Save it as UTF-8"),
+        ('{"a":"ä"}'.encode("latin-1"), "it is not valid UTF-8"),
+        (b'{"name":1,\n"name":2}', 'an object has the key "name" twice'),
+        (b'{"\\ud800":1,"\\ud800":2}', r'an object has the key "\ud800" twice'),
+        (b'{"a":1,\n "b":2,\n}', "illegal trailing comma before end of object at line 2, column 7"),
+        (b"{'a':1}", "expecting property name enclosed in double quotes at line 1, column 2"),
+        (b'{"a":"x\ty"}', "invalid control character at line 1, column 8"),
+        (b'{"a":"x', "unterminated string starting at line 1, column 6"),
+        (b"a=1&b=2", "expecting value at line 1, column 1"),
+        (b"[NaN]", "NaN is not a JSON number. Send null, or leave the field out"),
+        (b"[1e999]", "a number is larger than 1.8e308, which most programs can't read"),
+        (b"[" + b"1" * 1_001 + b"]", "a number has more than 1,000 digits"),
+    ],
+)
+def test_the_message_says_what_is_wrong(body: bytes, reason: str):
+    with pytest.raises(strict_json.InvalidJson) as refused:
+        strict_json.loads(body)
+    assert str(refused.value) == reason
+
+
+def test_a_message_has_only_the_start_of_a_key():
+    with pytest.raises(strict_json.InvalidJson) as refused:
+        strict_json.loads(b'{"%(key)s":1,"%(key)s":2}' % {b"key": b"k" * 10_000})
+    assert len(str(refused.value)) < 100
+
+
 def test_complete_values_are_nested_up_to_the_limit():
     for opening, closing in ((b"[", b"]"), (b'{"a":', b"}")):
         assert strict_json.loads(opening * 63 + b"[]" + closing * 63)

@@ -18,19 +18,24 @@ def test_a_time_has_a_date_and_a_time_zone_and_at_most_40_characters(text: str):
 
 
 @each(
-    "text",
+    ("text", "advice"),
     [
-        "1999-12-31T23:59:59Z",
-        "3000-01-01T00:00:00Z",
-        "2026-03-04T05:06:07",
-        "2026-03-04",
-        "yesterday",
-        f"2026-03-04T05:06:07.{0:020}Z",
+        ("1999-12-31T23:59:59Z", "from the years 2000 to 2999"),
+        ("3000-01-01T00:00:00Z", "from the years 2000 to 2999"),
+        ("2026-03-04T05:06:07", "with its time zone, such as"),
+        ("2026-03-04", "with its time zone, such as"),
+        ("yesterday", "with its time zone, such as"),
+        ("yesterday evening", "with its time zone, such as"),
+        # isoformat() in a URL.
+        ("2026-03-04T05:06:07 00:00", "as %2B, or send UTC, such as 2026-03-04T05:06:07Z"),
+        ("2026-03-04T05:06:07.123456 01:00", "as %2B, or send UTC, such as 2026-03-04T05:06:07Z"),
+        (f"2026-03-04T05:06:07.{0:020}Z", "at most 40 characters"),
     ],
 )
-def test_anything_else_is_refused(text: str):
-    with pytest.raises(ValidationError):
+def test_anything_else_is_refused_with_advice(text: str, advice: str):
+    with pytest.raises(ValidationError) as refused:
         TIME.validate_python(text)
+    assert advice in str(refused.value)
 
 
 def test_a_timestamp_is_in_utc_and_rounded_up_to_milliseconds():

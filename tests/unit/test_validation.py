@@ -1,5 +1,7 @@
 """Validation problems are in plain words, and never contain the value that was sent."""
 
+import re
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -7,8 +9,9 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
 from controlplane.core.errors import InvalidPayload, MethodNotAllowed, UnsupportedMediaType, summarize
-from controlplane.http.validation import to_problems
+from controlplane.http.validation import described, to_problems
 
+ROOT = Path(__file__).parents[2]
 SECRET = "assent_secret"
 
 
@@ -67,6 +70,21 @@ def test_each_problem_is_in_plain_words_without_the_value():
         assert SECRET not in str(problem)
 
 
+def test_a_pattern_is_described_in_words():
+    pattern = described("^[0-7]{9}$", "Must be nine octal digits")
+    (problem,) = to_problems(
+        [{"type": "string_pattern_mismatch", "loc": ("body", "mode"), "msg": "x", "ctx": {"pattern": pattern}}]
+    )
+    assert problem["message"] == "Must be nine octal digits"
+
+
+def test_every_pattern_of_a_request_is_described():
+    """A regular expression says what a program accepts, not what a person should send."""
+    files = [*ROOT.glob("functions/*/*schemas.py"), *ROOT.glob("functions/*/*routes.py")]
+    sources = [path.read_text() for path in (*files, *ROOT.glob("layers/shared/controlplane/http/*.py"))]
+    assert re.findall(r"(?:[ (]pattern=)(?!described\().*", "\n".join(sources)) == []
+
+
 def test_the_path_starts_below_the_part_of_the_request():
     for location, path, message in (
         (("body", "body", "a"), ["body", "a"], "Field required"),
@@ -77,6 +95,9 @@ def test_the_path_starts_below_the_part_of_the_request():
     ):
         (problem,) = to_problems([{"type": "missing", "loc": location, "msg": "x"}])
         assert (problem["path"], problem["message"]) == (path, message)
+    for kind in ("model_attributes_type", "model_type", "dict_type"):
+        (problem,) = to_problems([{"type": kind, "loc": ("body",), "msg": "x"}])
+        assert problem["message"] == "The body must be a JSON object."
     (problem,) = to_problems([{"type": "list_type", "loc": ("body",), "msg": "x"}])
     assert problem["message"] == "Must be a list"
 

@@ -12,6 +12,8 @@ class Model(BaseModel):
     model_config = ConfigDict(
         extra="allow",
         frozen=True,
+        # The text of a validation error would contain tokens.
+        hide_input_in_errors=True,
         validate_by_name=True,
         validate_by_alias=True,
         # Built on first use: a program uses few of the models, and all of them take a tenth of a second.

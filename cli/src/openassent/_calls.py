@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, Final, Generic, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
+
+from openassent._settings import header_value
+from openassent.errors import InvalidArgument
 
 T = TypeVar("T")
 
@@ -53,17 +56,22 @@ class Call:
     repeat_within_seconds: float | None = None
     public: bool = False
 
+    def __str__(self) -> str:
+        """Returns what messages call it. The query isn't part of it."""
+        return f"{self.method} {self.url.partition('?')[0]}"
+
     @property
     def has_idempotency_key(self) -> bool:
         return _IDEMPOTENCY_KEY in self.headers
 
 
 def path(template: str, *ids: str) -> str:
-    """Returns the path with each `{}` replaced by an id. Raises ValueError for an id that would name another path."""
+    """Returns the path with each `{}` replaced by an id. Raises InvalidArgument if it is another path."""
     for it in ids:
         if it in {"", ".", ".."}:
-            raise ValueError(f"{it!r} isn't an id")
-    return template.format(*(quote(it, safe="") for it in ids))
+            raise InvalidArgument(f"{it!r} isn't an id")
+    # An argument of a program can have a lone surrogate, which has no form in UTF-8. No id has one.
+    return template.format(*(quote(it, safe="", errors="replace") for it in ids))
 
 
 def get(url: str, *, wait_seconds: int | None = None, public: bool = False, **query: Any) -> Call:
@@ -102,7 +110,8 @@ def create(
     **query: Any,
 ) -> Call:
     """Returns a call with an idempotency key, by default a new one. All attempts have the same."""
-    headers = {_IDEMPOTENCY_KEY: str(uuid.uuid4()) if idempotency_key is None else idempotency_key}
+    key = str(uuid.uuid4()) if idempotency_key is None else header_value(idempotency_key, "The idempotency key")
+    headers = {_IDEMPOTENCY_KEY: key}
     if wait_seconds is not None:
         headers |= _prefer(wait_seconds)
     return Call(method, url, _query(query | _dry_run(dry_run)), body, headers, repeatable=True)
@@ -146,12 +155,3 @@ def _dry_run(value: bool) -> dict[str, str]:
 
 def _prefer(seconds: int) -> dict[str, str]:
     return {"Prefer": f"wait={seconds}"}
-
-
-def base_address(url: str) -> str:
-    """Returns the base URL. Raises ValueError unless it is an absolute HTTP URL without a user, query, or fragment."""
-    parts = urlsplit(url)
-    extra = parts.query or parts.fragment or parts.username is not None or parts.password is not None
-    if parts.scheme not in {"https", "http"} or not parts.hostname or extra:
-        raise ValueError("base_url must be an address such as https://api.example.com")
-    return url

@@ -3,6 +3,8 @@
 import asyncio
 import time
 
+_LONGEST_SLEEP_SECONDS = 3_600.0
+
 
 def monotonic() -> float:
     """Returns seconds since an arbitrary moment, unaffected by changes of the system's clock."""
@@ -10,8 +12,13 @@ def monotonic() -> float:
 
 
 async def sleep_async(seconds: float) -> None:
-    await asyncio.sleep(seconds)
+    await asyncio.sleep(_bounded(seconds))
 
 
 def sleep(seconds: float) -> None:
-    time.sleep(seconds)
+    time.sleep(_bounded(seconds))
+
+
+def _bounded(seconds: float) -> float:
+    """Returns a time that a service has asked for, within bounds."""
+    return min(max(seconds, 0.0), _LONGEST_SLEEP_SECONDS)

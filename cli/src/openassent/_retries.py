@@ -1,11 +1,14 @@
 """Decides whether and when a request is sent again, for both clients."""
 
 import random
+import socket
+import ssl
+from collections.abc import Iterator
 
 import httpx
 
 from openassent._calls import Call
-from openassent.errors import ApiError, AssentError, ConnectionFailed, TimedOut
+from openassent.errors import ApiError, AssentError, ConnectionFailed, InvalidArgument, MalformedResponse, TimedOut
 
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 8.0
@@ -13,17 +16,43 @@ _LONGEST_PAUSE_SECONDS = 8.0
 _LONGEST_RETRY_AFTER_SECONDS = 60.0
 # The server, or a gateway in front of it, may have performed the request.
 _UNKNOWN_OUTCOMES = {500, 502, 503, 504}
-# In these cases, the request was never sent.
-_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+# These requests can't be sent at all.
+_NEVER_SENT = (httpx.LocalProtocolError, httpx.UnsupportedProtocol)
+# In these cases, the request was never sent, but could be later.
+_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
+# The kinds of failures, most special first. Their own texts can quote a header or an address.
+_REASONS: tuple[tuple[type[Exception], str], ...] = (
+    (ssl.SSLCertVerificationError, "the service's certificate can't be verified"),
+    (ssl.SSLError, "no encrypted connection can be made"),
+    (socket.gaierror, "the name of the host isn't known"),
+    (ConnectionRefusedError, "the host refused the connection"),
+    (httpx.ProxyError, "the proxy refused the connection"),
+    (httpx.ConnectError, "the host can't be reached"),
+    (httpx.RemoteProtocolError, "the connection was closed, or the response isn't HTTP"),
+)
 
 
-def failure_of(call: Call, error: httpx.TransportError) -> ConnectionFailed:
-    """Returns the error to raise for a failure of the connection. Its message has no query and no credential."""
+def failure_of(call: Call, error: Exception) -> AssentError:
+    """Returns the error to raise for a failure of httpx. Its message has no query and nothing of the error's text.
+
+    Raise it outside of `except`: the failure would be part of its context.
+    """
+    if isinstance(error, httpx.DecodingError):
+        return MalformedResponse(f"{call}: the response can't be decoded")
     unknown = not isinstance(error, _NOT_SENT)
     if isinstance(error, httpx.TimeoutException):
-        return TimedOut(f"{call.method} {call.url}: the service didn't respond in time", outcome_unknown=unknown)
-    reason = str(error) or type(error).__name__
-    return ConnectionFailed(f"{call.method} {call.url}: {reason}", outcome_unknown=unknown)
+        return TimedOut(f"{call}: the service didn't respond in time", outcome_unknown=unknown)
+    if not isinstance(error, httpx.TransportError) or isinstance(error, _NEVER_SENT):
+        return InvalidArgument(f"{call}: not sent, because its address, a header, or a value isn't valid")
+    causes = [*_causes(error)]
+    found = (reason for kind, reason in _REASONS if any(isinstance(it, kind) for it in causes))
+    return ConnectionFailed(f"{call}: {next(found, 'the connection was lost')}", outcome_unknown=unknown)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def pause_before_retry(

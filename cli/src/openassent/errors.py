@@ -1,17 +1,27 @@
 """The errors that the client raises. None of them contains a credential."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
+from openassent._bodies import json_of
 from openassent._retry_after import seconds_of
-from openassent.models import Problem, WorkingRequest
+from openassent.models import Problem
+
+M = TypeVar("M", bound=BaseModel)
 
 
 class AssentError(Exception):
     """The base of every error of this package."""
+
+
+class InvalidArgument(AssentError, ValueError):
+    """An argument can't be used, such as a key with a line break in it. Nothing was sent.
+
+    The message doesn't quote the argument.
+    """
 
 
 class ConnectionFailed(AssentError):
@@ -60,7 +70,7 @@ class ApiError(AssentError):
     code: the error's code, such as `NOT_FOUND`, or None if a gateway or proxy responded in place of the service.
     message: what is wrong and what to do, for people. It may change.
     details: the error's details as the service sent them: a list of problems if the request is invalid, else an object.
-    fix: a request that would work, if the service proposes one.
+    hint: what to do next.
     docs_url: the documentation of the code.
     request_id: quote it when you report a problem. `client.requests.get(request_id)` explains a refusal.
     retry_after: the seconds to wait before the next attempt, if the service said so.
@@ -84,13 +94,14 @@ class ApiError(AssentError):
         self.request_id = request_id
         self.retry_after = retry_after
         first = self._first_details()
-        self.docs_url: str | None = first.get("docsUrl")
-        self.fix = _fix_of(first.get("fix"))
+        self.hint = _text(first.get("hint"))
+        self.docs_url = _text(first.get("docsUrl"))
 
     @property
     def problems(self) -> list[Problem]:
         """The problems of an invalid request, each with the `path` of its field. Empty for other errors."""
-        return [Problem.model_validate(it) for it in self.details] if isinstance(self.details, list) else []
+        listed = self.details if isinstance(self.details, list) else []
+        return [problem for it in listed if (problem := _valid(Problem, it)) is not None]
 
     def _first_details(self) -> Mapping[str, Any]:
         first = self.details[0] if isinstance(self.details, list) and self.details else self.details
@@ -269,16 +280,19 @@ def _class_of(status: int, code: str | None, details: Any) -> type[ApiError]:
 
 
 def _error_object(response: httpx.Response) -> Mapping[str, Any]:
-    try:
-        envelope = response.json()
-    except ValueError:
-        return {}
+    # The service never repeats a credential, but something between it and the client could.
+    credential = response.request.headers.get("Authorization", "").rpartition(" ")[2]
+    envelope = json_of(response.content, without=credential)
     error = envelope.get("error") if isinstance(envelope, dict) else None
     return error if isinstance(error, dict) else {}
 
 
-def _fix_of(value: Any) -> WorkingRequest | None:
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _valid(model: type[M], value: Any) -> M | None:
     try:
-        return None if value is None else WorkingRequest.model_validate(value)
-    except ValidationError:  # a fix of a later version; the error itself matters more
+        return model.model_validate(value)
+    except ValidationError:
         return None

@@ -422,7 +422,7 @@ class InboxItemFailure(Model):
     message: str
     """A message for people that says what to do next."""
     details: dict[str, Any]
-    """Details by code, and `docsUrl`, where the error is documented."""
+    """Details by code, `docsUrl`, where the error is documented, and `hint`, the next step."""
 
 
 class InventoryLanguage(Model):
@@ -479,9 +479,7 @@ class InventoryVendor(Model):
     for, such as payment providers.
     """
     ungated_files: Annotated[int | None, Field(alias="ungatedFiles")]
-    """The number of those files that load it without waiting for consent. Null whenever `loadingFiles` is null, and
-    for scans of earlier releases.
-    """
+    """The number of those files that load it without waiting for consent. Null whenever `loadingFiles` is null."""
 
 
 class Inviter(Model):
@@ -717,7 +715,24 @@ class PreviousSecret(Model):
     expires_at: Annotated[datetime, Field(alias="expiresAt")]
     """The end of the grace period, from which the secret is rejected."""
     last_used_at: Annotated[datetime | None, Field(alias="lastUsedAt")]
-    """The last use of the old secret since the roll, accurate to the hour."""
+    """The last use of the old secret since the roll, accurate to the minute."""
+
+
+class Problem(Model):
+    """One problem with the request."""
+
+    code: str
+    """The kind of problem."""
+    message: str
+    """The problem in words."""
+    path: list[str]
+    """The path to the field; empty if the problem concerns the whole request."""
+    known: list[str] | None = None
+    """For an unknown query parameter: the parameters that the operation accepts."""
+    docs_url: Annotated[str | None, Field(alias="docsUrl")] = None
+    """Where the error is documented. In a list of problems, only the first one has it."""
+    hint: str | None = None
+    """What to do next, by code. In a list of problems, only the first one has it."""
 
 
 class Products(Model):
@@ -1070,7 +1085,7 @@ class WebhookEndpoint(Model):
     name: str
     """The endpoint's display name."""
     url: str
-    """Where events are sent. API keys see only the host of Slack's, because its path is a secret."""
+    """Where events are sent."""
     events: list[
         Literal[
             "finding.opened",
@@ -1106,7 +1121,7 @@ class WebhookEndpointWithSecret(Model):
     name: str
     """The endpoint's display name."""
     url: str
-    """Where events are sent. API keys see only the host of Slack's, because its path is a secret."""
+    """Where events are sent."""
     events: list[
         Literal[
             "finding.opened",
@@ -1149,40 +1164,6 @@ class Website(Model):
     """Whether this is the first domain, shown as the project's site."""
     audited: bool
     """Whether an audit uses this website. Deleting the website deletes the audit."""
-
-
-class First(Model):
-    """A request to send before, which returns the current state."""
-
-    method: str
-    """The method."""
-    path: str
-    """The path."""
-
-
-class WorkingRequest(Model):
-    """A request that would work in place of the refused one; absent if nothing can be proposed. Send it with the
-    same credential. It repeats no text that the client sent, and checks that come later may still refuse it.
-    """
-
-    method: str
-    """The method."""
-    path: str | None = None
-    """The path, with its query, below the address of the API."""
-    url: str | None = None
-    """In place of `path`: a page for a person with a session."""
-    headers: dict[str, str] | None = None
-    """The headers to set, besides `Authorization`."""
-    body: dict[str, Any] | None = None
-    """The body."""
-    keeps_body: Annotated[bool | None, Field(alias="keepsBody")] = None
-    """Whether to send the refused body again, with the fields of `body` in place of its own."""
-    replace: list[str] | None = None
-    """The fields of `body` that have documented examples: put your own values there."""
-    after_seconds: Annotated[int | None, Field(alias="afterSeconds")] = None
-    """How long to wait before sending the request."""
-    first: First | None = None
-    """A request to send before, which returns the current state."""
 
 
 class ApiKey(Model):
@@ -1267,14 +1248,18 @@ class Coverage(Model):
     """The files that a scan covered."""
 
     files: int
-    """The number of files in the scanned folder."""
+    """The number of files in the scanned folder, or in the part of it that was read: see `incomplete`."""
     analyzed_files: Annotated[int, Field(alias="analyzedFiles")]
     """The number of files that were analyzed."""
     skipped: dict[str, int]
     """The number of skipped files by reason."""
     kinds: list[CoveredKind]
     """The kinds of files that can load something in a browser or an app, those with the most files first. A scan
-    without findings says nothing about files that weren't assessed. Empty for scans of earlier releases.
+    without findings says nothing about files that weren't assessed.
+    """
+    incomplete: str | None
+    """What the scan left out because the repository is larger than a scan reads, for people. Null if it left out
+    nothing. Findings in files that weren't analyzed stay as they are.
     """
 
 
@@ -1532,22 +1517,6 @@ class Member(Model):
     user: MemberUser
 
 
-class Problem(Model):
-    """One problem with the request."""
-
-    code: str
-    """The kind of problem."""
-    message: str
-    """The problem in words."""
-    path: list[str]
-    """The path to the field; empty if the problem concerns the whole request."""
-    known: list[str] | None = None
-    """For an unknown query parameter: the parameters that the operation accepts."""
-    docs_url: Annotated[str | None, Field(alias="docsUrl")] = None
-    """Where the error is documented. In a list of problems, only the first one has it."""
-    fix: WorkingRequest | None = None
-
-
 class Project(Model):
     """A project."""
 
@@ -1740,9 +1709,7 @@ class ScanDetail(Model):
     findings_expire_at: Annotated[datetime | None, Field(alias="findingsExpireAt")]
     """The time the findings expire. Null until a later scan of the same project is completed."""
     inventory: ScanInventory | None
-    """What the repository is made of. Null until the stage `inventory` is completed, and for scans from before
-    inventories were taken.
-    """
+    """What the repository is made of. Null until the stage `inventory` is completed."""
 
 
 class ScanIssues(Model):

@@ -90,7 +90,7 @@ def _signatures(headers: Mapping[str, str]) -> list[bytes]:
 
 def _key_of(secret: str) -> bytes:
     try:
-        key = base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
+        key = base64.b64decode(secret.strip().removeprefix(_PREFIX), validate=True)
     except ValueError:  # not base64, or not even ASCII
         key = b""
     if not key:  # everyone can sign with an empty key

@@ -6,7 +6,7 @@ ASSENT_KEYRING=off chooses the file.
 import contextlib
 import json
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -14,6 +14,7 @@ import keyring
 from keyring.backends import fail, null
 from keyring.errors import KeyringError, PasswordDeleteError
 
+from openassent._settings import bearer_token
 from openassent_cli import profiles
 from openassent_cli.problems import Problem
 
@@ -85,8 +86,8 @@ class FileStore:
             content = json.loads(self._path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return {}
-        except ValueError as error:
-            raise Problem(f"{self._path} can't be read.", "Remove the file, and run `assent login`.") from error
+        except (ValueError, RecursionError):
+            raise Problem(f"{self._path} can't be read.", "Remove the file, and run `assent login`.") from None
         return content if isinstance(content, dict) else {}
 
     def _write(self, content: dict[str, object]) -> None:
@@ -110,6 +111,10 @@ def store() -> Store:
 def _tokens(content: str | None) -> Tokens | None:
     """Returns the tokens of a stored text, or None for one that this version can't read."""
     try:
-        return None if content is None else Tokens(**json.loads(content))
-    except (ValueError, TypeError):
+        if content is None:
+            return None
+        stored = Tokens(**json.loads(content))
+        access_token = bearer_token(stored.access_token, "The access token")
+        return replace(stored, access_token=access_token, expires_at=float(stored.expires_at))
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         return None

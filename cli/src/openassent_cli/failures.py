@@ -1,17 +1,16 @@
 """How a command that fails ends: with a message that says what to do, and an exit code."""
 
 import contextlib
-import json
 import os
 import sys
 from collections.abc import Iterator
 
 import typer
+from keyring.errors import KeyringError
 from rich.console import Console
 from rich.markup import escape
 
-from openassent import ApiError, AssentError, ConnectionFailed
-from openassent.models import WorkingRequest
+from openassent import ApiError, AssentError, ConnectionFailed, InvalidArgument
 from openassent_cli.exits import Exit
 from openassent_cli.extras import installation
 from openassent_cli.printable import printable
@@ -48,8 +47,11 @@ def ending(terminal: Console) -> Iterator[None]:
         advice = installation(error)
         if advice is None:
             raise
-        problem = Problem("This command isn't installed.", advice, Exit.USAGE)
-        raise typer.Exit(_report(problem, terminal)) from None
+        missing = Problem("This command isn't installed.", advice, Exit.USAGE)
+        raise typer.Exit(_report(missing, terminal)) from None
+    except KeyringError:
+        missing = Problem("The system's keyring doesn't work.", "Set ASSENT_KEYRING=off to keep tokens in a file.")
+        raise typer.Exit(_report(missing, terminal)) from None
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         raise typer.Exit(_report(Problem(f"{place}{error.strerror or error}"), terminal)) from None
@@ -60,6 +62,8 @@ def problem_of(error: AssentError) -> Problem:
     if isinstance(error, ConnectionFailed):
         advice = "Check the address (`assent profile list`) and your connection."
         return Problem(str(error), advice, Exit.NO_CONNECTION)
+    if isinstance(error, InvalidArgument):
+        return Problem(str(error), code=Exit.USAGE)
     if not isinstance(error, ApiError):
         return Problem(str(error))
     return Problem(error.message, "\n".join(_advice(error)) or None, _CODES.get(error.status, Exit.FAILED))
@@ -74,20 +78,15 @@ def _advice(error: ApiError) -> Iterator[str]:
         yield "Sign in with the scope that is needed: `assent login --scope …`. API keys don't have every scope."
     elif error.retry_after:
         yield f"Try again in {error.retry_after:.0f} seconds."
-    if suggestions := isinstance(error.details, dict) and error.details.get("suggestions"):
+    elif error.hint:
+        yield error.hint
+    suggestions = error.details.get("suggestions") if isinstance(error.details, dict) else None
+    if suggestions and isinstance(suggestions, list):
         yield f"Suggestions: {', '.join(map(str, suggestions))}"
-    if error.fix:
-        yield f"This would work: {_request(error.fix)}"
     if error.docs_url:
         yield f"See {error.docs_url}"
     if error.request_id:
         yield f"Request {error.request_id}"
-
-
-def _request(fix: WorkingRequest) -> str:
-    """Returns the request that the service proposes, as one line of its API."""
-    body = json.dumps(fix.body, ensure_ascii=False) if fix.body else None
-    return " ".join(part for part in (fix.method, fix.path or fix.url, body) if part)
 
 
 def _report(problem: Problem, terminal: Console) -> int:

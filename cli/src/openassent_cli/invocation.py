@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 
 from openassent import Assent
+from openassent._settings import base_address
 from openassent_cli import failures, finding, profiles
 from openassent_cli.exits import Exit
 from openassent_cli.printable import printable
@@ -44,7 +45,7 @@ class Invocation:
     @property
     def api_key(self) -> str | None:
         """The API key of the environment. A profile that was asked for by name comes first."""
-        return None if self.profile else os.environ.get("ASSENT_API_KEY") or None
+        return None if self.profile else os.environ.get("ASSENT_API_KEY", "").strip() or None
 
     def settings(self) -> Profile:
         """Returns where the command connects to.
@@ -91,13 +92,16 @@ class Invocation:
 
 
 def checked_url(text: str) -> str:
-    """Returns the base URL without a trailing slash. Raises Problem unless it is one to which a credential may go."""
-    url = urlsplit(text)
-    is_here = url.scheme == "http" and url.hostname in {"localhost", "127.0.0.1", "::1"}
-    if is_here or (url.scheme == "https" and url.hostname):
-        return text.rstrip("/")
+    """Returns the base URL without a trailing slash.
+
+    Raises InvalidArgument, and Problem for one to which no credential may go.
+    """
+    address = base_address(text).rstrip("/")
+    url = urlsplit(address)
+    if url.scheme == "https" or url.hostname in {"localhost", "127.0.0.1", "::1"}:
+        return address
     advice = "Use an https URL. Plain http is only for services on this machine."
-    raise Problem(f"{text} isn't the address of a service.", advice, Exit.USAGE)
+    raise Problem(f"{address} isn't encrypted.", advice, Exit.USAGE)
 
 
 _running: ContextVar[Invocation] = ContextVar("running")

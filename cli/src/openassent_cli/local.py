@@ -92,6 +92,6 @@ def read_report(file: Path) -> list[EarlierFinding]:
         return read_baseline(json.loads(file.read_text(encoding="utf-8"))["findings"])
     except OSError as error:
         raise Problem(f"{file} can't be read: {error.strerror}.", code=Exit.USAGE) from None
-    except (ValueError, KeyError, TypeError):  # InvalidBaseline is a ValueError
+    except (ValueError, KeyError, TypeError, RecursionError):  # InvalidBaseline is a ValueError
         advice = "Write one with `assent scan local --format json > FILE`."
         raise Problem(f"{file} isn't a report of a scan.", advice, Exit.USAGE) from None

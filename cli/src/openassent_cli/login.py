@@ -6,6 +6,7 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from openassent import Assent
+from openassent._settings import is_web_address
 from openassent.errors import AccessDenied, DeviceCodeExpired
 from openassent.models import DeviceCode, Token
 from openassent_cli.exits import Exit
@@ -45,7 +46,7 @@ def open_browser(url: str) -> bool:
 
 def _check_origin(base_url: str, *endpoints: str) -> None:
     """Refuses metadata that would send the codes elsewhere."""
-    for endpoint in endpoints:
+    for endpoint in filter(is_web_address, endpoints):  # the SDK refuses others
         if urlsplit(endpoint)[:2] != urlsplit(base_url)[:2]:
             message = f"The metadata of {base_url} names another service: {endpoint}"
             raise Problem(message, "Sign in with that address, if you trust it: --base-url.")

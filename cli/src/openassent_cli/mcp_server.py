@@ -157,7 +157,7 @@ def scan_files(folder: Annotated[str, Field(description="Absolute path")]) -> di
 _OFFERED: dict[str, tuple[ToolAnnotations, frozenset[str]]] = {
     "whoami": (_READS, frozenset()),
     "projects": (_READS, frozenset({"projects.read"})),
-    "vendors": (_READS, frozenset({"projects.read"})),
+    "vendors": (_READS, frozenset({"inbox.read", "projects.read"})),
     "decide_vendor": (_DECIDES, frozenset({"vendors.write", "projects.read"})),
     "findings": (_READS, frozenset({"inbox.read"})),
     "finding": (_READS, frozenset({"inbox.read"})),

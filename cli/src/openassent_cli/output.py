@@ -140,6 +140,8 @@ def ago(moment: datetime | str | None) -> str:
         return "never"
     if isinstance(moment, str):
         moment = datetime.fromisoformat(moment)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
     seconds = (datetime.now(UTC) - moment).total_seconds()
     distance = abs(seconds)
     if distance < _MINUTE:

@@ -15,6 +15,7 @@ from pathlib import Path
 import platformdirs
 from filelock import FileLock
 
+from openassent._settings import base_address
 from openassent_cli.exits import Exit
 from openassent_cli.problems import Problem
 
@@ -118,12 +119,14 @@ def _path() -> Path:
 def _read() -> tuple[str, dict[str, Profile]]:
     try:
         document = json.loads(_path().read_text(encoding="utf-8"))
-        profiles = {name: Profile(it["base_url"], it.get("organization")) for name, it in document["profiles"].items()}
-        return document.get("current", DEFAULT), profiles
+        return str(document.get("current", DEFAULT)), {
+            name: Profile(base_address(it["base_url"]), it.get("organization") and str(it["organization"]))
+            for name, it in document["profiles"].items()
+        }
     except FileNotFoundError:
         return DEFAULT, {}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Problem(f"{_path()} can't be read.", "Correct or remove the file, and sign in again.") from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):  # InvalidArgument is a ValueError
+        raise Problem(f"{_path()} can't be read.", "Correct or remove the file, and sign in again.") from None
 
 
 def _write(chosen: str, profiles: dict[str, Profile]) -> None:

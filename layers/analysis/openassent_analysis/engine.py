@@ -88,7 +88,7 @@ def analyze_source(source: Source, limits: Limits) -> tuple[list[Match], bool, s
     if not possible:
         return found, False, loads
     check_depth(source.text, source.language, limits)
-    deadline = min(source.deadline, time.monotonic() + limits.max_seconds_per_file)
+    deadline = min(source.deadline, time.thread_time() + limits.max_seconds_per_file)
     candidates = sorted(
         _candidates(source, possible, deadline, loads),
         key=lambda entry: (entry[1].block.start + entry[1].node.range().start.index, entry[0].id),
@@ -128,11 +128,11 @@ def _candidates(
             config = rule.match.get(block.language)
             if config is None:
                 continue
-            if time.monotonic() > deadline:
+            if time.thread_time() > deadline:
                 raise Skipped("too slow")
             nodes = _matched(block, config, matched) + (started if rule.calls else [])
             for node in nodes:
-                if time.monotonic() > deadline:
+                if time.thread_time() > deadline:
                     raise Skipped("too slow")
                 candidate = Candidate(source, block, node)
                 meets_all = holds(candidate, rule.where)

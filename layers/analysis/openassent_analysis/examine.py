@@ -78,7 +78,7 @@ def warm_up(limits: Limits) -> None:
 
 def examine(path: str, language: str, content: bytes, limits: Limits) -> Report:
     """Returns the report on a file. Raises Skipped if it isn't handwritten text or costs too much to analyze."""
-    deadline = time.monotonic() + limits.max_seconds_per_file
+    deadline = time.thread_time() + limits.max_seconds_per_file
     text = files.decode(content)
     if language == inventory.LANGUAGE:
         return Report(text.count("\n") + 1, parts=inventory.parts_of(path, text))

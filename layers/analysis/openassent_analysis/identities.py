@@ -21,7 +21,7 @@ WHOLE_PROJECT: Final = ""
 
 
 class Recorded(Protocol):
-    """An earlier finding, as it is recorded. Attributes without a value are unknown.
+    """An earlier finding, as it is recorded.
 
     path: what its existence depends on, see `dependency`. place: the fingerprint of its place, if it isn't its own.
     gone: set if the last scan didn't find it.
@@ -30,15 +30,15 @@ class Recorded(Protocol):
     @property
     def fingerprint(self) -> str: ...
     @property
-    def rule_id(self) -> str | None: ...
+    def rule_id(self) -> str: ...
     @property
-    def content(self) -> str | None: ...
+    def content(self) -> str: ...
     @property
     def ordinal(self) -> int: ...
     @property
-    def shape(self) -> str | None: ...
+    def shape(self) -> str: ...
     @property
-    def path(self) -> str | None: ...
+    def path(self) -> str: ...
     @property
     def place(self) -> str | None: ...
     @property
@@ -48,23 +48,19 @@ class Recorded(Protocol):
 _Known = TypeVar("_Known", bound=Recorded)
 
 
-def dependency(rule_id: str | None, path: str) -> str:
+def dependency(rule_id: str, path: str) -> str:
     """Returns the path that the existence of the rule's finding at a path depends on."""
     return WHOLE_PROJECT if rule_id == MISSING else path
 
 
-def covers(
-    path: str | None, uncertain: Collection[str], root_directory: str | None = None, *, asks_for_consent: bool
-) -> bool:
+def covers(path: str, uncertain: Collection[str], root_directory: str | None = None, *, asks_for_consent: bool) -> bool:
     """Returns whether a scan of the files below `root_directory` knows all findings at the path.
 
-    It does if the file no longer exists, and doesn't if the file is one of `uncertain`. path: as of `dependency`, or
-    None if it is unknown. asks_for_consent: whether any file takes part in that.
+    It does if the file no longer exists, and doesn't if the file is one of `uncertain`. path: as of `dependency`.
+    asks_for_consent: whether any file takes part in that.
     """
     if path == WHOLE_PROJECT:
         return asks_for_consent or not uncertain
-    if path is None:
-        return root_directory is None and not uncertain
     root = PurePosixPath(root_directory or "")
     return PurePosixPath(path).is_relative_to(root) and path not in uncertain and not reason_to_skip(path)
 
@@ -103,10 +99,7 @@ def _pairs(left: Sequence[_Known], new: Sequence[Finding]) -> Iterator[tuple[_Kn
 
     They have the same content and the most similar path, or else the same shape in the same file or one that was moved.
     """
-    before = {
-        known.fingerprint: _Place(known.content or "", known.path or "", known.ordinal, known.shape or "")
-        for known in left
-    }
+    before = {known.fingerprint: _Place(known.content, known.path, known.ordinal, known.shape) for known in left}
     after = {
         finding.fingerprint: _Place(finding.content, finding.location.path, finding.ordinal, finding.shape)
         for finding in new
@@ -119,21 +112,6 @@ def _pairs(left: Sequence[_Known], new: Sequence[Finding]) -> Iterator[tuple[_Kn
             for source, target in zip(sources[shared], targets[shared], strict=False):
                 del before[source], after[target]
                 yield known_by_fingerprint[source], finding_by_fingerprint[target]
-    yield from _without_shape([known_by_fingerprint[it] for it in before], [finding_by_fingerprint[it] for it in after])
-
-
-def _without_shape(left: Sequence[_Known], new: Sequence[Finding]) -> Iterator[tuple[_Known, Finding]]:
-    """Yields pairs for items of earlier releases, which have no shape: the only finding of a rule in its file."""
-    by_place = defaultdict(list)
-    for known in left:
-        by_place[known.rule_id, known.path].append(known)
-    found: dict[tuple[str | None, str | None], list[Finding]] = defaultdict(list)
-    for finding in new:
-        found[finding.rule_id, finding.location.path].append(finding)
-    for place, [known, *others] in by_place.items():
-        continuing = found.get(place, [])
-        if not others and len(continuing) == 1 and known.shape is None and continuing[0].shape:
-            yield known, continuing[0]
 
 
 class _Place(NamedTuple):

@@ -19,6 +19,7 @@ class Limits:
     max_depth: int = 1_000
     max_findings: int = 1_000
     max_findings_per_file: int = 50
+    # CPU time, so that a busy machine finds as much as an idle one. The sandbox has its own limit of wall time.
     max_seconds_per_file: float = 5.0
     max_seconds: float = 240.0
     max_snippet_length: int = 600

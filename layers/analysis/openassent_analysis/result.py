@@ -9,8 +9,8 @@ from typing import Final
 from openassent_analysis.findings import Finding
 from openassent_analysis.kinds import Kind
 
-# Limits of the whole scan, after which no more files are read.
-_ENDS: Final = frozenset({"too many files", "too many bytes", "out of time"})
+# Limits of the whole scan, for which files aren't read.
+ENDS: Final = frozenset({"too many files", "too many bytes", "out of time"})
 
 
 @dataclass
@@ -41,12 +41,17 @@ class Analysis:
     loads: dict[str, Loads] = field(default_factory=dict)
     # True if findings were dropped at a limit.
     truncated: bool = False
-    # Paths of existing files that weren't analyzed, or whose findings were dropped: they may have more findings.
+    # Paths of the files to analyze, including those that were skipped for their content or at a limit.
+    paths: list[str] = field(default_factory=list)
+    # Those that weren't analyzed, or whose findings were dropped: they may have more findings.
     uncertain: set[str] = field(default_factory=set)
     # True if a file takes part in asking for consent.
     asks_for_consent: bool = False
 
+    # True if files of the project were left out before the analysis.
+    lacks_files: bool = False
+
     @property
     def incomplete(self) -> bool:
-        """True if a limit of the whole scan ended it before the last file."""
-        return not _ENDS.isdisjoint(self.skipped)
+        """True if files weren't read because of a limit of the whole scan."""
+        return self.lacks_files or not ENDS.isdisjoint(self.skipped)

@@ -62,13 +62,20 @@ _MAX_WANTED: Final = 200
 
 
 def analyze_folder(
-    root: Path, examine: Examine, limits: Limits, repository: str = "", listed: Sequence[Listed] | None = None
+    root: Path,
+    examine: Examine,
+    limits: Limits,
+    repository: str = "",
+    listed: Sequence[Listed] | None = None,
+    *,
+    lacks_files: bool = False,
 ) -> Analysis:
     """Analyzes the files of a folder. Doesn't follow links or read anything outside of the folder.
 
-    repository: OWNER/NAME, if it is known. listed: the files, instead of those that `files.walk` finds.
+    repository: OWNER/NAME, if it is known. listed: the files, instead of those that `files.walk` finds. lacks_files:
+    whether the project has files that the folder doesn't have.
     """
-    scan = _Scan(limits, repository)
+    scan = _Scan(limits, repository, lacks_files=lacks_files)
 
     def entries(skip: Callable[[str, str], None] | None = scan.skip) -> Iterator[Entry]:
         for path, place, reason in files.walk(root) if listed is None else listed:
@@ -113,11 +120,11 @@ class _Found:
 
 
 class _Scan:
-    def __init__(self, limits: Limits, repository: str = "") -> None:
+    def __init__(self, limits: Limits, repository: str = "", *, lacks_files: bool = False) -> None:
         self._limits = limits
         self._repository = repository
         self._deadline = time.monotonic() + limits.max_seconds
-        self._result = Analysis()
+        self._result = Analysis(lacks_files=lacks_files)
         self._found_so_far: list[_Found] = []
         # An upgrade of a library is one finding, by the library's family: in a manifest rather than in code or a lock
         # file, and near the root.
@@ -128,7 +135,6 @@ class _Scan:
         # Names that server code gives the visitor's choice.
         self._choices: set[str] = set()
         self._sites = Sites()
-        self._paths: list[str] = []
         # Files of data, and the addresses that files take from others.
         self._data: set[str] = set()
         self._wanted: dict[str, list[Address]] = {}
@@ -162,7 +168,7 @@ class _Scan:
         return self._finish(self._linked(again, examine))
 
     def _linked(self, again: Callable[[], Iterable[Entry]], examine: Examine) -> Links:
-        links = Links(self._paths, self._choices, self._sites)
+        links = Links(self._result.paths, self._choices, self._sites)
         if self._wanted:
             importing = Importing(links, frozenset(self._data), again, examine, self._limits, self._deadline)
             for request, outcome in importing.read_again(self._wanted):
@@ -173,15 +179,12 @@ class _Scan:
         return links
 
     def _requests(self, entries: Iterable[Entry]) -> Iterator[Request]:
-        """Yields the files to analyze, each read on demand, until a limit of the whole scan is reached."""
+        """Yields the files to analyze, each read on demand. Skips the rest if a limit of the whole scan is reached."""
         limits, result = self._limits, self._result
-        entries = iter(entries)
+        end: str | None = None
         for path, read in entries:
-            if reason := self._end_of_scan():
-                self.skip(path, reason)
-                result.uncertain.update([path], (rest for rest, _ in entries))
-                return
-            result.files_seen += 1
+            end = end or self._end_of_scan()
+            result.files_seen += end is None
             language = files.language_of(path.rpartition("/")[2])
             reason = files.reason_to_skip(path)
             if language is None:
@@ -193,8 +196,11 @@ class _Scan:
             if reason is not None:
                 self.skip(path, reason)
                 continue
-            self._paths.append(path)
+            result.paths.append(path)
             result.uncertain.add(path)  # until its report is in
+            if end is not None:
+                self._skip_known(path, language, end)
+                continue
             try:
                 content = read(limits.max_lock_file_bytes if language == "lock file" else limits.max_file_bytes)
             except Skipped as skipped:

@@ -67,7 +67,7 @@ class Source:
         """The file's content."""
         return self.template.original if self.template else self.text
 
-    # When reading it has taken too long (time.monotonic()).
+    # When reading it has taken too long (time.thread_time()).
     deadline: float = math.inf
     # What `gates` has found out about the file.
     consent: Any = None

@@ -80,7 +80,7 @@ def uses_of(source: Source, stems: frozenset[str], limits: Limits, shared: froze
     shared: names of functions in other scripts of the page, whose calls are uses of the module PAGE.
     """
     check_depth(source.text, source.language, limits)
-    deadline = min(source.deadline, time.monotonic() + limits.max_seconds_per_file)
+    deadline = min(source.deadline, time.thread_time() + limits.max_seconds_per_file)
     found = dict.fromkeys(_Reader(source, stems, deadline).uses())
     for name in sorted(shared):
         if name in source.text:
@@ -123,7 +123,7 @@ class _Reader:
         return ("/" in module or module.startswith(".")) and self._wanted(module)
 
     def _gating(self, block: Block, node: SgNode) -> Gating:
-        if time.monotonic() > self._deadline:
+        if time.thread_time() > self._deadline:
             raise Skipped("too slow")
         return gating(self._source, block, node)
 

@@ -78,7 +78,35 @@ class Test200:
         api.get("/v1/me", old["key"])
         (listed,) = api.get("/v1/api-keys", company.owner.token).data
         assert (listed["keyId"], listed["lastUsedAt"]) == (new["keyId"], None)
-        assert listed["previous"]["lastUsedAt"] == clock.timestamp()
+        assert listed["previous"]["lastUsedAt"] == "2026-03-04T05:07:00.000Z"
+
+    def test_every_minute_in_which_the_old_secret_was_used_is_shown(self, api: Api, world: World, now):
+        company = world.company()
+        old = create(api, company)
+        now.advance(30)  # 05:06:37
+        api.get("/v1/me", old["key"])
+        new = roll(api, company, old).data
+        token = world.token(company.owner.user_id)
+
+        def shown() -> list[str | None]:
+            key = api.get(f"/v1/api-keys/{new['keyId']}", token).data
+            renamed = api.patch(f"/v1/api-keys/{new['keyId']}", token, json_body={"description": clock.timestamp()})
+            (listed,) = api.get("/v1/api-keys", token).data
+            return [it["previous"]["lastUsedAt"] for it in (key, renamed.data, listed)]
+
+        assert shown() == [None] * 3
+        now.advance(10)
+        api.get("/v1/me", old["key"])
+        # In the minute of the roll, the roll itself is the earliest possible time.
+        assert shown() == ["2026-03-04T05:06:37.000Z"] * 3
+        for minute in ("2026-03-04T05:07", "2026-03-04T05:09"):
+            now.advance(60 if minute.endswith("07") else 120)
+            assert clock.timestamp().startswith(minute)
+            api.get("/v1/me", old["key"])
+            now.advance(3)
+            api.get("/v1/me", old["key"])
+            assert shown() == [f"{minute}:00.000Z"] * 3
+            now.advance(-3)
 
     def test_the_old_secret_is_limited_by_the_keys_expiry(self, api: Api, world: World, now):
         company = world.company()
@@ -123,6 +151,46 @@ class Test200:
         company = world.company()
         old = create(api, company)
         assert roll(api, company, old, 60.0).status == 200
+        assert statuses(api, old) == [200]
+
+    def test_deleting_the_replaced_key_ends_only_its_secret(self, api: Api, world: World):
+        company = world.company()
+        old, other = create(api, company), create(api, company)
+        new = roll(api, company, old).data
+        before = table.get(keys.organization(company.organization_id))
+        path = f"/v1/api-keys/{old['keyId']}"
+        dry = api.delete(f"{path}?dryRun=true", company.owner.token)
+        assert (dry.status, statuses(api, old)) == (200, [200])
+        reply = api.delete(path, company.owner.token)
+        assert (reply.status, reply.data) == (200, {"deleted": True})
+        assert statuses(api, old, new, other) == [401, 200, 200]
+        assert table.get(keys.key_secret(tokens.digest(old["key"]))) is None
+        after = table.get(keys.organization(company.organization_id))
+        assert (after["keys"], after["keyVersion"]) == (before["keys"], before["keyVersion"] + 1)
+        assert api.get(f"/v1/api-keys/{new['keyId']}", company.owner.token).data["previous"] is None
+        entry = next(it for it in all_entries() if it["action"] == "api_key.end_grace_period")
+        assert (entry["resource"], entry["actorId"]) == (new["keyId"], company.owner.user_id)
+        assert entry["before"] == {"worksUntil": "2026-03-05T05:06:07.000Z"}
+        assert api.delete(path, company.owner.token).status == 404
+        assert api.delete(f"/v1/api-keys/{new['keyId']}", company.owner.token).status == 200
+        assert statuses(api, new) == [401]
+
+    def test_a_replaced_key_is_unknown_once_its_grace_period_is_over(self, api: Api, world: World, now):
+        company = world.company()
+        old, replaced = create(api, company), create(api, company)
+        new = [roll(api, company, old, 60).data, roll(api, company, replaced, 0).data]
+        now.advance(60)
+        for key in (old, replaced):
+            assert api.delete(f"/v1/api-keys/{key['keyId']}", company.owner.token).code == "NOT_FOUND"
+        assert statuses(api, *new) == [200, 200]
+
+    def test_only_an_admin_ends_a_grace_period(self, api: Api, world: World):
+        company, stranger = world.company(), world.company()
+        old = create(api, company)
+        roll(api, company, old)
+        path = f"/v1/api-keys/{old['keyId']}"
+        assert api.delete(path, world.member(company).token).code == "FORBIDDEN"
+        assert api.delete(path, stranger.owner.token).code == "NOT_FOUND"
         assert statuses(api, old) == [200]
 
     @each("seconds", [0, DAY])

@@ -1,4 +1,4 @@
-"""POST /v1/github/leaked-keys: GitHub's secret scanning reports secrets, and those that are API keys are revoked."""
+"""POST /v1/github/leaked-keys: secrets that GitHub found in public are revoked if they are API keys or tokens."""
 
 import json
 import logging
@@ -15,11 +15,21 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from controlplane.core import tokens
 from controlplane.core.settings import settings
 from controlplane.http import secret_scanning
-from controlplane.store import api_keys, codec, key_changes, keys, leaked_keys
+from controlplane.store import (
+    api_keys,
+    codec,
+    key_changes,
+    keys,
+    leaked_keys,
+    leaked_tokens,
+    sessions,
+    token_families,
+)
 from controlplane.store.table import table
 from local.github.faults import Fault
 from local.github.secret_scanning import TOKEN_TYPE, SecretScanning
 from tests.functional.conftest import FakeClock
+from tests.functional.device_auth.devices import refresh, request_code, works
 from tests.support.api import Api, Reply
 from tests.support.audit_log import all_entries
 from tests.support.calls import Call, Proceed, before_the_transaction, intercepted
@@ -149,11 +159,6 @@ class Test200:
         stored = table.get(keys.leaked_key(*new.item.key_id.location))
         assert stored["expiresAt"] == now() + 90 * 86_400
 
-    def test_other_credentials_are_no_keys(self, api: Api, world: World, code_host):
-        person = world.person()
-        assert labels(report(api, code_host.scanning, [found(person.token)])) == ["false_positive"]
-        assert api.get("/v1/me", person.token).status == 200
-
     @each(
         ("fields", "expected"),
         [
@@ -174,6 +179,59 @@ class Test200:
         entries = [it for it in all_entries() if company.organization_id in it["pk"]]
         (entry,) = [it for it in entries if it["action"] == "api_key.revoke_leaked"]
         assert entry["after"] == expected
+
+
+class TestTokens:
+    @each("kind", ["accessToken", "refreshToken"])
+    def test_a_leaked_token_of_a_device_ends_the_device(self, kind: str, api: Api, world: World, code_host):
+        person = world.person()
+        first = request_code(api).approved(person.user_id).redeem().data
+        second = refresh(api, first["refreshToken"]).data
+        for token in (first[kind], second[kind]):
+            reply = report(api, code_host.scanning, [found(token)])
+            assert reply.body == [{"token_raw": token, "token_type": TOKEN_TYPE, "label": labels(reply)[0]}]
+            # With the first report, all tokens of the device have ended.
+            assert labels(reply) == ["true_positive" if token == first[kind] else "false_positive"]
+        assert [works(api, it["accessToken"]) for it in (first, second)] == [False, False]
+        assert refresh(api, second["refreshToken"]).status == 401
+        assert works(api, person.token)
+        assert [it["kind"] for it in api.get("/v1/me/sessions", person.token).data] == ["token"]
+
+    def test_a_leaked_session_or_operators_token_ends_alone(self, api: Api, world: World, code_host):
+        person = world.person()
+        session, other = sessions.create(person.user_id), sessions.create(person.user_id)
+        reply = report(api, code_host.scanning, [found(session), found(person.token)])
+        assert labels(reply) == ["true_positive", "true_positive"]
+        assert [works(api, it) for it in (session, person.token, other)] == [False, False, True]
+        assert [it["kind"] for it in api.get("/v1/me/sessions", other).data] == ["session"]
+        assert labels(report(api, code_host.scanning, [found(session)])) == ["false_positive"]
+
+    def test_the_message_about_it_has_only_ids(self, api: Api, world: World, code_host):
+        person = world.person()
+        report(api, code_host.scanning, [found(sessions.create(person.user_id))])
+        stored = [codec.decode_item(it) for it in table_dump() if it["pk"]["S"].startswith("OUTBOX#")]
+        (message,) = [it["message"] for it in stored]
+        assert message == {"kind": "send-leak-notice", "version": 1, "userId": person.user_id, "leak": message["leak"]}
+        leaked = leaked_tokens.find_leaked_token(person.user_id, message["leak"])
+        assert leaked == ("dashboard", leaked_keys.Leak("commit", PLACE))
+
+    def test_expired_and_foreign_tokens_are_false_positives(self, api: Api, world: World, code_host, now: FakeClock):
+        person = world.person()
+        pair = request_code(api).approved(person.user_id).redeem().data
+        world.token(person.user_id, lifetime_seconds=60)
+        now.advance(token_families.ACCESS_SECONDS)
+        secrets = [person.token, pair["accessToken"], pair["refreshToken"][:-1] + "~", "whsec_" + "A" * 43]
+        assert {*labels(report(api, code_host.scanning, [found(it) for it in secrets]))} == {"false_positive"}
+        assert refresh(api, pair["refreshToken"]).status == 200
+        now.advance(token_families.REFRESH_SECONDS)
+        assert labels(report(api, code_host.scanning, [found(pair["refreshToken"])])) == ["false_positive"]
+        assert not [it for it in table_dump() if it["pk"]["S"].startswith(("MAILS#", "OUTBOX#"))]
+
+    def test_of_two_reports_of_a_session_at_once_one_ends_it(self, world: World):
+        session, leak = sessions.create(world.person().user_id), leaked_keys.Leak("commit", None)
+        with before_the_transaction(table.client, lambda: leaked_tokens.revoke_token(session, leak)):
+            assert not leaked_tokens.revoke_token(session, leak)
+        assert len([it for it in table_dump() if it["pk"]["S"].startswith("OUTBOX#")]) == 1
 
 
 class Test401:
@@ -266,6 +324,17 @@ class TestKeys:
         code_host.stand_in.faults.add("GET /meta/public_keys/secret_scanning", Fault(), Fault())
         assert report(api, code_host.scanning, [found("x")]).status == 200
 
+    def test_github_is_asked_once_a_minute_while_it_never_answered(self, api: Api, world: World, code_host, now):
+        code_host.stand_in.faults.add("GET /meta/public_keys/secret_scanning", Fault(), Fault(), Fault(), Fault())
+        assert {report(api, SecretScanning(), [found("x")]).code for _ in range(5)} == {"SERVICE_UNAVAILABLE"}
+        # Each attempt is repeated once.
+        assert self.asked(code_host) == 2
+        now.advance(60)
+        assert {report(api, code_host.scanning, [found("x")]).code for _ in range(5)} == {"SERVICE_UNAVAILABLE"}
+        assert self.asked(code_host) == 4
+        now.advance(60)
+        assert report(api, code_host.scanning, [found("x")]).status == 200
+
     @each("header", ["Github-Public-Key-Identifier", "Github-Public-Key-Signature"])
     def test_a_report_without_a_signature_asks_for_no_key(self, header: str, api: Api, world: World, code_host):
         for value in ("", None):
@@ -299,7 +368,10 @@ def test_without_githubs_keys_the_response_is_503(faults: list[Fault], api: Api,
 
 def test_no_secret_is_stored_or_logged(api: Api, world: World, code_host, caplog: pytest.LogCaptureFixture):
     company: Company = world.company()
-    made = [world.key(company), tokens.mint("assent"), "assent_nonsense"]
+    pair = request_code(api).approved(company.owner.user_id).redeem().data
+    session = sessions.create(company.owner.user_id)
+    made = [world.key(company), tokens.mint("assent"), "assent_nonsense", session, *pair.values()]
+    made = [it for it in made if str(it).startswith("assent_")]
     with caplog.at_level(logging.DEBUG):
         report(api, code_host.scanning, [found(it, url=f"{PLACE}/{it}") for it in made])
         report(api, code_host.scanning, [found(made[0]), 1])

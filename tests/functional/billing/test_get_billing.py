@@ -43,12 +43,11 @@ class Test200:
         company = world.company()
         world.credits(company, 120)
         world.credits(company, -20)
-        top_up = {"enabled": True, "threshold": 20, "amount": 100}
-        table.update(Update(keys.billing(company.organization_id), "SET #topUp = :t", None, {"t": top_up}), PREPARED)
+        billing.enable_top_up(company.organization_id, threshold=20, amount=100, monthly_limit=3)
         read = api.get("/v1/billing", company.owner.token).data
         assert read["credits"] == {"balance": 100}
-        # As an earlier release could have stored it. Without a monthly limit, it has no effect.
-        assert read["topUp"] == {**top_up, "monthlyLimit": None, "usedThisMonth": 0}
+        top_up = {"enabled": True, "threshold": 20, "amount": 100, "monthlyLimit": 3}
+        assert read["topUp"] == {**top_up, "usedThisMonth": 0}
 
     def test_returns_the_top_ups_of_this_month(self, api: Api, world: World, now: FakeClock):
         company = world.company()

@@ -67,6 +67,7 @@ class Test200:
                 "analyzedFiles": 9,
                 "skipped": {"minified": 1},
                 "kinds": [{"name": "ERB", "analyzedFiles": 9, "unassessedFiles": 1}],
+                "incomplete": None,
             },
             "findingsExpireAt": None,
             "inventory": None,

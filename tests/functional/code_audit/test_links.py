@@ -7,13 +7,12 @@ import pytest
 from controlplane.core import clock
 from controlplane.core.ids import ProjectId
 from controlplane.core.schedules import next_run
-from controlplane.store import keys, projects, repositories
+from controlplane.store import projects, repositories
 from controlplane.store.repository_items import RepositoryItem
-from controlplane.store.table import Update, table
+from controlplane.store.table import table
 from tests.functional.projects.builders import make_project
 from tests.support.api import Api
 from tests.support.calls import before_the_transaction
-from tests.support.table import PREPARED
 from tests.support.world import Company, World, table_dump
 
 REPOSITORIES = "/v1/code-audit/repositories"
@@ -84,15 +83,11 @@ class TestList:
         reply = api.get(f"{other}?cursor={first.body['pagination']['nextCursor']}", company.owner.token)
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
 
-    def test_a_member_can_list_links_of_earlier_releases(
+    def test_a_member_can_list_links_with_default_settings(
         self, api: Api, world: World, company: Company, repository: RepositoryItem
     ):
         member = world.member(company)
         (link,) = repository.links
-        old = {name: value for name, value in link.to_item().items() if name not in {"scanOnPush", "schedule"}}
-        table.update(
-            Update(keys.repository(*repository.location), "SET #links = :links", None, {"links": [old]}), PREPARED
-        )
         assert api.get(links_of(repository), member.token).data == [{**named(link.project_id), **DEFAULTS}]
 
 

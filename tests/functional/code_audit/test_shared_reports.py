@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from controlplane.queues.messages import ExecuteScan, PublishScan
-from controlplane.store import billing, keys, projects, repositories, schema
+from controlplane.store import billing, keys, projects, repositories
 from controlplane.store.repository_items import Link, RepositoryItem
 from controlplane.store.scans import reads
 from controlplane.store.scans.items import ScanItem
@@ -216,19 +216,6 @@ class TestOtherReports:
         assert not is_full(api, company, locked)
         assert unlock(api, company.owner.token, locked).data == {"status": "unlocked"}
 
-    def test_scans_of_earlier_releases_have_no_report_and_are_charged_one_by_one(
-        self, company: Company, repository: RepositoryItem, api: Api, world: World, sqs: FakeSqs
-    ):
-        world.credits(company, 20)
-        first = make_scan(repository, issues=ISSUES, rules_version=None)
-        second = make_scan(repository, issues=ISSUES, rules_version=None)
-        assert reports(repository) == []
-        for scan in (first, second):
-            assert unlock(api, company.owner.token, scan).data == {"status": "unlocked"}
-            publish(sqs)
-        assert balance(company) == 0
-        assert reports(repository) == []
-
 
 class TestDeletion:
     def test_of_the_project_removes_its_locked_scans_and_keeps_what_was_paid_for(
@@ -242,7 +229,7 @@ class TestDeletion:
         projects.delete_project(projects.get_project(repository.links[0].project_id))
         finish_deletions()
         (left,) = reports(repository)
-        assert set(left) == {"pk", "sk", "at", schema.ATTRIBUTE}
+        assert set(left) == {"pk", "sk", "at"}
 
     def test_of_the_repository_removes_its_reports(
         self, company: Company, repository: RepositoryItem, api: Api, sqs: FakeSqs

@@ -6,6 +6,8 @@ import pytest
 
 from controlplane.store import billing, charges, keys
 from controlplane.store.organization_items import BillingItem, TopUpItem
+from controlplane.store.outbox import new_entry
+from controlplane.store.scans import unlocks
 from controlplane.store.scans.items import ScanItem
 from controlplane.store.scans.requests import new_scan_id
 from controlplane.store.table import LegFailed, Put, Update, table
@@ -71,6 +73,16 @@ class TestTopUp:
         recorded = {it["resource"]: it["after"] for it in all_entries() if it["action"] == "scan.unlock"}
         charged = {"access": "full", "credits": -50}
         assert recorded == {scans[0].scan_id: {**charged, "topUp": 100}, scans[1].scan_id: charged}
+
+    def test_an_entry_that_exists_already_is_not_taken_for_the_balance(self, company: Company, scans: list[ScanItem]):
+        enable(company)
+        entry = keys.ledger_of_top_up(*scans[0].scan_id.location)
+        table.put(Put({**entry._asdict(), "kind": "top-up", "credits": 100}), PREPARED)
+        account = billing.get_billing(company.organization_id)[1]
+        with pytest.raises(LegFailed) as failure:
+            unlocks.unlock_scan(scans[0], company.owner.user_id, new_entry("scan-execution", {}), account)
+        assert failure.value.leg == "topUp"
+        assert balance(company) == 80
 
     def test_does_not_happen_if_enough_is_left(self, company: Company, scans: list[ScanItem], api: Api):
         enable(company, threshold=30)

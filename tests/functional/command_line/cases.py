@@ -111,6 +111,7 @@ CASES = [
     ),
     Case("key update deploy --name ship --description Ships", ("Changed the key ship.",), then=("key list", "ship\t")),
     Case("key roll deploy --yes", ("Replaced the secret of deploy.", "Store the secret now", "assent_")),
+    Case("key roll deploy --grace-period 1d", ("Replaced the",), then=("key show deploy", "Old secret:\tkey_")),
     Case("key delete deploy --yes", ("Deleted the key deploy.",), then=("key list", "There are no API keys")),
     Case("member list", ("Ada Lovelace\tada@example.com\towner", "Grace Hopper\tgrace@example.com\tmember")),
     Case(

@@ -9,7 +9,7 @@ from controlplane.store import sign_in as store_sign_in
 from controlplane.store.identities import Subject
 from controlplane.store.retry import WriteConflict
 from controlplane.store.sign_in import Claims
-from controlplane.store.table import Delete, Throttled, Update, table
+from controlplane.store.table import Delete, Throttled, table
 from controlplane.store.users import UserItem
 from tests.functional.dashboard.test_sign_in import principal, sign_in
 from tests.support.browser import Browser, text_of
@@ -20,12 +20,6 @@ from tests.support.world import World, get_profile, table_dump
 
 ADA = "ada@example.com"
 OTHER_ISSUER = "https://elsewhere.example"
-
-
-def forget_lists(user_id: str, subject: Subject) -> None:
-    """Converts the account to the earlier version, which stored no list of identities."""
-    table.delete(Delete(subject.issuer_key(user_id)), PREPARED)
-    table.update(Update(keys.user(user_id), "REMOVE #identitiesRecorded"), PREPARED)
 
 
 def account(browser: Browser) -> UserItem:
@@ -59,27 +53,6 @@ class TestAnotherSubject:
         sign_in(browser, issuer)
         assert principal(browser)["userId"] == person.user_id
         self._is_refused(browser, issuer)
-
-    def test_another_subject_is_refused_if_the_accounts_identities_are_not_recorded(self, browser: Browser, issuer):
-        sign_in(browser, issuer)
-        forget_lists(principal(browser)["userId"], Subject(issuer.url, "subject-1"))
-        self._is_refused(browser, issuer)
-        # The known identity can still sign in, and is listed from then on.
-        sign_in(browser, issuer)
-        assert [it.subject for it in identities.list_identities(account(browser).user_id)] == ["subject-1"]
-        self._is_refused(browser, issuer)
-
-    def test_a_subject_that_joined_under_the_earlier_rule_keeps_working(self, browser: Browser, issuer: Issuer):
-        sign_in(browser, issuer)
-        first, second = Subject(issuer.url, "subject-1"), Subject(issuer.url, "subject-2")
-        user_id = principal(browser)["userId"]
-        table.put(identities._put(second, user_id), PREPARED)
-        forget_lists(user_id, first)
-        for subject in ("subject-2", "subject-1", "subject-2"):
-            assert sign_in(browser, issuer, subject=subject).status == 303
-            assert principal(browser)["userId"] == user_id
-        assert {it.subject for it in identities.list_identities(user_id)} == {"subject-1", "subject-2"}
-        self._is_refused(browser, issuer, "subject-3")
 
     def test_shows_the_contact_address(self, browser: Browser, issuer: Issuer, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setitem(settings.__dict__, "contact_email", "help@assent.test")
@@ -186,18 +159,6 @@ class TestChangedAddress:
         assert account(browser).user_id == user_id
         assert (account(browser).email, account(browser).name) == (ADA, "Ada King")
         assert get_profile("countess@example.com").user_id == other.user_id
-
-    def test_a_changed_address_updates_an_account_with_an_older_form_of_address(self, browser: Browser, issuer: Issuer):
-        sign_in(browser, issuer)
-        profile = account(browser)
-        users.change_address(profile, "\u00fcnal@example.com")
-        issuer.changes = {"email": "\u00dcnal@example.com"}
-        assert sign_in(browser, issuer).status == 303
-        assert account(browser).email == "\u00fcnal@example.com"
-        issuer.changes = {}
-        sign_in(browser, issuer)
-        assert account(browser).email == ADA
-        assert users.find_user_by_email("\u00fcnal@example.com") is None
 
     def test_a_changed_address_shows_the_invitations_to_it(self, browser: Browser, issuer: Issuer, world: World):
         sign_in(browser, issuer)

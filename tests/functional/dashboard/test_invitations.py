@@ -3,8 +3,8 @@
 import pytest
 
 from controlplane.core.ids import InvitationId, MemberId
-from controlplane.store import invitees, keys, organizations, users
-from controlplane.store.table import Delete, Put, Update, table
+from controlplane.store import keys, organizations, users
+from controlplane.store.table import Delete, Put, table
 from tests.support import invariants
 from tests.support.api import Api
 from tests.support.browser import Browser, text_of
@@ -39,20 +39,6 @@ def owners(company: Company) -> int:
     organization = organizations.find_organization(company.organization_id)
     assert organization is not None
     return organization.owners
-
-
-class TestLock:
-    def test_an_earlier_releases_lock_names_no_inviter_and_its_invitation_is_pending_or_void_as_any(
-        self, browser: Browser, world: World, company: Company
-    ):
-        admin = world.member(company, "admin")
-        invitation_id = InvitationId.stored(invite(browser, company, "grace@example.com", by=admin))
-        lock = keys.invitee("grace@example.com", company.organization_id)
-        table.update(Update(lock, "REMOVE #inviterId"), PREPARED)
-        (received,) = invitees.list_for_address("grace@example.com")
-        assert (received.invitation_id, received.is_void) == (invitation_id, False)
-        world.leave(company, admin)
-        assert [it.is_void for it in invitees.list_for_address("grace@example.com")] == [True]
 
 
 class TestLink:

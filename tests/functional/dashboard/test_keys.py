@@ -200,6 +200,25 @@ class TestLimits:
         assert visitor.api.get("/v1/me", old).status == 200
         assert f"Also {key.start}" in text_of(visitor.get(path(company)))
 
+    def test_an_old_secret_is_revoked_alone(self, visitor: Browser, company: Company, now):
+        old = create(visitor, company)
+        (key,) = stored(company)
+        visitor.get(path(company, f"/{key.key_id}"))
+        visitor.press("Roll this key", fill={"How long the current secret still works": "1 day"})
+        (rolled,) = stored(company)
+        now.advance(60)
+        assert visitor.api.get("/v1/me", old).status == 200
+        own = path(company, f"/{rolled.key_id}")
+        page = visitor.get(own)
+        assert "Last used March 4, 2026, 05:07 UTC" in text_of(page)
+        reply = visitor.press("Revoke the old secret")
+        assert reply.headers["location"].endswith(f"{own}?done=ended")
+        shown = text_of(visitor.get(f"{own}?done=ended"))
+        assert "The old secret has stopped working." in shown
+        assert "its old secret still works" not in shown
+        assert visitor.api.get("/v1/me", old).status == 401
+        assert [it.key_id for it in stored(company)] == [rolled.key_id]
+
     def test_another_grace_period_is_rejected(self, visitor: Browser, company: Company):
         secret = create(visitor, company)
         (key,) = stored(company)

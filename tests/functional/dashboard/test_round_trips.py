@@ -8,21 +8,19 @@ import pytest
 from controlplane.core.settings import settings
 from controlplane.http import web_session
 from controlplane.rules import unsubscriptions
-from controlplane.store import api_keys, credential_index, feedback, inbox, keys, repositories, sessions
+from controlplane.store import api_keys, credential_index, feedback, inbox, repositories, sessions
 from controlplane.store.repository_items import Link
-from controlplane.store.table import Put, table
 from dashboard.pages import asset
 from tests.functional import test_roles_at_commit
 from tests.functional.dashboard.test_invitations import invite
 from tests.functional.device_auth.devices import request_code
 from tests.functional.test_roles_at_commit import ADMITTED, CHECKED, Scene, connect_again
 from tests.support.api import Api, Reply
-from tests.support.browser import Browser, text_of
+from tests.support.browser import Browser
 from tests.support.endpoints import delivered
 from tests.support.operations import operations
 from tests.support.populated_organization import PopulatedOrganization, populate_organization
 from tests.support.recorded import recorded_calls
-from tests.support.table import PREPARED
 from tests.support.trips import counted_trips
 from tests.support.world import Person, World
 
@@ -246,7 +244,7 @@ class TestNote:
         world.company(owner=person, name="Acme")
         return Browser(visitor.api).signed_in(friend.user_id)
 
-    def test_a_session_of_an_earlier_release_has_none_and_takes_one_more_round_trip(self, visitor: Browser):
+    def test_a_session_without_a_note_takes_one_more_round_trip(self, visitor: Browser):
         visitor.get("/organizations")
         with_note = _count_trips(visitor, "/organizations")
         del visitor.cookies[NOTE]
@@ -277,17 +275,3 @@ class TestNote:
         assert visitor.cookies == {}
         visitor.cookies = kept
         assert visitor.get("/organizations").headers["location"].startswith("/sign-in")
-
-
-def test_an_invitation_of_an_earlier_release_is_listed(visitor: Browser, world: World, person: Person):
-    company = world.company(name="Acme")
-    invite(visitor, company, person.email)
-    lock = table.get(keys.invitee(person.email, company.organization_id))
-    assert lock is not None
-    assert lock.pop("inviterId") == company.owner.user_id
-    table.put(Put(lock), PREPARED)
-    text = text_of(visitor.get("/invitations"))
-    assert "Acme" in text
-    assert "No longer valid" not in text
-    world.leave(company, company.owner)
-    assert "No longer valid" in text_of(visitor.get("/invitations"))

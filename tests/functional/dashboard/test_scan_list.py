@@ -151,10 +151,9 @@ class TestTrend:
             # The first scan is a free preview: three of its findings are readable.
             assert numbers == {"Mar 4": ["1", "2", "0", "0", "2"], "Mar 5": ["2", "0", "1", "3", "0"]}
 
-    def test_scans_of_pull_requests_and_of_earlier_releases_are_not_charted(self, visitor, company, repository):
+    def test_scans_of_pull_requests_are_not_charted(self, visitor: Browser, company, repository):
         counts = {"P0": 1}
         change(make_scan(repository, issues=[make_issue()]), priorityCounts=counts)
-        make_scan(repository, issues=[make_issue()])
         change(make_scan(repository, issues=[make_issue()]), priorityCounts=counts, pullRequestNumber=7)
         assert "Findings by priority" not in visitor.get(address(company)).text
 

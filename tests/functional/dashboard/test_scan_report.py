@@ -62,7 +62,7 @@ class TestComparison:
             "2 fixed", "1 fixed"
         )
 
-    def test_a_scan_of_an_earlier_release_is_shown_without_comparison(self, visitor: Browser, company, repository):
+    def test_a_first_scan_is_shown_without_comparison(self, visitor: Browser, company, repository):
         shown = text_of(visitor.get(address(company, make_scan(repository, issues=ISSUES))))
         assert "Still present" not in shown
         assert "previous scan" not in shown

@@ -217,14 +217,18 @@ class TestCoverage:
             "Skipped files Other kind of file 100 Minified 2" in shown
         )
 
-    def test_a_scan_of_an_earlier_release_has_no_kinds(self, visitor: Browser, company, repository):
+    def test_an_incomplete_scan_says_what_it_left_out(self, visitor: Browser, company, repository):
         scan = full_scan(repository, [])
-        earlier = Coverage(10, 9, {}).to_item()
-        del earlier["kinds"]
-        change(scan, coverage=earlier)
+        left_out = "The repository's archive has more than 256 MB: files after apps/web/a.ts weren't read."
+        change(scan, coverage=Coverage(412, 61, {}, (), left_out).to_item())
+        assert f"This scan is incomplete. {left_out}" in words(visitor, company, scan)
+
+    def test_a_scan_without_files_of_a_kind_lists_none(self, visitor: Browser, company, repository):
+        scan = full_scan(repository, [])
+        change(scan, coverage=Coverage(10, 9, {}).to_item())
         shown = words(visitor, company, scan)
         assert "The scan found nothing in the 9 files that it analyzed. Scan Repository" in shown.replace("  ", " ")
-        assert "This scan didn't count files by kind." in shown
+        assert "of which 9 were analyzed. A scan without findings says nothing" in shown
 
 
 class TestVendors:
@@ -263,7 +267,7 @@ class TestHostileText:
             scan, replace(POSTHOG, name=HOSTILE, packages=(VendorPackage(HOSTILE, HOSTILE, "x"),), hosts=(HOSTILE,))
         )
         change(scan, branch=HOSTILE, rootDirectory=HOSTILE, repositoryName=HOSTILE)
-        coverage = Coverage(1, 1, {HOSTILE: 1}, (CoveredKind(HOSTILE, 0, 2),))
+        coverage = Coverage(1, 1, {HOSTILE: 1}, (CoveredKind(HOSTILE, 0, 2),), HOSTILE)
         change(scan, coverage=coverage.to_item())
         for address in (f"/organizations/{company.slug}/scans/{scan.scan_id}", project_page(company, "shop")):
             reply = visitor.get(address)  # check_page checks that it has no other script

@@ -8,7 +8,7 @@ import pytest
 from controlplane.core import tokens
 from controlplane.core.scopes import READ_SCOPES
 from controlplane.core.settings import settings
-from controlplane.store import keys, schema
+from controlplane.store import keys
 from controlplane.store.table import table
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import CODE, TOKEN, VERIFIER, challenge_of, code_body, code_form, get_request
@@ -64,7 +64,6 @@ class Test201:
             "validUntil": int(now()) + 900,
             "expiresAt": int(now()) + 900 + 86_400,
             "listedAs": item["listedAs"],
-            "v": schema.VERSION,
         }
         stored = str(table_dump())
         assert reply.data["deviceCode"] not in stored

@@ -3,6 +3,7 @@
 import pytest
 
 from controlplane.core import ids, tokens
+from controlplane.core.scopes import SCOPES
 from controlplane.store import device_approvals, keys, sessions
 from controlplane.store.table import Delete, table
 from tests.functional.conftest import FakeClock
@@ -10,7 +11,6 @@ from tests.functional.device_auth.devices import get_request, refresh, request_c
 from tests.functional.device_auth.test_list_sessions import SESSIONS, of_kind
 from tests.support.api import Api
 from tests.support.calls import before_the_update_of
-from tests.support.legacy_table import delete_index
 from tests.support.table import PREPARED
 from tests.support.world import Person, World, table_dump
 
@@ -70,19 +70,15 @@ class Test200:
         device_approvals.withdraw(tokens.digest(device.device_code), world.person().user_id)
         assert device.redeem().status == 200
 
-    def test_revoking_needs_no_scope(self, api: Api, person: Person, world: World):
+    def test_a_session_revokes_others(self, api: Api, person: Person):
+        session = sessions.create(person.user_id)
+        assert revoke(api, session, of_kind(api, session, "token")["id"]).status == 200
+        assert not works(api, person.token)
+
+    def test_a_credential_revokes_itself_without_a_scope(self, api: Api, person: Person, world: World):
         token = world.token(person.user_id, [])
         (entry,) = [entry for entry in api.get(SESSIONS, token).data if entry["current"]]
         assert revoke(api, token, entry["id"]).status == 200
-
-    def test_revokes_an_unindexed_credential_once_it_is_listed(self, api: Api, person: Person, world: World):
-        pair = request_code(api).approved(person.user_id).redeem().data
-        delete_index()
-        assert works(api, pair["accessToken"])
-        token = world.token(person.user_id)
-        assert revoke(api, token, of_kind(api, token, "device")["id"]).status == 200
-        assert not works(api, pair["accessToken"])
-        assert refresh(api, pair["refreshToken"]).status == 401
 
 
 class Test403:
@@ -92,6 +88,19 @@ class Test403:
         reply = revoke(api, world.key(company), session_id)
         assert (reply.status, reply.code) == (403, "FORBIDDEN")
         assert works(api, company.owner.token)
+
+    def test_without_the_scope_every_other_id_gets_the_same_403(self, api: Api, person: Person, world: World):
+        narrow = world.token(person.user_id, [scope for scope in SCOPES if scope != "sessions.write"])
+        others = [it["id"] for it in api.get(SESSIONS, person.token).data if it["current"]]
+        theirs = of_kind(api, world.person().token, "token")["id"]
+        texts = set()
+        for session_id in (*others, theirs, ids.session_id(ids.new_local()), "nonsense"):
+            reply = revoke(api, narrow, session_id)
+            assert (reply.status, reply.code) == (403, "INSUFFICIENT_SCOPE")
+            assert reply.challenge == 'Bearer error="insufficient_scope", scope="sessions.write"'
+            texts.add(reply.text)
+        assert len(texts) == 1
+        assert works(api, person.token)
 
 
 class Test404:

@@ -5,11 +5,14 @@ import re
 import pytest
 
 from controlplane.core.scopes import SCOPES
-from controlplane.store import sessions
+from controlplane.core.tokens import digest
+from controlplane.store import keys, sessions
+from controlplane.store.table import Update, table
 from controlplane.store.users import UnknownUser
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import works
 from tests.support.api import Api
+from tests.support.table import PREPARED
 from tests.support.world import Person, World, table_dump
 
 
@@ -26,6 +29,13 @@ def test_a_session_acts_for_the_user_with_every_scope(api: Api, person: Person, 
     assert me["scopes"] == sorted(SCOPES)
     assert api.post("/v1/organizations", secret, json_body={"name": "Second one"}).status == 201
     assert secret not in str(table_dump())
+
+
+def test_a_session_has_every_scope_whatever_it_stores(api: Api, person: Person):
+    secret = sessions.create(person.user_id)
+    change = Update(keys.user_token(digest(secret)), "SET #scopes = :older", None, {"older": ["projects.read"]})
+    table.update(change, PREPARED)
+    assert api.get("/v1/me", secret).data["scopes"] == sorted(SCOPES)
 
 
 def test_an_unknown_user_gets_no_session():

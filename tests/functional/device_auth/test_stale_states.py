@@ -155,18 +155,10 @@ class TestRequest:
                 decide(world.person().user_id)
 
     def test_a_denial_ends_the_listing_of_the_approval(self, approved: Device, person: Person):
-        listed = keys.credential(person.user_id, get_request(approved.device_code).entry_local)
+        listed = keys.credential(person.user_id, get_request(approved.device_code).listed_as)
         assert table.get(listed) is not None
         device_approvals.deny(approved.user_code, person.user_id)
         assert table.get(listed) is None
-
-    def test_an_approval_that_was_withdrawn_is_not_listed(self, approved: Device, person: Person):
-        request = get_request(approved.device_code)
-        device_approvals.withdraw(request.digest, person.user_id)
-        before = table_dump()
-        with pytest.raises(LegFailed):
-            device_approvals.list_older_approval(request)
-        assert table_dump() == before
 
     def test_an_approval_that_is_denied_during_its_erasure_is_erased(self, approved: Device, person: Person):
         request = get_request(approved.device_code)

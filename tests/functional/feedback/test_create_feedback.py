@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.core import ids
-from controlplane.store import codec, feedback, schema
+from controlplane.store import codec, feedback
 from tests.support.api import Api, Reply
 from tests.support.each import each
 from tests.support.world import World, table_dump
@@ -70,7 +70,6 @@ class Test201:
             "callerId": person.user_id,
             "createdAt": "2026-03-04T05:06:07.000Z",
             "expiresAt": 1_772_600_767 + 400 * 86_400,
-            "v": schema.VERSION,
         }
         assert item["pk"].startswith("FEEDBACK#2026-03-04#")
         assert taken() == [1]

@@ -1,12 +1,11 @@
-"""Reports and the intake switch are spread over partitions, and items of earlier releases still count."""
+"""Reports and the intake switch are spread over partitions."""
 
 from typing import Any
 
 import pytest
 
 from controlplane.store import feedback, keys, shards
-from controlplane.store.feedback import ReportItem
-from controlplane.store.table import Delete, Put, table
+from controlplane.store.table import table
 from tests.support.api import Api
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.recorded import recorded_calls
@@ -25,30 +24,6 @@ LONG = {
 @pytest.fixture
 def token(world: World) -> str:
     return world.person().token
-
-
-def old_report(local: str = "7" * 18) -> dict[str, Any]:
-    """Stores a report as releases before the sharding did."""
-    groups = "-".join([local[:6], local[6:12], local[12:]]).upper()
-    item = {
-        "pk": f"FEEDBACK#{DAY}",
-        "sk": local,
-        "reference": f"FDB-20260304-{groups}",
-        "callerId": "usr_0123456789abcdef",
-        "category": "bug",
-        "message": "It fails.",
-        "createdAt": "2026-03-04T01:00:00.000Z",
-        "expiresAt": 1_807_160_767,
-    }
-    table.put(Put(item), PREPARED)
-    return item
-
-
-def move_to_unsharded_partition(local: str) -> None:
-    """Moves a report of the day to the key that earlier releases wrote it to."""
-    item = table.delete(Delete(keys.feedback_report(DAY, local)), PREPARED)
-    assert item is not None
-    table.put(Put({**item, **keys.unsharded_feedback_report(DAY, local)._asdict()}), PREPARED)
 
 
 class TestALongReport:
@@ -92,33 +67,6 @@ def size_of(item: dict[str, Any]) -> int:
     return sum(len(name.encode()) + len(str(value.get("S", "1" * 21)).encode()) for name, value in item.items())
 
 
-class TestReportsOfEarlierReleases:
-    def test_older_reports_are_found_by_reference(self):
-        item = old_report()
-        assert feedback.get_report(item["reference"]) == ReportItem.from_items(item, None)
-
-    def test_older_reports_are_listed_among_the_others(self, api: Api, token: str):
-        old = old_report()
-        new = api.post(PATH, token, json_body={"category": "bug", "message": "It fails too."}).data["reference"]
-        assert [report.reference for report in feedback.list_reports(DAY)] == [new, old["reference"]]
-
-    def test_older_reports_keep_their_reference_when_repeated_and_are_listed_once(self):
-        report = {"category": "bug", "message": "It fails."}
-        reference = feedback.submit_report("usr_0123456789abcdef", report).reference
-        local = "".join(reference.lower().split("-")[2:])
-        move_to_unsharded_partition(local)
-        assert feedback.submit_report("usr_0123456789abcdef", report).reference == reference
-        assert [listed.reference for listed in feedback.list_reports(DAY)] == [reference]
-
-    def test_older_reports_are_acknowledged_when_repeated_during_a_pause(self):
-        report = {"category": "bug", "message": "It fails."}
-        receipt = feedback.submit_report("usr_0123456789abcdef", report)
-        local = "".join(receipt.reference.lower().split("-")[2:])
-        move_to_unsharded_partition(local)
-        feedback.set_intake(paused=True)
-        assert feedback.submit_report("usr_0123456789abcdef", report) == receipt._replace(already_submitted=True)
-
-
 class TestIntakeSwitch:
     def post(self, api: Api, token: str, number: int) -> int:
         return api.post(PATH, token, json_body={"category": "bug", "message": f"Number {number}."}).status
@@ -139,16 +87,6 @@ class TestIntakeSwitch:
             feedback.set_intake(paused=paused)
             statuses.append(self.post(api, token, number))
         assert statuses == [201, 503, 201, 503]
-
-    def test_a_pause_set_by_an_older_release_lasts_until_resumed(self, api: Api, token: str):
-        table.put(Put({**keys.single_feedback_intake()._asdict(), "paused": True, "changedAt": "2026-03-01"}), PREPARED)
-        assert feedback.get_intake() == (True, "2026-03-01")
-        assert [self.post(api, token, number) for number in range(3)] == [503] * 3
-        feedback.set_intake(paused=False)
-        assert self.post(api, token, 4) == 201
-        single = table.get(keys.single_feedback_intake())
-        assert single is not None
-        assert single["paused"] is False
 
     def test_the_full_quota_is_reported_during_a_pause(self, api: Api, token: str):
         for number in range(feedback.NEW_PER_HOUR):

@@ -5,14 +5,13 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import inbox, keys, projects, schema, vendors
+from controlplane.store import inbox, keys, projects, vendors
 from controlplane.store.inbox_items import InboxItem
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.table import Delete, table
 from tests.functional.finding_intake.conftest import Intake, detection, items_of, vendors_of
 from tests.support.api import Api
 from tests.support.crashes import dies_at
-from tests.support.older_detections import as_older_release_wrote_it
 from tests.support.table import PREPARED
 from tests.support.world import Company, table_dump
 
@@ -42,7 +41,6 @@ class TestFirst:
                 for url in ("https://shop.example.com/a", "http://localhost:5173/b")
             ],
             "revision": 1,
-            "v": schema.VERSION,
         }
         assert (item["source"], item["status"], item["priority"]) == ("runtime", "open", "P2")
         assert item["title"] == "New vendor: Segment"
@@ -212,17 +210,6 @@ class TestEvidence:
         now.advance(60)
         intake.take(*messages, *reversed(messages))
         assert table_dump() == before
-
-    def test_evidence_from_a_release_that_replaced_it_is_kept(
-        self, intake: Intake, company: Company, project: ProjectItem
-    ):
-        intake.take(self.message(project, 1))
-        as_older_release_wrote_it(project, company)
-        intake.take(self.message(project, 0))
-        intake.take(self.message(project, 3))
-        (vendor,), (item,) = vendors_of(project), items_of(company)
-        assert [piece["url"][-1] for piece in item["evidence"]] == ["1", "0"]
-        assert vendor["evidence"] == [{k: v for k, v in piece.items() if v is not None} for piece in item["evidence"]]
 
     def test_evidence_outlives_a_resolved_finding_that_expires(
         self, intake: Intake, company: Company, project: ProjectItem

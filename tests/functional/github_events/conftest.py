@@ -121,5 +121,5 @@ def read(repository: RepositoryItem) -> RepositoryItem:
 
 
 def by_name(repository: RepositoryItem) -> RepositoryItem:
-    """Returns the repository as an earlier release connected it."""
+    """Returns the repository as the operator connects it."""
     return replace(repository, hosted_id=None)

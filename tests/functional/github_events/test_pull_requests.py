@@ -18,6 +18,7 @@ from controlplane.store.scans import reads
 from controlplane.store.scans.causes import Cause, Comparison
 from controlplane.store.scans.findings import FindingItem
 from controlplane.store.scans.items import ScanItem
+from controlplane.store.scans.progress import Coverage
 from controlplane.store.scans.queue import QueuedScan
 from controlplane.store.scans.requests import new_request_id, new_scan_id
 from controlplane.store.table import Put, Update, table
@@ -181,13 +182,18 @@ class TestReport:
 
     @staticmethod
     def reported(
-        repository: RepositoryItem, base: Sequence[FindingItem] = (), new: Sequence[FindingItem] = ()
+        repository: RepositoryItem,
+        base: Sequence[FindingItem] = (),
+        new: Sequence[FindingItem] = (),
+        coverage: Coverage | None = None,
     ) -> outcomes.Outcome:
         """Returns the outcome of a scan that fixes all findings of the production branch, and has new ones."""
         production = make_scan(repository, issues=base)
         scan = make_scan(repository, access="full", issues=new)
         fixed = Comparison(production.scan_id, len(base), tuple(it.fingerprint for it in base))
-        table.update(Update(scan.key, "SET #comparison = :it", values={"it": fixed.to_item()}), PREPARED)
+        covered = (coverage or Coverage(1, 1, {})).to_item()
+        values = {"it": fixed.to_item(), "covered": covered}
+        table.update(Update(scan.key, "SET #comparison = :it, #coverage = :covered", values=values), PREPARED)
         item = PullRequestItem(
             repository_id=repository.repository_id, project_id=scan.project_id, number=1, head_sha="1f0c"
         )
@@ -215,6 +221,13 @@ class TestReport:
         assert outcome.comment is not None
         assert outcome.comment.startswith("### 4 new findings, 3 fixed\n")
         assert "- P0 Google Analytics loads before consent (`P0.tsx`, line 10)" in outcome.comment
+
+    def test_an_incomplete_scan_says_so(self, repository: RepositoryItem):
+        coverage = Coverage(1, 1, {}, (), "files after ![x](https://evil.example/x.png) weren't read.")
+        comment = self.reported(repository, coverage=coverage).comment
+        assert comment is not None
+        assert "**This scan is incomplete**: the repository is larger than a scan reads." in comment
+        assert "evil.example" not in comment
 
     def test_a_path_cannot_end_the_code_that_shows_it(self, repository: RepositoryItem):
         hostile = make_issue(path="a`![x](https://evil.example/x.png)`.html")

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import clock
 from controlplane.core.ids import RepositoryId, ScanRequestId
 from controlplane.core.schedules import next_run
 from controlplane.queues import messages, scan_starts
@@ -27,7 +26,6 @@ from controlplane.store.scans.causes import Cause, Trigger
 from controlplane.store.scans.items import ScanItem, Work
 from controlplane.store.scans.queue import QueuedScan
 from controlplane.store.table import Delete, Put, table
-from ops import issue_backfill
 from tests.functional.github_events.conftest import DEMO, Events, connect
 from tests.support.api import Api
 from tests.support.audits import describe, end_scan, make_scan, stored_repository
@@ -296,39 +294,6 @@ class TestIssues:
         for number, is_open in ((1, False), (2, True)):
             opened_issues.record_state(item.item_id, number, is_open=is_open)
             assert table_dump() == before
-        assert not opened_issues.index(repository.repository_id, 2, item.item_id, None)
-        assert table_dump() == before
-
-    def test_issues_of_older_releases_are_followed_once_they_are_indexed(  # noqa: PLR0917
-        self, events: Events, repository: RepositoryItem, company: Company, code_host: GitHub, world: World, now
-    ):
-        items = [world.finding(company, repository) for _ in range(3)]
-        now.advance(61)
-        swept(messages.resend)  # the events of the findings
-        for item in items[:2]:
-            issue = code_host.stand_in.issues.create(*DEMO, "A finding", "Text", [])
-            opened = GithubIssue(issue.number, f"https://github.com/demo-shop/storefront/issues/{issue.number}", "2026")
-            issue_attempts.complete(item.item_id, None, opened)  # as older releases did, without an entry
-            code_host.stand_in.issues.set_state(*DEMO, issue.number, "closed")
-        events.take("issues", 1)
-        assert issue_state(items[0]) == "open"
-        # The first release with webhooks wrote an entry without the item in its key.
-        lookup = keys.opened_issue(repository.repository_id, 2, "")
-        table.put(Put({"pk": lookup.pk, "sk": lookup.sk.removesuffix("#"), "itemId": items[1].item_id}), PREPARED)
-        events.take("issues", 2)
-        assert issue_state(items[1]) == "closed"
-
-        assert issue_backfill.run() == {"completedAt": clock.timestamp(), "read": 2, "indexed": 1}
-        now.advance(61)
-        assert swept(messages.resend) == 1
-        events.work()
-        assert issue_state(items[0]) == "closed"
-        assert issue_backfill.run()["read"] == 0
-        assert issue_backfill.run(again=True)["indexed"] == 0
-        for state in ("open", "closed"):
-            code_host.stand_in.issues.set_state(*DEMO, 1, state)
-            events.take("issues", 1)
-            assert issue_state(items[0]) == state
 
     def test_other_issues_are_ignored(self, events: Events, repository: RepositoryItem, code_host: GitHub):
         events.take("issues", 77)

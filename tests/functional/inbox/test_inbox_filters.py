@@ -16,7 +16,6 @@ from tests.functional.projects.builders import make_project
 from tests.support.api import Api
 from tests.support.calls import intercepted
 from tests.support.each import each
-from tests.support.older_detections import as_older_release_wrote_it
 from tests.support.world import Company, World
 
 
@@ -146,11 +145,10 @@ class Test200:
         shown = listed(api, company, f"&repositoryId={repository.repository_id}").data
         assert [it["id"] for it in shown] == [item.item_id]
 
-    def test_a_vendor_is_found_if_the_position_does_not_carry_it(self, api: Api, world: World, company: Company):
+    def test_a_vendor_that_is_too_long_for_a_position_is_found(self, api: Api, world: World, company: Company):
         project = make_project(company)
-        vendor = RuntimeVendor(project.project_id, "segment", "Segment", "segment.com")
+        vendor = RuntimeVendor(project.project_id, "segment", "😀" * 200, ".".join(["x" * 62] * 4))
         item = world.finding(company, source="runtime", project_id=project.project_id, runtime_vendor=vendor)
-        as_older_release_wrote_it(project, company)
         assert [it["id"] for it in listed(api, company, "&vendorId=segment").data] == [item.item_id]
         assert listed(api, company, "&vendorId=hotjar").data == []
 

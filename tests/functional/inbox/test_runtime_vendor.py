@@ -1,21 +1,19 @@
-"""`runtimeVendor` in every response that returns a runtime finding, including those of older releases."""
+"""`runtimeVendor` in every response that returns a runtime finding."""
 
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from controlplane.store import detections, keys
+from controlplane.store import detections
 from controlplane.store.inbox_items import RuntimeVendor
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.table import table
-from ops import inbox_backfill
 from tests.functional.projects.builders import make_project
 from tests.support.api import Api
 from tests.support.calls import intercepted
-from tests.support.older_detections import as_older_release_wrote_it
 from tests.support.populated_organization import detection
-from tests.support.world import Company, World, table_dump
+from tests.support.world import Company, World
 
 LATER = "2026-03-04T05:07:00.000Z"
 
@@ -145,65 +143,3 @@ class TestNames:
         names = [(item["runtimeVendor"]["name"], item["runtimeVendor"]["domain"]) for item in listed(api, company)]
         assert names == [(vendor["name"], domain)] * 3
         assert sorted(walk(api, company, "&limit=1")) == [f"{wide}{number}" for number in range(3)]
-
-
-class TestOlderItems:
-    def test_items_of_an_older_release_are_listed_with_their_vendor(
-        self, api: Api, company: Company, project: ProjectItem, now
-    ):
-        names = []
-        for number in range(4):
-            names.insert(0, detect(project, f"vendor{number}", name=f"Vendor {number}"))
-            now.advance(1)
-        as_older_release_wrote_it(project, company)
-        for query in ("", "&status=open"):
-            assert [item["runtimeVendor"] for item in listed(api, company, query)] == names
-        assert walk(api, company, "&limit=1") == [vendor["vendorId"] for vendor in names]
-
-    def test_a_change_adds_the_vendor_to_the_list_entry(self, api: Api, company: Company, project: ProjectItem):
-        detect(project)
-        as_older_release_wrote_it(project, company)
-        with Calls() as calls:
-            (item,) = listed(api, company)
-        assert "BatchGetItem" in calls
-        body = {"status": "accepted", "version": item["version"]}
-        api.patch(f"/v1/inbox/{item['id']}", company.owner.token, json_body=body)
-        with Calls() as calls:
-            listed(api, company)
-        assert "BatchGetItem" not in calls
-
-    def test_cursors_stay_valid_while_the_backfill_runs(self, api: Api, company: Company, project: ProjectItem, now):
-        for number in range(4):
-            detect(project, f"vendor{number}")
-            now.advance(number % 2)  # some of them at the same millisecond
-        as_older_release_wrote_it(project, company)
-        whole = [item["id"] for item in listed(api, company)]
-        path = f"/v1/inbox?organizationId={company.organization_id}"
-        first = api.get(f"{path}&limit=2", company.owner.token)
-        inbox_backfill.run()
-        cursor = quote(first.body["pagination"]["nextCursor"])
-        second = api.get(f"{path}&limit=2&cursor={cursor}", company.owner.token)
-        assert [item["id"] for item in first.data + second.data] == whole
-
-
-class TestBackfill:
-    def test_it_completes_older_items_and_changes_nothing_else(
-        self, api: Api, company: Company, project: ProjectItem, world: World
-    ):
-        for number in range(3):
-            detect(project, f"vendor{number}")
-        world.finding(company, world.connected_repository(company))
-        before = [item for item in table_dump() if item["sk"]["S"].startswith(keys.INBOX_PREFIX)]
-        as_older_release_wrote_it(project, company)
-        older = listed(api, company)
-        assert inbox_backfill.run()["completed"] == 3
-        assert [item for item in table_dump() if item["sk"]["S"].startswith(keys.INBOX_PREFIX)] == before
-        with Calls() as calls:
-            assert listed(api, company) == older
-        assert "BatchGetItem" not in calls
-
-    def test_it_leaves_items_that_are_complete(self, company: Company, project: ProjectItem):
-        detect(project)
-        before = table_dump()
-        assert inbox_backfill.run() == {"completedAt": "2026-03-04T05:06:07.000Z", "read": 1, "completed": 0}
-        assert [item for item in table_dump() if item["pk"]["S"] != keys.inbox_backfill().pk] == before

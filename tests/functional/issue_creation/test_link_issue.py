@@ -54,7 +54,9 @@ class Test201:
         assert opening.link(42).error["details"] == {"status": "creation_pending"}
         opening.sqs.letters.clear()
         now.advance(61)
-        assert swept(issue_messages.resend_overdue) == swept(issue_messages.resend_overdue) == 1
+        assert (swept(issue_messages.resend_overdue), swept(issue_messages.resend_overdue)) == (1, 0)
+        now.advance(661)
+        assert swept(issue_messages.resend_overdue) == 1
         assert len(opening.sqs.at(QUEUE)) == 2
         opening.work()
         assert opening.post().data["githubIssue"]["number"] == 42

@@ -287,15 +287,3 @@ class TestCost:
             with recorded_calls() as calls:
                 api.get("/v1/members", token)  # a list of projects reads the plan for their branding
             assert [call.operation for call in calls if call.operation != "UpdateItem"] == ["Query", "Query"]
-
-
-def test_items_from_before_these_limits_keep_working(api: Api, world: World, limit):
-    company = world.company()
-    secret = world.key(company)
-    for key in (keys.key_secret(digest(secret)), keys.user_token(digest(company.owner.token))):
-        item = table.get(key)
-        assert item is not None
-        assert "refusedFor" not in item
-    limit(requests_per_minute_user=1)
-    assert [api.get("/v1/me", company.owner.token).status for _ in range(2)] == [200, 429]
-    assert api.get("/v1/me", secret).status == 200

@@ -67,7 +67,7 @@ def test_usage_is_found_for_listed_keys_and_charted(api: Api, world: World):
     assert len(chart.labels) == 14
 
 
-def test_a_key_that_an_earlier_release_counted_is_counted_by_day_from_now_on(api: Api, secret: str, now: FakeClock):
+def test_a_key_is_counted_by_day_when_its_first_minute_has_ended(api: Api, secret: str, now: FakeClock):
     send(api, secret, 1)
     now.advance(60)
     item = table.get(keys.key_secret(tokens.digest(secret))) or {}

@@ -10,8 +10,8 @@ from starlette.applications import Starlette
 
 from controlplane.aws.client import OwnClient
 from controlplane.queues.messages import Queue
+from emails import delivery
 from local import mail
-from notifications import mail_delivery
 from tests.support.api import Api
 from tests.support.mailbox import PostOffice
 from tests.support.world import World, table_dump
@@ -57,7 +57,7 @@ class Relay:
 @pytest.fixture
 def pages(tmp_path: Path, post_office: PostOffice, monkeypatch: pytest.MonkeyPatch) -> Client:
     client = Client(mail.create_app(mail.Emails(tmp_path / "emails"), post_office.post))
-    monkeypatch.setattr(mail_delivery.mailer, "_client", Relay(client))
+    monkeypatch.setattr(delivery.mailer, "_client", Relay(client))
     return client
 
 
@@ -79,7 +79,7 @@ def test_every_email_is_shown_and_can_bounce(pages: Client, api: Api, world: Wor
         reply = pages.post(f"/{name}/{event}")
         assert reply.headers["location"] == f"../{name}"
     post_office.work()
-    assert post_office.sqs.at(Queue.NOTIFICATIONS.url) == []
+    assert post_office.sqs.at(Queue.EMAILS.url) == []
     listed = [item["mail"]["S"] for item in _invitations()]
     assert sorted(listed) == ["complained", "returned"]
 

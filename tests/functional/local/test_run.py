@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from local.checkout import ROOT
+from tests.support.listening import listening
 from tests.support.missing import is_missing
 
 
@@ -37,7 +38,9 @@ class Run:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
-        kept = {name: value for name, value in os.environ.items() if name not in ("MAKELEVEL", "LOG_LEVEL")}
+        kept = {
+            name: value for name, value in os.environ.items() if name not in ("MAKELEVEL", "LOG_LEVEL", "SAM_LOCAL")
+        }
         self.process = subprocess.Popen(
             [sys.executable, "-m", "local"],
             cwd=ROOT,
@@ -88,7 +91,7 @@ def request(arguments: list[str]) -> tuple[int, dict]:
         elif word != "-i":
             url = word
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=10) as response:
+        with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=60) as response:
             return response.status, json.load(response)
     except urllib.error.HTTPError as error:
         with error:
@@ -96,7 +99,7 @@ def request(arguments: list[str]) -> tuple[int, dict]:
 
 
 def wait_until_gone(port: int) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
@@ -127,13 +130,20 @@ def check_credentials(path: Path) -> None:
     assert any(user["organizationId"] != pro for user in credentials["users"])
 
 
+def check_addresses(run: Run, ministack_port: int) -> None:
+    """Checks that every process of the stack can be reached from this machine only."""
+    found = listening(run.process.pid)
+    assert {port for _, port in found} == {run.port, ministack_port}
+    assert [address for address, _ in found if not address.is_loopback] == []
+
+
 def check_log(run: Run, earlier: int) -> None:
     """Sends requests, stops the stack, and checks that there is one line with the ID for each of them.
 
     earlier: the number of requests before.
     """
-    sent = [("GET", "/v1/regions", 200), ("GET", "/v1/me", 401), ("PUT", "/v1/me", 404), ("GET", "/v1%2fme", 404)]
-    connection = HTTPConnection("127.0.0.1", run.port, timeout=10)
+    sent = [("GET", "/v1/regions", 200), ("GET", "/v1/me", 401), ("PUT", "/v1/me", 405), ("GET", "/v1%2fme", 404)]
+    connection = HTTPConnection("127.0.0.1", run.port, timeout=60)
     ids, challenges = [], []
     for method, path, status in sent:
         connection.request(method, f"{path}?organizationId=secret", headers={"Authorization": "Bearer secret"})
@@ -145,7 +155,7 @@ def check_log(run: Run, earlier: int) -> None:
     connection.close()
     assert run.stop() == 0
     # As with the template's front door.
-    assert challenges == [None, "Bearer", None, None]
+    assert challenges == [None, 'Bearer error="invalid_token"', None, None]
     logged = [found.groups() for found in map(REQUEST_LINE.fullmatch, run.log.splitlines()) if found]
     assert len(logged) == earlier + len(sent)
     assert logged[earlier:] == [
@@ -164,6 +174,7 @@ class TestRun:
         with Run(tmp_path) as first:
             check_commands(first)
             check_credentials(path)
+            check_addresses(first, json.loads((tmp_path / "stack.json").read_text())["ministack_port"])
             credentials = json.loads(path.read_text())
             assert first.stop() == 0
             wait_until_gone(first.port)

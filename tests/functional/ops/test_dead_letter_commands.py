@@ -18,6 +18,16 @@ from tests.support.world import World
 
 REASON = {"reason": {"DataType": "String", "StringValue": "unknown organization"}}
 NAME = "finding-intake"
+# An event of SES that EventBridge couldn't deliver, and what its rule would have sent.
+BOUNCED = {
+    "source": "aws.ses",
+    "detail-type": "Email Bounced",
+    "detail": {
+        "mail": {"destination": ["ada@example.com"], "tags": {"mail": ["usr_0-1"]}},
+        "bounce": {"bounceType": "Permanent", "bouncedRecipients": [{"emailAddress": "ada@example.com"}]},
+    },
+}
+REPORT = {"version": 1, "kind": "mail-report", "event": "bounced", "mail": ["usr_0-1"], "bounceType": "Permanent"}
 
 
 class Queues:
@@ -108,6 +118,14 @@ class TestList:
         assert shown["reason"].startswith("not recorded")
         assert shown["message"] == "no JSON"
 
+    def test_dead_letter_list_shows_an_event_that_eventbridge_could_not_deliver_without_addresses(
+        self, ops: Ops, queues: Queues
+    ):
+        queues.add_dead_letter(json.dumps(BOUNCED), ERROR_CODE={"DataType": "String", "StringValue": "NO_PERMISSIONS"})
+        (shown,) = ops("dead-letters", "list", NAME).document
+        assert shown["reason"] == "undelivered: NO_PERMISSIONS"
+        assert json.loads(shown["message"]) == REPORT
+
     def test_dead_letter_list_consumes_and_hides_nothing(self, ops: Ops, queues: Queues):
         for number in range(23):
             queues.add_dead_letter(str(number), **REASON)
@@ -136,6 +154,12 @@ class TestList:
 
 
 class TestRedrive:
+    def test_dead_letter_redrive_sends_the_message_that_the_rule_would_have_sent(self, ops: Ops, queues: Queues):
+        queues.add_dead_letter(json.dumps(BOUNCED))
+        assert ops("dead-letters", "redrive", NAME, "--yes").document["redriven"] == 1
+        (sent,) = queues.waiting(queues.work)
+        assert json.loads(sent["Body"]) == REPORT
+
     def test_dead_letter_redrive_returns_all_messages_unchanged(self, ops: Ops, queues: Queues):
         ids = {queues.add_dead_letter(json.dumps({"n": number}), **REASON) for number in range(3)}
         done = ops("dead-letters", "redrive", NAME, "--yes").document

@@ -1,11 +1,11 @@
-"""`assent-ops user` identities, move-identity, record-identities, set-email."""
+"""`assent-ops user` identities, move-identity, set-email."""
 
 import pytest
 
 from controlplane.store import identities, keys, organizations, sessions, sign_in, users
 from controlplane.store.identities import Subject
 from controlplane.store.sign_in import AnotherIdentity, Claims
-from controlplane.store.table import Delete, Update, table
+from controlplane.store.table import table
 from tests.functional.ops.conftest import Ops
 from tests.support.api import Api
 from tests.support.table import PREPARED
@@ -16,12 +16,6 @@ ISSUER = "https://issuer.example"
 
 def identity(subject: str, email: str = "ada@example.com") -> Claims:
     return Claims(issuer=ISSUER, subject=subject, email=email, email_verified=True, name="Ada", image=None)
-
-
-def forget_lists(user_id: str, *subjects: str) -> None:
-    for subject in subjects:
-        table.delete(Delete(Subject(ISSUER, subject).issuer_key(user_id)), PREPARED)
-    table.update(Update(keys.user(user_id), "REMOVE #identitiesRecorded"), PREPARED)
 
 
 @pytest.fixture
@@ -62,16 +56,9 @@ class TestToSubject:
         assert self.move(ops).document["tokens"] == 0
         assert table_dump() == before
 
-    def test_moving_an_unrecorded_identity_requires_the_issuer(self, ops: Ops, user_id: str):
-        forget_lists(user_id, "old")
-        assert self.move(ops).exit_code == 3
-        assert self.move(ops, "--issuer", ISSUER).document["userId"] == user_id
-        assert [it.subject for it in identities.list_identities(user_id)] == ["new"]
-
     def test_moving_an_identity_that_several_issuers_have_requires_the_issuer(self, ops: Ops, user_id: str):
         other = Subject("https://other.example", "old")
-        table.put(identities._put(other, user_id), PREPARED)
-        identities.record(other, user_id)
+        table.transact(identities.first_legs(other, user_id), PREPARED)
         before = table_dump()
         assert self.move(ops).exit_code == 3
         assert table_dump() == before
@@ -115,28 +102,6 @@ class TestToUser:
         before = table_dump()
         words = ("user", "move-identity", user_id, "old", "--to-user", other, "--yes")
         assert ops(*words).exit_code == 4
-        assert table_dump() == before
-        forget_lists(other, "other")
-        assert ops(*words).exit_code == 4
-
-
-class TestRecordIdentities:
-    def test_record_identities_lists_all_and_reopens_accounts_created_in_advance(
-        self, ops: Ops, world: World, user_id: str
-    ):
-        pre_made = world.person("grace@example.com").user_id
-        table.put(identities._put(Subject(ISSUER, "second"), user_id), PREPARED)
-        forget_lists(user_id, "old")
-        forget_lists(pre_made)
-        with pytest.raises(AnotherIdentity):
-            sign_in.sign_in(identity("grace", "grace@example.com"))
-        assert ops("user", "record-identities").document == {"identities": 2, "accounts": 2}
-        assert {it.subject for it in identities.list_identities(user_id)} == {"old", "second"}
-        assert sign_in.sign_in(identity("grace", "grace@example.com")).user_id == pre_made
-        with pytest.raises(AnotherIdentity):
-            sign_in.sign_in(identity("new"))
-        before = table_dump()
-        assert ops("user", "record-identities").document == {"identities": 0, "accounts": 0}
         assert table_dump() == before
 
 

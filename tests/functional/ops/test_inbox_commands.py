@@ -7,17 +7,11 @@ from typing import Any
 import pytest
 from botocore.session import Session
 
-from controlplane.store import detections, inbox, issue_attempts, keys
+from controlplane.store import inbox, issue_attempts
 from controlplane.store.inbox_items import InboxItem
 from controlplane.store.issue_attempts import AttemptItem
-from controlplane.store.table import Delete, table
 from tests.functional.ops.conftest import Ops
-from tests.functional.projects.builders import make_project
-from tests.support.calls import Call, Proceed, intercepted
 from tests.support.each import each
-from tests.support.older_detections import as_older_release_wrote_it
-from tests.support.populated_organization import detection
-from tests.support.table import PREPARED
 from tests.support.world import Company, World, table_dump
 
 
@@ -47,44 +41,6 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 class TestInbox:
-    def test_inbox_index_resumes_after_an_interruption(self, ops: Ops, company: Company):
-        project = make_project(company)
-        for number in range(3):
-            detections.record_detection(detection(project.project_id, f"vendor{number}"))
-        as_older_release_wrote_it(project, company)
-        completed = 0
-
-        def interrupted(call: Call, proceed: Proceed) -> Any:
-            """Reads one item per page, and kills the command once it has completed an item."""
-            nonlocal completed
-            if call.operation == "Scan":
-                call.parameters["Limit"] = 1
-                if completed == 1:
-                    raise KeyboardInterrupt
-            completed += call.operation == "UpdateItem" and "inboxOrder" in str(call.parameters)
-            return proceed()
-
-        with intercepted(table.client, interrupted):
-            assert ops("inbox", "index").exit_code != 0
-        position = (table.get(keys.inbox_backfill()) or {})["position"]
-        assert position is not None
-        assert ops("inbox", "index").document["completed"] == 2
-        assert ops("inbox", "index").document["read"] == 0
-        assert ops("inbox", "index", "--again").document == {
-            "completedAt": "2026-03-04T05:06:07.000Z",
-            "read": 3,
-            "completed": 0,
-        }
-
-    def test_inbox_index_creates_no_vendor_for_a_finding_without_one(self, ops: Ops, company: Company):
-        project = make_project(company)
-        detections.record_detection(detection(project.project_id))
-        as_older_release_wrote_it(project, company)
-        key = keys.vendor(*project.project_id.location, "segment")
-        table.delete(Delete(key), PREPARED)
-        assert ops("inbox", "index").document["completed"] == 1
-        assert table.get(key) is None
-
     def test_inbox_list_shows_the_latest_first_and_filters_by_status(
         self, ops: Ops, company: Company, item: InboxItem, world: World, now
     ):

@@ -62,7 +62,6 @@ class TestList:
                 name="Max",
                 image=None,
                 created_at="2026-03-04T05:06:07.000Z",
-                identities_recorded=True,
             )
             roster, _ = membership_legs(membership, profile)
             table.put(roster, PREPARED)

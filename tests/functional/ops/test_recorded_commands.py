@@ -96,14 +96,14 @@ CASES: dict[str, tuple[Action, Callable[[Subject], list[str]]]] = {
 }
 # They read, send messages to workers, which record what they change, or change what belongs to no organization.
 OTHERS = {
-    "audit list", "credential index", "credits list", "credits show", "dead-letters discard", "dead-letters list",
+    "audit list", "credits list", "credits show", "dead-letters discard", "dead-letters list",
     "dead-letters redrive", "feedback cluster", "feedback list", "feedback pause", "feedback resume", "feedback show",
-    "github check", "inbox index", "inbox list", "inbox show", "intake advisory", "intake detection", "intake send",
-    "issue index", "issue list", "key list", "member list", "organization list", "organization show",
+    "github check", "inbox list", "inbox show", "intake advisory", "intake detection", "intake send",
+    "issue list", "key list", "member list", "organization list", "organization show",
     "repository list", "repository show", "signing-key add", "signing-key drop", "signing-key show",
-    "signing-key switch", "table check", "table migrate", "table restore", "token create",
+    "signing-key switch", "table check", "table restore", "token create",
     "top-up show", "user create", "user export", "user identities",
-    "user move-identity", "user record-identities", "user revoke", "user set-email", "user set-organization",
+    "user move-identity", "user revoke", "user set-email", "user set-organization",
     "user show",
 }  # fmt: skip
 # It ends memberships and invitations, each with an entry; and it records or refuses an issue, as the worker does.

@@ -8,23 +8,14 @@ import pytest
 from botocore.session import Session
 from botocore.stub import Stubber
 
-from controlplane.store import detections, issue_attempts, keys, projects, schema, sign_in
-from controlplane.store.inbox_items import GithubIssue
-from controlplane.store.table import Delete, Put, Unrecorded, Update, table
+from controlplane.store import keys
+from controlplane.store.table import Delete, Unrecorded, Update, table
 from ops.errors import Conflict, NotFound
 from ops.restore import restore
-from tests.functional.conftest import FakeClock
 from tests.functional.ops.conftest import Ops
-from tests.functional.ops.test_identity_commands import identity
 from tests.functional.projects.builders import make_project
-from tests.support.api import Api
-from tests.support.calls import Call, Proceed, intercepted
 from tests.support.each import each
-from tests.support.legacy_table import delete_index, delete_versions
-from tests.support.older_detections import as_older_release_wrote_it
-from tests.support.populated_organization import detection, populate_organization
 from tests.support.recorded import recorded_calls
-from tests.support.table import PREPARED
 from tests.support.world import Company, World, table_dump
 
 SOURCE, TARGET = "assent-table", "assent-restored"
@@ -216,136 +207,3 @@ class TestCheck:
         outcome = ops("table", "check")
         assert outcome.exit_code == 1
         assert expected in outcome.error["message"]
-
-
-class TestMigrate:
-    @pytest.fixture
-    def older(self, world: World) -> Company:
-        """A company whose items have the form of a release before every migration."""
-        company = world.company()
-        sign_in.sign_in(identity("ada"))
-        repository = world.connected_repository(company)
-        project = make_project(company)
-        detections.record_detection(detection(project.project_id, "hotjar"))
-        as_older_release_wrote_it(project, company)
-        item = world.finding(company, repository)
-        issue_attempts.complete(item.item_id, None, GithubIssue(7, "https://github.com/acme/shop/issues/7", "2026"))
-        delete_index()
-        return company
-
-    def test_it_runs_every_migration_once(self, ops: Ops, older: Company):
-        first = ops("table", "migrate").document
-        assert {name: result.get("completedAt") is None for name, result in first.items()} == {
-            "identities": True,
-            "credentials": False,
-            "inbox": False,
-            "issues": False,
-            "versions": False,
-        }
-        assert first["identities"]["identities"] == 1
-        assert first["identities"]["accounts"] >= 1
-        assert first["credentials"]["listed"] >= 1
-        assert (first["inbox"]["completed"], first["issues"]["indexed"]) == (1, 1)
-        with recorded_calls() as calls:
-            again = ops("table", "migrate").document
-        assert not any(call.operation == "Scan" for call in calls)
-        assert [again["inbox"]["read"], again["issues"]["read"], again["credentials"]["read"]] == [0, 0, 0]
-        everything = ops("table", "migrate", "--again").document
-        assert (everything["inbox"]["read"], everything["inbox"]["completed"]) == (1, 0)
-
-    def test_an_interrupted_run_resumes_with_the_migration_that_was_interrupted(self, ops: Ops, older: Company):
-        def interrupted(call: Call, proceed: Proceed) -> Any:
-            if call.operation == "Scan" and "githubIssue" in str(call.parameters):
-                raise KeyboardInterrupt
-            return proceed()
-
-        with intercepted(table.client, interrupted):
-            assert ops("table", "migrate").exit_code != 0
-        rest = ops("table", "migrate").document
-        assert (rest["inbox"]["read"], rest["issues"]["indexed"]) == (0, 1)
-
-
-class TestVersions:
-    def test_every_item_has_the_current_version(self, ops: Ops, api: Api, world: World):
-        made = populate_organization(world)
-        assert api.get("/v1/me", made.company.owner.token).status == 200
-        assert api.post("/v1/auth/device/code", json_body={"clientId": "unknown"}).status == 400  # counts an address
-        found = ops("table", "check").document
-        assert found["versions"] == {str(schema.VERSION): found["items"]}
-        kinds = {item["pk"]["S"].partition("#")[0] for item in table_dump()}
-        assert {"ORG", "USER", "KH", "TH", "CREDENTIALS", "OUTBOX", "SCAN", "IP"} <= kinds
-
-    def test_a_migration_marks_older_items_once(self, ops: Ops, world: World, now: FakeClock):
-        company = world.company()
-        project = make_project(company)
-        delete_versions()
-        older = ops("table", "check").document
-        assert older["versions"] == {"0": older["items"]}
-        assert projects.get_project(project.project_id) == project
-        # The migration of identities updates some of them before.
-        assert 0 < ops("table", "migrate").document["versions"]["marked"] <= older["items"]
-        left = [item for item in table_dump() if "v" not in item]
-        assert all(int(item["expiresAt"]["N"]) <= now() + 2 * 86_400 for item in left)
-        assert ops("table", "check").document["versions"].get("0", 0) == len(left)
-        assert ops("table", "migrate").document["versions"]["read"] == 0
-        again = ops("table", "migrate", "--again").document["versions"]
-        assert (again["read"], again["marked"]) == (0, 0)
-
-    def test_only_lasting_items_are_marked(self, ops: Ops, now: FakeClock):
-        ends = {"SOON": 2 * 86_400, "LATER": 2 * 86_400 + 1, "EXPIRED": -1}
-        for name, seconds in ends.items():
-            table.put(Put({"pk": name, "sk": name, "v": 0, "expiresAt": int(now()) + seconds}), PREPARED)
-        ops("table", "migrate")
-        marked = {name: (table.get(keys.Key(name, name)) or {})["v"] for name in ends}
-        assert marked == {"SOON": 0, "LATER": schema.VERSION, "EXPIRED": 0}
-
-    def test_an_item_that_changed_since_it_was_read_is_left_alone(self, ops: Ops):
-        deleted, newer = keys.Key("A", "A"), keys.Key("B", "B")
-        for key in (deleted, newer):
-            table.put(Put({**key._asdict(), "v": 0}), PREPARED)
-
-        def changed(call: Call, proceed: Proceed) -> Any:
-            answer = proceed()
-            if call.operation == "Scan" and "v" in call.parameters["ExpressionAttributeNames"].values():
-                table.delete(Delete(deleted), PREPARED)
-                table.put(Put({**newer._asdict(), "v": 7}), PREPARED)
-            return answer
-
-        with intercepted(table.client, changed):
-            done = ops("table", "migrate").document["versions"]
-        assert (done["read"], done["marked"]) == (2, 0)
-        assert (table.get(deleted), table.get(newer)) == (None, {"pk": "B", "sk": "B", "v": 7})
-
-    def test_a_newer_item_is_read_updated_and_not_migrated(self, ops: Ops, world: World):
-        company = world.company()
-        key = keys.organization(company.organization_id)
-        table.put(Put({**(table.get(key) or {}), "v": 99, "ofNewerRelease": True}), PREPARED)
-        world.key(company)
-        ops("table", "migrate")
-        stored = table.get(key) or {}
-        assert (stored["keys"], stored["v"], stored["ofNewerRelease"]) == (1, 99, True)
-        assert ops("table", "check").document["versions"]["99"] == 1
-
-    def test_the_next_version_is_migrated_as_this_one_was(
-        self, ops: Ops, world: World, monkeypatch: pytest.MonkeyPatch
-    ):
-        company = world.company()
-        ops("table", "migrate")
-        monkeypatch.setattr(schema, "VERSION", 2)
-        project = keys.project(*make_project(company).project_id.location)
-        created, organization = keys.Key("A", "A"), keys.organization(company.organization_id)
-        table.update(Update(created, "SET #a = :a", None, {"a": 1}), PREPARED)
-        places = (project, created, organization)
-        assert [(table.get(key) or {})["v"] for key in places] == [2, 1, 1]
-        assert ops("table", "migrate").document["versions"]["marked"] > 1
-        assert [(table.get(key) or {})["v"] for key in places] == [2, 2, 2]
-
-    def test_an_item_that_an_older_release_replaces_is_older_again(self, api: Api, world: World):
-        """So the newer release's migration finds it. A change of a project replaces it."""
-        company = world.company()
-        project = make_project(company)
-        key = keys.project(*project.project_id.location)
-        table.put(Put({**(table.get(key) or {}), "v": 99}), PREPARED)
-        path = f"/v1/projects/{project.project_id}"
-        assert api.patch(path, company.owner.token, json_body={"description": "Changed"}).status == 200
-        assert (table.get(key) or {})["v"] == schema.VERSION

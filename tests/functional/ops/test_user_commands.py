@@ -24,7 +24,6 @@ from tests.functional.ops.conftest import Ops
 from tests.support.api import Api
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.each import each
-from tests.support.legacy_table import delete_index
 from tests.support.populated_organization import kinds_containing
 from tests.support.table import PREPARED
 from tests.support.world import Person, World, table_dump
@@ -188,21 +187,8 @@ class TestRevoke:
         assert done == {"userId": guest.user_id, "email": guest.email, "tokens": 2, "devices": 2, "signIns": 0}
         guest.assert_out(api)
 
-    def test_user_revoke_ends_credentials_that_are_not_indexed(self, ops: Ops, api: Api, guest: Guest):
-        delete_index()
-        done = ops("user", "revoke", guest.email, "--yes").document
-        assert (done["tokens"], done["devices"]) == (2, 2)
-        guest.assert_out(api)
-
-    def test_user_revoke_starts_with_the_first_credential_it_finds(self, ops: Ops, guest: Guest):
-        calls = recorded(lambda: ops("user", "revoke", guest.email, "--yes"))
-        assert calls.count("TransactWriteItems") == 4
-        assert calls.index("TransactWriteItems") < calls.index("Scan")
-
-    def test_user_revoke_scans_nothing_once_the_index_is_complete(self, ops: Ops, api: Api, guest: Guest):
-        assert ops("credential", "index").exit_code == 0
+    def test_user_revoke_scans_nothing(self, ops: Ops, guest: Guest):
         assert "Scan" not in recorded(lambda: ops("user", "revoke", guest.email, "--yes"))
-        guest.assert_out(api)
 
     def test_user_revoke_keeps_the_account_and_its_identity(self, ops: Ops, guest: Guest):
         ops("user", "revoke", guest.user_id, "--yes")
@@ -248,16 +234,7 @@ class TestDelete:
         }
         guest.assert_out(api)
 
-    def test_user_delete_ends_credentials_that_are_not_indexed(self, ops: Ops, api: Api, guest: Guest):
-        delete_index()
-        done = ops("user", "delete", guest.email, "--yes").document
-        assert (done["tokens"], done["devices"], done["signIns"]) == (2, 2, 1)
-        guest.assert_out(api)
-        assert guest.user_id not in str([item for item in table_dump() if not item["pk"]["S"].startswith("TRIES#")])
-
     def test_user_delete_ends_every_credential_before_it_scans_for_texts(self, ops: Ops, api: Api, guest: Guest):
-        delete_index()
-        ops("credential", "index")
         installed = []
 
         def around(call, proceed):

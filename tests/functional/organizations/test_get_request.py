@@ -8,12 +8,12 @@ import pytest
 
 from controlplane.core import clock, ids
 from controlplane.core.tokens import digest
-from controlplane.http import fixes
 from controlplane.store import billing, keys, refusals
 from controlplane.store.table import Update, table
 from tests.functional.conftest import FakeClock
 from tests.support.api import Api, Reply
 from tests.support.calls import intercepted, is_update_of, refused
+from tests.support.documented import documented_operations
 from tests.support.each import each
 from tests.support.recorded import recorded_calls
 from tests.support.table import PREPARED
@@ -134,20 +134,41 @@ class TestRefused:
             "scopes": None,
         }
 
-    def test_every_member_and_key_of_the_organization_can_ask(self, api: Api, world: World, company: Company):
-        key = world.key(company)
-        refused = api.get("/v1/projects/prj_unknown", key)
-        for token in (key, world.key(company), company.owner.token, world.member(company).token):
-            assert ask(api, refused, token).data["refusal"]["code"] == "NOT_FOUND"
+    def test_only_the_caller_and_readers_of_the_audit_log_can_ask(self, api: Api, world: World, company: Company):
+        key, member, admin = world.key(company), world.member(company), world.member(company, "admin")
+        by_key = api.get("/v1/projects/prj_unknown", key)
+        by_member = api.post("/v1/api-keys", member.token, json_body={"name": "deploy"})
+        unknown = "1f0c2b9e-7d3a-4a55-9a51-6f1f8f0c9a11-" + ids.local_at(clock.now())
+        other_token = world.token(member.user_id, ["projects.read"])
+        for reply, token in (
+            (by_key, key),
+            (by_key, admin.token),
+            (by_key, company.owner.token),
+            (by_member, member.token),
+            (by_member, other_token),
+            (by_member, admin.token),
+        ):
+            assert ask(api, reply, token).data["refusal"]["code"] == reply.code
+        without_scope = world.token(admin.user_id, ["organizations.read", "members.read", "billing.read"])
+        for reply, token in (
+            (by_key, world.key(company)),
+            (by_key, member.token),
+            (by_key, without_scope),
+            (by_member, key),
+            (by_member, world.member(company).token),
+            (by_member, without_scope),
+        ):
+            assert ask(api, reply, token).text == ask(api, unknown, token).text
 
     def test_of_a_request_that_changed_something_and_was_refused_others_changes_are_hidden(
         self, api: Api, world: World, company: Company
     ):
         created = api.post("/v1/projects", company.owner.token, json_body={"name": "Shop", "region": "eu-west"})
+        member = world.member(company)
         limits = {"requestsPerMinute": 600, "requests": 1}
         facts = {"status": 409, "code": "CONFLICT", "rule": "x", "operation": "POST /v1/projects", "limits": limits}
-        refusals.record(company.organization_id, company.owner.user_id, id_of(created), facts)
-        for person, changes in ((company.owner, 1), (world.member(company), 0)):
+        refusals.record(company.organization_id, member.user_id, id_of(created), facts)
+        for person, changes in ((company.owner, 1), (member, 0)):
             explained = ask(api, created, person.token).data
             assert (explained["decision"], len(explained["changes"])) == ("refused", changes)
 
@@ -297,10 +318,14 @@ class TestWrites:
 
 def test_a_record_has_no_text_that_was_sent_and_no_person(api: Api, world: World, company: Company):
     owner = company.owner
-    for operation in fixes.operations():
-        method, path = operation.split(" ")
+    for operation in documented_operations():
         body = {SECRET: SECRET, "name": SECRET, "email": SECRET, "scope": SECRET}
-        api.call(method, f"{path}?{SECRET}={SECRET}&organizationId={SECRET}", owner.token, json_body=body)
+        api.call(
+            operation.method.upper(),
+            f"{operation.path}?{SECRET}={SECRET}&organizationId={SECRET}",
+            owner.token,
+            json_body=body,
+        )
     text = json.dumps([records(owner.user_id), records(company.organization_id)], default=str)
     assert '"code"' in text
     for private in (SECRET, owner.token, owner.email, owner.name, owner.user_id):

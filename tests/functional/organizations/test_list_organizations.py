@@ -111,4 +111,4 @@ class Test405:
     def test_returns_405_for_an_unsupported_method(self, api: Api, world: World):
         reply = api.call_app("DELETE", PATH)
         assert reply.status == 405
-        assert reply.headers["allow"] == "GET, POST"
+        assert reply.headers["allow"] == "GET, HEAD, POST"

@@ -92,10 +92,10 @@ class Test403:
     def test_returns_403_without_the_scope_so_a_narrow_token_cannot_redirect_other_devices(
         self, api: Api, world: World, person: Person, companies: list[Company]
     ):
-        token = world.token(person.user_id, ["organizations.read", "projects.write"])
+        token = world.token(person.user_id, ["organizations.read", "organizations.write", "projects.write"])
         reply = save(api, token, companies[1].organization_id)
         assert (reply.status, reply.code) == (403, "INSUFFICIENT_SCOPE")
-        assert reply.error["details"]["requiredScope"] == "organizations.write"
+        assert reply.error["details"]["requiredScope"] == "sessions.write"
         assert active(api, token) == companies[0].organization_id
 
     def test_returns_403_for_an_api_key(self, api: Api, world: World, companies: list[Company]):
@@ -113,15 +113,13 @@ class TestASecondOrganization:
         assert active(api, person.token) == ids[0]
         assert api.get("/v1/billing", person.token).data["organizationId"] == ids[0]
 
-    def test_the_only_organization_of_an_earlier_release_becomes_the_default(
-        self, api: Api, world: World, person: Person
-    ):
+    def test_the_only_organization_becomes_the_default_if_there_is_none(self, api: Api, world: World, person: Person):
         first = world.company(owner=person)
         world.clear_default(person)
         api.post("/v1/organizations", person.token, json_body={"name": "Second"})
         assert active(api, person.token) == first.organization_id
 
-    def test_nothing_is_chosen_among_several_of_an_earlier_release(
+    def test_nothing_is_chosen_among_several_if_there_is_no_default(
         self, api: Api, world: World, person: Person, companies: list[Company]
     ):
         world.clear_default(person)

@@ -40,7 +40,7 @@ def without_consent(project: ProjectItem) -> ProjectItem:
 
 
 def add_finding(project: ProjectItem, vendor_id: str) -> str:
-    """Stores an open runtime finding for the vendor, as an older release did. Returns the finding's ID."""
+    """Stores an open runtime finding for the vendor, with few attributes. Returns the finding's ID."""
     organization_id, project_local = project.project_id.location
     finding = finding_item_id(organization_id, "runtime", project.project_id, vendor_id)
     of_vendor = {"projectId": project.project_id, "vendorId": vendor_id}

@@ -86,6 +86,8 @@ class Test201:
             ("*", "*", "any"),
             ("[2606:4700:0::1111]:8443", "[2606:4700::1111]:8443", "domain"),
             ("localhost:3000", "localhost:3000", "development"),
+            ("http://web:3000", "web:3000", "development"),
+            ("http://shop.lan", "shop.lan", "development"),
             ("capacitor://localhost", "capacitor://localhost", "app"),
         ],
     )

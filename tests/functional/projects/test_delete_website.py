@@ -1,5 +1,7 @@
 """DELETE /v1/projects/{projectId}/websites/{websiteId}: consent no longer allows the origin."""
 
+from dataclasses import replace
+
 import pytest
 
 from controlplane.store import audits, projects
@@ -10,6 +12,7 @@ from tests.functional.projects.builders import add_audits, make_project, stored,
 from tests.support.api import Api, Reply
 from tests.support.calls import intercepted
 from tests.support.each import each
+from tests.support.table import PREPARED
 from tests.support.world import World
 
 
@@ -49,6 +52,14 @@ class Test200:
         add_audits(project)
         assert delete(api, world.key(company), project).data["deletedAudits"] == 1
         assert get_project(project.project_id).websites == ()
+
+    def test_a_project_whose_consent_has_no_entry_can_delete_a_website(self, api: Api, world: World):
+        company, project = two_websites(world)
+        audited = tuple(replace(website, trusted=False) for website in project.websites)
+        changed = replace(project, websites=audited).with_new_version()
+        table.put(projects.put_changed(project, changed), PREPARED)
+        assert delete(api, world.key(company), changed).status == 200
+        assert get_project(project.project_id).websites == audited[1:]
 
     @pytest.mark.parametrize("role", ["admin", "owner"])
     def test_admins_and_owners_may_delete_a_website(self, role, api: Api, world: World):

@@ -10,11 +10,9 @@ from controlplane.store import projects, vendors
 from controlplane.store.project_items import ProjectItem
 from finding_intake.messages import ACCEPTED
 from finding_intake.service import process_finding
-from ops import inbox_backfill
 from tests.functional.projects.builders import make_project
 from tests.support.api import Api, Reply
 from tests.support.each import each
-from tests.support.older_detections import as_older_release_wrote_it
 from tests.support.recorded import recorded_calls
 from tests.support.world import Company, World
 
@@ -136,30 +134,6 @@ class Test200:
     def test_a_project_without_vendors_has_an_empty_list(self, api: Api, company: Company, project: ProjectItem):
         reply = read(api, company.owner.token, project)
         assert (reply.data, reply.body["pagination"]) == ([], {"nextCursor": None, "hasMore": False})
-
-
-class TestOlderVendors:
-    def test_the_backfill_completes_a_vendor_of_an_older_release(
-        self, api: Api, company: Company, project: ProjectItem
-    ):
-        detect(project, minute=1, seenOn=["https://a.test/1"], beforeConsent=True)
-        detect(project, "hotjar", minute=1)
-        current = read(api, company.owner.token, project).data
-        as_older_release_wrote_it(project, company)
-        older = read(api, company.owner.token, project).data
-        assert [vendor["evidence"]["count"] for vendor in older] == [0, 0]
-        inbox_backfill.run()
-        assert read(api, company.owner.token, project).data == current
-
-    def test_the_backfill_keeps_what_detections_wrote_in_the_meantime(
-        self, api: Api, company: Company, project: ProjectItem
-    ):
-        detect(project, minute=1, seenOn=["https://a.test/1"])
-        as_older_release_wrote_it(project, company)
-        detect(project, minute=2, seenOn=["https://a.test/2"])
-        inbox_backfill.run()
-        (vendor,) = read(api, company.owner.token, project).data
-        assert vendor["evidence"]["pages"] == ["https://a.test/2", "https://a.test/1"]
 
 
 class Test400:

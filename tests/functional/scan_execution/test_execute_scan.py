@@ -11,7 +11,6 @@ import pytest
 
 from controlplane.core import ids
 from controlplane.core.ids import ScanId
-from controlplane.core.settings import settings
 from controlplane.github import errors
 from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, PublishScan, Queue
@@ -237,7 +236,6 @@ class TestFailed:
             (errors.RepositoryGone(), "REPOSITORY_GONE"),
             (errors.AccessLost(), "ACCESS_LOST"),
             (errors.CommitGone(), "COMMIT_GONE"),
-            (errors.TarballTooLarge(1), "ARCHIVE_TOO_LARGE"),
         ],
         ids=lambda value: value if isinstance(value, str) else type(value).__name__,
     )
@@ -260,13 +258,6 @@ class TestFailed:
         ended = reads.get_scan(scan.scan_id)
         assert ended.failure is not None
         assert ended.failure.code == "ARCHIVE_INVALID"
-
-    def test_if_the_repository_is_too_large(
-        self, repository: RepositoryItem, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch
-    ):
-        monkeypatch.setitem(settings.__dict__, "scan_unpacked_bytes", 10)
-        ended = run(sqs, make_scan(repository, status="queued"))
-        assert (ended.status, ended.failure and ended.failure.code) == ("failed", "REPOSITORY_TOO_LARGE")
 
     def test_a_scan_of_a_disconnected_repository_is_left_to_its_deletion(
         self, repository: RepositoryItem, sqs: FakeSqs

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import random
 import tarfile
 import tracemalloc
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scan_execution.workspace import DEFAULT_LIMITS, ArchiveInvalid, ArchiveTooLarge, Limits, Unpacked, unpack
+from scan_execution.workspace import DEFAULT_LIMITS, ArchiveInvalid, ArchiveTooLarge, Cut, Limits, Unpacked, unpack
 from tests.support.code_host import archive
 
 TOP = "acme-shop-1f0c2b9"
@@ -137,12 +138,19 @@ class TestHostileEntries:
             (member(f"{TOP}/big.png", content=big), big),
             GOOD,
         )
+        named: list[tuple[str, str]] = []
 
         def image(path: str, size: int) -> str | None:
             return "image" if path.endswith("png") else None
 
-        unpacked = unpack(pieces(content), tmp_path, limits=Limits(file_bytes=50_000), reason_to_skip=image)
-        assert unpacked.unread == {"src/big.js", "src/link.js"}
+        unpack(
+            pieces(content),
+            tmp_path,
+            limits=Limits(file_bytes=50_000),
+            reason_to_skip=image,
+            leave_out=lambda path, reason: named.append((path, reason)),
+        )
+        assert named == [("src/big.js", "too large"), ("src/link.js", "link")]
 
     @pytest.mark.parametrize("second", [f"{TOP}/a.js", f"{TOP}/a.js/b.js"])
     def test_of_two_entries_for_one_path_the_first_remains(self, second: str, tmp_path: Path):
@@ -162,29 +170,95 @@ class TestHostileEntries:
         assert stored(folder) == {"out/evil.js": b"x"}
 
 
-class TestHostileArchives:
-    @pytest.mark.parametrize(
-        ("limits", "limit"),
-        [
-            (Limits(entries=3), "entries"),
-            (Limits(stored_files=3), "stored_files"),
-            (Limits(stored_bytes=3), "stored_bytes"),
-            (Limits(unpacked_bytes=2_048), "unpacked_bytes"),
-        ],
-    )
-    def test_an_archive_that_is_too_large_in_total_is_refused(self, limits: Limits, limit: str, tmp_path: Path):
-        with pytest.raises(ArchiveTooLarge) as refusal:
-            unpack(pieces(archive({f"{number}.js": "1" for number in range(5)})), tmp_path, limits=limits)
-        assert refusal.value.limit == limit
+def cut_off(content: bytes, after: int) -> Iterator[bytes]:
+    """Yields the first bytes of an archive that is larger than it may be."""
+    yield from pieces(content[:after])
+    raise ArchiveTooLarge("archive_bytes")
 
+
+def incompressible(files: int, size: int = 4_000) -> dict[str, str | bytes]:
+    return {f"apps/{number:03}.js": random.Random(number).randbytes(size) for number in range(files)}
+
+
+class TestLargeArchives:
+    @pytest.mark.parametrize(
+        ("limits", "reason"),
+        [(Limits(stored_files=3), "too many files"), (Limits(stored_bytes=3 * 4_096), "too many bytes")],
+    )
+    def test_files_that_do_not_fit_are_left_out_and_named(self, limits: Limits, reason: str, tmp_path: Path):
+        named: list[tuple[str, str]] = []
+        content = archive({f"{number}.js": "1" for number in range(5)})
+        result = unpack(pieces(content), tmp_path, limits=limits, leave_out=lambda path, why: named.append((path, why)))
+        assert result == Unpacked(5, {reason: 2})
+        assert named == [("3.js", reason), ("4.js", reason)]
+        assert stored(tmp_path).keys() == {"0.js", "1.js", "2.js"}
+
+    def test_a_smaller_file_can_still_fit(self, tmp_path: Path):
+        content = archive({"a.js": "1", "b.js": "2" * 9_000, "c.js": "3"})
+        assert unpack(pieces(content), tmp_path, limits=Limits(stored_bytes=2 * 4_096)).skipped == {"too many bytes": 1}
+        assert stored(tmp_path).keys() == {"a.js", "c.js"}
+
+    def test_folders_count_as_they_take_room_on_the_disk(self, tmp_path: Path):
+        content = archive({f"{number}/" + "d/" * 30 + "a.js": "1" for number in range(100)})
+        unpack(pieces(content), tmp_path, limits=Limits(stored_bytes=10 * 32 * 4_096))
+        assert len(stored(tmp_path)) == 10
+
+    def test_files_outside_of_the_root_directory_count_for_nothing(self, tmp_path: Path):
+        others: dict[str, str | bytes] = {f"apps/{number}.js": "1" * 9_000 for number in range(50)}
+        limits = Limits(listed_files=3, stored_files=3, stored_bytes=5 * 4_096)
+        content = archive({**others, **{f"web/{number}.js": "1" for number in range(3)}, "z.js": "1"})
+        assert unpack(pieces(content), tmp_path, limits=limits, root_directory="web") == Unpacked(3, {})
+        assert len(stored(tmp_path)) == 3
+
+    def test_the_rest_is_not_read_after_the_limit_of_the_archive(self, tmp_path: Path):
+        content = archive(incompressible(20))
+        result = unpack(cut_off(content, len(content) // 2), tmp_path)
+        assert result.cut == Cut("archive_bytes", f"apps/{result.files - 1:03}.js")
+        assert 5 < result.files < 15
+        # The file that the limit cut in two isn't there.
+        assert {len(file) for file in stored(tmp_path).values()} == {4_000}
+        assert len(stored(tmp_path)) == result.files
+
+    def test_the_rest_is_not_read_after_the_limit_of_what_is_unpacked(self, tmp_path: Path):
+        result = unpack(pieces(archive(incompressible(20))), tmp_path, limits=Limits(unpacked_bytes=50_000))
+        assert result.cut == Cut("unpacked_bytes", f"apps/{result.files - 1:03}.js")
+        assert len(stored(tmp_path)) == result.files < 15
+
+    def test_the_rest_is_not_read_after_the_limit_of_listed_files(self, tmp_path: Path):
+        result = unpack(pieces(archive(incompressible(20))), tmp_path, limits=Limits(listed_files=7))
+        assert result == Unpacked(7, {}, Cut("listed_files", "apps/006.js"))
+
+    def test_the_root_directory_is_complete_if_the_limit_is_after_it(self, tmp_path: Path):
+        content = archive({"a/1.js": "1", "a/2.js": "2", **incompressible(9)})
+        result = unpack(cut_off(content, len(content) - 9_000), tmp_path, root_directory="a")
+        assert result == Unpacked(2, {})
+
+    @pytest.mark.parametrize(("root_directory", "after"), [("a", 16_000), ("web", 36_000)])
+    def test_an_archive_without_a_file_to_analyze_before_its_limit_is_refused(
+        self, root_directory: str, after: int, tmp_path: Path
+    ):
+        images = {f"a/{number}.png": random.Random(number).randbytes(9_000) for number in range(5)}
+        content = archive({**images, "web/a.js": "1"})
+        with pytest.raises(ArchiveTooLarge) as refusal:
+            unpack(
+                cut_off(content, after),
+                tmp_path,
+                root_directory=root_directory,
+                reason_to_skip=lambda path, _: "image" if path.endswith("png") else None,
+            )
+        assert refusal.value.limit == "archive_bytes"
+
+
+class TestHostileArchives:
     def test_an_archive_bomb_uses_no_memory_and_ends_at_the_limit(self, tmp_path: Path):
         header = member(f"{TOP}/bomb.js")
         header.size = 10 * 1024**3
         bomb = gzip.compress(header.tobuf() + bytes(64 * 1024**2), compresslevel=1)
         tracemalloc.start()
         try:
-            with pytest.raises(ArchiveTooLarge):
+            with pytest.raises(ArchiveTooLarge) as refusal:
                 unpack(pieces(bomb), tmp_path, limits=Limits(unpacked_bytes=32 * 1024**2))
+            assert refusal.value.limit == "ratio"
             assert tracemalloc.get_traced_memory()[1] < 2 * 1024**2
         finally:
             tracemalloc.stop()
@@ -193,9 +267,8 @@ class TestHostileArchives:
     def test_a_header_of_a_gigabyte_is_not_read(self, kind: bytes, tmp_path: Path):
         header = member(f"{TOP}/long", kind)
         header.size = 1024**3
-        with pytest.raises(ArchiveTooLarge) as refusal:
+        with pytest.raises(ArchiveInvalid):
             unpack(pieces(gzip.compress(header.tobuf())), tmp_path)
-        assert refusal.value.limit == "header_bytes"
 
     @pytest.mark.parametrize(
         "content",

@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import api_keys, billing, device, idempotency, key_changes, keys, organizations, user_tokens
+from controlplane.store import api_keys, billing, device, idempotency, key_changes, keys, organizations
 from controlplane.store.api_key_items import ApiKeyItem
 from controlplane.store.retry import WriteConflict
 from controlplane.store.table import ConditionFailed, LegFailed, Update, table
 from tests.functional.device_auth.devices import get_request, request_code
 from tests.functional.stale_writes.cases import Case, Make, cases, check_refused
 from tests.support.api import Api
-from tests.support.legacy_table import delete_index
 from tests.support.table import PREPARED
 from tests.support.world import World
 
@@ -84,13 +83,6 @@ def abandoned_request_that_another_attempt_makes(_: World) -> Case:
 
 def abandoned_request_that_took_effect(_: World) -> Case:
     return _idempotent(lambda key: idempotency.abandon_attempt(key, "mine"), "#effective")
-
-
-def token_that_was_revoked_before_it_is_listed(world: World) -> Case:
-    token = user_tokens.find_token(world.person().token)
-    assert token is not None
-    delete_index()
-    return lambda: user_tokens.list_older_token(token), lambda: user_tokens.revoke_token(token), LegFailed
 
 
 @pytest.mark.parametrize("make", cases(globals()), ids=lambda make: make.__name__)

@@ -26,7 +26,7 @@ from controlplane.store.table import Delete, Leg, LegFailed, Put, Update, table
 from tests.functional.stale_writes.cases import Act, Case, Make, cases, check_refused
 from tests.support.api import Api
 from tests.support.table import PREPARED
-from tests.support.world import World, get_profile, table_dump
+from tests.support.world import World, get_profile
 
 IDENTITY = Subject("https://issuer.example", "ada")
 
@@ -116,7 +116,7 @@ def identity_of_another_account_that_is_moved(world: World) -> Case:
 
 
 def identity_of_a_deleted_account(world: World) -> Case:
-    """Replaces an identity from before lists of them existed, so that only the account can be missing."""
+    """Replaces an identity without a list, so that only the account can be missing."""
     user_id = world.person().user_id
     table.transact({"identity": identities._put(IDENTITY, user_id)}, PREPARED)
     identity = identities.find_identity(IDENTITY)
@@ -279,16 +279,3 @@ def owner_with_another_default(world: World) -> Case:
 @pytest.mark.parametrize("make", cases(globals()), ids=lambda make: make.__name__)
 def test_an_outdated_write_is_refused_and_changes_nothing(make: Make, world: World):
     check_refused(make, world)
-
-
-def test_only_the_account_that_has_an_identity_lists_it(world: World):
-    user_id = "usr_" + "0" * 16
-    table.transact({"identity": identities._put(IDENTITY, user_id)}, PREPARED)
-    another = world.person().user_id
-    before = table_dump()
-    for not_listing in (user_id, another):
-        identities.record(IDENTITY, not_listing)
-    identity = identities.find_identity(IDENTITY)
-    assert identity is not None
-    assert not identities.record_if_missing(identity)
-    assert table_dump() == before

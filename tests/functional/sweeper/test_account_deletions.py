@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from controlplane.rules import accounts
 from controlplane.store import (
     account_leftovers,
     deletions,
@@ -24,7 +23,7 @@ from controlplane.store.cleanup import SETTLED_AFTER_SECONDS
 from controlplane.store.identities import Subject
 from controlplane.store.organizations import Membership
 from controlplane.store.sign_in import Claims, sign_in
-from controlplane.store.table import Delete, Put, Update, table
+from controlplane.store.table import Put, Update, table
 from controlplane.store.token_families import Pair
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import Device, request_code
@@ -192,17 +191,3 @@ def test_what_a_new_account_with_the_address_has_is_kept(person: Person, world: 
     assert len(invitees.list_for_address(person.email)) == 1
     assert person.email in mail_addresses.find_stops([person.email])
     assert users.find_user_by_email(person.email) == sign_in(CLAIMS) == later
-
-
-def test_a_deletion_that_an_earlier_release_didnt_finish_is_scheduled_once(person: Person, sweep: Sweep):
-    commit(person)
-    deletions.finish_account(person.user_id)
-    (item,) = [it for it in table_dump() if it["pk"]["S"].startswith("DELETIONS")]
-    assert item["address"]["S"] == person.email
-    sweep()
-
-
-def test_a_deletion_that_an_earlier_release_began_is_scheduled_by_the_next_request(person: Person):
-    table.delete(Delete(keys.user(person.user_id)), PREPARED)
-    accounts.delete_own_account(organizations.get_account(person.user_id), person.user_id)
-    assert "DELETIONS" in kinds_containing(person.user_id)

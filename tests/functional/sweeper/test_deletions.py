@@ -134,16 +134,6 @@ class TestProject:
         finish_deletions()
         assert [item["sk"]["S"] for item in stored(keys.PROJECT_SLUG_PREFIX)] == [f"{keys.PROJECT_SLUG_PREFIX}first"]
 
-    def test_a_project_deleted_by_an_earlier_release_is_cleaned_up_too(self, populated: PopulatedOrganization):
-        projects.delete_project(populated.project)
-        key = keys.deletion(populated.project.project_id)
-        work = table.get(key)
-        assert work is not None
-        table.delete_all([key], PREPARED)
-        table.put(Put({**work, "pk": keys.DELETIONS_PKS[-1]}), PREPARED)
-        assert finish_deletions() == 1
-        assert kinds_containing(populated.project.project_id) - PASSING == {"AUDITLOG", "AUDITRUN", "REPO"}
-
 
 def stored_pks(prefix: str) -> set[str]:
     return {item["pk"]["S"] for item in table_dump() if item["pk"]["S"].startswith(prefix)}

@@ -6,12 +6,12 @@ import pytest
 
 from controlplane.queues import messages, scan_messages
 from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
-from controlplane.store import keys, leases, outbox
+from controlplane.store import leases, outbox
 from controlplane.store.leases import MAX_ATTEMPTS
 from controlplane.store.scans import execution, reads, requests
 from controlplane.store.scans.items import PREVIEW_FINDINGS
 from controlplane.store.scans.progress import Coverage
-from controlplane.store.table import Delete, Put, Update, table
+from controlplane.store.table import table
 from sweeper.service import STEPS
 from tests.support.api import Api
 from tests.support.audits import lease_of, make_request, make_scan, stored_repository
@@ -20,7 +20,6 @@ from tests.support.outcomes import Aborted
 from tests.support.scan_line import ScanLine
 from tests.support.sqs import FakeSqs
 from tests.support.sweeping import swept
-from tests.support.table import PREPARED
 from tests.support.template import resources
 from tests.support.world import World, table_dump
 
@@ -33,18 +32,6 @@ LOST_AFTER_SECONDS = 5 * 86_400
 @pytest.fixture
 def line(world: World, api: Api, sqs: FakeSqs, now) -> ScanLine:
     return ScanLine(world, api, sqs, lambda seconds: setattr(now, "seconds", seconds), now())
-
-
-def move_to_old_partition(line: ScanLine) -> None:
-    """Rewrites the scan as a release before sharding and retries stored it."""
-    (watch,) = [item for pk in keys.SCAN_WATCH_PKS for item in table.query(pk, consistent=True).items]
-    table.delete(Delete(keys.Key(watch["pk"], watch["sk"])), PREPARED)
-    table.put(Put({**watch, "pk": "SCANWATCH"}), PREPARED)
-    until = int(line._at) + 4 * 3_600
-    table.update(
-        Update(keys.repository(*line.repository.location), "SET #activeUntil = :until", None, {"until": until}),
-        PREPARED,
-    )
 
 
 class TestADeadWorker:
@@ -231,35 +218,6 @@ class TestAMessageAtItsLastDelivery:
         self.deliver_last(line, scan.scan_id)
         assert len(line.dead_letters()) == 1
         assert (line.work()["status"], line.active) == ("failed", None)
-
-
-class TestScansOfEarlierReleases:
-    """Scans in the unsharded partition, with a limit of four hours."""
-
-    def test_scans_of_earlier_releases_are_retried(self, line: ScanLine):
-        assert line.start().status == 202
-        move_to_old_partition(line)
-        line.host.deaths["stream_tarball"] = 1
-        line.redelivers = False
-        line.run_to_the_end()
-        assert (line.work()["status"], line.work()["attempts"]) == ("completed", 2)
-        swept(scan_messages.recover_scans)
-        line.check_end()
-
-    def test_scans_of_earlier_releases_wait_longer_than_four_hours(self, line: ScanLine, sweep, now):
-        line.start()
-        move_to_old_partition(line)
-        now.advance(20 * 3_600)
-        assert sweep() == NOTHING
-        assert line.start().code == "SCAN_IN_PROGRESS"
-
-    def test_that_have_ended_lose_their_watch_entry(self, line: ScanLine, sweep, now):
-        line.start()
-        move_to_old_partition(line)
-        line.run_to_the_end()
-        now.advance(601)
-        assert sweep() == NOTHING
-        assert line.watches() == 0
 
 
 def test_an_ended_scan_leaves_nothing_to_sweep(line: ScanLine, sweep, now):

@@ -11,7 +11,7 @@ from controlplane.store.cleanup import SETTLED_AFTER_SECONDS
 from controlplane.store.inbox_items import Discovery
 from controlplane.store.publications import publish_finding
 from controlplane.store.scans import reads
-from controlplane.store.table import Put, table
+from controlplane.store.table import table
 from sweeper.app import handler
 from sweeper.service import STEPS, StepsFailed
 from tests.functional.projects.builders import make_project
@@ -145,14 +145,6 @@ class TestFinishedDeletions:
         assert sweep()["FinishedDeletions"] == 0
         now.advance(SETTLED_AFTER_SECONDS)
         assert sweep()["FinishedDeletions"] == 3
-        assert stored_partitions("DELETIONS") == 0
-
-    def test_deletions_recorded_by_an_earlier_release_are_finished(self, sweep, company: Company, now):
-        project = make_project(company)
-        projects.delete_project(project)
-        table.put(Put({"pk": "DELETIONS", "sk": project.project_id, "deletedAt": "2026-03-04T05:00:00.000Z"}), PREPARED)
-        now.advance(SETTLED_AFTER_SECONDS)
-        sweep()
         assert stored_partitions("DELETIONS") == 0
 
     def test_superseded_scans_expire_from_then_on(self, sweep, world: World, company: Company, now):

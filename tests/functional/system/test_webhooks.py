@@ -130,6 +130,19 @@ class TestRejected:
             assert deliver(api, "push", content).status in (400, 202)
         assert deliver(api, "push", {**PUSH, "ref": 5}).status == 400
         assert deliver(api, "push", b"[" * 100_000).status == 400
+        for number in (int("9" * 400), 2**63, -1, 1.5):
+            issue = {
+                "action": "closed",
+                "installation": {"id": 7},
+                "repository": {"id": 9},
+                "issue": {"number": number},
+            }
+            for event, content in (
+                ("push", {**PUSH, "installation": {"id": number}}),
+                ("push", {**PUSH, "repository": {"id": number}}),
+                ("issues", issue),
+            ):
+                assert deliver(api, event, content).code == "INVALID_PAYLOAD"
         for wrong in ("", "a/b", "x" * 65):
             assert deliver(api, "push", PUSH, wrong).status == 400
         assert table_dump() == []

@@ -17,8 +17,8 @@ from controlplane.store.organization_items import OrganizationItem
 from controlplane.store.organizations import get_organization
 from controlplane.store.outbox import Entry
 from controlplane.store.table import Delete, Update, table
-from controlplane.store.webhook_deliveries import RETRY_SECONDS, TIMEOUT, EndpointBusy, Held, UnknownDelivery
-from controlplane.store.webhook_items import Attempt, WebhookItem
+from controlplane.store.webhook_deliveries import RETRY_SECONDS, EndpointBusy, Held, UnknownDelivery
+from controlplane.store.webhook_items import TIMEOUT, Attempt, WebhookItem
 from notifications import formats
 from notifications.service import process
 from ops import members
@@ -235,6 +235,16 @@ class TestRetries:
         line.sweep()
         assert {it.status for it in line.deliveries(slow)} == {"succeeded"}
 
+    def test_a_message_that_cannot_be_read_is_retried_and_then_dead_lettered(self, line: Line, now: FakeClock):
+        line.sqs.send_message(QueueUrl=Queue.NOTIFICATIONS.url, MessageBody='{"kind": "deliver-webhook", "version": 1}')
+        for seconds in (5, 20, 80, 320):
+            line.work()
+            assert line.sqs.next_at(Queue.NOTIFICATIONS.url) == now() + seconds
+            now.advance(seconds)
+        line.work()
+        (dead,) = line.sqs.at(Queue.NOTIFICATIONS.dead_letters_url)
+        assert dead.attributes["reason"]["StringValue"].startswith("malformed: ")
+
     def test_at_most_two_attempts_at_an_endpoint_run_at_the_same_time(
         self, line: Line, company: Company, now: FakeClock
     ):
@@ -281,6 +291,28 @@ class TestRetries:
             now.advance(1)
         attempt(company, webhook, SUCCEEDED)
         assert webhooks.get_webhook(webhook.webhook_id) == webhook
+
+    def test_an_endpoint_that_took_more_than_two_seconds_three_times_in_a_row_rests_for_a_minute(
+        self, line: Line, company: Company, now: FakeClock, monkeypatch: pytest.MonkeyPatch
+    ):
+        webhook = endpoint(company)
+        monkeypatch.setattr(clock, "monotonic_source", now)
+        for took, rests_until in ((2.1, 0), (2.1, 0), (2, 0), (2.1, 0), (2.1, 0), (2.1, 60), (2.1, 60), (2, 0)):
+            line.receiver.before = lambda seconds=took: now.advance(seconds)
+            line.happen()
+            line.work()
+            assert webhooks.get_webhook(webhook.webhook_id).rests_until == (rests_until and int(now()) + rests_until)
+            now.advance(60)
+        assert {it.status for it in line.deliveries(webhook)} == {"succeeded"}
+        assert webhooks.get_webhook(webhook.webhook_id) == webhook
+
+    def test_a_slow_failure_counts_as_slow(self, company: Company, now: FakeClock):
+        webhook = endpoint(company)
+        for _ in range(3):
+            attempt(company, webhook, FAILED._replace(milliseconds=2_001))
+        with pytest.raises(EndpointBusy) as busy:
+            attempt(company, webhook, SUCCEEDED)
+        assert busy.value.seconds == 60
 
     def test_an_endpoint_that_is_enabled_again_starts_anew(self, company: Company):
         webhook = endpoint(company)

@@ -172,15 +172,15 @@ class TestDeliveries:
 
 
 class TestAccess:
-    def test_a_key_sees_only_the_host_of_a_slack_webhook(self, api: Api, company: Company, world: World):
-        secret = {"url": "https://hooks.slack.com/services/T0/B0/secret?a=b"}
-        made = [
-            api.post(PATH, company.owner.token, json_body=BODY | secret | {"format": name}).data["id"]
-            for name in ("standard", "slack")
-        ]
-        for token, slack in ((company.owner.token, secret["url"]), (world.key(company), "https://hooks.slack.com/")):
-            assert {it["url"] for it in api.get(PATH, token).data} == {secret["url"], slack}
-            assert [api.get(f"{PATH}/{one}", token).data["url"] for one in made] == [secret["url"], slack]
+    def test_no_key_and_no_scope_of_the_organization_reads_endpoints(self, api: Api, company: Company, world: World):
+        own = f"{PATH}/{endpoint(company).webhook_id}"
+        narrow = world.token(company.owner.user_id, ["organizations.read", "organizations.write"])
+        for token in (world.key(company), narrow):
+            for path in (PATH, own, f"{own}/deliveries"):
+                reply = api.get(path, token)
+                assert (reply.status, reply.code) == (403, "INSUFFICIENT_SCOPE")
+                assert reply.error["details"] == {"requiredScope": "webhooks.read"}
+            assert api.post(PATH, token, json_body=BODY).error["details"] == {"requiredScope": "webhooks.write"}
 
     def test_members_keys_and_other_organizations_get_nothing(self, api: Api, company: Company, world: World):
         made = endpoint(company)

@@ -2,8 +2,10 @@
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Any
 
 import pytest
 
@@ -252,6 +254,42 @@ class TestResponses:
                 with pytest.raises(NotDelivered, match="timeout"):
                     transport.post(url, b"{}", {})
                 done.set()
+
+    @pytest.mark.parametrize("step", ["resolve", "connect", "tls"])
+    def test_a_deadline_that_passes_before_the_response_ends_one_that_trickles(
+        self, step: str, monkeypatch: pytest.MonkeyPatch
+    ):
+        """The time for all steps is up while one of the first is running, after which the server trickles a header."""
+        monkeypatch.setattr(transport, "_TOTAL_SECONDS", 0.2)
+        done = threading.Event()
+        steps: dict[str, tuple[Any, str]] = {
+            "resolve": (transport, "_resolve"),
+            "connect": (socket, "create_connection"),
+            "tls": (transport._Connection, "_secured"),
+        }
+        slow = steps[step]
+        inner = getattr(*slow)
+
+        def outer(*given: Any) -> Any:
+            done.wait(0.3)
+            return inner(*given)
+
+        def drip(connection: socket.socket) -> None:
+            with suppress(OSError):
+                connection.sendall(b"HTTP/1.1 200 OK\r\n")
+                while not done.wait(0.02):
+                    connection.sendall(b"X-More: 1\r\n")
+
+        monkeypatch.setattr(*slow, outer)
+        with serving(drip) as url:
+            threading.Timer(3, done.set).start()
+            started = time.monotonic()
+            with pytest.raises(NotDelivered, match="timeout"):
+                transport.post(url, b"{}", {})
+            assert time.monotonic() - started < 2
+            done.set()
+            with suppress(OSError), socket.socket() as other:  # the server may still wait for a connection
+                other.connect(("127.0.0.1", webhook_urls.parse(url).port))
 
     def test_what_is_no_response_is_a_lost_connection(self):
         for answer in (

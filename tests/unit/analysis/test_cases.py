@@ -1,10 +1,14 @@
 """Small projects that load a tracker without consent, and their twins that don't."""
 
+import math
+import time
+from itertools import count
 from pathlib import Path
 
 import pytest
 import yaml
 
+from openassent_analysis import Limits
 from tests.support.analysis import analyze_files
 from tests.support.each import each
 
@@ -38,3 +42,15 @@ def test_finds_what_loads_without_consent_and_nothing_else(case):
     if gated := case.get("gated"):
         assert trackers(gated, {"high", "medium", "low"}) == []
     assert ungated or gated
+
+
+def test_a_busy_machine_finds_as_much_as_an_idle_one(monkeypatch):
+    """Files wait for a processor: only CPU time counts toward the limit of each."""
+    case = CASES["across-files: an exported function that a page calls"]
+    files = [[(path, text.encode()) for path, text in case[state].items()] for state in ("ungated", "gated")]
+    idle = [analyze_files(some) for some in files]
+    seconds = count(step=10.0)
+    monkeypatch.setattr(time, "monotonic", lambda: next(seconds))
+    busy = [analyze_files(some, Limits(max_seconds=math.inf)) for some in files]
+    assert busy == idle
+    assert [bool(found.findings) for found in busy] == [True, False]

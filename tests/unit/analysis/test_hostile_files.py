@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from openassent_analysis import Limits
 from openassent_analysis.files import Skipped, read
+from openassent_analysis.kinds import Kind
 from openassent_analysis.templates.dialects import DIALECTS
 from tests.support.analysis import analyze_files, analyze_folder
 from tests.support.each import each
@@ -132,9 +133,18 @@ class TestLimits:
     ])  # fmt: skip
     def test_limits_of_the_scan_end_it_and_are_reported(self, limits, reason):
         analysis = analyze_files(self.FILES, Limits(**limits))
-        assert analysis.skipped[reason] == 1
+        seen = 0 if reason == "out of time" else 3
+        assert analysis.skipped == {reason: 10 - seen}
+        assert analysis.skipped_examples[reason][0] == f"src/{seen}.js"
+        assert analysis.kinds["JavaScript and TypeScript"] == Kind(seen, 10 - seen)
         assert analysis.incomplete
-        assert analysis.files_seen == (0 if reason == "out of time" else 3)
+        assert analysis.files_seen == seen
+
+    def test_files_that_no_rule_reads_do_not_make_a_scan_incomplete(self):
+        images = [(f"src/{n}.png", b"1") for n in range(9)]
+        analysis = analyze_files([*self.FILES[:3], *images, ("dist/a.js", TRACKER)], Limits(max_files=3))
+        assert (analysis.skipped, analysis.incomplete) == ({"build output": 1}, False)
+        assert analysis.uncertain == set()
 
     def test_the_limit_of_findings_keeps_the_most_urgent(self):
         late = ("z.js", b"const k = 'sk_" + b"live_4eC39HqLyjWDarjtT1zdp7dc';")

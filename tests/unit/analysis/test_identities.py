@@ -101,16 +101,15 @@ class TestSight:
 
     @each(("path", "covered"), [
         ("apps/web/a.js", True), ("apps/website/a.js", False), ("a.js", False), ("apps/web/large.js", False),
-        ("apps/web/dist/a.js", False), (WHOLE_PROJECT, False), (None, False),
+        ("apps/web/dist/a.js", False), (WHOLE_PROJECT, False),
     ])  # fmt: skip
-    def test_covers_the_root_directory_without_uncertain_files(self, path: str | None, covered: bool):
+    def test_covers_the_root_directory_without_uncertain_files(self, path: str, covered: bool):
         sight = Sight("prj", "apps/web", {"apps/web/large.js"}, set(), False)
         assert sight.covers(path) is covered
 
     def test_covers_the_whole_project_if_everything_was_read_or_something_asks_for_consent(self):
         assert Sight("prj", None, set(), set(), False).covers(WHOLE_PROJECT)
         assert Sight("prj", None, {"a.js"}, set(), True).covers(WHOLE_PROJECT)
-        assert Sight("prj", None, set(), set(), False).covers(None)
 
 
 # Edits that people make to a finding's code: before and after.
@@ -159,10 +158,3 @@ def test_another_vendor_is_another_finding():
     after = repository.scan(*analyze_files([("a.html", page.format("cdn.mxpnl.com/m.js").encode())]).findings)
     [gone] = [it for it in before["a.html"] if repository.history[it].rule_id != MISSING]
     assert gone not in after["a.html"]
-
-
-def test_the_only_finding_of_a_rule_continues_one_that_an_earlier_release_stored():
-    repository = Repository()
-    [before] = repository.scan(*findings("a.js", "before"))["a.js"]
-    repository.history[before] = replace(repository.history[before], shape=None)
-    assert repository.scan(*findings("a.js", "after"))["a.js"] == [before]

@@ -186,6 +186,16 @@ class TestLimits:
         tracemalloc.stop()
         assert peak < 1024**2
 
+    def test_the_names_of_files_that_are_left_out_use_bounded_memory(self):
+        listing = Listing()
+        tracemalloc.start()
+        for number in range(20_000):
+            listing.leave_out(f"src/{number:01000}.js", "link")
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 6 * 1024**2
+        assert listing.has_more_unread
+
     def test_the_largest_inventory_fits_into_an_item(self):
         loads = {vendor: Loads(99_999, [f"{'a' * 240}{n}" for n in range(3)]) for vendor in catalogue().vendors}
         named = [it for it in catalogue().vendors.values() if it.packages][:90]

@@ -63,7 +63,7 @@ class TestRoutes:
             ("/v1/projects", "/v1/projects"),
             ("/v1/projects/prj_x", "/v1/projects/{projectId}"),
             ("/v1/projects/a%2fb", "/v1/projects/{projectId}"),
-            ("/v1/me/active-organization", None),
+            ("/v1/me/active-organization", "/v1/me/active-organization"),
             ("/v1/projects/", None),
             ("/v1%2fprojects", "/{page}"),
             ("/organizations/acme/billing", "/organizations/{path+}"),
@@ -76,6 +76,23 @@ class TestRoutes:
         if route is None:
             assert is_own(response, "MISSING_AUTHENTICATION_TOKEN")
         assert [event["resource"] for event in function.events] == ([route] if route else [])
+
+    @each(
+        ("method", "path", "is_found"),
+        [
+            ("HEAD", "/health", True),
+            ("POST", "/health", False),
+            ("POST", "/page", False),
+            ("OPTIONS", "/v1/projects", True),
+            ("TRACE", "/v1/projects", False),
+            ("HEAD", "/organizations/acme", True),
+        ],
+    )
+    def test_a_path_is_found_before_its_method(self, method: str, path: str, is_found: bool):
+        assert bool(Function().send(method, path).status == 200) is is_found
+
+    def test_a_response_to_head_has_no_body(self):
+        assert [Function().send("HEAD", path).body for path in ("/v1/projects", "/v1/nothing")] == [b"", b""]
 
     def test_an_unknown_path_with_a_token_is_another_type_of_response(self):
         assert is_own(Function().send("GET", "/v1/nothing", [("authorization", "Bearer x")]), "DEFAULT_4XX")

@@ -78,6 +78,12 @@ class TestConfig:
 
 
 class TestConnections:
+    def test_are_accepted_only_on_request(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.delenv("SAM_LOCAL", raising=False)
+        assert sam.shared([3000]) == []
+        monkeypatch.setenv("SAM_LOCAL", "on")
+        assert sam.shared([3000]) == [3000]
+
     def test_are_accepted_at_the_address_of_the_bridge(self):
         with ExitStack() as relays:
             assert sam._listen(relays, checkout.HOST, [free_port(), free_port()])

@@ -32,6 +32,9 @@ DOMAINS = [
     ("someone.github.io", "someone.github.io"),
     ("v2--site.netlify.app", "v2--site.netlify.app"),
     ("4chan.org", "4chan.org"),
+    ("foo-.tumblr.com", "foo-.tumblr.com"),
+    ("-foo.tumblr.com", "-foo.tumblr.com"),
+    ("my_shop.example.com", "my_shop.example.com"),
     ("https://example.com:443", "example.com"),
     ("http://example.com:80", "example.com"),
     ("example.com:80", "example.com"),
@@ -68,6 +71,8 @@ WILDCARDS = [
     ("*.someone.github.io", "*.someone.github.io"),
     ("*.localhost:3000", "*.localhost:3000"),
     ("*.shop.test", "*.shop.test"),
+    ("*.shop.lan", "*.shop.lan"),
+    ("*.my_shop.example.com", "*.my_shop.example.com"),
 ]
 
 PUBLIC_ADDRESSES = [
@@ -96,6 +101,18 @@ DEVELOPMENT = [
     ("printer.local", "printer.local"),
     ("host.docker.internal:8080", "host.docker.internal:8080"),
     ("nas.home.arpa", "nas.home.arpa"),
+    ("http://shop.lan", "shop.lan"),
+    ("https://wiki.corp:8443", "wiki.corp:8443"),
+    ("nas.home", "nas.home"),
+    ("localhost.localdomain", "localhost.localdomain"),
+    # Hosts of a network and containers, which have no dot. `web` and `test` are top-level domains.
+    ("http://devbox:3000", "devbox:3000"),
+    ("http://devbox", "devbox"),
+    ("http://my_shop_1:8080/", "my_shop_1:8080"),
+    ("http://web:3000", "web:3000"),
+    ("test:5173", "test:5173"),
+    ("https://intranet/", "intranet"),
+    ("https://bücher:3000", "xn--bcher-kva:3000"),
     ("127.0.0.1:8000", "127.0.0.1:8000"),
     ("127.255.255.254", "127.255.255.254"),
     ("0.0.0.0:8000", "0.0.0.0:8000"),
@@ -149,7 +166,9 @@ HIDDEN = "invisible characters"
 PATH = "without a path, query or fragment"
 USER = "user name or password"
 PORT = "port from 1 to 65535"
-LABEL = "1 to 63 letters, digits or hyphens"
+OTHER_PORT = "is the one of the other scheme"
+LABEL = "1 to 63 letters, digits, hyphens, or underscores"
+REGISTERED = "can't have an underscore, or a hyphen at either end"
 HOST_LENGTH = "at most 253 characters"
 CHARACTER = "has a character that no internationalized"
 NAME = "not a valid internationalized domain name"
@@ -212,9 +231,10 @@ REFUSED = [
     ("example.com..", LABEL),
     (".", LABEL),
     (":3000", LABEL),
-    ("-example.com", LABEL),
-    ("example-.com", LABEL),
-    ("my_shop.example.com", LABEL),
+    ("-example.com", REGISTERED),
+    ("example-.com", REGISTERED),
+    ("my_shop.com", REGISTERED),
+    ("*.my_shop.com", REGISTERED),
     ("example!.com", LABEL),
     ("'example.com'", LABEL),
     ("a" * 64 + ".com", LABEL),
@@ -238,8 +258,15 @@ REFUSED = [
     ("test", SHARED),
     ("local", SHARED),
     ("home.arpa", SHARED),
-    ("null", UNKNOWN),
-    ("intranet:8080", UNKNOWN),
+    ("http://web", SHARED),
+    ("null", "pages of no website"),
+    ("http://null:80", "pages of no website"),
+    ("https://null:3000", "pages of no website"),
+    ("https://example.com:80", OTHER_PORT),
+    ("http://example.com:443/", OTHER_PORT),
+    ("https://localhost:80", OTHER_PORT),
+    ("http://*.example.com:443", OTHER_PORT),
+    ("https://[::1]:80", OTHER_PORT),
     ("example.nosuchtld", UNKNOWN),
     ("*.com", SHARED),
     ("*.co.uk", SHARED),
@@ -247,6 +274,8 @@ REFUSED = [
     ("https://*.kobe.jp", SHARED),
     ("*.test", SHARED),
     ("*.intranet", UNKNOWN),
+    ("*.devbox", UNKNOWN),
+    ("*.lan", UNKNOWN),
     ("**", STAR),
     ("*.", STAR),
     ("*:3000", STAR),
@@ -270,6 +299,7 @@ REFUSED = [
     ("224.0.0.1", NO_WEBSITE),
     ("255.255.255.255", NO_WEBSITE),
     ("2001:db8::1", BRACKETS),
+    ("localhost:3000:3000", "at most one port"),
     ("::1", BRACKETS),
     ("[::1", BRACKETS),
     ("[::1]3000", BRACKETS),
@@ -330,6 +360,13 @@ def test_an_invalid_address_is_rejected_with_a_reason(sent: str, reason: str) ->
     assert refusal.value.reason.endswith(".")
     assert refusal.value.value == sent
     assert str(refusal.value) == refusal.value.reason
+
+
+@each("sent", ["shop.devnet", "http://web", "*.intranet", "test", "com", "null"])
+def test_an_unusable_name_is_rejected_with_what_to_write_for_a_private_host(sent: str) -> None:
+    with pytest.raises(InvalidOrigin) as refusal:
+        parse_origin(sent)
+    assert "use localhost, its IP address, or a name that ends in .localhost, .test, .local" in refusal.value.reason
 
 
 def test_an_invalid_origin_error_can_be_pickled() -> None:

@@ -1,4 +1,4 @@
-"""Findings and vendors of earlier releases are readable, and evidence is merged regardless of order and repetition."""
+"""Findings and vendors are readable, and evidence is merged regardless of order and repetition."""
 
 from itertools import permutations
 from typing import Any
@@ -44,11 +44,6 @@ EVIDENCE: dict[str, Any] = {
     "endLine": None,
     "snippet": None,
 }
-
-
-def test_a_vendor_without_evidence_and_revision_is_readable():
-    vendor = VendorItem.from_item(VENDOR)
-    assert (vendor.name, vendor.evidence, vendor.before_consent, vendor.revision) == ("Segment", (), False, None)
 
 
 def test_a_vendor_that_was_only_decided_on_is_readable():

@@ -1,4 +1,4 @@
-"""Repositories and their links are stored as earlier releases stored them."""
+"""Repositories and their links are read and written without a change."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def test_stored_repositories_and_links_are_written_back_unchanged():
         assert RepositoryItem.from_item(stored).to_item() == stored
 
 
-def test_a_link_of_an_earlier_release_has_the_default_settings():
+def test_a_link_without_settings_has_the_default_ones():
     link = Link.from_item(LINK)
     assert (link.scan_on_push, link.schedule, link.failure_threshold) == (False, None, "P1")
     assert link.next_scheduled_scan(RepositoryItem.from_item(REPOSITORY).repository_id) is None

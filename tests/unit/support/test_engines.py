@@ -1,11 +1,14 @@
 """The engines that races run on, and the behavior if no engine is available."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.support import engines
-from tests.support.engines import Engine, find_engine, required_engine
+from tests.support.engines import ROOT, Engine, find_engine, required_engine, running_engine
+from tests.support.listening import listening
+from tests.support.missing import is_missing
 
 
 def place(root: Path, program: str) -> Path:
@@ -57,3 +60,14 @@ def test_the_engine_responds_and_starts_empty(engine: Engine) -> None:
     assert engine.name in {"dynoxide", "MiniStack"}
     assert engine.endpoint_url.startswith("http://127.0.0.1:")
     assert "NOT-THERE" not in engine.client.list_tables()["TableNames"]
+
+
+@pytest.mark.races
+def test_ministack_is_reachable_only_from_this_machine() -> None:
+    program = ROOT / ".tools/ministack/bin/ministack"
+    if not program.exists():
+        is_missing("MiniStack is not installed: make test does that")
+    before = listening(os.getpid())
+    with running_engine("MiniStack", program) as engine:
+        (endpoint,) = listening(os.getpid()) - before
+    assert f"http://{endpoint[0]}:{endpoint[1]}" == engine.endpoint_url

@@ -1,7 +1,9 @@
 """The client."""
 
+import contextlib
 from collections.abc import Iterator
 from types import TracebackType
+from typing import Any
 
 import httpx
 
@@ -22,8 +24,9 @@ from openassent._async.organizations import (
 from openassent._async.projects import AsyncProjects, AsyncVendors
 from openassent._async.system import AsyncFeedback, AsyncHealthCheck, AsyncOpenapi, AsyncRegions, AsyncRequests
 from openassent._async.webhook_endpoints import AsyncWebhookEndpoints
-from openassent._calls import base_address
+from openassent._settings import base_address, bearer_token, header_value
 from openassent._version import __version__
+from openassent.errors import InvalidArgument
 
 
 class _Bearer(httpx.Auth):
@@ -33,6 +36,13 @@ class _Bearer(httpx.Auth):
     def auth_flow(self, request: httpx.Request) -> Iterator[httpx.Request]:  # type: ignore[override]
         request.headers["Authorization"] = self._header
         yield request
+
+
+def _connections(**options: Any) -> httpx.AsyncClient:
+    with contextlib.suppress(httpx.InvalidURL, ImportError, ValueError):
+        return httpx.AsyncClient(**options)
+    # Raised here, because the error's own text can have the proxy's password.
+    raise InvalidArgument("HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, or NO_PROXY has an address that can't be used.")
 
 
 class AsyncAssent:
@@ -52,6 +62,7 @@ class AsyncAssent:
     auth: authenticates requests, in place of `api_key`: an `httpx.Auth` that refreshes tokens, for example.
     user_agent: identifies your program in front of this package, such as `shop/1.2`.
 
+    White space around `api_key` and `base_url` is removed. Raises InvalidArgument for those that can't be used.
     Every operation can raise ApiError, ConnectionFailed, and MalformedResponse; all of them are AssentErrors.
     """
 
@@ -69,14 +80,12 @@ class AsyncAssent:
     ) -> None:
         if api_key is not None and auth is not None:
             raise ValueError("give either api_key or auth, not both")
-        agents = ([] if user_agent is None else [user_agent]) + [f"assent-python/{__version__}"]
-        http = httpx.AsyncClient(
-            auth=auth if api_key is None else _Bearer(api_key),
-            base_url=base_address(base_url),
-            headers={"Accept": "application/json", "User-Agent": " ".join(agents)},
-            timeout=timeout,
-            transport=transport,
-        )
+        address = base_address(base_url)
+        if api_key is not None:
+            auth = _Bearer(bearer_token(api_key, "The API key"))
+        agents = [] if user_agent is None else [header_value(user_agent, "The user agent")]
+        headers = {"Accept": "application/json", "User-Agent": " ".join([*agents, f"assent-python/{__version__}"])}
+        http = _connections(base_url=address, auth=auth, headers=headers, timeout=timeout, transport=transport)
         core = AsyncCore(http, organization=organization, max_retries=max_retries)
         self._core = core
         self.api_keys = AsyncApiKeys(core)

@@ -243,8 +243,7 @@ class AsyncScans(AsyncResource):
 
     async def sarif(self, scan_id: str) -> dict[str, Any]:
         """Returns the readable findings of a completed scan as a SARIF 2.1.0 log."""
-        log: dict[str, Any] = await self._core.document(get(path("/v1/code-audit/scans/{}/sarif", scan_id)))
-        return log
+        return await self._core.document(get(path("/v1/code-audit/scans/{}/sarif", scan_id)))
 
     async def unlock(self, scan_id: str, *, dry_run: bool = False) -> Unlocked:
         """Unlocks all findings of a completed scan for its `unlock_credits`. Repeated calls charge only once."""

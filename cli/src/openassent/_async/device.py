@@ -8,10 +8,12 @@ from openassent._calls import change, get, given
 from openassent._clock import monotonic, sleep_async
 from openassent._device_login import DeviceLogin
 from openassent._pkce import challenge_of, create_verifier
+from openassent._settings import is_web_address
 from openassent.errors import (
     AuthorizationPending,
     ConnectionFailed,
     DeviceCodeExpired,
+    MalformedResponse,
     ServerError,
     SlowDown,
     WaitTimedOut,
@@ -35,8 +37,8 @@ class AsyncDevice(AsyncResource):
 
     async def metadata(self) -> AuthorizationServerMetadata:
         """Returns the authorization server metadata (RFC 8414)."""
-        document = await self._core.document(get("/.well-known/oauth-authorization-server", public=True))
-        return AuthorizationServerMetadata.model_validate(document)
+        call = get("/.well-known/oauth-authorization-server", public=True)
+        return await self._core.parsed(call, AuthorizationServerMetadata)
 
     async def start(
         self,
@@ -59,8 +61,11 @@ class AsyncDevice(AsyncResource):
             scope=None if scopes is None else " ".join(scopes),
             deviceName=device_name,
         )
-        url = _CODE_PATH if metadata is None else metadata.device_authorization_endpoint
+        url = _CODE_PATH if metadata is None else _endpoint(metadata.device_authorization_endpoint)
         code = await self._core.result(replace(change("POST", url, body), public=True), DeviceCode)
+        # Programs open these pages.
+        _endpoint(code.verification_uri)
+        _endpoint(code.verification_uri_complete)
         return DeviceLogin(code, client_id, verifier)
 
     async def poll(
@@ -125,10 +130,16 @@ class AsyncDevice(AsyncResource):
 
     async def revoke(self, token: str, *, metadata: AuthorizationServerMetadata | None = None) -> Revocation:
         """Revokes an access or refresh token, and every other token of the same login. Unknown tokens are no error."""
-        url = _REVOKE_PATH if metadata is None else metadata.revocation_endpoint
+        url = _REVOKE_PATH if metadata is None else _endpoint(metadata.revocation_endpoint)
         call = change("POST", url, {"token": token}, repeatable=True)
         return await self._core.result(replace(call, public=True), Revocation)
 
 
 def _token_url(metadata: AuthorizationServerMetadata | None) -> str:
-    return _TOKEN_PATH if metadata is None else metadata.token_endpoint
+    return _TOKEN_PATH if metadata is None else _endpoint(metadata.token_endpoint)
+
+
+def _endpoint(url: str) -> str:
+    if not is_web_address(url):
+        raise MalformedResponse("The service names an address for signing in that isn't one.")
+    return url

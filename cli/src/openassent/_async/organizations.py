@@ -162,7 +162,7 @@ class AsyncSessions(AsyncResource):
     """The person's sessions, devices, and tokens."""
 
     def list(self, *, limit: int | None = None, cursor: str | None = None) -> AsyncPages[Session]:
-        """Lists the person's sessions, devices, and tokens, newest first."""
+        """Lists the person's sessions, devices, and tokens, newest first. Without sessions.write, only itself."""
         return AsyncPages(self._core, "/v1/me/sessions", Session, cursor, {"limit": limit})
 
     async def revoke(self, session_id: str, *, dry_run: bool = False) -> RevokedSession:

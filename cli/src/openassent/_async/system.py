@@ -30,8 +30,7 @@ class AsyncOpenapi(AsyncResource):
 
     async def get(self) -> dict[str, Any]:
         """Returns the OpenAPI document of the service's version."""
-        document: dict[str, Any] = await self._core.document(get("/openapi.json", public=True))
-        return document
+        return await self._core.document(get("/openapi.json", public=True))
 
 
 class AsyncRequests(AsyncResource):
@@ -87,5 +86,4 @@ class AsyncFeedback(AsyncResource):
 
     async def discovery(self) -> FeedbackDiscovery:
         """Returns the document that tells agents how to send feedback."""
-        document = await self._core.document(get("/.well-known/agent-feedback.json", public=True))
-        return FeedbackDiscovery.model_validate(document)
+        return await self._core.parsed(get("/.well-known/agent-feedback.json", public=True), FeedbackDiscovery)

@@ -1,12 +1,14 @@
 # Made from _async/_client.py by `make sdk`: edit that file.
 """The client."""
 
+import contextlib
 from collections.abc import Iterator
 from types import TracebackType
+from typing import Any
 
 import httpx
 
-from openassent._calls import base_address
+from openassent._settings import base_address, bearer_token, header_value
 from openassent._sync._core import Core
 from openassent._sync.api_keys import ApiKeys
 from openassent._sync.code_audit import Links, Repositories, Scans
@@ -25,6 +27,7 @@ from openassent._sync.projects import Projects, Vendors
 from openassent._sync.system import Feedback, HealthCheck, Openapi, Regions, Requests
 from openassent._sync.webhook_endpoints import WebhookEndpoints
 from openassent._version import __version__
+from openassent.errors import InvalidArgument
 
 
 class _Bearer(httpx.Auth):
@@ -34,6 +37,13 @@ class _Bearer(httpx.Auth):
     def auth_flow(self, request: httpx.Request) -> Iterator[httpx.Request]:  # type: ignore[override]
         request.headers["Authorization"] = self._header
         yield request
+
+
+def _connections(**options: Any) -> httpx.Client:
+    with contextlib.suppress(httpx.InvalidURL, ImportError, ValueError):
+        return httpx.Client(**options)
+    # Raised here, because the error's own text can have the proxy's password.
+    raise InvalidArgument("HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, or NO_PROXY has an address that can't be used.")
 
 
 class Assent:
@@ -53,6 +63,7 @@ class Assent:
     auth: authenticates requests, in place of `api_key`: an `httpx.Auth` that refreshes tokens, for example.
     user_agent: identifies your program in front of this package, such as `shop/1.2`.
 
+    White space around `api_key` and `base_url` is removed. Raises InvalidArgument for those that can't be used.
     Every operation can raise ApiError, ConnectionFailed, and MalformedResponse; all of them are AssentErrors.
     """
 
@@ -70,14 +81,12 @@ class Assent:
     ) -> None:
         if api_key is not None and auth is not None:
             raise ValueError("give either api_key or auth, not both")
-        agents = ([] if user_agent is None else [user_agent]) + [f"assent-python/{__version__}"]
-        http = httpx.Client(
-            auth=auth if api_key is None else _Bearer(api_key),
-            base_url=base_address(base_url),
-            headers={"Accept": "application/json", "User-Agent": " ".join(agents)},
-            timeout=timeout,
-            transport=transport,
-        )
+        address = base_address(base_url)
+        if api_key is not None:
+            auth = _Bearer(bearer_token(api_key, "The API key"))
+        agents = [] if user_agent is None else [header_value(user_agent, "The user agent")]
+        headers = {"Accept": "application/json", "User-Agent": " ".join([*agents, f"assent-python/{__version__}"])}
+        http = _connections(base_url=address, auth=auth, headers=headers, timeout=timeout, transport=transport)
         core = Core(http, organization=organization, max_retries=max_retries)
         self._core = core
         self.api_keys = ApiKeys(core)

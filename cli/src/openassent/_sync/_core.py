@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import httpx
 from pydantic import BaseModel, ValidationError
 
+from openassent._bodies import json_of
 from openassent._calls import Call, Page
 from openassent._clock import monotonic, sleep
 from openassent._retries import failure_of, pause_before_retry
@@ -15,6 +16,8 @@ from openassent.errors import AssentError, MalformedResponse, error_of
 M = TypeVar("M", bound=BaseModel)
 
 _log = logging.getLogger("openassent")
+# How many wrong fields of a response an error names.
+_NAMED_FIELDS = 5
 
 
 class Core:
@@ -41,12 +44,24 @@ class Core:
         if not isinstance(items, list):
             raise _malformed(response, "isn't a list")
         # Lists that always fit one page can be without `pagination`.
-        pagination = response.json().get("pagination") or {}
-        return Page([_parse(returns, it, response) for it in items], pagination.get("nextCursor"))
+        pagination = _json(response).get("pagination") or {}
+        cursor = pagination.get("nextCursor") if isinstance(pagination, dict) else pagination
+        if not (cursor is None or isinstance(cursor, str)):
+            raise _malformed(response, "has no valid cursor")
+        return Page([_parse(returns, it, response) for it in items], cursor)
 
-    def document(self, call: Call) -> Any:
-        """Returns the JSON of a response without an envelope."""
-        return _json(self._send(call))
+    def document(self, call: Call) -> dict[str, Any]:
+        """Returns the JSON object of a response without an envelope."""
+        response = self._send(call)
+        document = _json(response)
+        if not isinstance(document, dict):
+            raise _malformed(response, "isn't an object: check the base URL")
+        return document
+
+    def parsed(self, call: Call, returns: type[M]) -> M:
+        """Returns the result of an operation without an envelope."""
+        response = self._send(call)
+        return _parse(returns, _json(response), response)
 
     def _send(self, call: Call) -> httpx.Response:
         began, attempt = monotonic(), 0
@@ -60,34 +75,36 @@ class Core:
                 )
                 if pause is None:
                     raise
-                _log.debug("%s %s: attempt %d failed, the next one is in %.1f s", call.method, call.url, attempt, pause)
+                _log.debug("%s: attempt %d failed, the next one is in %.1f s", call, attempt, pause)
                 sleep(pause)
 
     def _attempt(self, call: Call) -> httpx.Response:
-        request = self.http.build_request(
-            call.method, call.url, params=dict(call.query) or None, json=call.body, headers=dict(call.headers)
-        )
-        auth = None if call.public else httpx.USE_CLIENT_DEFAULT
-        try:
-            response = self.http.send(request, auth=auth)
-        except httpx.TransportError as error:
-            raise failure_of(call, error) from error
-        except httpx.DecodingError as error:
-            raise MalformedResponse(f"{call.method} {call.url}: the response can't be decoded") from error
+        response = self._exchange(call)
         request_id = response.headers.get("X-Request-Id")
-        _log.debug("%s %s: %d (request %s)", call.method, call.url, response.status_code, request_id)
+        _log.debug("%s: %d (request %s)", call, response.status_code, request_id)
         if response.status_code >= 400:
             raise error_of(response)
         if response.status_code >= 300:
             raise _malformed(response, "is a redirect: check the base URL")
         return response
 
+    def _exchange(self, call: Call) -> httpx.Response:
+        auth = None if call.public else httpx.USE_CLIENT_DEFAULT
+        try:
+            request = self.http.build_request(
+                call.method, call.url, params=dict(call.query) or None, json=call.body, headers=dict(call.headers)
+            )
+            return self.http.send(request, auth=auth)
+        except (httpx.RequestError, httpx.InvalidURL, UnicodeError, OverflowError) as error:
+            failure = failure_of(call, error)
+        raise failure
+
 
 def _json(response: httpx.Response) -> Any:
-    try:
-        return response.json()
-    except ValueError as error:
-        raise _malformed(response, "isn't JSON: check the base URL") from error
+    value = json_of(response.content)
+    if value is None:
+        raise _malformed(response, "isn't JSON that can be read: check the base URL")
+    return value
 
 
 def _member(response: httpx.Response, name: str) -> Any:
@@ -101,9 +118,10 @@ def _parse(returns: type[M], value: Any, response: httpx.Response) -> M:
     try:
         return returns.model_validate(value)
     except ValidationError as error:
-        # Not the error's own text, which contains the values.
-        fields = ", ".join(".".join(map(str, it["loc"])) or "data" for it in error.errors(include_input=False))
-        raise _malformed(response, f"isn't a {returns.__name__} ({fields})") from None
+        # Not the error's own text, nor the error as context: both have the values.
+        wrong = error.errors(include_input=False, include_context=False)[:_NAMED_FIELDS]
+        fields = ", ".join(".".join(map(str, it["loc"])) or "data" for it in wrong)
+    raise _malformed(response, f"isn't a {returns.__name__} ({fields})")
 
 
 def _malformed(response: httpx.Response, reason: str) -> MalformedResponse:

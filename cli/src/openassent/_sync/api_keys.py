@@ -78,7 +78,10 @@ class ApiKeys(Resource):
         return self._core.result(call, ApiKey)
 
     def delete(self, key_id: str, *, organization_id: str | None = None, dry_run: bool = False) -> DeletedKey:
-        """Revokes an API key. Its secret stops working immediately."""
+        """Revokes an API key. Its secret stops working immediately.
+
+        With the ID of a key that was rolled, only its old secret stops working, before its grace period ends.
+        """
         organization_id = self._organization(organization_id)
         call = change("DELETE", path("/v1/api-keys/{}", key_id), dry_run=dry_run, organizationId=organization_id)
         return self._core.result(call, DeletedKey)

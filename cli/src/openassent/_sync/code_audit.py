@@ -242,8 +242,7 @@ class Scans(Resource):
 
     def sarif(self, scan_id: str) -> dict[str, Any]:
         """Returns the readable findings of a completed scan as a SARIF 2.1.0 log."""
-        log: dict[str, Any] = self._core.document(get(path("/v1/code-audit/scans/{}/sarif", scan_id)))
-        return log
+        return self._core.document(get(path("/v1/code-audit/scans/{}/sarif", scan_id)))
 
     def unlock(self, scan_id: str, *, dry_run: bool = False) -> Unlocked:
         """Unlocks all findings of a completed scan for its `unlock_credits`. Repeated calls charge only once."""

@@ -163,7 +163,7 @@ class Sessions(Resource):
     """The person's sessions, devices, and tokens."""
 
     def list(self, *, limit: int | None = None, cursor: str | None = None) -> Pages[Session]:
-        """Lists the person's sessions, devices, and tokens, newest first."""
+        """Lists the person's sessions, devices, and tokens, newest first. Without sessions.write, only itself."""
         return Pages(self._core, "/v1/me/sessions", Session, cursor, {"limit": limit})
 
     def revoke(self, session_id: str, *, dry_run: bool = False) -> RevokedSession:

@@ -31,8 +31,7 @@ class Openapi(Resource):
 
     def get(self) -> dict[str, Any]:
         """Returns the OpenAPI document of the service's version."""
-        document: dict[str, Any] = self._core.document(get("/openapi.json", public=True))
-        return document
+        return self._core.document(get("/openapi.json", public=True))
 
 
 class Requests(Resource):
@@ -88,5 +87,4 @@ class Feedback(Resource):
 
     def discovery(self) -> FeedbackDiscovery:
         """Returns the document that tells agents how to send feedback."""
-        document = self._core.document(get("/.well-known/agent-feedback.json", public=True))
-        return FeedbackDiscovery.model_validate(document)
+        return self._core.parsed(get("/.well-known/agent-feedback.json", public=True), FeedbackDiscovery)

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from openassent import OMIT, Assent
+from openassent.models import PreviousSecret
 from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Yes, confirm
 from openassent_cli.durations import Duration
 from openassent_cli.finding import found_by_name, project_id
@@ -53,8 +54,14 @@ def show_key(key: Key) -> None:
             ("Created", found.created_at),
             ("Last used", found.last_used_at or "never"),
             ("Expires", found.expires_at or "never"),
+            *([("Old secret", _old_secret(found.previous))] if found.previous else []),
         ],
     )
+
+
+def _old_secret(previous: PreviousSecret) -> str:
+    used = f"last used {previous.last_used_at}" if previous.last_used_at else "not used since the roll"
+    return f"{previous.key_id}, works until {previous.expires_at}, {used}"
 
 
 @app.add("create")
@@ -130,7 +137,10 @@ def roll(
 
 @app.add("delete")
 def delete(key: Key, yes: Yes = False, dry_run: DryRun = False) -> None:
-    """Delete an API key. Programs that use it are refused at once."""
+    """Delete an API key. Programs that use it are refused at once.
+
+    With the ID of a key that was rolled, only its old secret ends, and the new key goes on working.
+    """
     with invocation().client() as client:
         found = _key_id(client, key)
         if not dry_run:

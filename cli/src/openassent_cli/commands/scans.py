@@ -186,6 +186,7 @@ def _show(scan: ScanDetail) -> None:
             ("Trigger", scan.trigger),
             ("Findings", scan.finding_count),
             ("Analyzed", f"{coverage.analyzed_files} of {coverage.files} files" if coverage else None),
+            ("Left out", coverage.incomplete if coverage else None),
             ("Failure", scan.failure.message if scan.failure else None),
             ("Unlock for", f"{scan.unlock_credits} credits" if scan.unlock_credits else None),
             ("Completed", scan.completed_at),

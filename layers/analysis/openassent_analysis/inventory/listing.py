@@ -6,15 +6,18 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
-from openassent_analysis.files import NOT_ANALYZED, language_of, reason_to_skip
+from openassent_analysis.files import NOT_ANALYZED, is_analyzed, language_of, reason_to_skip
 from openassent_analysis.inventory import manifests
 from openassent_analysis.inventory.technologies import Sign, technologies
-from openassent_analysis.kinds import kind_of
+from openassent_analysis.kinds import NOT_ASSESSED, kind_of
+from openassent_analysis.result import ENDS
 
 MAX_MANIFESTS: Final = 500
 MAX_MANIFEST_BYTES: Final = 512 * 1024
 # Paths are evidence: the inventory shows them. Ordinary ones are far shorter.
 MAX_PATH: Final = 200
+# Bounds the memory for names of files that no later stage reads: those of about 50,000 files.
+MAX_UNREAD_CHARACTERS: Final = 4 * 1024**2
 # Files that the project's people didn't write.
 _FOREIGN: Final = frozenset({"vendored", "build output", "repository data", "minified", "generated"})
 
@@ -39,10 +42,16 @@ class Listing:
         self.signs: dict[Sign, str] = {}
         # Files of code that no rule reads, by kind.
         self.not_assessed: Counter[str] = Counter()
-        # True if manifests were left out at the limit.
+        # True if manifests were left out at a limit.
         self.truncated = False
+        # Files that the analysis would read, but that aren't written to disk, and whether there are more of them.
+        self.unread: set[str] = set()
+        self.has_more_unread = False
+        # The first file that was left out at each limit of the whole archive.
+        self.left_out: dict[str, str] = {}
         # Files that are kept for their manifest alone, and that the analysis doesn't read.
         self.only_manifests = 0
+        self._unread_characters = 0
         self._manifests: list[str] = []
         self._technologies = technologies()
 
@@ -66,6 +75,24 @@ class Listing:
             return NOT_ANALYZED
         self.only_manifests += 1
         return None
+
+    def leave_out(self, path: str, reason: str) -> None:
+        """Notes a file that isn't written to disk for another reason than those of `take`."""
+        if reason in NOT_ASSESSED:
+            language = language_of(path.rpartition("/")[2])
+            self.only_manifests -= language is None
+            self.truncated |= manifests.is_manifest(path)
+            if kind := kind_of(path, language):
+                self.not_assessed[kind] += 1
+        if reason in ENDS:
+            self.left_out.setdefault(reason, path)
+        if not is_analyzed(path):
+            return
+        self._unread_characters += len(path)
+        if self._unread_characters > MAX_UNREAD_CHARACTERS:
+            self.has_more_unread = True
+        else:
+            self.unread.add(path)
 
     def _take_signs(self, path: str, size: int) -> bool:
         """Notes what the file's path shows, and whether it is a manifest to read."""

@@ -57,7 +57,7 @@ _SERVICES = {
         # The header asks for the error codes of its earlier protocol, which botocore reports.
         Service("sqs", "AmazonSQS", "application/x-amz-json-1.0", 0.05, (("x-amzn-query-mode", "true"),)),
         Service("secretsmanager", "secretsmanager", "application/x-amz-json-1.1", 0.05),
-        # An email that SES may have accepted must not be sent again right away: see `notifications.mail_delivery`.
+        # An email that SES may have accepted must not be sent again right away: see `emails.delivery`.
         Service(
             "sesv2",
             None,

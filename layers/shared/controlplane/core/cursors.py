@@ -37,6 +37,8 @@ def open_sealed(binding: tuple[str, ...], cursor: str) -> str:
     issued = any(hmac.compare_digest(mac, _mac(key, binding, position)) for key in keyring.ring())
     if not canonical or not issued:
         raise InvalidPayload.at(
-            ["cursor"], "This cursor was not issued by this list with these filters.", "invalid_cursor"
+            ["cursor"],
+            "This list didn't issue this cursor with these filters. Begin again without a cursor.",
+            "invalid_cursor",
         )
     return position.decode()

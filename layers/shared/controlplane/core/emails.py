@@ -34,8 +34,5 @@ def is_email(text: str) -> bool:
 
 
 def normalize_email(email: str) -> str:
-    """Returns the form of the address that is compared and used in keys: ASCII letters in lowercase.
-
-    Addresses that earlier versions stored in lowercase by Unicode's rules are returned unchanged.
-    """
+    """Returns the form of the address that is compared and used in keys: ASCII letters in lowercase."""
     return email.strip().translate(_LOWER)

@@ -102,6 +102,11 @@ class OwnedId(str):
         return Located(self.organization_id, self.local)
 
 
+def organization_of(owned_id: str) -> str:
+    """Returns the id of the organization that owns the item with this id, of any kind, which a message contains."""
+    return f"{ORGANIZATION}_{owned_id[4:20]}"
+
+
 class ProjectId(OwnedId):
     prefix = PROJECT
 
@@ -198,11 +203,6 @@ def derived_local(*parts: str) -> str:
     """Returns a deterministic local part for an item that exists once per combination of parts."""
     digest = hashlib.sha256("\0".join(parts).encode()).digest()
     return "".join(_ALPHABET[byte & 31] for byte in digest[: _TIME_LENGTH + _RANDOM_LENGTH])
-
-
-def oldest_local(*parts: str) -> str:
-    """Like `derived_local`, but sorts before every local part of `new_local`. Contains 70 bits of the parts' hash."""
-    return "0000" + derived_local(*parts)[:14]
 
 
 def local_at(seconds: float) -> str:

@@ -37,7 +37,7 @@ _FOLDER_PATTERN = re.compile(_FOLDER)
 
 def _check_characters(name: str) -> str:
     if _FORBIDDEN.search(name):
-        raise PydanticCustomError("control_characters", "Must not contain control characters.")
+        raise PydanticCustomError("control_characters", "Must not contain line breaks or other control characters.")
     # Joiners and variation selectors are allowed inside names (an emoji, a Persian word), but are invisible alone.
     if not _VISIBLE.search(name):
         raise PydanticCustomError("invisible", "Must contain at least one visible character.")
@@ -92,7 +92,9 @@ def is_folder(text: str) -> bool:
 
 def _check_branch(name: str) -> str:
     if not is_branch(name):
-        raise PydanticCustomError("invalid_branch", "This can't be the name of a branch.")
+        raise PydanticCustomError(
+            "invalid_branch", "This can't be the name of a branch. Send it as git shows it, such as main."
+        )
     return name
 
 

@@ -3,8 +3,8 @@
 from typing import Literal, get_args
 
 SCOPES: dict[str, str] = {
-    "organizations.read": "List the organizations you belong to, and read their webhook endpoints and audit logs",
-    "organizations.write": "Create organizations you will own, save your default one, and manage webhook endpoints",
+    "organizations.read": "List the organizations you belong to",
+    "organizations.write": "Create organizations you will own",
     "projects.read": "Read projects and their consent configuration",
     "projects.write": "Create, update, and delete projects and their consent configuration",
     "members.read": "Read members' names, email addresses, images, and roles, and pending invitations",
@@ -12,11 +12,16 @@ SCOPES: dict[str, str] = {
     "api-keys.read": "List organization API keys",
     "api-keys.write": "Create, change, roll, and delete organization API keys",
     "code-audit.read": "Read scans, findings, scan requests, and connected repositories",
-    "code-audit.write": "Start scans, unlock reports, link repositories to projects, and disconnect them",
+    "code-audit.write": "Start scans and unlock reports",
+    "repositories.write": "Link repositories to projects, and disconnect repositories",
     "inbox.read": "Read inbox findings and their evidence, and the vendors of projects",
     "inbox.write": "Change the status of findings and open issues for them",
     "vendors.write": "Approve or ignore vendors detected on projects",
     "billing.read": "Read the plan, credit balance, and top-up settings",
+    "webhooks.read": "Read webhook endpoints and their deliveries",
+    "webhooks.write": "Create, change, and delete webhook endpoints, rotate their secrets, and replay deliveries",
+    "audit-log.read": "Read the audit log of your organizations",
+    "sessions.write": "List and revoke your sessions and devices, and save the organization they use by default",
 }
 
 # The default scopes of a device whose request names none.

@@ -131,6 +131,8 @@ class Settings(BaseModel):
     finding_intake_dead_letters_url: OptionalUrl = None
     github_events_queue_url: OptionalUrl = None
     github_events_dead_letters_url: OptionalUrl = None
+    # How many workers the function's queue has. An organization gets half of them. None: any number.
+    worker_concurrency: int | None = Field(None, ge=1)
     # The address that emails come from, and SES's configuration set, which reports bounces. None: no emails are sent.
     email_sender: OptionalText = None
     email_configuration_set: OptionalText = None
@@ -141,13 +143,15 @@ class Settings(BaseModel):
     invitation_emails_per_address: int = Field(10, ge=1)
     notifications_queue_url: OptionalUrl = None
     notifications_dead_letters_url: OptionalUrl = None
+    emails_queue_url: OptionalUrl = None
+    emails_dead_letters_url: OptionalUrl = None
     # Lets webhooks go to http URLs and to private addresses. Only for local runs: no template sets it.
     webhooks_to_this_machine: bool = False
-    # Limits on the part of a repository that a scan reads. A scan that exceeds one of the first four fails; a file that
-    # exceeds the last is skipped.
-    scan_archive_bytes: int = Field(256 * 1024**2, ge=1)
-    scan_unpacked_bytes: int = Field(2 * 1024**3, ge=1)
-    scan_stored_bytes: int = Field(384 * 1024**2, ge=1)
+    # Limits on the part of a repository that a scan reads, which is incomplete beyond the first three: the compressed
+    # archive of all folders, what the files of the scanned folder take on disk, and their number. A file that exceeds
+    # the last one is skipped.
+    scan_archive_megabytes: int = Field(256, ge=1)
+    scan_stored_bytes: int = Field(1536 * 1024**2, ge=1)
     scan_stored_files: int = Field(40_000, ge=1)
     scan_file_bytes: int = Field(8 * 1024**2, ge=1)
     # How long starting a scan waits for the scan before the response returns the scan request instead.

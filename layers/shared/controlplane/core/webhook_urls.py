@@ -22,6 +22,7 @@ _TRANSLATED = tuple(
     ipaddress.ip_network(text)
     for text in ("2002::/16", "2001::/23", "64:ff9b::/96", "64:ff9b:1::/48", "::ffff:0:0/96", "::/96", "3fff::/20")
 )
+_NO_URL = "This isn't a URL. Send one such as https://hooks.example.com/assent."
 _GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
 
 
@@ -48,33 +49,35 @@ def parse(url: str) -> Target:
     if len(url) > MAX_LENGTH:
         raise UnacceptableUrl(f"The URL is longer than {MAX_LENGTH:,} characters.")
     if not url.isascii() or any(character <= " " or character in '"<>\\^`{|}\x7f' for character in url):
-        raise UnacceptableUrl("The URL contains a character that must be percent-encoded.")
+        raise UnacceptableUrl(
+            "The URL has a space, a quote, or a non-ASCII character. Percent-encode it, or in a host name, use xn--…."
+        )
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise UnacceptableUrl("This isn't a URL.") from None
+        raise UnacceptableUrl(_NO_URL) from None
     local = settings.webhooks_to_this_machine
     if parts.scheme != "https" and not (local and parts.scheme == "http"):
         raise UnacceptableUrl("The URL must start with https://.")
     if "@" in parts.netloc:
-        raise UnacceptableUrl("The URL must not contain a user name or a password.")
+        raise UnacceptableUrl("The URL must not contain a user name or a password. Verify the signature instead.")
     if "#" in url:
-        raise UnacceptableUrl("The URL must not contain a fragment.")
+        raise UnacceptableUrl("The URL must not contain a fragment. Remove the # and what follows.")
     host = (parts.hostname or "").rstrip(".")
     if not local:
         _check_host(host)
         if port not in {None, *_PORTS}:
             raise UnacceptableUrl("The URL's port must be 443 or 8443.")
     if not host or port == 0:
-        raise UnacceptableUrl("This isn't a URL.")
+        raise UnacceptableUrl(_NO_URL)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Target(parts.scheme, host, port or (443 if parts.scheme == "https" else 80), path)
 
 
 def _check_host(host: str) -> None:
     if not _HOST.fullmatch(host):
-        raise UnacceptableUrl("The URL must have a public host name, not an IP address.")
+        raise UnacceptableUrl("The URL must have a public host name such as hooks.example.com, not an IP address.")
     if host.rpartition(".")[2] in _INTERNAL:
         raise UnacceptableUrl("The URL must have a public host name, not one of an internal network.")
 

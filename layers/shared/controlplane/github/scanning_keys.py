@@ -19,7 +19,8 @@ from controlplane.github.transport import Deadline, Request, RetryPolicy, Transp
 
 _OPERATION = "/meta/public_keys/secret_scanning"
 _KEPT_SECONDS = 3600
-# An unknown identifier may be that of a new key. Anyone can send one, so it is asked for once in this time.
+# An unknown identifier may be that of a new key. Anyone can send one, so GitHub is asked once in this time, also if it
+# doesn't respond.
 _ASKED_AGAIN_SECONDS = 60
 # A part of the time that a request has for all of its calls.
 _POLICY = RetryPolicy(connect_timeout_seconds=1, read_timeout_seconds=2, total_timeout_seconds=3, max_attempts=2)
@@ -52,13 +53,13 @@ class ScanningKeys:
         now = clock.now()
         kept_seconds = _KEPT_SECONDS if identifier in self._keys else _ASKED_AGAIN_SECONDS
         if self._asked_at is None or now - self._asked_at >= kept_seconds:
+            self._asked_at = now
             try:
                 self._keys = self._read()
             except CodeHostError as failure:
-                if not self._keys:
-                    raise HostUnavailable(operation=_OPERATION) from failure
-                logger.warning("secret scanning keys not renewed", extra=failure.context)
-            self._asked_at = now
+                logger.warning("secret scanning keys not read", extra=failure.context)
+        if not self._keys:
+            raise HostUnavailable(operation=_OPERATION)
         return self._keys.get(identifier)
 
     def _read(self) -> dict[str, EllipticCurvePublicKey]:

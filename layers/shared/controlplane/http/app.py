@@ -63,7 +63,6 @@ def create_app(*routers: APIRouter | RouteGroup) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        strict_content_type=False,
         telemetry=lazy_imports.TELEMETRY_OFF,
     )
     app.router.route_class = ControlRoute
@@ -81,7 +80,7 @@ def _allowed_methods(app: FastAPI, scope: Scope) -> list[str]:
         if route.matches(scope)[0] != Match.NONE
         for method in route.methods or ()
     ]
-    return [*dict.fromkeys(found)]
+    return [*dict.fromkeys(found), *(["HEAD"] if "GET" in found else [])]
 
 
 async def _respond_not_found(scope: Scope, receive: Receive, send: Send) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from controlplane.core import clock, tokens
-from controlplane.core.errors import IncompleteCredential, RateLimited, Unauthorized
-from controlplane.core.scopes import API_KEY_SCOPES
+from controlplane.core.errors import IncompleteCredential, InvalidToken, RateLimited, Unauthorized
+from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
 from controlplane.core.settings import settings
 from controlplane.http import owner_limits, rejections
 from controlplane.store import credentials, organizations
@@ -42,8 +42,8 @@ def authenticate(authorization: str | None, address: str) -> tuple[Principal, Co
     """Authenticates an Authorization header and counts the request, in one write. Raises Unauthorized, RateLimited.
 
     A secret with the wrong format or checksum is rejected without accessing the table: with IncompleteCredential if it
-    begins like one of ours. Rejected credentials count against the client's address; beyond its limit, raises
-    TooManyRejected.
+    begins like one of ours. Any other rejected bearer token is an InvalidToken. Rejected credentials count against the
+    client's address; beyond its limit, raises TooManyRejected.
     """
     if not authorization:
         raise Unauthorized
@@ -53,12 +53,12 @@ def authenticate(authorization: str | None, address: str) -> tuple[Principal, Co
         rejections.count_malformed(address)
         # A comma joins the values of repeated headers.
         is_incomplete = "," not in secret and tokens.is_incomplete(secret)
-        raise IncompleteCredential if is_incomplete else Unauthorized
+        raise IncompleteCredential if is_incomplete else InvalidToken if secret else Unauthorized
     try:
         return _count(prefix, tokens.digest(secret))
     except credentials.UnknownSecret:
         rejections.count_unknown(address)
-        raise Unauthorized from None
+        raise InvalidToken from None
     except Throttled as error:
         raise RateLimited(1, reason=str(error)) from error
 
@@ -87,7 +87,9 @@ def _count(prefix: str | None, digest: str) -> tuple[Principal, Counted]:
         token, counted = credentials.authenticate_user_token(digest)
         if token.expires_at <= clock.now():
             raise credentials.UnknownSecret
-        principal = Principal(token.kind, tuple(token.scopes), user_id=token.user_id, token=token)
+        # A session has every scope, also those that came after its sign-in.
+        scopes = SCOPES if token.kind == "session" else token.scopes
+        principal = Principal(token.kind, tuple(scopes), user_id=token.user_id, token=token)
     return principal, counted
 
 

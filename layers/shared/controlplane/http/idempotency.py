@@ -13,6 +13,7 @@ from fastapi import Header
 from controlplane.core import lazy_imports, tokens
 from controlplane.http.access import Access
 from controlplane.http.envelope import Answer, Wire
+from controlplane.http.validation import described
 from controlplane.store.table import Leg
 
 IdempotencyKey = Annotated[
@@ -21,7 +22,8 @@ IdempotencyKey = Annotated[
         alias="Idempotency-Key",
         min_length=1,
         max_length=255,
-        pattern=r"^[\x20-\x2b\x2d-\x7e]+$",  # ASCII without a comma, which would be a second value
+        # A comma would begin a second value.
+        pattern=described(r"^[\x20-\x2b\x2d-\x7e]+$", "Must have printable ASCII characters without commas"),
         description=(
             "Makes the request safe to repeat: for 24 hours, the same key with the same request gets the first "
             "response again, with the header `Idempotency-Replayed: true`, and creates nothing more. Use a new random "

@@ -14,6 +14,10 @@ from controlplane.core.settings import settings
 from controlplane.http import deprecations, front_door, request_log
 from controlplane.http.request_state import RequestState
 
+# Browsers then only use TLS for the host, for a year after each response. It isn't for subdomains or preloading: an
+# operator's domain can have other hosts, and we don't know these. Deployed, no address of ours is served without TLS.
+TRANSPORT_SECURITY = (b"strict-transport-security", b"max-age=31536000")
+
 
 class NotThroughFrontDoor(Forbidden):
     message = "This address doesn't accept requests. Send them to the service's public address."
@@ -22,10 +26,11 @@ class NotThroughFrontDoor(Forbidden):
 class RequestMiddleware:
     """Creates the request's state, limits the time of its calls, handles uncaught errors, and logs one line.
 
-    If the front door is required, rejects any other request.
+    If the front door is required, rejects any other request. HEAD gets the response to GET without its body.
 
     Every response gets an X-Request-Id header, the headers of the caller's credential, of deprecations, and of a dry
-    run, and, unless the endpoint sets another one, Cache-Control: no-store.
+    run, and, unless the endpoint sets another one, Cache-Control: no-store. Over TLS, it has
+    Strict-Transport-Security: RFC 6797 (7.2) forbids that without TLS, as on this machine.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -36,6 +41,10 @@ class RequestMiddleware:
             await self.app(scope, receive, send)
             return
         started_at = time.perf_counter()
+        method = scope["method"]
+        if method == "HEAD":
+            # Checked, counted, and answered like GET (RFC 9110, section 9.3.2), but for the body.
+            scope, send = {**scope, "method": "GET"}, _without_body(send)
         state = RequestState(scope, _request_id(scope))
         urls.read_stage(scope.get("aws.event"))
         uses_front_door = front_door.was_used(lambda name: Headers(scope=scope).getlist(name))
@@ -69,7 +78,14 @@ class RequestMiddleware:
                 if response_started:
                     raise
                 await state.failure(InternalError())(scope, receive, send_with_headers)
-        request_log.log(state, scope["method"], status, time.perf_counter() - started_at)
+        request_log.log(state, method, status, time.perf_counter() - started_at)
+
+
+def _without_body(send: Send) -> Send:
+    async def send_without_body(message: Message) -> None:
+        await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+    return send_without_body
 
 
 async def _reject(scope: Scope, receive: Receive, send: Send) -> None:
@@ -79,6 +95,8 @@ async def _reject(scope: Scope, receive: Receive, send: Send) -> None:
 def _add_headers(start: Message, state: RequestState) -> None:
     headers = start.setdefault("headers", [])
     headers.append((b"x-request-id", state.request_id.encode()))
+    if state.scope["scheme"] == "https":
+        headers.append(TRANSPORT_SECURITY)
     more = state.caller.headers | deprecations.headers(state.deprecations)
     if state.is_dry_run and start["status"] < 400:
         more["Dry-Run"] = "true"

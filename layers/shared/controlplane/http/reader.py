@@ -1,7 +1,7 @@
 """Reads a request: the client's address, the body up to its size limit, strict JSON or a dialect, and the query."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from starlette.datastructures import Headers
@@ -9,14 +9,14 @@ from starlette.requests import ClientDisconnect, Request, empty_receive
 from starlette.types import Receive, Scope
 
 from controlplane.core.errors import InvalidPayload, PayloadTooLarge, UnsupportedMediaType
+from controlplane.core.nearest import did_you_mean
 from controlplane.http import strict_json
 from controlplane.http.client_address import client_address
-from controlplane.http.dialect import Dialect
 from controlplane.http.forms import parse_pairs
 
 MAX_BODY_BYTES = 1_048_576
 # Headers with one value. A gateway or proxy joins repeated ones with commas, so a comma is a second value too.
-_SINGLE_HEADERS = {b"content-type": "Content-Type", b"idempotency-key": "Idempotency-Key"}
+SINGLE_HEADERS = {b"content-type": "Content-Type", b"idempotency-key": "Idempotency-Key"}
 _MAX_QUERY_PARAMETERS = 64
 # The query parameter of operations that change something. Others reject it, so that it never goes unnoticed.
 DRY_RUN = "dryRun"
@@ -45,8 +45,8 @@ class RequestReader(Request):
 
     @property
     def media_type(self) -> str:
-        """The body's media type without parameters, or several joined ones. JSON by default."""
-        sent = ", ".join(super().headers.getlist("content-type")) or "application/json"
+        """The body's media type without parameters, or several joined ones. Empty if the client declares none."""
+        sent = ", ".join(super().headers.getlist("content-type"))
         return sent.partition(";")[0].strip().lower()
 
     @property
@@ -81,17 +81,21 @@ class RequestReader(Request):
 
     def check_headers(self) -> None:
         """Raises InvalidPayload if a header that must have one value is repeated, even with equal values."""
-        found = [(name, value) for name, value in self.scope["headers"] if name in _SINGLE_HEADERS]
+        found = [(name, value) for name, value in self.scope["headers"] if name in SINGLE_HEADERS]
         names = [name for name, _ in found]
         for name, value in found:
             if b"," in value or names.count(name) > 1:
-                shown = _SINGLE_HEADERS[name]
-                raise InvalidPayload.at([shown], "Send this header once, with one value.", "repeated")
+                shown = SINGLE_HEADERS[name]
+                message = "Send this header once, with one value and without commas."
+                raise InvalidPayload.at([shown], message, "repeated")
 
-    def parse_body(self, dialect: Dialect | None) -> None:
-        """Parses the body, strictly and without coercion. Raises UnsupportedMediaType, InvalidPayload."""
-        if dialect is not None:
-            self.content = dialect.read(self.raw_body)
+    def parse_body(self, read: Callable[[bytes], Any] | None) -> None:
+        """Parses the body, strictly and without coercion. Raises UnsupportedMediaType, InvalidPayload.
+
+        read: parses the body of a dialect, in place of JSON.
+        """
+        if read is not None:
+            self.content = read(self.raw_body)
             headers = super().headers.mutablecopy()
             headers["content-type"] = "application/json"
             self._translated_headers = headers
@@ -123,8 +127,10 @@ class RequestReader(Request):
 
 
 def _parse_json(body: bytes, media_type: str, encoding: str) -> Any:
-    if not (media_type == "application/json" or media_type.endswith("+json")) or encoding != "identity":
+    if not (media_type == "application/json" or media_type.endswith("+json")):
         raise UnsupportedMediaType
+    if encoding != "identity":
+        raise UnsupportedMediaType("Compressed bodies aren't supported. Send the body without Content-Encoding.")
     try:
         content = strict_json.loads(body)
     except strict_json.InvalidJson as error:
@@ -142,13 +148,16 @@ def _check_query(raw: bytes) -> list[str]:
     try:
         pairs = parse_pairs(raw, _MAX_QUERY_PARAMETERS)
     except ValueError:
-        raise InvalidPayload.at([], "The query string is not valid percent-encoded UTF-8.", "query_invalid") from None
+        message = f"Percent-encode the query string as UTF-8, with at most {_MAX_QUERY_PARAMETERS} parameters."
+        raise InvalidPayload.at([], message, "query_invalid") from None
     counts = Counter(name for name, _ in pairs)
     for name, value in pairs:
         if counts[name] > 1:
-            raise InvalidPayload.at([name], "This parameter is given more than once.", "repeated")
+            raise InvalidPayload.at([name], "This parameter is given more than once. Send it once.", "repeated")
         if "\0" in value:
-            raise InvalidPayload.at([name], "This parameter contains NUL.", "query_invalid")
+            raise InvalidPayload.at(
+                [name], "This parameter contains the character NUL (%00). Remove it.", "query_invalid"
+            )
     return [*counts]
 
 
@@ -158,7 +167,7 @@ def unknown_parameter(name: str, known: Sequence[str]) -> dict[str, Any]:
     listed = f"{', '.join(rest)}{',' * (len(rest) > 1)} and {last}" if rest else last
     return {
         "code": "unknown_parameter",
-        "message": f"This operation accepts {listed}, but not this parameter.",
+        "message": f"This operation accepts {listed}, but not this parameter.{did_you_mean(name, known)}",
         "path": [name],
         "known": [*known],
     }

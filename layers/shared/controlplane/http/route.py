@@ -15,6 +15,7 @@ from fastapi import Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, BeforeValidator
+from pydantic.alias_generators import to_camel
 from starlette.types import Receive, Scope, Send
 
 from controlplane.core import acting, dry_run
@@ -27,8 +28,8 @@ from controlplane.core.errors import (
 from controlplane.core.observability import describe, logger
 from controlplane.http import deprecations
 from controlplane.http.callers import CallerRequirements
-from controlplane.http.envelope import StrictWire
-from controlplane.http.reader import DRY_RUN, RequestReader
+from controlplane.http.envelope import Wire
+from controlplane.http.reader import DRY_RUN, SINGLE_HEADERS, RequestReader
 from controlplane.http.request_state import RequestState
 from controlplane.http.validation import to_problems
 from controlplane.store.table import TableUnavailable, Throttled
@@ -66,7 +67,6 @@ class ControlRoute(APIRoute):
         parameter, self.requirements = _declared_requirements(endpoint)
         hints = typing.get_type_hints(endpoint)
         self.return_type = hints.get("return")
-        self._has_strict_body = any(map(_is_strict, hints.values()))
         self.service_endpoint = endpoint
         options["response_model"] = None
         self.deprecation = deprecations.OPERATIONS.get(options["operation_id"])
@@ -96,13 +96,16 @@ class ControlRoute(APIRoute):
 
     @cached_property
     def known_query(self) -> list[str] | None:
-        """The query parameters of a list, or of a request with a StrictWire. None: unknown ones are ignored.
+        """The query parameters of a list, or of an operation that changes something. None: unknown ones are ignored.
 
-        A list with a filter that is ignored returns more than was asked for. `organizationId` is accepted everywhere,
-        and has no effect where the resource or the caller determines the organization.
+        A list whose filter is ignored returns more than was asked for. If a mistyped `dryRun` were ignored, the change
+        would be made, and with a mistyped `organizationId`, it would be made elsewhere. What GitHub calls isn't in the
+        document, and ignores what its registered address has. `organizationId` is accepted everywhere, and has no
+        effect where the resource or the caller determines the organization.
         """
         is_list = (self.operation_id or "").startswith("list") and self.return_type is not Response
-        return self.accepted_query if is_list or self._has_strict_body else None
+        changes = self.include_in_schema and "GET" not in (self.methods or ())
+        return self.accepted_query if is_list or changes else None
 
     @cached_property
     def accepted_query(self) -> list[str]:
@@ -110,6 +113,18 @@ class ControlRoute(APIRoute):
         hidden = [] if self.include_in_schema else [DRY_RUN]
         names = (field.alias for field in self.dependant.query_params)
         return [*dict.fromkeys(["organizationId", *names, *hidden])]
+
+    @cached_property
+    def accepted_fields(self) -> list[str]:
+        """The fields of the body. A model that hasn't been built yet doesn't have their aliases."""
+        body = self.body_field.field_info.annotation if self.body_field else None
+        models = (kind for kind in (body, *typing.get_args(body)) if isinstance(kind, type) and issubclass(kind, Wire))
+        return [field.alias or to_camel(name) for model in models for name, field in model.model_fields.items()]
+
+    @cached_property
+    def declared_names(self) -> frozenset[str]:
+        """The names of query parameters, fields, and headers, of which none is a text that the client chose."""
+        return frozenset({*self.accepted_query, *self.accepted_fields, *SINGLE_HEADERS.values()})
 
     def requirements_as[R: CallerRequirements[Any]](self, kind: type[R]) -> R | None:
         """Returns the requirements if they are of that kind, for tools that describe or test routes."""
@@ -123,7 +138,6 @@ class ControlRoute(APIRoute):
 
         async def run_checks(request: RequestReader, state: RequestState) -> Response:
             state.operation = self.label
-            state.reader = request
             state.deprecations += [self.deprecation] if self.deprecation else []
             state.dialect = requirements.select_dialect(request)
             state.is_dry_run = has_dry_runs and request.asks_for_dry_run
@@ -133,8 +147,9 @@ class ControlRoute(APIRoute):
             requirements.check(caller)
             request.check_headers()
             if has_body:
-                request.parse_body(state.dialect)
-            request.check_query(accepted_query, ignores_unknown=ignores_unknown)
+                request.parse_body(state.dialect.read if state.dialect else None)
+            # RFC 6749 (3.2): OAuth's endpoints ignore unknown parameters.
+            request.check_query(accepted_query, ignores_unknown=ignores_unknown or state.dialect is not None)
             return await validate_and_call(request)
 
         async def handle(request: RequestReader) -> Response:
@@ -142,9 +157,10 @@ class ControlRoute(APIRoute):
             try:
                 return await run_checks(request, state)
             except ApiError as error:
-                return state.refuse(error)
+                return state.refuse(error, self.declared_names)
             except RequestValidationError as error:
-                return state.refuse(InvalidPayload(details=to_problems(error.errors())))
+                problems = to_problems(error.errors(), self.accepted_fields)
+                return state.refuse(InvalidPayload(details=problems), self.declared_names)
             except (Throttled, TableUnavailable) as error:
                 # Without a record: the table is refusing writes.
                 return state.failure(_public_error(error))
@@ -165,11 +181,6 @@ def _declared_requirements(endpoint: Callable[..., Any]) -> tuple[str | None, Ca
             if isinstance(extra, CallerRequirements):
                 return name, extra
     return None, _NO_REQUIREMENTS
-
-
-def _is_strict(hint: Any) -> bool:
-    """Returns True for a StrictWire, and for an optional one."""
-    return any(isinstance(one, type) and issubclass(one, StrictWire) for one in (hint, *typing.get_args(hint)))
 
 
 def _adapt(

@@ -6,12 +6,15 @@ objects with more than 10,000 keys, and more than 50,000 opening brackets and br
 Parsing takes linear time, also for bodies that are rejected.
 """
 
+import codecs
 import json
 import math
 from typing import Any
 
 MAX_DEPTH = 64
 _MAX_DIGITS = 1_000
+# Of a key in a message.
+_SHOWN_LENGTH = 50
 # No operation needs a hundredth of either. Parsing an empty object takes as long as 40 characters of text.
 MAX_KEYS = 10_000
 MAX_OPENINGS = 50_000
@@ -26,24 +29,31 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         raise InvalidJson(f"an object has more than {MAX_KEYS:,} keys")
     out = dict(pairs)
     if len(out) != len(pairs):
-        raise InvalidJson("an object has the same key twice")
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise InvalidJson(f"an object has the key {_shown(twice)} twice")
     return out
 
 
+def _shown(name: str) -> str:
+    """Returns the start of a name, quoted and in ASCII."""
+    return json.dumps(name[:_SHOWN_LENGTH])
+
+
 def _constant(name: str) -> Any:
-    raise InvalidJson(f"{name} is not a JSON number")
+    raise InvalidJson(f"{name} is not a JSON number. Send null, or leave the field out")
 
 
 def _float(text: str) -> float:
     value = float(text)
     if math.isinf(value):
-        raise InvalidJson("a number is out of range")
+        raise InvalidJson("a number is larger than 1.8e308, which most programs can't read")
     return value
 
 
 def _int(text: str) -> int:
     if len(text) > _MAX_DIGITS:
-        raise InvalidJson("a number has too many digits")
+        raise InvalidJson(f"a number has more than {_MAX_DIGITS:,} digits")
     return int(text)
 
 
@@ -52,11 +62,11 @@ _decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant,
 
 def _check_text(text: str) -> None:
     if "\0" in text:
-        raise InvalidJson("a string contains NUL")
+        raise InvalidJson("a string contains the character NUL. Remove it")
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise InvalidJson("a string contains half of a surrogate pair") from None
+        raise InvalidJson("a string contains half of a surrogate pair, as if an emoji had been cut in two") from None
 
 
 def _check_strings(value: Any) -> None:
@@ -93,17 +103,22 @@ def _too_deep() -> InvalidJson:
 
 def loads(body: bytes) -> Any:
     """Returns the parsed value. Raises InvalidJson."""
+    if body.startswith(codecs.BOM_UTF8):
+        raise InvalidJson("it begins with a byte order mark. Save it as UTF-8 without one")
+    if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise InvalidJson("it is in UTF-16. Save it as UTF-8")
     try:
         text = body.decode()
     except UnicodeDecodeError:
-        raise InvalidJson("the body is not valid UTF-8") from None
+        raise InvalidJson("it is not valid UTF-8") from None
     openings = body.count(b"[") + body.count(b"{")
     if openings > MAX_OPENINGS:
         raise InvalidJson(f"it has more than {MAX_OPENINGS:,} opening brackets and braces")
     try:
         value = _decoder.decode(text)
     except json.JSONDecodeError as error:
-        raise InvalidJson(f"{error.msg} at character {error.pos}") from None
+        found = error.msg[0].lower() + error.msg[1:].removesuffix(" at")
+        raise InvalidJson(f"{found} at line {error.lineno}, column {error.colno}") from None
     except RecursionError:
         raise _too_deep() from None
     if openings > MAX_DEPTH:  # mutant: with fewer, it can't be too deep, so it only saves time

@@ -7,14 +7,26 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 
-def _time(text: str) -> str:
+def _read(text: str) -> datetime | None:
     try:
-        moment = datetime.fromisoformat(text)
+        return datetime.fromisoformat(text)
     except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None or not 2000 <= moment.year < 3000:
-        raise PydanticCustomError("invalid_time", "This is not a time with a date and a time zone.")
+        return None
+
+
+def _time(text: str) -> str:
+    moment = _read(text)
+    if moment is None and _read(text.replace(" ", "+")) is not None:
+        raise _invalid("Write the + of the time zone as %2B, or send UTC, such as 2026-03-04T05:06:07Z.")
+    if moment is None or moment.tzinfo is None:
+        raise _invalid("Send a date and a time with its time zone, such as 2026-03-04T05:06:07Z.")
+    if not 2000 <= moment.year < 3000:
+        raise _invalid("Send a time from the years 2000 to 2999.")
     return text
+
+
+def _invalid(advice: str) -> PydanticCustomError:
+    return PydanticCustomError("invalid_time", advice)
 
 
 Time = Annotated[str, Field(max_length=40, json_schema_extra={"format": "date-time"}), AfterValidator(_time)]

@@ -16,8 +16,7 @@ from controlplane.core.urls import dashboard_base_url
 from controlplane.http.access import Access
 from controlplane.http.anonymous import Anonymous, AnonymousCaller
 from controlplane.http.authentication import authenticate, check_rate
-from controlplane.http.callers import Caller, CallerRequirements
-from controlplane.http.dialect import Dialect
+from controlplane.http.callers import Caller, CallerRequirements, Dialect
 from controlplane.http.forms import parse_pairs
 from controlplane.http.reader import RequestReader
 from controlplane.http.rejections import TooManyRejected
@@ -97,7 +96,7 @@ class WebSession(Caller):
     def entry_local(self) -> str | None:
         """The local ID of this session's entry in the person's index of credentials."""
         token = self.access.principal.token if self.access is not None else None
-        return token.entry_local if token else None
+        return token.listed_as if token else None
 
     def authenticate(self, secret: str) -> None:
         """Sets the access and the secret. Raises Unauthorized, TooManyRejected.
@@ -211,10 +210,7 @@ def form_token(secret: str) -> str:
 
 def _is_form_token(token: str, secret: str) -> bool:
     salt, digest = token[:_SALT_LENGTH], token[_SALT_LENGTH:]
-    # Pages of the previous release have a token without a salt.
-    return any(
-        keyring.signer_of(_FORM, text, given) is not None for text, given in ((salt + secret, digest), (secret, token))
-    )
+    return keyring.signer_of(_FORM, salt + secret, digest) is not None
 
 
 def cookie_name(purpose: str) -> str:
@@ -266,7 +262,7 @@ def _read_cookies(header: str) -> dict[str, str]:
 def _read_form(media_type: str, body: bytes, most_fields: int) -> dict[str, str]:
     """Returns the form's fields. Raises UnsupportedMediaType, UnreadableForm."""
     if media_type != _FORM_TYPE:
-        raise UnsupportedMediaType
+        raise UnsupportedMediaType("This address only accepts the form of its page. Open the page, and send that form.")
     try:
         pairs = parse_pairs(body, most_fields)
     except ValueError:

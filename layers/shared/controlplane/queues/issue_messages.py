@@ -12,6 +12,9 @@ from controlplane.store import issue_attempts, keys
 from controlplane.store.issue_attempts import AttemptItem
 from controlplane.store.sweep_runs import SweepRun
 
+# How long a message that was sent again may wait for others of its organization, before it counts as lost.
+_RESENT_SECONDS = 600
+
 
 def request_issue(item_id: InboxItemId, user_id: str, existing: int | None, repository_id: RepositoryId) -> AttemptItem:
     """Begins the attempt at the item's issue, or returns the pending one, and sends its message to the worker.
@@ -37,6 +40,7 @@ def resend_overdue(run: SweepRun) -> None:
             attempt = AttemptItem.from_item(item)
             if attempt.is_overdue:
                 send_message(attempt.item_id)
+                issue_attempts.put_off(attempt, _RESENT_SECONDS)
                 run.finished += 1
 
 

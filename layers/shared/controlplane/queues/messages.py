@@ -15,7 +15,7 @@ from pydantic.alias_generators import to_camel
 
 from controlplane.aws.clients import create_client
 from controlplane.aws.errors import AwsError, ServiceError
-from controlplane.core import deadline, dry_run
+from controlplane.core import deadline, dry_run, ids
 from controlplane.core.observability import describe, logger
 from controlplane.core.settings import settings
 from controlplane.store import outbox
@@ -47,6 +47,7 @@ class Queue(StrEnum):
     FINDING_INTAKE = "finding-intake"
     GITHUB_EVENTS = "github-events"
     NOTIFICATIONS = "notifications"
+    EMAILS = "emails"
 
     @property
     def url(self) -> str:
@@ -112,6 +113,10 @@ class CreateIssue(Message):
 type HostEventName = Literal["installation", "repository", "push", "pull_request", "issues", "check_run"]
 
 
+# DynamoDB's numbers have fewer digits than JSON's.
+HostNumber = Annotated[int, Field(ge=1, lt=2**63)]
+
+
 class HostEvent(Message):
     """Something has changed on GitHub: read what it is now, and act on that.
 
@@ -121,9 +126,9 @@ class HostEvent(Message):
 
     kind: Literal["host-event"] = "host-event"
     event: HostEventName
-    installation_id: int = Field(ge=1)
-    hosted_id: int | None = Field(None, ge=1)
-    subject: int | None = Field(None, ge=1)
+    installation_id: HostNumber
+    hosted_id: HostNumber | None = None
+    subject: HostNumber | None = None
     ref: str | None = Field(None, pattern=r"^[0-9a-f]{16}$")
     until: int
 
@@ -166,6 +171,16 @@ class DeliverWebhook(Message):
     attempt: int = Field(ge=1)
 
 
+# Fields with the id of an item that an organization owns.
+_OWNED = ("scanId", "requestId", "itemId", "repositoryId", "eventId", "invitationId")
+
+
+def organization_of(message: Mapping[str, Any]) -> str | None:
+    """Returns the organization that the message is about, or None if the message doesn't say."""
+    owned = next((str(message[name]) for name in _OWNED if name in message), None)
+    return ids.organization_of(owned) if owned else message.get("organizationId")
+
+
 def is_newer(body: str, error: ValidationError) -> bool:
     """Returns whether an invalid message has a version or a kind that this release doesn't know, but may be valid."""
     if any(found["type"] == "union_tag_invalid" or found["loc"] == ("kind",) for found in error.errors()):
@@ -201,13 +216,18 @@ def entry(queue: Queue, message: Message) -> Entry:
     return outbox.new_entry(queue.value, message.model_dump(by_alias=True))
 
 
-def send(queue: str, message: Mapping[str, Any]) -> None:
+def send(queue: str, message: Mapping[str, Any], delay_seconds: int = 0) -> None:
     """Sends a message to a queue, except in a dry run. Raises Unreachable."""
     if dry_run.is_active():
         return
     url = Queue(queue).url
+    # SQS shares out the queue among groups: see `queues.shares`.
+    group = organization_of(message) or message.get("installationId")
+    options: dict[str, Any] = {"DelaySeconds": delay_seconds} if delay_seconds else {}
+    if group is not None:
+        options["MessageGroupId"] = str(group)
     try:
-        sender.client.send_message(QueueUrl=url, MessageBody=json.dumps(message))
+        sender.client.send_message(QueueUrl=url, MessageBody=json.dumps(message), **options)
     except AwsError as error:
         raise Unreachable(queue) from error
 

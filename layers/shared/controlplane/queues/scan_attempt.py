@@ -27,7 +27,6 @@ _HOST_FAILURES: dict[type[host.CodeHostError], Failure] = {
     host.AccessLost: Failure(ACCESS_LOST, "The app was removed from the repository. Install it again."),
     host.BranchGone: Failure("BRANCH_GONE", "The production branch does not exist in the repository."),
     host.CommitGone: Failure("COMMIT_GONE", "The commit is gone: its branch was rewritten. Start another scan."),
-    host.TarballTooLarge: Failure("ARCHIVE_TOO_LARGE", "The repository is larger than a scan reads."),
     host.InvalidName: Failure("REPOSITORY_GONE", "The code host has no repository or branch of that name."),
     host.Refused: Failure("CODE_HOST_REFUSED", "The code host refused to hand out the repository."),
 }

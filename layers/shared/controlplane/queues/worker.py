@@ -3,7 +3,8 @@
 A processed message is deleted. A failed one is redelivered with exponential backoff, and so is a malformed one, because
 a newer release may have sent it. A message that the work itself rejects, or that failed on its last receive, goes to
 the dead-letter queue with the reason as an attribute. Only if a worker crashes does SQS move the message there, without
-a reason. Logs and reasons contain error types and locations, never content.
+a reason. One whose organization holds its share of the workers waits: `queues.shares`. Logs and reasons contain error
+types and locations, never content.
 """
 
 import json
@@ -20,8 +21,10 @@ from pydantic import TypeAdapter, ValidationError
 from controlplane.aws.errors import AwsError
 from controlplane.core import acting, deadline
 from controlplane.core.observability import describe, logger, metrics
+from controlplane.queues import messages, shares
 from controlplane.queues.messages import MAX_RECEIVES, Queue, Unreachable, is_newer, sender
 from controlplane.store import outbox
+from controlplane.store.worker_slots import NoSlot
 
 _last_delivery: ContextVar[bool] = ContextVar("last_delivery", default=False)
 _FIRST_BACKOFF_SECONDS = 5
@@ -88,12 +91,32 @@ def is_last_delivery() -> bool:
 
 
 def create_worker[M](
-    queue: Queue, accepted: TypeAdapter[M], process: Callable[[M], None]
+    queue: Queue,
+    accepted: TypeAdapter[M],
+    process: Callable[[M], None],
+    find_organization: Callable[[M], str | None] | None = None,
 ) -> Callable[[dict[str, Any], Any], dict[str, Any]]:
     """Returns the Lambda handler of a queue's events. Metrics by service: Messages, FailedMessages, DeadLetters.
 
     process: processes one message. It may be called again with the same message, even while another call still runs.
+    find_organization: returns the organization of a message whose fields don't say it.
     """
+
+    def share_and_process(content: dict[str, Any], message: M) -> str:
+        """Returns the outcome for the log."""
+
+        def find() -> str | None:
+            found = messages.organization_of(content)
+            return find_organization(message) if found is None and find_organization else found
+
+        try:
+            with shares.hold(queue, find):
+                process(message)
+        except NoSlot as taken:
+            messages.send(queue, content, taken.seconds)
+            return "waiting"
+        return "done"
+
     # By default, Powertools fails the whole invocation if every record failed. We report the records individually.
     processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
 
@@ -102,7 +125,7 @@ def create_worker[M](
         outcome = "failed"
         try:
             with acting.message(record.message_id):
-                outcome = _process(queue, accepted, process, record)
+                outcome = _process(queue, accepted, share_and_process, record)
         finally:
             milliseconds = round((time.perf_counter() - started) * 1000, 1)
             logger.info("message", extra={**_log_fields(record), "outcome": outcome, "durationMs": milliseconds})
@@ -128,11 +151,14 @@ def _receives(record: SQSRecord) -> int:
     return int(record["attributes"]["ApproximateReceiveCount"])
 
 
-def _process[M](queue: Queue, accepted: TypeAdapter[M], process: Callable[[M], None], record: SQSRecord) -> str:
+def _process[M](
+    queue: Queue, accepted: TypeAdapter[M], process: Callable[[dict[str, Any], M], str], record: SQSRecord
+) -> str:
     """Returns the outcome for the log. Raises if the message must be redelivered."""
     _last_delivery.set(_receives(record) >= MAX_RECEIVES)
     try:
-        process(_parse(accepted, record.body))
+        message = _parse(accepted, record.body)
+        return process(json.loads(record.body), message)
     except Rejected as failure:
         _move_to_dead_letters(queue, record, failure.reason)
         return "dead-lettered"
@@ -152,7 +178,6 @@ def _process[M](queue: Queue, accepted: TypeAdapter[M], process: Callable[[M], N
             return "dead-lettered"
         _set_backoff(queue, record, failure)
         raise
-    return "done"
 
 
 def _parse[M](accepted: TypeAdapter[M], body: str) -> M:

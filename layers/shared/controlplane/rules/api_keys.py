@@ -61,7 +61,8 @@ def read_scopes(texts: Iterable[str]) -> tuple[str, ...]:
     """Returns the scopes once each, sorted. Raises InvalidPayload for one that no key can have."""
     scopes = tuple(sorted({*texts}))
     if unknown := [it for it in scopes if it not in API_KEY_SCOPES]:
-        raise InvalidPayload.at([_SCOPES], f"An API key can't have the scope {unknown[0]}.", "invalid")
+        message = f"An API key can't have the scope {unknown[0]}. It can have {', '.join(API_KEY_SCOPES)}."
+        raise InvalidPayload.at([_SCOPES], message, "invalid")
     return scopes
 
 

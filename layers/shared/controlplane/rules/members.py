@@ -98,7 +98,7 @@ def resend_invitation(caller_id: str, caller: Membership, invitation_id: Invitat
 def _announce(invitation: InvitationItem) -> Mapping[str, Leg]:
     """Returns the leg that leaves the invitation's email to the sweep, or nothing if no emails are sent.
 
-    The sweep sends the message to `notifications` within a minute, so the request makes no further calls. The message
+    The sweep sends the message to `emails` within a minute, so the request makes no further calls. The message
     contains no address: the worker reads it when it sends the email.
     """
     if settings.email_sender is None:
@@ -109,7 +109,7 @@ def _announce(invitation: InvitationItem) -> Mapping[str, Leg]:
         "invitationId": invitation.invitation_id,
         "number": invitation.resends.total,
     }
-    return {"email": outbox.new_entry("notifications", message, after_seconds=0).leg}
+    return {"email": outbox.new_entry("emails", message, after_seconds=0).leg}
 
 
 def may_change(caller: Membership, *concerned: Role) -> bool:

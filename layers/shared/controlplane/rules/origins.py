@@ -24,10 +24,12 @@ MAX_HOST_LENGTH: Final = 253  # RFC 1035 section 2.3.4, without the root's trail
 MAX_PORT: Final = 65535
 
 # The stored form has no scheme, so the default ports of both web schemes are dropped.
-_DEFAULT_PORTS: Final = frozenset({80, 443})
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]{0,252}")
-_LABEL: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+# Browsers accept underscores, and hyphens at either end (URL Standard). Registries don't.
+_LABEL: Final = re.compile(r"[a-z0-9_-]{1,63}")
+_REGISTERED_LABEL: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _PORT: Final = re.compile(r"[0-9]{1,5}")
 _APP_HOST: Final = re.compile(r"[a-z0-9._-]{0,253}")
 _CHROME_EXTENSION_ID: Final = re.compile(r"[a-p]{32}")
@@ -52,8 +54,14 @@ _UNSUPPORTED_SCHEMES: Final = frozenset(
 
 # RFC 6761 (localhost, test), RFC 6762 (local), RFC 8375 (home.arpa); `internal` is reserved by ICANN for private
 # use. Names below them never resolve in public DNS.
-_DEVELOPMENT_SUFFIXES: Final = ("localhost", "test", "local", "internal", "home.arpa")
-_DEVELOPMENT_ENDINGS: Final = tuple(f".{suffix}" for suffix in _DEVELOPMENT_SUFFIXES)
+_RESERVED_SUFFIXES: Final = ("localhost", "test", "local", "internal", "home.arpa")
+# What private networks use as well (RFC 6762, appendix G; a default of resolvers). ICANN has no such domains.
+_PRIVATE_SUFFIXES: Final = ("corp", "home", "intranet", "lan", "localdomain", "private")
+_DEVELOPMENT_ENDINGS: Final = tuple(f".{suffix}" for suffix in _RESERVED_SUFFIXES + _PRIVATE_SUFFIXES)
+_PRIVATE_NAMES: Final = (
+    "For a host on your machine or network, use localhost, its IP address, or a name that ends in .localhost, .test, "
+    ".local, or .internal."
+)
 
 _DEVELOPMENT_IPV4: Final = tuple(
     IPv4Network(block)
@@ -73,6 +81,9 @@ _UNSPECIFIED: Final = (IPv4Address(0), IPv6Address(0))
 _GLOBAL_UNICAST_IPV6: Final = IPv6Network("2000::/3")
 # Teredo and 6to4 embed an IPv4 address, possibly a private one, which would then count as public.
 _TUNNELLED_IPV6: Final = (IPv6Network("2001::/32"), IPv6Network("2002::/16"))
+
+
+_RESERVED: Final = "No website can have this IP address: it is reserved. Use the website's own address."
 
 
 class InvalidOrigin(ValueError):
@@ -104,11 +115,13 @@ def parse_origin(value: str) -> Origin:
 
     Accepts `*`, an app origin such as `capacitor://localhost`, and hosts: `example.com`, `*.example.com`,
     `203.0.113.7`, `[2001:db8::1]`, `localhost:3000`. The prefixes `http://` and `https://` are dropped, because a
-    website is the same before and after its redirect to https. So are the ports 80 and 443, with either prefix.
+    website is the same before and after its redirect to https. So are the ports 80 and 443, but with the prefix of the
+    other one, they are rejected, because the stored form would mean another website.
     The function is idempotent: `parse_origin(parse_origin(x).origin)` equals `parse_origin(x)`.
 
     A public IP address is a `domain`, because a scanner can reach it. An address that is only valid on the client's
-    own machine or network is `development` in every spelling, so it is never scanned.
+    own machine or network is `development` in every spelling, so it is never scanned. So is a name without a dot, such
+    as that of a container: no public website has one.
 
     Raises only InvalidOrigin, for any text.
     """
@@ -123,9 +136,9 @@ def _parse(text: str) -> Origin:
         return Origin("*", "any")
     scheme, separator, rest = text.partition("://")
     if not separator:
-        return _parse_website(text)
-    if scheme.lower() in ("http", "https"):
-        return _parse_website(rest)
+        return _parse_website(text, tuple(_DEFAULT_PORTS.values()))
+    if port := _DEFAULT_PORTS.get(scheme.lower()):
+        return _parse_website(rest, (port,))
     return _parse_app(scheme, rest)
 
 
@@ -135,15 +148,18 @@ def _checked_text(value: str) -> str:
         raise _Invalid(f"An address may have at most {MAX_ADDRESS_LENGTH} characters.")
     text = value.strip(" \t\r\n")
     if not text:
-        raise _Invalid("An address must not be empty.")
+        raise _Invalid("An address must not be empty. Write a host, as in example.com.")
     if text.isascii():
         hidden = not text.isprintable() or " " in text
     else:
         hidden = any(_is_hidden(character) for character in text)
     if hidden:
-        raise _Invalid("An address must not contain spaces, control characters or invisible characters.")
+        raise _Invalid(
+            "An address must not contain spaces, control characters, or invisible characters. Remove them, and send "
+            "each address as an item of its own."
+        )
     if "\\" in text:
-        raise _Invalid("An address must not contain a backslash.")
+        raise _Invalid("An address must not contain a backslash. Write slashes, as in https://example.com.")
     if "%" in text:
         raise _Invalid("An address must be written without percent-encoding and without an IPv6 zone.")
     return text
@@ -156,21 +172,21 @@ def _is_hidden(character: str) -> bool:
     return unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp", "Zs")
 
 
-def _parse_website(text: str) -> Origin:
+def _parse_website(text: str, default_ports: tuple[int, ...]) -> Origin:
     authority = _without_path(text)
     if "@" in authority:
-        raise _Invalid("An address must not contain a user name or password.")
+        raise _Invalid("An address must not contain a user name or password. Leave out everything up to the @.")
     if authority.startswith("["):
-        return _parse_ipv6(authority)
-    host, port = _split_port(authority)
+        return _parse_ipv6(authority, default_ports)
+    host, port = _split_port(authority, default_ports)
     if "*" in host:
         return _parse_wildcard(host, port)
     name = _normalised_name(host)
     if _ends_in_number(name):
         return _parse_ipv4(name, port)
-    if _is_development_name(name):
+    if _is_development_name(name) or _is_local_name(name, port):
         return Origin(name + port, "development")
-    _reject_public_suffix(name)
+    _check_public_name(name)
     return Origin(name + port, "domain")
 
 
@@ -180,11 +196,11 @@ def _parse_wildcard(host: str, port: str) -> Origin:
         raise _Invalid("A * must be the whole address or the whole first label, as in *.example.com.")
     name = _normalised_name(parent)
     if _ends_in_number(name):
-        raise _Invalid("A * can't precede an IP address.")
+        raise _Invalid("A * can't precede an IP address. Name each address.")
     if len(name) + len("*.") > MAX_HOST_LENGTH:
         raise _Invalid(f"A host name may have at most {MAX_HOST_LENGTH} characters.")
     if not _is_development_name(name):
-        _reject_public_suffix(name)
+        _check_public_name(name)
     return Origin(f"*.{name}{port}", "wildcard")
 
 
@@ -193,19 +209,22 @@ def _parse_ipv4(name: str, port: str) -> Origin:
         # Rejects octal, hexadecimal, and short forms, which programs parse as different addresses.
         address = IPv4Address(name)
     except AddressValueError:
-        raise _Invalid("An IPv4 address must be four decimal numbers from 0 to 255, as in 203.0.113.7.") from None
+        raise _Invalid(
+            "A host whose last part is a number is an IPv4 address. Write four decimal numbers from 0 to 255, as in "
+            "203.0.113.7."
+        ) from None
     return Origin(f"{address}{port}", _kind_of_ipv4(address))
 
 
-def _parse_ipv6(authority: str) -> Origin:
+def _parse_ipv6(authority: str, default_ports: tuple[int, ...]) -> Origin:
     literal, bracket, after = authority[1:].partition("]")
     if not bracket or (after and not after.startswith(":")):
         raise _Invalid("An IPv6 address must be in brackets, as in [2001:db8::1].")
     try:
         address = IPv6Address(literal)
     except AddressValueError:
-        raise _Invalid("The text in brackets is not an IPv6 address.") from None
-    port = _normalised_port(after[1:]) if after else ""
+        raise _Invalid("The text in brackets is not an IPv6 address. Write one, as in [2001:db8::1].") from None
+    port = _normalised_port(after[1:], default_ports) if after else ""
     mapped = address.ipv4_mapped
     if mapped is None:
         return Origin(f"[{address}]{port}", _kind_of_ipv6(address))
@@ -219,7 +238,7 @@ def _kind_of_ipv4(address: IPv4Address) -> AddressKind:
         return "development"
     first_octet = int(address) >> 24
     if first_octet == 0 or first_octet >= 224:  # "this network"; multicast, reserved and broadcast
-        raise _Invalid("No website can have this IP address.")
+        raise _Invalid(_RESERVED)
     return "domain"
 
 
@@ -227,30 +246,41 @@ def _kind_of_ipv6(address: IPv6Address) -> AddressKind:
     if address.is_loopback or address in _UNSPECIFIED or any(address in block for block in _DEVELOPMENT_IPV6):
         return "development"
     if address not in _GLOBAL_UNICAST_IPV6 or any(address in block for block in _TUNNELLED_IPV6):
-        raise _Invalid("No website can have this IP address.")
+        raise _Invalid(_RESERVED)
     return "domain"
 
 
 def _without_path(text: str) -> str:
     authority = text.removesuffix("/")
     if not authority or "/" in authority or "?" in authority or "#" in authority:
-        raise _Invalid("An address must be a host with an optional port, without a path, query or fragment.")
+        raise _Invalid(
+            "An address must be a host with an optional port, without a path, query or fragment. Write it as in "
+            "https://example.com or localhost:3000."
+        )
     return authority
 
 
-def _split_port(authority: str) -> tuple[str, str]:
+def _split_port(authority: str, default_ports: tuple[int, ...]) -> tuple[str, str]:
     host, colon, port = authority.partition(":")
     if ":" in port:
-        raise _Invalid("An IPv6 address must be in brackets, as in [2001:db8::1].")
-    return host, _normalised_port(port) if colon else ""
+        raise _Invalid("A host has at most one port. An IPv6 address must be in brackets, as in [2001:db8::1].")
+    return host, _normalised_port(port, default_ports) if colon else ""
 
 
-def _normalised_port(text: str, without: frozenset[int] = _DEFAULT_PORTS) -> str:
-    """Returns `:8443`, for example, or an empty string for a port in `without`."""
+def _normalised_port(text: str, default_ports: tuple[int, ...]) -> str:
+    """Returns `:8443`, for example, or an empty string for a default port, of which a website has at least one."""
+    port = _port(text)
+    if port in default_ports:
+        return ""
+    if port in _DEFAULT_PORTS.values():
+        raise _Invalid(f"Port {port} is the one of the other scheme. Leave it out, or write the other scheme.")
+    return f":{port}"
+
+
+def _port(text: str) -> int:
     if not _PORT.fullmatch(text) or not 1 <= int(text) <= MAX_PORT:
-        raise _Invalid(f"What follows the host and a colon must be a port from 1 to {MAX_PORT}.")
-    port = int(text)
-    return "" if port in without else f":{port}"
+        raise _Invalid(f"What follows the host and a colon must be a port from 1 to {MAX_PORT}, as in localhost:3000.")
+    return int(text)
 
 
 def _normalised_name(host: str) -> str:
@@ -270,7 +300,8 @@ def _normalised_label(label: str) -> str:
         label = _a_label(label)
     if not _LABEL.fullmatch(label):
         raise _Invalid(
-            "Each part of a host name must have 1 to 63 letters, digits or hyphens, and no hyphen at either end."
+            "Each part of a host name must have 1 to 63 letters, digits, hyphens, or underscores, with a dot between "
+            "two parts."
         )
     return label
 
@@ -281,7 +312,10 @@ def _mapped(host: str) -> str:
     try:
         return idna.uts46_remap(host, std3_rules=True)
     except idna.IDNAError:
-        raise _Invalid("The host name has a character that no internationalized domain name may have.") from None
+        raise _Invalid(
+            "The host name has a character that no internationalized domain name may have. Copy the name from a "
+            "browser's address bar."
+        ) from None
 
 
 def _a_label(label: str) -> str:
@@ -290,7 +324,10 @@ def _a_label(label: str) -> str:
     try:
         return idna.alabel(label).decode("ascii")
     except idna.IDNAError:
-        raise _Invalid("The host name is not a valid internationalized domain name.") from None
+        raise _Invalid(
+            "The host name is not a valid internationalized domain name: a part of it is too long, or has a character "
+            "that such names can't have, for example an emoji. Use another name of the website."
+        ) from None
 
 
 def _ends_in_number(name: str) -> bool:
@@ -301,12 +338,27 @@ def _is_development_name(name: str) -> bool:
     return name == "localhost" or name.endswith(_DEVELOPMENT_ENDINGS)
 
 
-def _reject_public_suffix(name: str) -> None:
+def _is_local_name(name: str, port: str) -> bool:
+    """Returns whether the name has no dot, and isn't a top-level domain at a port where one could have a website."""
+    if "." in name:
+        return False
+    if name == "null":
+        raise _Invalid(f"Browsers send null for pages of no website, such as files. {_PRIVATE_NAMES}")
+    return bool(port) or not _is_suffix(name)
+
+
+def _is_suffix(name: str) -> bool:
+    return name in _RESERVED_SUFFIXES or _public_suffixes().is_public(name)
+
+
+def _check_public_name(name: str) -> None:
     """Rejects a suffix shared by many owners (`com`, `co.uk`, `github.io`) and a name without a known suffix."""
-    if name in _DEVELOPMENT_SUFFIXES or _public_suffixes().is_public(name):
-        raise _Invalid("This is a suffix that many owners share; name a host below it.")
+    if _is_suffix(name):
+        raise _Invalid(f"This is a suffix that many owners share; name a host below it. {_PRIVATE_NAMES}")
     if not _public_suffixes().is_private(name):
-        raise _Invalid("The host name does not end in a known top-level domain.")
+        raise _Invalid(f"The host name does not end in a known top-level domain. {_PRIVATE_NAMES}")
+    if not all(map(_REGISTERED_LABEL.fullmatch, name.split(".")[-2:])):
+        raise _Invalid("The last two parts of a host name can't have an underscore, or a hyphen at either end.")
 
 
 @cache
@@ -319,14 +371,16 @@ def _public_suffixes() -> PublicSuffixList:
 def _parse_app(scheme: str, rest: str) -> Origin:
     # Before lowercasing, which would turn the Kelvin sign into a plain k.
     if not (scheme + rest).isascii():
-        raise _Invalid("The address of an app must be written in ASCII.")
+        raise _Invalid("The address of an app must be written in ASCII: unaccented letters, digits, and punctuation.")
     scheme, rest = scheme.lower(), rest.lower()
     if not _SCHEME.fullmatch(scheme):
         raise _Invalid("The scheme must start with a letter and have only letters, digits, +, - and dots.")
     if scheme in _UNSUPPORTED_SCHEMES:
-        raise _Invalid("No app is served from this scheme.")
+        raise _Invalid(
+            "No app is served from this scheme. Use https:// or http:// for a website, or the app's own scheme."
+        )
     if _MISSPELLED_WEB_SCHEME.fullmatch(scheme):
-        raise _Invalid("The scheme looks like a misspelled https.")
+        raise _Invalid("The scheme looks like a misspelled https. Write https://.")
     host, colon, port_text = rest.removesuffix("/").partition(":")
     if not _APP_HOST.fullmatch(host) or (colon and not host):
         raise _Invalid(
@@ -336,5 +390,5 @@ def _parse_app(scheme: str, rest: str) -> Origin:
     if scheme == "chrome-extension" and not _CHROME_EXTENSION_ID.fullmatch(host):
         raise _Invalid("The ID of a Chrome extension must be 32 letters from a to p.")
     # A custom scheme has no default port, so no port is dropped.
-    port = _normalised_port(port_text, without=frozenset()) if colon else ""
+    port = f":{_port(port_text)}" if colon else ""
     return Origin(f"{scheme}://{host}{port}", "app")

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from controlplane.core import clock
-from controlplane.store import feedback, own_items, schema
+from controlplane.store import feedback, own_items
 
 type Item = Mapping[str, Any]
 
@@ -38,7 +38,6 @@ _PERSONAL_KINDS = _KINDS.keys() - {"UC", "IDEMPOTENCY"}
 _CONTEXT_FIELDS = {"statusAt", "decidedAt", "createdAt", "requestedAt", "at"}
 # Secrets are stored only as digests. Neither digests nor values derived from them belong in a file.
 _SECRET_FIELDS = {"digest", "challenge", "current", "previous", "access", "claim", "payload", "attempt"}
-_OMITTED_FIELDS = {schema.ATTRIBUTE, *_SECRET_FIELDS}
 _DIGEST = re.compile(r"[0-9a-f]{32,}")
 # Characters of an unquoted address, except `#`, which also separates the parts of keys.
 _ADDRESS_LETTERS = frozenset(string.ascii_letters + string.digits + "!$%&'*+/=?^_`{|}~-")
@@ -111,7 +110,7 @@ def document(subject: Subject, item: Item) -> dict[str, Any]:
     shown = {
         name: value
         for name, value in item.items()
-        if name not in _OMITTED_FIELDS and (kind in _PERSONAL_KINDS or name in context or subject.is_in(value))
+        if name not in _SECRET_FIELDS and (kind in _PERSONAL_KINDS or name in context or subject.is_in(value))
     }
     return {"kind": name_of(item), "attributes": _without_digests(shown)}
 

@@ -75,7 +75,7 @@ def _rule_texts() -> Mapping[str, Mapping[str, str]]:
 def _texts_of(rule_id: str) -> Mapping[str, str]:
     """Returns the rule's texts. They name no vendor, because GitHub shows them with each of the rule's findings."""
     words = rule_id.replace("-", " ").capitalize()
-    # A rule of an earlier release.
+    # A rule that a later release removed.
     unknown = {"title": words, "description": f"{words}.", "remediation": "Each result says how to fix it."}
     return _rule_texts().get(rule_id, unknown)
 

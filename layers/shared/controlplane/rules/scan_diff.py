@@ -108,7 +108,9 @@ def _expect(scan: ScanItem, found: Sequence[FindingItem]) -> set[str]:
 def _require_comparable(scan: ScanItem, base: ScanItem) -> None:
     """Raises InvalidPayload for a base of another repository, and the errors of `reading.require_readable`."""
     if base.repository_id != scan.repository_id:
-        raise InvalidPayload.at(["base"], "This is a scan of another repository.", "other_repository")
+        raise InvalidPayload.at(
+            ["base"], "This is a scan of another repository. Send one of the same.", "other_repository"
+        )
     reading.require_readable(base)
 
 

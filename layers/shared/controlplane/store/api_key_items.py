@@ -45,7 +45,6 @@ class ApiKeyItem:
 
     revision: the number of changes since the key was created.
     previous: the secret of the key that this one replaced, if it was rolled with a grace period.
-    previous_used_at: the last use of that secret, accurate to the hour.
     """
 
     key_id: KeyId
@@ -61,7 +60,6 @@ class ApiKeyItem:
     restrictions: Restrictions = UNRESTRICTED
     revision: int = 0
     previous: PreviousSecret | None = None
-    previous_used_at: str | None = None
 
     def to_item(self) -> dict[str, Any]:
         return {
@@ -80,7 +78,6 @@ class ApiKeyItem:
                 description=self.description,
                 revision=self.revision or None,
                 previous=None if self.previous is None else self.previous.to_item(),
-                previousUsedAt=self.previous_used_at,
             ),
         }
 
@@ -101,7 +98,6 @@ class ApiKeyItem:
             restrictions=Restrictions.from_item(item, key_id.organization_id),
             revision=item.get("revision", 0),
             previous=None if previous is None else PreviousSecret.from_item(previous),
-            previous_used_at=item.get("previousUsedAt"),
         )
 
     @property

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from controlplane.core import clock, ids, tokens
 from controlplane.core.actions import Action
-from controlplane.core.errors import ApiError, Conflict, Forbidden, NotFound, PlanRequired, Remedy
+from controlplane.core.errors import ApiError, Conflict, Forbidden, NotFound, PlanRequired
 from controlplane.core.ids import KeyId
 from controlplane.core.plans import API_KEYS_PER_ORGANIZATION, KEYS_IN_GRACE_PER_ORGANIZATION, PLANS
 from controlplane.core.settings import settings
@@ -40,7 +40,7 @@ class KeyLimitReached(ApiError):
     message = f"The organization has {API_KEYS_PER_ORGANIZATION} API keys. Delete one first, or roll one."
 
     def __init__(self) -> None:
-        super().__init__(details={"limit": API_KEYS_PER_ORGANIZATION}, remedy=Remedy("GET /v1/api-keys"))
+        super().__init__(details={"limit": API_KEYS_PER_ORGANIZATION})
 
 
 class PlanHasNoApiAccess(PlanRequired):
@@ -51,7 +51,7 @@ class TooManyInGrace(ApiError):
     code = "KEY_LIMIT_REACHED"
     message = (
         f"{KEYS_IN_GRACE_PER_ORGANIZATION} keys of the organization have been rolled and are in their grace periods. "
-        "Wait until one of them ends, or roll this key without a grace period."
+        "Revoke one of the replaced keys, wait until its grace period ends, or roll this key without one."
     )
 
     def __init__(self) -> None:
@@ -296,10 +296,11 @@ def _replacing(old: ApiKeyItem, new: ApiKeyItem) -> dict[str, Leg]:
     if new.previous is None:
         legs["oldSecret"] = Delete(secret, _EXISTS)
     else:
-        # The next use is noted even if the secret was used in this hour: it is a use of the old secret.
-        values: dict[str, Any] = {"until": new.previous.until, "successor": new.key_id, "none": 0}
+        values: dict[str, Any] = {"until": new.previous.until, "successor": new.key_id}
         values["expires"] = new.previous.until + _KEPT_AFTER_GRACE_SECONDS
-        change = "SET #validUntil = :until, #successor = :successor, #expiresAt = :expires, #usedHour = :none"
+        change = "SET #validUntil = :until, #successor = :successor, #expiresAt = :expires"
+        # What was counted until now. What is counted later is a use of the old secret (`key_usage`).
+        change += ", #rolledWin = #win, #rolledHits = #hits"
         legs["oldSecret"] = Update(secret, change, _EXISTS, values)
     if older:
         legs["olderSecret"] = Delete(older[0])

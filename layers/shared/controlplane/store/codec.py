@@ -1,5 +1,6 @@
 """Conversion between DynamoDB JSON and plain Python, for the types the table uses. Numbers are integers."""
 
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -49,5 +50,5 @@ def present(**attributes: Any) -> dict[str, Any]:
     return {name: value for name, value in attributes.items() if value is not None}
 
 
-def encode_item(item: dict[str, Any]) -> dict[str, Any]:
+def encode_item(item: Mapping[str, Any]) -> dict[str, Any]:
     return {name: encode(value) for name, value in item.items()}

@@ -1,8 +1,7 @@
 """Index of each user's credentials: web sessions, devices, and operator-created tokens.
 
 An entry is written in the transaction that creates its credential and removed in the one that ends it, so a live
-credential is always listed and a listed one can always be revoked. Credentials from before the index get their entry
-when they are used or refreshed, or from the backfill (`ops.credential_backfill`). Revocation is in `store.revocations`.
+credential is always listed and a listed one can always be revoked. Revocation is in `store.revocations`.
 """
 
 from collections.abc import Mapping
@@ -112,11 +111,6 @@ class CredentialPage(NamedTuple):
         return [credential for credential in self.credentials if credential.is_live]
 
 
-def entry_local(listed_as: str | None, key: Key) -> str:
-    """Returns the local id of a credential's entry, derived from the credential's key if it predates the index."""
-    return listed_as or ids.oldest_local("credential", key.pk)
-
-
 def list_credentials(user_id: str, limit: int, after: str | None = None) -> CredentialPage:
     """Returns a page of the user's entries, newest first. It can include expired ones that TTL has not removed yet.
 
@@ -146,9 +140,3 @@ def find_credential(user_id: str, session_id: str) -> CredentialItem | None:
     item = table.get(keys.credential(user_id, local)) if local else None
     found = CredentialItem.from_item(item) if item else None
     return found if found and found.is_live else None
-
-
-def is_complete() -> bool:
-    """Returns True if every credential is listed. False until the backfill has finished."""
-    progress = table.get(keys.credential_backfill())
-    return progress is not None and progress.get("completedAt") is not None

@@ -42,13 +42,14 @@ class Counted(NamedTuple):
 def authenticate_api_key(digest: str) -> tuple[KeySecretItem, Counted]:
     """Counts a request of the API key with that digest, and returns the key. The caller checks its restrictions.
 
-    The first use in an hour is also recorded on the listed item, so that `lastUsedAt` is accurate to the hour. Raises
-    UnknownSecret, Throttled.
+    The first use in an hour is also recorded on the listed item, so that `lastUsedAt` is accurate to the hour. A rolled
+    key isn't listed. Raises UnknownSecret, Throttled.
     """
     hour = int(clock.now()) // _HOUR_SECONDS
     item, counted, previous = _count(keys.key_secret(digest), hour, key_usage.closing)
     key = KeySecretItem.from_item(item)
-    if previous is not None and previous["usedHour"] < hour and not key.restrictions.has_expired:
+    is_listed = key.successor is None and not key.restrictions.has_expired
+    if is_listed and previous is not None and previous["usedHour"] < hour:
         _note_key_use(key)
     return key, counted
 
@@ -132,15 +133,9 @@ def _counted(item: dict[str, Any], minute: int) -> tuple[dict[str, Any], Counted
 
 
 def _note_key_use(used: KeySecretItem) -> None:
-    """Records the use on the listed item. That of a key that was rolled is its successor's."""
+    """Records the use on the listed item."""
     at = {"at": clock.timestamp()}
-    if used.successor is None:
-        note = Update(keys.api_key(*used.key_id.location), "SET #lastUsedAt = :at", "attribute_exists(pk)", at)
-    else:
-        mine = {**at, "digest": used.digest}
-        note = Update(
-            keys.api_key(*used.successor.location), "SET #previousUsedAt = :at", "#previous.#digest = :digest", mine
-        )
+    note = Update(keys.api_key(*used.key_id.location), "SET #lastUsedAt = :at", "attribute_exists(pk)", at)
     # If the key was just revoked, or the write is throttled, the request goes on without the last use in lists.
     with suppress(ConditionFailed, Throttled):
         table.update(note, Unrecorded.COUNTER)

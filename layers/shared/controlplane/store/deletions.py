@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -22,7 +21,6 @@ from controlplane.store.organizations import MemberItem, Membership, UnknownOrga
 from controlplane.store.parallel import read_both
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.table import (
-    ConditionFailed,
     Delete,
     Leg,
     LegFailed,
@@ -210,10 +208,3 @@ def delete_account(profile: UserItem, memberships: Sequence[Membership], listing
         if len(last) == len(failure.items):
             raise LastOwnerOf(sorted(last)) from None
         raise WriteConflict from None
-
-
-def finish_account(user_id: str) -> None:
-    """Schedules the rest of a deletion that an earlier release didn't finish, unless the rest is scheduled."""
-    item = work_item(user_id).item
-    with suppress(ConditionFailed):
-        table.put(Put(item, "attribute_not_exists(pk)"), Unrecorded.ACCOUNT)

@@ -16,7 +16,7 @@ from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.projects import UnknownProject
 from controlplane.store.recording import Record
 from controlplane.store.retry import WriteConflict, retry_on_conflict
-from controlplane.store.table import Check, ConditionFailed, Leg, LegFailed, Put, Recorded, Unrecorded, Update, table
+from controlplane.store.table import Check, Leg, LegFailed, Put, Recorded, Unrecorded, Update, table
 from controlplane.store.vendors import VendorItem
 
 
@@ -119,7 +119,9 @@ def _detection(
     The change of the finding is separate.
     """
     vendor = VendorItem.from_item(item) if item else None
-    evidence = _merged_evidence(detection, vendor, existing_finding)
+    seen = [piece._replace(seen_at=detection.observed_at) for piece in detection.evidence]
+    # The vendor's evidence outlives a finding that expires.
+    evidence = merge_evidence([*(vendor.evidence if vendor else ()), *seen])
     settled = vendor is not None and vendor.state is not None
     discovery = detection.as_discovery(project_id.organization_id, evidence, settled=settled)
     observed = _observed(detection, discovery, vendor)
@@ -136,23 +138,6 @@ def _detection(
     if finding is None:
         return legs, []
     return legs, [Change(discovery.item_id, finding, existing_finding["status"] if existing_finding else None)]
-
-
-def _merged_evidence(
-    detection: Detection, vendor: VendorItem | None, finding: Mapping[str, Any] | None
-) -> tuple[Evidence, ...]:
-    """Returns the evidence of the vendor, its finding, and the detection. The vendor's outlives a finding that expires.
-
-    A finding that an older release wrote has evidence that the vendor lacks, all of its latest observation.
-    """
-    seen = [piece._replace(seen_at=detection.observed_at) for piece in detection.evidence]
-    return merge_evidence([*(vendor.evidence if vendor else ()), *_evidence_of(finding or {}), *seen])
-
-
-def _evidence_of(finding: Mapping[str, Any]) -> list[Evidence]:
-    """Returns the evidence of a stored finding, each piece with the time it was seen."""
-    pieces = [Evidence.from_item(piece) for piece in finding.get("evidence", ())]
-    return [piece if piece.seen_at else piece._replace(seen_at=finding["observedAt"]) for piece in pieces]
 
 
 def _observed(detection: Detection, discovery: Discovery, vendor: VendorItem | None) -> dict[str, Any]:
@@ -191,29 +176,6 @@ def _if_unchanged(key: keys.Key, vendor: VendorItem | None, changes: Mapping[str
         same_decision = "#state = :readState"
         read |= {"readState": vendor.state}
     return Update(key, set_expression(changed), f"{same_decision} AND {unchanged}", {**changed, **read})
-
-
-def keep_evidence(finding: Mapping[str, Any]) -> bool:
-    """Copies the evidence of a finding that an older release wrote to its vendor.
-
-    Returns False if the vendor has evidence, or doesn't exist. A concurrent detection merges the finding's evidence
-    itself.
-    """
-    vendor = RuntimeVendor.from_item(finding["runtimeVendor"])
-    values = {
-        "evidence": _to_items(_evidence_of(finding)),
-        "beforeConsent": finding["priority"] == "P1",  # the intake gives it to these vendors only
-        "finding": finding["itemId"],
-    }
-    key = keys.vendor(*ProjectId.stored(vendor.project_id).location, vendor.vendor_id)
-    when = "#inboxItemId = :finding AND attribute_not_exists(#evidence)"
-    try:
-        table.update(
-            Update(key, "SET #evidence = :evidence, #beforeConsent = :beforeConsent", when, values), Unrecorded.BACKFILL
-        )
-    except ConditionFailed:
-        return False
-    return True
 
 
 def _to_items(evidence: Iterable[Evidence]) -> list[dict[str, Any]]:

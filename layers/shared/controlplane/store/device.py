@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 from controlplane.core import clock, ids, keyring, tokens
 from controlplane.core.settings import settings
-from controlplane.store import credential_index, keys, token_families
+from controlplane.store import keys, token_families
 from controlplane.store.codec import present
 from controlplane.store.credential_index import CredentialItem
 from controlplane.store.keys import Key
@@ -39,7 +39,7 @@ class DeviceRequestItem:
     device_name, address: as sent by the device. Removed once the request is denied or redeemed.
     user_id, granted, family_id: set once a user has decided, has approved, and the device has redeemed.
     decision: identifies the write that decided.
-    listed_as: the local id of its entry in the credential index. None for requests from before the index.
+    listed_as: the local id of its entry in the credential index of the user who approves it.
     """
 
     digest: str
@@ -58,7 +58,7 @@ class DeviceRequestItem:
     granted: list[str] | None = None
     family_id: str | None = None
     decision: str | None = None
-    listed_as: str | None = None
+    listed_as: str
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
@@ -79,7 +79,7 @@ class DeviceRequestItem:
             granted=item.get("granted"),
             family_id=item.get("familyId"),
             decision=item.get("decision"),
-            listed_as=item.get("listedAs"),
+            listed_as=item["listedAs"],
         )
 
     def to_item(self) -> dict[str, Any]:
@@ -96,23 +96,18 @@ class DeviceRequestItem:
             "createdAt": self.created_at,
             "validUntil": self.valid_until,
             "expiresAt": self.expires_at,
+            "listedAs": self.listed_as,
         }
         return item | present(
             userId=self.user_id,
             granted=self.granted,
             familyId=self.family_id,
             decision=self.decision,
-            listedAs=self.listed_as,
         )
 
     @property
     def key(self) -> Key:
         return keys.device_request(self.digest)
-
-    @property
-    def entry_local(self) -> str:
-        """The local id of its entry in the credential index of the user who approves it."""
-        return credential_index.entry_local(self.listed_as, self.key)
 
     @property
     def is_expired(self) -> bool:
@@ -129,7 +124,7 @@ class DeviceRequestItem:
         now = clock.timestamp()
         return CredentialItem(
             user_id=user_id,
-            local=self.entry_local,
+            local=self.listed_as,
             kind="device",
             client=self.client_id,
             scopes=scopes,
@@ -247,7 +242,7 @@ def note_poll(request: DeviceRequestItem) -> bool:
 def redeem(request: DeviceRequestItem) -> Pair:
     """Issues the tokens of an approved request, once. Raises WriteConflict if it is redeemed, denied, or expired."""
     user_id, granted = request.approval()
-    family_id, pair, legs = token_families.begin(user_id, request.client_id, granted, request.entry_local)
+    family_id, pair, legs = token_families.begin(user_id, request.client_id, granted, request.listed_as)
     now = int(clock.now())
     redemption = Update(
         request.key,

@@ -15,7 +15,6 @@ from controlplane.store.device import USER_CODE_LETTERS, DeviceRequestItem
 from controlplane.store.keys import Key
 from controlplane.store.parallel import read_both
 from controlplane.store.table import (
-    Check,
     ConditionFailed,
     Delete,
     Leg,
@@ -129,7 +128,7 @@ def deny(code: str, user_id: str) -> None:
         change = "SET #status = :status, #decision = :decision, #userId = :user REMOVE #deviceName, #address"
         when = "(#status = :pending OR (#status = :approved AND #userId = :user))"
         values = {"status": "denied", "user": user_id, "pending": "pending", "approved": "approved"}
-        _decide(request, change, when, values, {"listed": Delete(keys.credential(user_id, request.entry_local))})
+        _decide(request, change, when, values, {"listed": Delete(keys.credential(user_id, request.listed_as))})
 
     _find_and_decide(code, user_id, decide)
 
@@ -148,7 +147,7 @@ def withdraw(digest: str, user_id: str) -> str | None:
         "#status = :approved AND #userId = :user",
         {"denied": "denied", "approved": "approved", "user": user_id},
     )
-    listed = Delete(keys.credential(user_id, request.entry_local))
+    listed = Delete(keys.credential(user_id, request.listed_as))
     try:
         table.transact({"request": denial, "listed": listed}, Unrecorded.CREDENTIAL)
     except LegFailed as failure:
@@ -156,16 +155,6 @@ def withdraw(digest: str, user_id: str) -> str | None:
         if current and current.user_id == user_id:
             return current.family_id
     return None
-
-
-def list_older_approval(request: DeviceRequestItem) -> None:
-    """Lists an approved request from before the index of credentials. Raises LegFailed if it isn't approved now."""
-    user_id, granted = request.approval()
-    same = Check(request.key, "#status = :approved", {"approved": "approved"})
-    table.transact(
-        {"request": same, "listed": request.entry(user_id, granted, request.valid_until).upsert()},
-        Unrecorded.CREDENTIAL,
-    )
 
 
 def _count_and_find(code: str, user_id: str) -> tuple[str, dict[str, Any]]:

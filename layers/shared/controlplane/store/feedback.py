@@ -10,7 +10,6 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Self
 
 from controlplane.core import clock, ids
@@ -165,14 +164,8 @@ def _report_legs(report: ReportItem, local: str, moment: float) -> dict[str, Leg
 def _get_receipt(report: ReportItem, local: str, moment: float) -> Receipt:
     """Returns the receipt of a report that was submitted before intake was paused. Raises as `submit_report` does."""
     day, hour = report.created_at[:10], report.created_at[:13]
-    sharded, unsharded, quota = table.batch_get(
-        [
-            keys.feedback_report(day, local),
-            keys.unsharded_feedback_report(day, local),
-            keys.feedback_quota(report.caller_id, hour),
-        ]
-    )
-    if sharded or unsharded:
+    existing, quota = table.batch_get([keys.feedback_report(day, local), keys.feedback_quota(report.caller_id, hour)])
+    if existing:
         return Receipt(report.reference, already_submitted=True)
     if quota is not None and quota["taken"] >= NEW_PER_HOUR:
         raise HourlyQuotaReached(_HOUR_SECONDS - int(moment) % _HOUR_SECONDS)
@@ -181,13 +174,7 @@ def _get_receipt(report: ReportItem, local: str, moment: float) -> Receipt:
 
 def _is_paused() -> bool:
     switch = table.get(keys.feedback_intake(secrets.randbelow(shards.FEEDBACK_INTAKE)))
-    return _was_paused(table.name) if switch is None else bool(switch["paused"])
-
-
-@lru_cache(maxsize=1)
-def _was_paused(_table_name: str) -> bool:
-    """Returns True if an earlier release paused intake. This release writes the copies of the switch on each change."""
-    return bool((table.get(keys.single_feedback_intake()) or {}).get("paused", False))
+    return switch is not None and bool(switch["paused"])
 
 
 def _reference(day: str, local: str) -> str:
@@ -200,32 +187,25 @@ def get_report(reference: str) -> ReportItem:
     locations = find_keys(reference)
     if locations is None:
         raise UnknownReport
-    texts, sharded, unsharded = table.batch_get(list(locations))
-    report = ReportItem.from_items(sharded or unsharded, texts)
+    texts, item = table.batch_get(list(locations))
+    report = ReportItem.from_items(item, texts)
     if report is None:
         raise UnknownReport
     return report
 
 
-def find_keys(reference: str) -> tuple[Key, Key, Key] | None:
-    """Returns the keys of a report's texts, the report, and its unsharded form. None if it isn't a reference."""
+def find_keys(reference: str) -> tuple[Key, Key] | None:
+    """Returns the keys of a report's texts and the report. None if it isn't a reference."""
     match = _REFERENCE.fullmatch(reference.strip().lower())
     if match is None:
         return None
     year, month, date, *groups = match.groups()
     day, local = f"{year}-{month}-{date}", "".join(groups)
-    return (
-        keys.feedback_text(day, local),
-        keys.feedback_report(day, local),
-        keys.unsharded_feedback_report(day, local),
-    )
+    return keys.feedback_text(day, local), keys.feedback_report(day, local)
 
 
 def delete_reports_of(caller_id: str, after: str | None = None) -> str | None:
-    """Removes a page of the caller's reports. Returns the position of the next page, or None after the last one.
-
-    Doesn't find reports of earlier releases, which have no item by caller.
-    """
+    """Removes a page of the caller's reports. Returns the position of the next page, or None after the last one."""
     page = table.query(keys.feedback_by_pk(caller_id), after=after, limit=_PAGE, consistent=True)
     for item in page.items:
         delete_report(item["sk"])
@@ -242,10 +222,7 @@ def delete_report(reference: str) -> None:
 
 def list_reports(day: str) -> list[ReportItem]:
     """Returns all reports of a UTC day (2026-03-04), newest first."""
-    found: dict[str, dict[str, Any]] = {}
-    for pk in keys.feedback_pks(day):
-        # A report sent before and after sharding was deployed exists twice, with one reference.
-        found |= {item["sk"]: item for item in table.query(pk).items}
+    found = {item["sk"]: item for pk in keys.feedback_pks(day) for item in table.query(pk).items}
     detached = [local for local, item in found.items() if "detached" in item]
     texts = dict(zip(detached, table.batch_get([keys.feedback_text(day, local) for local in detached]), strict=True))
     reports = [ReportItem.from_items(item, texts.get(local)) for local, item in found.items()]
@@ -256,13 +233,10 @@ def set_intake(*, paused: bool) -> None:
     """Pauses or resumes the intake of new reports for all callers, starting with the next request."""
     switch = {"paused": paused, "changedAt": clock.timestamp()}
     copies = [keys.feedback_intake(copy) for copy in range(shards.FEEDBACK_INTAKE)]
-    # Functions of earlier releases, which run in parallel for a while, read the single item.
-    locations = [*copies, keys.single_feedback_intake()]
-    table.transact({key.pk: Put({**key._asdict(), **switch}) for key in locations}, Unrecorded.SERVICE)
+    table.transact({key.pk: Put({**key._asdict(), **switch}) for key in copies}, Unrecorded.SERVICE)
 
 
 def get_intake() -> tuple[bool, str | None]:
     """Returns whether intake is paused, and when that last changed (None if never). Consistent."""
-    copy, single = table.batch_get([keys.feedback_intake(0), keys.single_feedback_intake()])
-    item = copy or single or {}
+    item = table.get(keys.feedback_intake(0)) or {}
     return item.get("paused", False), item.get("changedAt")

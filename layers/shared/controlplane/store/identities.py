@@ -1,8 +1,7 @@
 """Identities (issuer and subject) and the accounts that they sign in to.
 
 An identity's item names its account. Under the account, one item per issuer lists the identities, so one conditional
-write can check whether the account has an identity from that issuer. Accounts of earlier versions lack these items
-until the identity signs in or an operator records all of them (`assent-ops user record-identities`).
+write can check whether the account has an identity from that issuer.
 """
 
 import hashlib
@@ -15,7 +14,6 @@ from controlplane.core import clock
 from controlplane.store import keys, users
 from controlplane.store.retry import WriteConflict
 from controlplane.store.table import (
-    Check,
     ConditionFailed,
     Delete,
     Leg,
@@ -99,37 +97,6 @@ def first_legs(subject: Subject, user_id: str) -> dict[str, Leg]:
     return {"identity": _put(subject, user_id), "issuer": _list(subject, user_id, [], [subject.digest])}
 
 
-def record(subject: Subject, user_id: str) -> None:
-    """Lists an identity from before lists existed under its account. Does nothing if it is listed or was moved."""
-    listing = Update(
-        subject.issuer_key(user_id),
-        "SET #issuer = :issuer, #identities = list_append(if_not_exists(#identities, :none), :own)",
-        "NOT contains(#identities, :digest)",
-        {"issuer": subject.issuer, "none": [], "own": [subject.digest], "digest": subject.digest},
-    )
-    try:
-        table.transact(
-            {
-                "identity": Check(subject.key, "#userId = :user", {"user": user_id}),
-                "profile": users.exists_check(user_id),
-                "issuer": listing,
-            },
-            Unrecorded.ACCOUNT,
-        )
-    except LegFailed:
-        return
-
-
-def record_if_missing(identity: IdentityItem) -> bool:
-    """Lists the identity under its account. Returns True if it wasn't listed."""
-    subject = identity.as_subject
-    profile, known = get_account(subject, identity.user_id)
-    if profile is None or subject.digest in known:
-        return False
-    record(subject, identity.user_id)
-    return True
-
-
 def list_identities(user_id: str) -> list[IdentityItem]:
     """Returns the account's recorded identities, by issuer."""
     listings = table.query(keys.user_pk(user_id), prefix=keys.ISSUER_PREFIX, consistent=True).items
@@ -200,15 +167,14 @@ def replace(identity: IdentityItem, subject: str) -> None:
 def move(identity: IdentityItem, user_id: str) -> None:
     """Moves the identity to another account, which must not have one from this issuer.
 
-    Raises AccountHasIdentity (also if the account's identities are not recorded yet); WriteConflict if the identity or
-    its account's list has changed.
+    Raises AccountHasIdentity; WriteConflict if one of the accounts, the identity, or its account's list has changed.
     """
     before, subject = identity.user_id, identity.as_subject
     _, listed = get_account(subject, before)
     values = {"before": before, "after": user_id}
     _move(
         {
-            "target": Check(keys.user(user_id), "#identitiesRecorded = :yes", {"yes": True}),
+            "target": users.exists_check(user_id),
             "targetIssuer": _list(subject, user_id, [], [subject.digest]),
             "previous": Update(subject.key, "SET #userId = :after", "#userId = :before", values),
             "issuer": _list(subject, before, listed, [digest for digest in listed if digest != subject.digest]),
@@ -220,7 +186,7 @@ def _move(legs: dict[str, Leg]) -> None:
     try:
         table.transact(legs, Unrecorded.ACCOUNT)
     except LegFailed as failure:
-        meaning = {"identity": IdentityTaken, "target": AccountHasIdentity, "targetIssuer": AccountHasIdentity}
+        meaning = {"identity": IdentityTaken, "targetIssuer": AccountHasIdentity}
         raise meaning.get(failure.leg, WriteConflict) from None
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypedDict
 
 from controlplane.core import clock
 from controlplane.core.actions import Action
-from controlplane.core.errors import Conflict, NotFound, Remedy
+from controlplane.core.errors import Conflict, NotFound
 from controlplane.core.ids import InboxItemId
 from controlplane.core.retention import expiry
 from controlplane.core.settings import settings
@@ -25,12 +25,10 @@ from controlplane.store.outbox import Entry
 from controlplane.store.recording import Record
 from controlplane.store.status_history import Status, StatusChange, to_former
 from controlplane.store.table import (
-    ConditionFailed,
     Leg,
     LegFailed,
     Put,
     Recorded,
-    Unrecorded,
     Update,
     table,
 )
@@ -44,10 +42,7 @@ class StaleVersion(Conflict):
     message = "The item has changed since you read it. Read it again, then retry."
 
     def __init__(self, current: InboxItem) -> None:
-        super().__init__(
-            details={"currentVersion": current.version, "currentStatus": current.status},
-            remedy=Remedy(body={"version": current.version}, first="GET /v1/inbox/{itemId}"),
-        )
+        super().__init__(details={"currentVersion": current.version, "currentStatus": current.status})
 
 
 # The attributes that say who or what set the status, and why.
@@ -74,7 +69,7 @@ def list_items(organization_id: str, status: Status | None, limit: int, after: s
 
     Eventually consistent. An item that changes during pagination moves to the front, which has already been read. The
     others keep their positions, so each is returned once. Takes a second round trip if the page has a runtime finding
-    whose position doesn't carry its vendor.
+    whose vendor is too long for its position.
     """
     page = read_positions(organization_id, status, limit, after)
     return page._replace(items=complete(page.items))
@@ -83,7 +78,7 @@ def list_items(organization_id: str, status: Status | None, limit: int, after: s
 def read_positions(
     organization_id: str, status: Status | None, limit: int, after: str | None, since: str | None = None
 ) -> InboxPage:
-    """Returns one page as `list_items` does, always in one round trip: vendors that positions don't carry are None.
+    """Returns one page as `list_items` does, always in one round trip: too long vendors are None.
 
     since: the time, in the format of `clock.timestamp`, from which on the items must have been updated.
     """
@@ -109,7 +104,7 @@ def _list(organization_id: str, status: Status | None) -> _List:
 
 
 def complete(items: list[InboxItem], *, with_repositories: bool = False) -> list[InboxItem]:
-    """Adds the vendors that positions don't carry: those that older releases wrote, and vendors that are too long.
+    """Adds the vendors that are too long for a position.
 
     with_repositories: also add the repositories of code findings, which no position carries.
     """
@@ -278,26 +273,6 @@ def order_of(updated_at: str, item_id: InboxItemId, vendor: RuntimeVendor | None
     """Returns an item's position in the lists, with the vendor of a runtime finding, or the file of a code finding."""
     texts = vendor.to_texts() if vendor else (path,) if path else ()
     return keys.inbox_order(updated_at, item_id.local, *texts)
-
-
-def add_vendor_to_order(item: Mapping[str, Any]) -> bool:
-    """Adds the vendor to the position of a runtime finding that an older release wrote. It stays in its place.
-
-    Returns False if the position has the vendor, or if the item changed since it was read.
-    """
-    stored = InboxItem.from_item(item)
-    found, order = item[keys.INBOX.sk], order_of(stored.updated_at, stored.item_id, stored.runtime_vendor, stored.path)
-    if found == order:
-        return False
-    key = keys.inbox_item(*stored.item_id.location)
-    try:
-        table.update(
-            Update(key, "SET #inboxOrder = :order", "#inboxOrder = :found", {"order": order, "found": found}),
-            Unrecorded.BACKFILL,
-        )
-    except ConditionFailed:
-        return False
-    return True
 
 
 # Events

@@ -57,6 +57,12 @@ def connect_granted(organization_id: str, hosted: HostedRepository, user_id: str
         raise
 
 
+def find_organization(installation_id: int) -> str | None:
+    """Returns the organization that the installation belongs to, or None."""
+    item = table.get(keys.installation(installation_id))
+    return item["organizationId"] if item else None
+
+
 def release(organization_id: str, installation_id: int, version: str) -> None:
     """Makes the installation free, unless a repository was connected through it since `version` was read."""
     unchanged, values = "#version = :version", {"version": version}

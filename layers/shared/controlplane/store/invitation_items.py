@@ -9,7 +9,6 @@ from controlplane.core.actions import Action
 from controlplane.core.emails import normalize_email
 from controlplane.core.ids import InvitationId
 from controlplane.store import keys
-from controlplane.store.codec import present
 from controlplane.store.keys import Key
 from controlplane.store.organizations import Role
 from controlplane.store.recording import Recorded
@@ -121,21 +120,18 @@ class InvitationItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvitationLock:
-    """The item that allows one pending invitation per organization and address, and names it.
-
-    inviter_id: None for invitations of earlier releases.
-    """
+    """The item that allows one pending invitation per organization and address, and names it."""
 
     invitation_id: InvitationId
     expires_at: int
-    inviter_id: str | None = None
+    inviter_id: str
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
         return cls(
             invitation_id=InvitationId.stored(item["invitationId"]),
             expires_at=item["expiresAt"],
-            inviter_id=item.get("inviterId"),
+            inviter_id=item["inviterId"],
         )
 
     def to_item(self, address: str) -> dict[str, Any]:
@@ -143,7 +139,7 @@ class InvitationLock:
             **keys.invitee(address, self.invitation_id.organization_id)._asdict(),
             "invitationId": self.invitation_id,
             "expiresAt": self.expires_at,
-            **present(inviterId=self.inviter_id),
+            "inviterId": self.inviter_id,
         }
 
     @property

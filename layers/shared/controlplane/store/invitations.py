@@ -229,21 +229,16 @@ def resolve_locks(user_id: str | None, locks: Sequence[InvitationLock]) -> list[
             lock.invitation_key,
             keys.organization(organization_id),
             keys.block(user_id or "", organization_id),
-            keys.membership(lock.inviter_id or "", organization_id),
+            keys.membership(lock.inviter_id, organization_id),
         ]
-    found, kept, older = table.batch_get(wanted), list[Resolved](), list[InvitationItem]()
-    for lock, item, organization, block, inviter in zip(
-        pending, found[::4], found[1::4], found[2::4], found[3::4], strict=True
-    ):
+    found, kept = table.batch_get(wanted), list[Resolved]()
+    for item, organization, block, inviter in zip(*(found[start::4] for start in range(4)), strict=True):
         if item is not None and organization is not None and block is None:
             invitation = InvitationItem.from_item(item)
-            if lock.inviter_id is None:
-                older.append(invitation)
             kept.append(
                 Resolved(invitation, OrganizationItem.from_item(organization), _may_invite(inviter, invitation))
             )
-    valid = {invitation.invitation_id for invitation in keep_valid(older)}
-    return [it._replace(is_valid=it.is_valid or it.invitation.invitation_id in valid) for it in kept]
+    return kept
 
 
 def _read_state(organization_id: str, address: str, inviter_id: str, limits: Limits) -> _State:

@@ -11,7 +11,7 @@ An item has at most one attempt, stored until its outcome is known. The steps, i
 4. `find_progress`: the user's request, which waits for the outcome, reads it.
 
 An attempt to link an existing issue is `linking` until the worker has looked it up. It sends nothing that would have to
-be sent once, so it never is `sending`. Releases that don't know it leave it alone.
+be sent once, so it never is `sending`.
 
 Code hosts accept no idempotency key, and their issue lists lag. So while an attempt is `sending`, the request is never
 repeated: the issues created since are searched, for as long as one could still appear. Every transition is conditional

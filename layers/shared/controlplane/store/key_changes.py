@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from controlplane.core.actions import Action
 from controlplane.core.ids import KeyId
+from controlplane.core.plans import API_KEYS_PER_ORGANIZATION
 from controlplane.store import keys
 from controlplane.store.api_key_items import ApiKeyItem, PreviousSecret
-from controlplane.store.api_keys import UnknownKey, recorded, unchanged, write
+from controlplane.store.api_keys import UnknownKey, list_keys, recorded, unchanged, write
 from controlplane.store.key_restrictions import Restrictions
 from controlplane.store.legs import set_expression
 from controlplane.store.retry import WriteConflict, retry_on_conflict
@@ -15,6 +17,7 @@ from controlplane.store.table import Delete, Leg, LegFailed, Recorded, Update, t
 
 _EXISTS = "attribute_exists(pk)"
 _NO_LEGS: Mapping[str, Leg] = {}
+_NOTHING: Mapping[str, Any] = {}
 
 
 def update_key(key_id: KeyId, change: Callable[[ApiKeyItem], ApiKeyItem], *, admin_id: str) -> ApiKeyItem:
@@ -53,19 +56,31 @@ def update_key(key_id: KeyId, change: Callable[[ApiKeyItem], ApiKeyItem], *, adm
     return retry_on_conflict(update, "the key")
 
 
-def delete_key(key_id: KeyId, *, admin_id: str | None = None) -> None:
+def delete_key(key_id: KeyId, *, admin_id: str | None = None) -> KeyId | None:
     """Deletes the key: its secret is rejected after the commit, and so is one in a grace period.
 
-    `admin_id`: see `api_keys.create_key`. Raises UnknownKey, Forbidden.
+    If the key was rolled and its secret is in a grace period, only that secret ends. Returns the key that replaced it,
+    which goes on working, or None. `admin_id`: see `api_keys.create_key`. Raises UnknownKey, Forbidden.
     """
-    key = _get(key_id)
-    record = Recorded(Action.API_KEY_DELETE, key_id.organization_id, key_id, key.name, before=recorded(key))
-    try:
-        write(record, admin_id, _NO_LEGS, deletion_legs(key))
-    except LegFailed as failure:
-        if failure.leg != "key":
-            raise
-        raise UnknownKey from None
+
+    def delete() -> KeyId | None:
+        item = table.get(keys.api_key(*key_id.location))
+        if item is not None:
+            key, successor = ApiKeyItem.from_item(item), None
+            record = Recorded(Action.API_KEY_DELETE, key_id.organization_id, key_id, key.name, before=recorded(key))
+            legs = deletion_legs(key)
+        else:
+            key, previous = _successor_of(key_id)
+            successor = key.key_id
+            record = grace_record(key, previous)
+            legs = end_of_grace_legs(key, previous)
+        try:
+            write(record, admin_id, _NO_LEGS, legs)
+        except LegFailed:
+            raise WriteConflict from None  # changed, rolled, or deleted
+        return successor
+
+    return retry_on_conflict(delete, "the key")
 
 
 def deletion_legs(key: ApiKeyItem) -> dict[str, Leg]:
@@ -79,6 +94,34 @@ def deletion_legs(key: ApiKeyItem) -> dict[str, Leg]:
         **ends,
         "organization": Update(keys.organization(key.key_id.organization_id), count, _EXISTS, {"one": 1}),
     }
+
+
+def end_of_grace_legs(key: ApiKeyItem, previous: PreviousSecret) -> dict[str, Leg]:
+    """Returns the legs that end the previous secret of the key. One fails if that has changed."""
+    when, values = unchanged(key)
+    values["revision"] = key.revision + 1
+    ended, changed = "SET #revision = :revision REMOVE #previous", "SET #keyVersion = #keyVersion + :one"
+    return {
+        "key": Update(keys.api_key(*key.key_id.location), ended, when, values),
+        "secret": Delete(keys.key_secret(previous.digest), _EXISTS),
+        "organization": Update(keys.organization(key.key_id.organization_id), changed, _EXISTS, {"one": 1}),
+    }
+
+
+def grace_record(key: ApiKeyItem, previous: PreviousSecret, after: Mapping[str, Any] = _NOTHING) -> Recorded:
+    """Returns the entry of the end of the previous secret of the key."""
+    action, before = Action.API_KEY_END_GRACE_PERIOD, {"worksUntil": previous.until_text}
+    return Recorded(action, key.key_id.organization_id, key.key_id, key.name, before=before, after=after)
+
+
+def _successor_of(rolled: KeyId) -> tuple[ApiKeyItem, PreviousSecret]:
+    """Returns the key that replaced this one, with its secret, which still works. Consistent. Raises UnknownKey."""
+    page = list_keys(rolled.organization_id, API_KEYS_PER_ORGANIZATION, None, consistent=True)
+    for key in page.keys:
+        previous = key.working_previous
+        if previous is not None and previous.key_id == rolled:
+            return key, previous
+    raise UnknownKey
 
 
 def _get(key_id: KeyId) -> ApiKeyItem:

@@ -58,6 +58,21 @@ def find_usage(listed: Iterable[ApiKeyItem]) -> dict[str, list[DayUsage]]:
     return {key_id: usage_of(item) for key_id, item in zip(wanted, items, strict=True) if item is not None}
 
 
+def find_previous_uses(listed: Iterable[ApiKeyItem]) -> dict[str, str]:
+    """Returns when the old secrets in a grace period were last used since the roll, by the IDs of the listed keys.
+
+    Accurate to the minute, because each request is counted in its minute. Consistent, and one round trip if one of the
+    keys has an old secret that works.
+    """
+    rolled = [(key, keys.key_secret(it.digest)) for key in listed if (it := key.working_previous) is not None]
+    items = table.batch_get([secret for _, secret in rolled]) if rolled else []
+    return {
+        key.key_id: max(key.created_at, clock.timestamp(item["win"] * 60))
+        for (key, _), item in zip(rolled, items, strict=True)
+        if item is not None and (item["win"], item["hits"]) != (item.get("rolledWin"), item.get("rolledHits"))
+    }
+
+
 def usage_of(item: Mapping[str, Any]) -> list[DayUsage]:
     """Returns the usage in the key's authenticating item, with the minute that is being counted."""
     today, open_day = int(clock.now()) // 60 // _MINUTES_A_DAY, item["win"] // _MINUTES_A_DAY

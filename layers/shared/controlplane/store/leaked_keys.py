@@ -11,11 +11,11 @@ from controlplane.core.ids import KeyId
 from controlplane.core.retention import expiry
 from controlplane.store import events, keys
 from controlplane.store.api_key_items import ApiKeyItem, KeySecretItem
-from controlplane.store.api_keys import recorded, unchanged
+from controlplane.store.api_keys import recorded
 from controlplane.store.codec import present
-from controlplane.store.key_changes import deletion_legs
+from controlplane.store.key_changes import deletion_legs, end_of_grace_legs, grace_record
 from controlplane.store.retry import WriteConflict, retry_on_conflict
-from controlplane.store.table import Delete, Leg, LegFailed, Put, Recorded, Update, table
+from controlplane.store.table import LegFailed, Put, Recorded, table
 
 _KEPT_DAYS = 90
 
@@ -75,9 +75,14 @@ def revoke(digest: str, leak: Leak) -> bool:
         holder = table.get(keys.api_key(*(secret.successor or secret.key_id).location))
         if holder is None:
             raise WriteConflict  # it was deleted or rolled in between
-        key = ApiKeyItem.from_item(holder)
-        legs = deletion_legs(key) if secret.successor is None else _end_of_grace(key, digest)
-        start = key.previous.start if secret.successor and key.previous else key.start
+        key, found = ApiKeyItem.from_item(holder), {"source": leak.source, **present(url=leak.url)}
+        if secret.successor is None:
+            start, legs, record = key.start, deletion_legs(key), _record(key, found)
+        elif key.previous is None:
+            raise WriteConflict  # it was ended in between
+        else:
+            start, legs = key.previous.start, end_of_grace_legs(key, key.previous)
+            record = grace_record(key, key.previous, found)
         known = LeakedKey(secret.key_id, key.name, start, clock.timestamp(), leak)
         organization_id = secret.organization_id
         legs |= {
@@ -85,7 +90,7 @@ def revoke(digest: str, leak: Leak) -> bool:
             "event": events.entry(organization_id, "key.leaked", secret.key_id).leg,
         }
         try:
-            table.transact(legs, _record(key, secret, leak))
+            table.transact(legs, record)
         except LegFailed:
             raise WriteConflict from None
         return True
@@ -93,24 +98,8 @@ def revoke(digest: str, leak: Leak) -> bool:
     return retry_on_conflict(attempt, "the key")
 
 
-def _record(key: ApiKeyItem, secret: KeySecretItem, leak: Leak) -> Recorded:
-    after = {"source": leak.source, **present(url=leak.url)}
-    action, before = Action.API_KEY_REVOKE_LEAKED, recorded(key)
-    if secret.successor is not None:
-        action, before = Action.API_KEY_END_GRACE_PERIOD, {"worksUntil": secret.restrictions.expires_at_text}
-    return Recorded(action, secret.organization_id, key.key_id, key.name, before=before, after=after)
-
-
-def _end_of_grace(key: ApiKeyItem, digest: str) -> dict[str, Leg]:
-    """Returns the legs that revoke the previous secret of the key."""
-    ended = "SET #revision = :revision REMOVE #previous, #previousUsedAt"
-    when, values = unchanged(key)
-    values["revision"] = key.revision + 1
-    changed = "SET #keyVersion = #keyVersion + :one"
-    return {
-        "key": Update(keys.api_key(*key.key_id.location), ended, when, values),
-        "secret": Delete(keys.key_secret(digest), "attribute_exists(pk)"),
-        "organization": Update(
-            keys.organization(key.key_id.organization_id), changed, "attribute_exists(pk)", {"one": 1}
-        ),
-    }
+def _record(key: ApiKeyItem, found: dict[str, Any]) -> Recorded:
+    organization_id = key.key_id.organization_id
+    return Recorded(
+        Action.API_KEY_REVOKE_LEAKED, organization_id, key.key_id, key.name, before=recorded(key), after=found
+    )

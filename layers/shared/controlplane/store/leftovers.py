@@ -13,7 +13,7 @@ from controlplane.core import clock, ids
 from controlplane.core.ids import ProjectId, RepositoryId
 from controlplane.core.retention import expiry
 from controlplane.core.settings import settings
-from controlplane.store import default_organizations, feedback, installations, keys, project_slugs, repositories, schema
+from controlplane.store import default_organizations, feedback, installations, keys, project_slugs, repositories
 from controlplane.store.api_key_items import ApiKeyItem
 from controlplane.store.deletions import DeletionItem
 from controlplane.store.invitation_items import InvitationItem
@@ -258,7 +258,7 @@ def remove_everything_else(subject: Subject, after: str | None) -> str | None:
     entries = [it for it in page.items if it["sk"].startswith(keys.LEDGER_PREFIX) and "expiresAt" not in it]
     if expires:
         # An entry never changes, so overwriting it with what was read is safe.
-        table.put_all((schema.rewritten(entry, expires) for entry in entries), Unrecorded.CLEANUP)
+        table.put_all(({**entry, **expires} for entry in entries), Unrecorded.CLEANUP)
     return page.next_sk
 
 

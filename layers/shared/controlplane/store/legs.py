@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from controlplane.store import codec, schema
+from controlplane.store import codec
 from controlplane.store.keys import Key
 
 _NAME = re.compile(r"#(\w+)")
@@ -48,7 +48,7 @@ class Put:
 
     def parameters(self) -> dict[str, Any]:
         return {
-            "Item": schema.encode_whole(self.item),
+            "Item": codec.encode_item(self.item),
             **_expression({"ConditionExpression": self.when}, self.values),
         }
 
@@ -64,9 +64,8 @@ class Update:
     values: Mapping[str, Any] = field(default_factory=dict)
 
     def parameters(self) -> dict[str, Any]:
-        parts = {"UpdateExpression": schema.with_version(self.change), "ConditionExpression": self.when}
-        values = {schema.ATTRIBUTE: schema.FIRST, **self.values}
-        return {"Key": codec.encode_item(self.key._asdict()), **_expression(parts, values)}
+        parts = {"UpdateExpression": self.change, "ConditionExpression": self.when}
+        return {"Key": codec.encode_item(self.key._asdict()), **_expression(parts, self.values)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,40 +5,21 @@ from contextlib import suppress
 from controlplane.core.actions import Action
 from controlplane.core.ids import InboxItemId, RepositoryId
 from controlplane.store import keys
-from controlplane.store.outbox import Entry
-from controlplane.store.table import Check, Leg, LegFailed, Put, Recorded, Unrecorded, Update, table
+from controlplane.store.table import Leg, LegFailed, Put, Recorded, Update, table
 
 
 def legs(repository_id: RepositoryId | None, number: int, item_id: InboxItemId) -> dict[str, Leg]:
     """Returns the leg that makes the issue lead to its item."""
-    return {} if repository_id is None else {"issue": _entry(repository_id, number, item_id)}
-
-
-def _entry(repository_id: RepositoryId, number: int, item_id: InboxItemId) -> Put:
-    return Put({**keys.opened_issue(repository_id, number, item_id.local)._asdict(), "itemId": item_id})
-
-
-def index(repository_id: RepositoryId, number: int, item_id: InboxItemId, message: Entry | None) -> bool:
-    """Makes an issue that an older release recorded lead to its item, with a message to read the issue's state.
-
-    Returns False if it did before.
-    """
-    if item_id in find_items(repository_id, number):
-        return False
-    has_issue = Check(keys.inbox_item(*item_id.location), "#githubIssue.#number = :number", {"number": number})
-    legs: dict[str, Leg] = {"item": has_issue, "issue": _entry(repository_id, number, item_id)}
-    try:
-        table.transact(legs if message is None else {**legs, "message": message.leg}, Unrecorded.BACKFILL)
-    except LegFailed:  # the item was deleted since it was read
-        return False
-    return True
+    if repository_id is None:
+        return {}
+    return {"issue": Put({**keys.opened_issue(repository_id, number, item_id.local)._asdict(), "itemId": item_id})}
 
 
 def find_items(repository_id: RepositoryId, number: int) -> list[InboxItemId]:
     """Returns the items that have the issue: none for most issues. Consistent."""
     pk = keys.finding_history_pk(repository_id)
     page = table.query(pk, prefix=keys.opened_issue_prefix(number), consistent=True)
-    return [*dict.fromkeys(InboxItemId.stored(item["itemId"]) for item in page.items)]
+    return [InboxItemId.stored(item["itemId"]) for item in page.items]
 
 
 def record_state(item_id: InboxItemId, number: int, *, is_open: bool) -> None:

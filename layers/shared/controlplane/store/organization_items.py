@@ -83,7 +83,7 @@ class TopUpItem:
         )
 
     def to_item(self) -> dict[str, Any]:
-        """Returns exactly the map that `from_item` read, also if an earlier release wrote it."""
+        """Returns exactly the map that `from_item` read."""
         return {
             "enabled": self.enabled,
             "threshold": self.threshold,
@@ -110,11 +110,9 @@ class LedgerItem:
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
-        # Earlier releases had no kind: only an unlock had a scan.
-        kind: LedgerKind = item.get("kind") or ("unlock" if "scanId" in item else "operator")
         return cls(
             key=Key(item["pk"], item["sk"]),
-            kind=kind,
+            kind=item["kind"],
             credits=item["credits"],
             at=item["at"],
             scan_id=item.get("scanId"),

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 from controlplane.core import clock, ids
 from controlplane.core.actions import Action
-from controlplane.core.errors import Conflict, NotFound, Unauthorized
+from controlplane.core.errors import Conflict, InvalidToken, NotFound
 from controlplane.core.frozen import dataclass
 from controlplane.core.ids import MemberId
 from controlplane.store import caps, keys
@@ -148,7 +148,7 @@ class OwnsTooMany(Conflict):
         super().__init__(details={"reason": "organization_limit", "limit": limit, "current": current})
 
 
-class AccountGone(Unauthorized):
+class AccountGone(InvalidToken):
     """The account was deleted, so its tokens are no longer valid."""
 
     def __init__(self) -> None:

@@ -50,10 +50,9 @@ def _find(wanted: list[Key]) -> dict[Key, dict[str, Any]]:
     return {key: item for key, item in zip(wanted, table.batch_get(wanted), strict=True) if item is not None}
 
 
-def _add_texts(found: dict[Key, dict[str, Any]], reports: Iterable[tuple[Key, Key, Key]]) -> None:
+def _add_texts(found: dict[Key, dict[str, Any]], reports: Iterable[tuple[Key, Key]]) -> None:
     """Moves the texts of each report into its item, as if they were short."""
-    for texts_key, *own in reports:
+    for texts_key, key in reports:
         texts = found.pop(texts_key, {})
-        for key in own:
-            if found.get(key, {}).pop("detached", False):
-                found[key] = {**texts, **found[key]}
+        if found.get(key, {}).pop("detached", False):
+            found[key] = {**texts, **found[key]}

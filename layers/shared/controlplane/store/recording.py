@@ -38,7 +38,7 @@ class Unrecorded(Enum):
     FEEDBACK = "it is a report to the operator"
     CLEANUP = "it removes what a deletion that has an entry left, or what nothing leads to anymore"
     ERASURE = "it removes what names a person whose account is deleted"
-    BACKFILL = "it stores in another form what was stored before"
+    REWRITE = "it stores in another form what was stored before"
     REFUSAL = "it says why a request was refused, which has changed nothing"
     DRY_RUN = "it isn't a write: a dry run checks the write's condition"
     SERVICE = "it is a setting of the service, which belongs to no organization"

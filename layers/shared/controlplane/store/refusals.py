@@ -12,6 +12,7 @@ from typing import Any
 
 from controlplane.core import clock
 from controlplane.core.request_ids import EXPLAINED_SECONDS, began_at
+from controlplane.core.tokens import digest
 from controlplane.store import keys, shards
 from controlplane.store.keys import Key
 from controlplane.store.table import ConditionFailed, StoreError, Unrecorded, Update, table
@@ -38,7 +39,8 @@ def record(owner_id: str, caller_id: str, request_id: str, facts: Mapping[str, A
     key = keys.refusals(owner_id, int(began) // _MINUTE_SECONDS, shards.shard_of(caller_id, ITEMS_PER_MINUTE))
     if key in _full:
         return
-    values = {"new": [{"requestId": request_id, **facts}], "none": [], "one": 1, "most": RECORDS_PER_ITEM}
+    new = {"requestId": request_id, "caller": _mark(request_id, caller_id), **facts}
+    values = {"new": [new], "none": [], "one": 1, "most": RECORDS_PER_ITEM}
     change = Update(
         key,
         "SET #refusals = list_append(if_not_exists(#refusals, :none), :new), #expiresAt = :until ADD #count :one",
@@ -75,3 +77,13 @@ def find(owner_id: str, request_id: str, began: float) -> Mapping[str, Any] | No
         (found for item in page.items for found in item["refusals"] if found["requestId"] == request_id),
         None,
     )
+
+
+def is_of(facts: Mapping[str, Any], caller_id: str) -> bool:
+    """Returns whether the request was this person's or this API key's."""
+    return facts.get("caller") == _mark(facts["requestId"], caller_id)
+
+
+def _mark(request_id: str, caller_id: str) -> str:
+    """Returns a text that is compared with that of a known caller, and doesn't say who it is."""
+    return digest(f"{request_id} {caller_id}")[:32]

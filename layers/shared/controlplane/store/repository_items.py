@@ -45,8 +45,7 @@ class Link(NamedTuple):
     failure_threshold: Priority = DEFAULT_FAILURE_THRESHOLD
 
     def to_item(self) -> dict[str, Any]:
-        # Settings of later releases are stored only if they differ from the default. A link that an earlier release
-        # stored is therefore equal to the one read from it, which the condition of `_replace_links` depends on.
+        # A link that was stored is equal to the one read from it, which the condition of `_replace_links` depends on.
         return {
             "projectId": self.project_id,
             "productionBranch": self.production_branch,
@@ -84,8 +83,8 @@ class Link(NamedTuple):
 class HostedRepository:
     """A repository as the code host describes it.
 
-    hosted_id: the code host's id, which stays the same if the repository is renamed. None: an earlier release, or the
-    operator, connected it by name.
+    hosted_id: the code host's id, which stays the same if the repository is renamed. None: the operator connected it by
+    name.
     """
 
     hosted_id: int | None = None

@@ -76,7 +76,7 @@ def sign_in(claims: Claims) -> UserItem:
     def attempt() -> UserItem:
         nonlocal address_is_current
         known = identities.find_identity(subject)
-        profile = _get_account(subject, known.user_id) if known else _join(subject, claims)
+        profile = _get_account(known.user_id) if known else _join(subject, claims)
         if not address_is_current:
             profile = _follow_address(profile, claims)
         # Changes the address only once: two concurrent sign-ins could otherwise overwrite each other forever.
@@ -86,13 +86,11 @@ def sign_in(claims: Claims) -> UserItem:
     return retry_on_conflict(attempt, "the account of this address")
 
 
-def _get_account(subject: Subject, user_id: str) -> UserItem:
+def _get_account(user_id: str) -> UserItem:
     """Returns the account of a known identity. Raises WriteConflict if it was just deleted."""
-    profile, listed = identities.get_account(subject, user_id)
+    profile = users.find_user(user_id)
     if profile is None:
         raise WriteConflict
-    if subject.digest not in listed:
-        identities.record(subject, user_id)
     return profile
 
 
@@ -113,17 +111,16 @@ def _join(subject: Subject, claims: Claims) -> UserItem:
             )
         user_id = profile.user_id
         _, listed = identities.get_account(subject, user_id)
-        # An account created by an earlier version may have identities that aren't listed.
-        if listed or not profile.identities_recorded:
+        if listed:
             # A concurrent request may have just added this identity.
             if identities.find_identity(subject) is not None:
                 raise WriteConflict
             raise AnotherIdentity(user_id)
         pointer = keys.user_email(normalize_email(claims.email))
-        account = Check(keys.user(user_id), "#identitiesRecorded = :yes", {"yes": True})
         address = Check(pointer, "#userId = :user", {"user": user_id})
         table.transact(
-            {"profile": account, "email": address, **identities.first_legs(subject, user_id)}, Unrecorded.ACCOUNT
+            {"profile": users.exists_check(user_id), "email": address, **identities.first_legs(subject, user_id)},
+            Unrecorded.ACCOUNT,
         )
     except (LegFailed, users.EmailTaken):
         raise WriteConflict from None

@@ -12,10 +12,7 @@ _MOST_FORMER = 10
 
 
 class StatusChange(NamedTuple):
-    """A status of an item, since when it had it, and who or what set it: a person, a scan, or neither if it was found.
-
-    Vendor decisions that an older release applied have neither, too.
-    """
+    """A status of an item, its time, and who or what set it: a person, a scan, or neither if it was found."""
 
     status: Status
     at: str

@@ -13,7 +13,7 @@ from controlplane.aws.clients import create_client
 from controlplane.aws.errors import AwsError, NoAnswer, ServiceError
 from controlplane.core import deadline, dry_run
 from controlplane.core.settings import settings
-from controlplane.store import codec, schema
+from controlplane.store import codec
 from controlplane.store.errors import ConditionFailed, LegFailed, StoreError, TableUnavailable, Throttled
 from controlplane.store.keys import OUTBOX_PKS, Index, Key
 from controlplane.store.legs import Check, Delete, Leg, Put, Update, to_check
@@ -275,7 +275,7 @@ class Table:
     def put_all(self, items: Iterable[Mapping[str, Any]], record: Unrecorded) -> None:
         """Writes or overwrites items in batches of 25, unconditionally and not in a transaction."""
         _require_reason(record)
-        self._write_batches([{"PutRequest": {"Item": schema.encode_whole(item)}} for item in items])
+        self._write_batches([{"PutRequest": {"Item": codec.encode_item(item)}} for item in items])
 
     def delete_all(self, keys: Iterable[Key], record: Unrecorded) -> None:
         """Deletes items in batches of 25, unconditionally and not in a transaction."""

@@ -6,15 +6,14 @@ because it may have been stolen. The family lists its unexpired access tokens an
 that authenticating an access token doesn't need to read the family.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from controlplane.core import clock, ids, tokens
 from controlplane.core.errors import Unauthorized
 from controlplane.core.settings import settings
-from controlplane.store import credential_index, keys, user_tokens
-from controlplane.store.codec import present
+from controlplane.store import keys, user_tokens
 from controlplane.store.credential_index import CredentialItem
 from controlplane.store.keys import Key
 from controlplane.store.retry import WriteConflict, retry_on_conflict
@@ -81,7 +80,7 @@ class TokenFamilyItem:
     except `created_at`.
 
     access: its unexpired access tokens, oldest first. The last one has `access_scopes`.
-    listed_as: the local id of its index entry. None for families from before the index.
+    listed_as: the local id of its index entry.
     """
 
     family_id: str
@@ -97,7 +96,7 @@ class TokenFamilyItem:
     created_at: str
     ends_at: int
     expires_at: int
-    listed_as: str | None
+    listed_as: str
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
@@ -115,7 +114,7 @@ class TokenFamilyItem:
             created_at=item["createdAt"],
             ends_at=item["endsAt"],
             expires_at=item["expiresAt"],
-            listed_as=item.get("listedAs"),
+            listed_as=item["listedAs"],
         )
 
     def to_item(self) -> dict[str, Any]:
@@ -133,17 +132,12 @@ class TokenFamilyItem:
             "createdAt": self.created_at,
             "endsAt": self.ends_at,
             "expiresAt": self.expires_at,
-            **present(listedAs=self.listed_as),
+            "listedAs": self.listed_as,
         }
 
     @property
     def key(self) -> Key:
         return keys.token_family(self.family_id)
-
-    @property
-    def entry_local(self) -> str:
-        """The local id of the family's entry in the user's credential index."""
-        return credential_index.entry_local(self.listed_as, self.key)
 
     @property
     def is_live(self) -> bool:
@@ -153,7 +147,7 @@ class TokenFamilyItem:
         """Returns the family's entry in the user's credential index."""
         return CredentialItem(
             user_id=self.user_id,
-            local=self.entry_local,
+            local=self.listed_as,
             kind="device",
             client=self.client_id,
             scopes=self.scopes,
@@ -171,7 +165,7 @@ class TokenFamilyItem:
             kind="oauth",
             scopes=scopes,
             lifetime_seconds=lifetime_seconds,
-            listed_as=self.entry_local,
+            listed_as=self.listed_as,
             family_id=self.family_id,
             client_id=self.client_id,
         )
@@ -240,13 +234,18 @@ def rotate(refresh_token: str, client_id: str | None = None, scopes: list[str] |
     return retry_on_conflict(attempt, "the token family")
 
 
-def revoke(family_id: str, reason: str) -> None:
-    """Ends the family, its access tokens, and its index entry in one transaction. Does nothing if it isn't live."""
+def revoke(
+    family_id: str, reason: str, extra_legs: Callable[[TokenFamilyItem], Mapping[str, Leg]] = lambda _: {}
+) -> bool:
+    """Ends the family, its access tokens, and its index entry in one transaction. Does nothing if it isn't live.
 
-    def attempt() -> None:
+    extra_legs: returns what else to write in the transaction. Returns whether the family was live.
+    """
+
+    def attempt() -> bool:
         family = find_family(family_id)
-        if family is None or family.state != "live":
-            return
+        if family is None or not family.is_live:
+            return False
         end = Update(
             family.key,
             "SET #state = :revoked, #reason = :reason, #revokedAt = :at, #access = :none",
@@ -261,13 +260,15 @@ def revoke(family_id: str, reason: str) -> None:
                 "current": family.current,
             },
         )
-        listed = Delete(keys.credential(family.user_id, family.entry_local))
+        listed = Delete(keys.credential(family.user_id, family.listed_as))
         try:
-            table.transact({"family": end, "listed": listed, **_deletions(family.access)}, Unrecorded.CREDENTIAL)
+            legs = {"family": end, "listed": listed, **_deletions(family.access), **extra_legs(family)}
+            table.transact(legs, Unrecorded.CREDENTIAL)
         except LegFailed:
             raise WriteConflict from None
+        return True
 
-    retry_on_conflict(attempt, "the token family")
+    return retry_on_conflict(attempt, "the token family")
 
 
 def erasure(family: TokenFamilyItem) -> dict[str, Leg]:
@@ -336,7 +337,7 @@ def _issue_successors(family: TokenFamilyItem, refresh_token: str, scopes: list[
     rotation = Update(
         family.key,
         "SET #previous = #current, #current = :next, #rotatedAt = :now, #access = :access, #accessScopes = :scopes,"
-        " #expiresAt = :until, #listedAs = :local",
+        " #expiresAt = :until",
         "#state = :live AND #current = :current",
         {
             "next": tokens.digest(successor),
@@ -344,7 +345,6 @@ def _issue_successors(family: TokenFamilyItem, refresh_token: str, scopes: list[
             "access": [token.document() for token in [*kept, AccessToken.of(access)]],
             "scopes": access.scopes,
             "until": until,
-            "local": family.entry_local,
             "live": "live",
             "current": family.current,
         },

@@ -15,12 +15,10 @@ from controlplane.store import credential_index, keys, users
 from controlplane.store.codec import present
 from controlplane.store.credential_index import CredentialItem
 from controlplane.store.keys import Key
-from controlplane.store.table import ConditionFailed, Delete, LegFailed, Put, Throttled, Unrecorded, Update, table
+from controlplane.store.table import ConditionFailed, Delete, Leg, LegFailed, Put, Throttled, Unrecorded, Update, table
 from controlplane.store.users import UnknownUser
 
 _HOUR_SECONDS = 3600
-# An access token of a family from before the index doesn't record when the family expires: at most this much later.
-_FAMILY_OUTLIVES_TOKEN_SECONDS = 30 * 24 * 3600
 
 type Kind = Literal["oauth", "session"]
 
@@ -30,7 +28,7 @@ class UserTokenItem:
     """A token. `expires_at` is a Unix time; `used_hour` is the hour since the epoch in which it was last used.
 
     rate_limit, win, hits: the limit per minute, the minute that is being counted, and its requests so far.
-    listed_as: the local id of its index entry. None for tokens from before the index.
+    listed_as: the local id of the index entry of the token, or of its family.
     family_id, client_id: set on access tokens of a token family.
     exact_win, exact_from, refused_for: notes of the owner's rate limit (`store.credentials`).
     """
@@ -44,7 +42,7 @@ class UserTokenItem:
     used_hour: int
     win: int = 0
     hits: int = 0
-    listed_as: str | None = None
+    listed_as: str
     family_id: str | None = None
     client_id: str | None = None
     exact_win: int | None = None
@@ -91,7 +89,7 @@ class UserTokenItem:
             used_hour=item["usedHour"],
             win=item["win"],
             hits=item["hits"],
-            listed_as=item.get("listedAs"),
+            listed_as=item["listedAs"],
             family_id=item.get("familyId"),
             client_id=item.get("clientId"),
             exact_win=item.get("exactWin"),
@@ -110,9 +108,9 @@ class UserTokenItem:
             "usedHour": self.used_hour,
             "win": self.win,
             "hits": self.hits,
+            "listedAs": self.listed_as,
         }
         return item | present(
-            listedAs=self.listed_as,
             familyId=self.family_id,
             clientId=self.client_id,
             exactWin=self.exact_win,
@@ -123,13 +121,6 @@ class UserTokenItem:
     @property
     def key(self) -> Key:
         return keys.user_token(self.digest)
-
-    @property
-    def entry_local(self) -> str:
-        """The local id of the index entry of the token, or of its family."""
-        return credential_index.entry_local(
-            self.listed_as, keys.token_family(self.family_id) if self.family_id else self.key
-        )
 
 
 def put_token(
@@ -157,7 +148,7 @@ def put_token(
     now = clock.timestamp()
     entry = CredentialItem(
         user_id=user_id,
-        local=token.entry_local,
+        local=token.listed_as,
         kind="session" if kind == "session" else "token",
         client=client,
         address=address,
@@ -190,49 +181,28 @@ def find_token(secret: str) -> UserTokenItem | None:
 
 
 def revoke_token(token: UserTokenItem) -> None:
-    """Revokes a token that doesn't belong to a family, and deletes its index entry."""
-    table.transact(
-        {"token": Delete(token.key), "listed": Delete(keys.credential(token.user_id, token.entry_local))},
-        Unrecorded.CREDENTIAL,
-    )
+    """Revokes a token that doesn't belong to a family, and deletes its index entry. Does nothing if it was revoked."""
+    with suppress(LegFailed):
+        table.transact(revocation(token), Unrecorded.CREDENTIAL)
+
+
+def revocation(token: UserTokenItem) -> dict[str, Leg]:
+    """Returns the legs that revoke a token that doesn't belong to a family. One fails if it was revoked."""
+    listed = Delete(keys.credential(token.user_id, token.listed_as))
+    return {"token": Delete(token.key, "attribute_exists(pk)"), "listed": listed}
 
 
 def note_use(token: UserTokenItem, last_used_hour: int) -> None:
-    """Records the time of use in the credential index, once an hour. Adds the entry of a token from before the index.
+    """Records the time of use in the credential index, once an hour.
 
     Never recreates the entry of a credential that was revoked concurrently. A failure is retried on a later use.
     """
     hour = int(clock.now()) // _HOUR_SECONDS
+    if last_used_hour >= hour:
+        return
+    key = keys.credential(token.user_id, token.listed_as)
     # If the token was just revoked, or the write is throttled, the request goes on without it.
-    with suppress(ConditionFailed, LegFailed, Throttled):
-        if token.listed_as is None:
-            list_older_token(token)
-        elif last_used_hour < hour:
-            key = keys.credential(token.user_id, token.listed_as)
-            table.update(
-                Update(key, "SET #lastUsedAt = :at", "attribute_exists(pk)", {"at": clock.timestamp()}),
-                Unrecorded.COUNTER,
-            )
-
-
-def list_older_token(token: UserTokenItem) -> None:
-    """Lists a token from before the index. Raises LegFailed if it no longer exists."""
-    mark = Update(token.key, "SET #listedAs = :local", "attribute_exists(pk)", {"local": token.entry_local})
-    table.transact({"token": mark, "listed": _entry_of_older(token).upsert()}, Unrecorded.BACKFILL)
-
-
-def _entry_of_older(token: UserTokenItem) -> CredentialItem:
-    """Returns the index entry of a token from before the index, or of the token's family."""
-    in_family, is_session = token.family_id is not None, token.kind == "session"
-    own_client = credential_index.PAGES if is_session else credential_index.OPERATOR
-    return CredentialItem(
-        user_id=token.user_id,
-        local=token.entry_local,
-        kind="device" if in_family else "session" if is_session else "token",
-        client=token.client_id or own_client,
-        scopes=token.scopes,
-        expires_at=token.expires_at + (_FAMILY_OUTLIVES_TOKEN_SECONDS if in_family else 0),
-        last_used_at=clock.timestamp(token.used_hour * _HOUR_SECONDS) if token.used_hour else None,
-        digest=None if in_family else token.digest,
-        family_id=token.family_id,
-    )
+    with suppress(ConditionFailed, Throttled):
+        table.update(
+            Update(key, "SET #lastUsedAt = :at", "attribute_exists(pk)", {"at": clock.timestamp()}), Unrecorded.COUNTER
+        )

@@ -27,8 +27,7 @@ class UnknownUser(StoreError):
 class UserItem:
     """An account's profile.
 
-    ownerships: how many times the user became an owner. None if not counted yet.
-    identities_recorded: each identity is also listed under the account.
+    ownerships: how many times the user became an owner. None before the first time.
     rosters_pending: rosters may still show the previous name, image, or address.
     """
 
@@ -39,7 +38,6 @@ class UserItem:
     created_at: str
     saved_organization_id: str | None = None
     ownerships: int | None = None
-    identities_recorded: bool
     rosters_pending: bool = False
 
     @classmethod
@@ -52,7 +50,6 @@ class UserItem:
             created_at=item["createdAt"],
             saved_organization_id=item.get("savedOrganizationId"),
             ownerships=item.get("ownerships"),
-            identities_recorded=item.get("identitiesRecorded", False),
             rosters_pending=item.get("rostersPending", False),
         )
 
@@ -68,8 +65,6 @@ class UserItem:
         }
         if self.ownerships is not None:
             item["ownerships"] = self.ownerships
-        if self.identities_recorded:
-            item["identitiesRecorded"] = True
         if self.rosters_pending:
             item["rostersPending"] = True
         return item
@@ -88,7 +83,6 @@ def create_user(
         name=name,
         image=image,
         created_at=clock.timestamp(),
-        identities_recorded=True,
     )
     absent = "attribute_not_exists(pk)"
     try:

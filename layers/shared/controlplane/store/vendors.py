@@ -81,7 +81,7 @@ class VendorItem:
 
     def undetected_since(self) -> tuple[str, dict[str, Any]]:
         """Returns the condition, and its values, that no detection was stored since the vendor was read."""
-        if self.revision is None:  # written by a release that didn't merge evidence, or only decided on
+        if self.revision is None:  # only decided on
             return "attribute_not_exists(#revision)", {}
         return "#revision = :readRevision", {"readRevision": self.revision}
 

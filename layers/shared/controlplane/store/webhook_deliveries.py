@@ -30,7 +30,7 @@ from controlplane.store.table import (
     Update,
     table,
 )
-from controlplane.store.webhook_items import Attempt, DeliveryItem, WebhookItem
+from controlplane.store.webhook_items import TIMEOUT, Attempt, DeliveryItem, WebhookItem
 
 KIND = "deliver-webhook"
 # The pauses after failed attempts. Together they last a day.
@@ -41,10 +41,11 @@ FAILING_SECONDS = 86_400
 LEASE_SECONDS = 40
 _KEPT_SECONDS = 30 * 86_400
 _MOST_LOGGED = 20
-# How long an endpoint isn't called after timeouts in a row, for each of them, and at most.
+# How long an endpoint isn't called after a timeout: for each slow attempt in a row, and at most.
 _REST_SECONDS, _LONGEST_REST_SECONDS = 60, 900
+# One that responds, but slowly, rests after so many slow attempts in a row.
+_SLOW_ATTEMPTS = 3
 _BUSY_SECONDS = 5
-TIMEOUT = "timeout"
 
 
 class UnknownDelivery(NotFound):
@@ -63,7 +64,7 @@ class Held(StoreError):
 
 
 class EndpointBusy(StoreError):
-    """The endpoint's slots are taken, or it isn't called for some time after it has timed out."""
+    """The endpoint's slots are taken, or it rests because it is slow."""
 
     def __init__(self, seconds: int) -> None:
         self.seconds = seconds
@@ -297,23 +298,30 @@ def _effects(begun: Begun, made: Attempt) -> Iterator[tuple[dict[str, Leg], Entr
     """Yields what the attempt does to its endpoint: the first of these whose conditions hold."""
     webhook, now = begun.webhook, int(clock.now())
     slot = f"slot{begun.slot}"
-    freed, mine, values = f"SET #{slot} = :free", f"#{slot} = :until", {"free": 0, "until": begun.until}
+    change, mine, values = f"SET #{slot} = :free", f"#{slot} = :until", {"free": 0, "until": begun.until}
+    removed = []
+    if made.is_slow:
+        slow = webhook.slow_attempts + 1
+        change, values = change + ", #timeouts = :slow", {**values, "slow": slow}
+        if seconds := _rest_seconds(made, slow):
+            change, values = change + ", #restsUntil = :rests", {**values, "rests": now + seconds}
+    elif made.error is None:
+        removed = ["#timeouts", "#restsUntil"]
     if made.error is None:
-        yield (
-            {"webhook": Update(webhook.key, f"{freed} REMOVE #failingSince, #timeouts, #restsUntil", mine, values)},
-            None,
-        )
+        change += f" REMOVE {', '.join(['#failingSince', *removed])}"
     else:
-        change, failed = freed + ", #failingSince = if_not_exists(#failingSince, :now)", {**values, "now": now}
-        if made.error == TIMEOUT:
-            timeouts = webhook.timeouts + 1
-            rests = now + min(_REST_SECONDS * timeouts, _LONGEST_REST_SECONDS)
-            change += ", #timeouts = :timeouts, #restsUntil = :rests"
-            failed |= {"timeouts": timeouts, "rests": rests}
+        change, values = change + ", #failingSince = if_not_exists(#failingSince, :now)", {**values, "now": now}
         if webhook.failing_since is not None and now >= webhook.failing_since + FAILING_SECONDS:
-            yield _disabling(webhook, change, mine, failed)
-        yield {"webhook": Update(webhook.key, change, mine, failed)}, None
+            yield _disabling(webhook, change, mine, values)
+    yield {"webhook": Update(webhook.key, change, mine, values)}, None
     yield {}, None
+
+
+def _rest_seconds(made: Attempt, slow_attempts: int) -> int:
+    """Returns how long the endpoint rests after a slow attempt, the last one of so many in a row."""
+    if made.error == TIMEOUT:
+        return min(_REST_SECONDS * slow_attempts, _LONGEST_REST_SECONDS)
+    return _REST_SECONDS if slow_attempts >= _SLOW_ATTEMPTS else 0
 
 
 def _disabling(webhook: WebhookItem, change: str, mine: str, values: dict[str, Any]) -> tuple[dict[str, Leg], Entry]:

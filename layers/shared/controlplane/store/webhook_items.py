@@ -18,6 +18,9 @@ DeliveryStatus = Literal["pending", "succeeded", "failed"]
 DisabledReason = Literal["person", "failing"]
 # Attempts at one endpoint at the same time, so that one that hangs leaves the workers to the others.
 SLOTS = 2
+# An attempt that takes longer is slow, whatever its outcome.
+_SLOW_MILLISECONDS = 2_000
+TIMEOUT = "timeout"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +29,8 @@ class WebhookItem:
 
     pages_url: the base URL of the pages, for the links in what is sent.
     failing_since: when the first delivery failed after the last one that succeeded, in Unix seconds.
-    slots: until when each slot for an attempt is taken. timeouts: how many attempts in a row have timed out; after one,
-        the endpoint isn't called until `rests_until`.
+    slots: until when each slot for an attempt is taken. slow_attempts: how many attempts in a row were slow.
+        The endpoint isn't called until `rests_until`.
     """
 
     webhook_id: WebhookId
@@ -46,7 +49,7 @@ class WebhookItem:
     previous_until: int = 0
     failing_since: int | None = None
     slots: tuple[int, ...] = (0,) * SLOTS
-    timeouts: int = 0
+    slow_attempts: int = 0
     rests_until: int = 0
 
     @property
@@ -108,7 +111,7 @@ class WebhookItem:
             previous_until=item.get("previousUntil") or 0,
             failing_since=item.get("failingSince"),
             slots=tuple(item.get(f"slot{number}") or 0 for number in range(SLOTS)),
-            timeouts=item.get("timeouts") or 0,
+            slow_attempts=item.get("timeouts") or 0,  # its name in releases that counted only those
             rests_until=item.get("restsUntil") or 0,
         )
 
@@ -120,6 +123,10 @@ class Attempt(NamedTuple):
     status: int | None
     error: str | None
     milliseconds: int
+
+    @property
+    def is_slow(self) -> bool:
+        return self.error == TIMEOUT or self.milliseconds > _SLOW_MILLISECONDS
 
     def to_item(self) -> dict[str, Any]:
         return {"at": self.at, "milliseconds": self.milliseconds, **present(status=self.status, error=self.error)}

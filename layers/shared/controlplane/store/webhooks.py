@@ -186,7 +186,7 @@ def seal_again(webhook: WebhookItem) -> None:
     changed = {name: sealing.seal(webhook.webhook_id, it.text) for name, it in opened.items()}
     when, values = "#secret = :read", {**changed, "read": webhook.secret}
     try:
-        table.update(Update(webhook.key, set_expression(changed), when, values), Unrecorded.BACKFILL)
+        table.update(Update(webhook.key, set_expression(changed), when, values), Unrecorded.REWRITE)
     except ConditionFailed:
         return
 

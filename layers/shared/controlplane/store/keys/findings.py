@@ -65,18 +65,6 @@ def inbox_status_pk(organization_id: str, status: str) -> str:
     return f"{organization_pk(organization_id)}#{status}"
 
 
-# Progress of the backfill that adds vendors to the positions of older items.
-# {pk: INBOXINDEX, sk: INBOXINDEX, position: {pk: ORG#org_2f…, sk: INBOX#8c4…}, completedAt: 2026-…}
-def inbox_backfill() -> Key:
-    return Key("INBOXINDEX", "INBOXINDEX")
-
-
-# Progress of the backfill that makes issues of older releases lead to their items.
-# {pk: ISSUEINDEX, sk: ISSUEINDEX, position: {pk: ORG#org_2f…, sk: INBOX#8c4…}, completedAt: 2026-…}
-def issue_backfill() -> Key:
-    return Key("ISSUEINDEX", "ISSUEINDEX")
-
-
 ISSUE_ATTEMPTS_PK = "ISSUEATTEMPTS"
 
 
@@ -88,11 +76,11 @@ def issue_attempt(item_id: str) -> Key:
     return Key(ISSUE_ATTEMPTS_PK, item_id)
 
 
-# A repository on the code host. The three `active…` attributes name the scan that is requested or running, if any.
+# A repository on the code host. The `active…` attributes name the scan that is requested or running, if any.
 # {pk: ORG#org_2f…, sk: REPO#01j…, repositoryId: rep_2f…, installationId: 4711, owner: acme, name: shop, htmlUrl: https://…,
 #  defaultBranch: main, visibility: private, connectedAt: 2026-…, links: [{projectId: prj_2f…, productionBranch: null,
 #  rootDirectory: apps/web, pullRequestScansEnabled: false}], previewUsed: true, activeRequestId: spr_2f…,
-#  activeScanId: scn_2f…, activeUntil: 1790014400, hostedId: 1296269, accessLostAt: 2026-…, lastTurnAt: 2026-…}
+#  activeScanId: scn_2f…, hostedId: 1296269, accessLostAt: 2026-…, lastTurnAt: 2026-…}
 def repository(organization_id: str, local: str) -> Key:
     return Key(organization_pk(organization_id), f"{REPOSITORY_PREFIX}{local}")
 
@@ -166,7 +154,6 @@ def scan_inventory(scan_id: str) -> Key:
 
 # A finding of a repository, over all scans. `place` is the fingerprint of its current place if it has moved. `gone`
 # names the scan that no longer found it, and `unsettled` is set until its inbox item is known to be resolved.
-# Items of earlier releases, and items that no scan has found since, have only `firstSeenAt`.
 # {pk: REPO#rep_2f…, sk: FP#77ab…, firstSeenAt: 2026-…, ruleId: analytics-loaded, content: 0b1c…, ordinal: 0,
 #  path: src/index.html, place: 93fe…, projectIds: [prj_2f…], gone: {scanId: scn_2f…, since: 2026-…}, unsettled: true}
 def finding_history(repository_id: str, fingerprint: str) -> Key:
@@ -212,12 +199,11 @@ def pull_request_prefix(number: int) -> str:
 # An inbox item that an issue of the repository was opened for, or linked to.
 # {pk: REPO#rep_2f…, sk: ISSUE#0000000007#01j…, itemId: inb_2f…}
 def opened_issue(repository_id: str, number: int, item_local: str) -> Key:
-    return Key(finding_history_pk(repository_id), f"{opened_issue_prefix(number)}#{item_local}")
+    return Key(finding_history_pk(repository_id), f"{opened_issue_prefix(number)}{item_local}")
 
 
-# Entries of the first release with webhooks end here.
 def opened_issue_prefix(number: int) -> str:
-    return f"ISSUE#{number:010d}"
+    return f"ISSUE#{number:010d}#"
 
 
 # A scan that is to start once the repository has no other: the newest of its kind. `subject` is PRODUCTION, or a pull
@@ -251,5 +237,4 @@ def scan_watch(at: str, request_id: str) -> Key:
     return Key(f"SCANWATCH#{shard_of(request_id, shards.SCAN_WATCH)}", f"{at}#{request_id}")
 
 
-# The last partition holds items from releases before sharding.
-SCAN_WATCH_PKS = (*(f"SCANWATCH#{shard}" for shard in range(shards.SCAN_WATCH)), "SCANWATCH")
+SCAN_WATCH_PKS = tuple(f"SCANWATCH#{shard}" for shard in range(shards.SCAN_WATCH))

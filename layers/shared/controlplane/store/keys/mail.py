@@ -45,6 +45,13 @@ def mail(recipient_id: str, local: str) -> Key:
     return Key(mails_pk(recipient_id), local)
 
 
+# A sign-in of the person that was revoked because a token of it was found in public.
+# {pk: MAILS#usr_8k…, sk: LEAK#01j…, client: assent-cli, source: commit, url: https://github.com/acme/shop/blob/…,
+#  expiresAt: 1780376767}
+def leaked_token(user_id: str, local: str) -> Key:
+    return Key(mails_pk(user_id), f"LEAK#{local}")
+
+
 # Findings of priority P0 that go into one email.
 # {pk: ORG#org_2f…, sk: MAILBATCH#5908669, count: 1, items: [inb_2f…], expiresAt: 1773205567}
 def mail_batch(organization_id: str, window: str) -> Key:

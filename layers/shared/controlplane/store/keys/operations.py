@@ -44,6 +44,14 @@ def waiting_slot(number: int) -> Key:
     return Key(f"WAITSLOT#{number}", "WAITSLOT")
 
 
+# Which slots for an organization's messages in a queue are taken, and when the last waiting one comes back, in
+# milliseconds.
+# {pk: WORKERS#org_2f…, sk: notifications, until0: 1790000030, holder0: 9b1c…, lineEndsAt: 1790000004250,
+#  expiresAt: 1790086400}
+def worker_slots(organization_id: str, queue: str) -> Key:
+    return Key(f"WORKERS#{organization_id}", queue)
+
+
 # The number of invalid user codes that a person has tried.
 # {pk: TRIES#usr_8k…, sk: 1969556, hits: 2, expiresAt: 1772601300}
 def code_tries(user_id: str, window: int) -> Key:
@@ -73,7 +81,6 @@ def outbox_pk(shard: int) -> str:
     return f"OUTBOX#{shard}"
 
 
-# Releases before the shard count last changed used the first four of these.
 OUTBOX_PKS = tuple(outbox_pk(shard) for shard in range(shards.OUTBOX))
 
 
@@ -90,20 +97,13 @@ def deletion(subject_id: str) -> Key:
     return Key(f"DELETIONS#{shard_of(subject_id, shards.DELETIONS)}", subject_id)
 
 
-# The last partition holds items from releases before sharding.
-DELETIONS_PKS = (*(f"DELETIONS#{shard}" for shard in range(shards.DELETIONS)), "DELETIONS")
+DELETIONS_PKS = tuple(f"DELETIONS#{shard}" for shard in range(shards.DELETIONS))
 
 
 # The position at which a sweep step ran out of time and its next run continues.
 # {pk: SWEEP#ResentMessages, sk: POSITION, partition: OUTBOX#17, after: 2026-03-04T05:06:07.000Z#01j…}
 def sweep_position(step: str) -> Key:
     return Key(f"SWEEP#{step}", "POSITION")
-
-
-# Progress of the migration that gives older items this schema version.
-# {pk: SCHEMA#1, sk: SCHEMA, position: {pk: ORG#org_2f…, sk: META}, completedAt: 2026-…}
-def schema_migration(version: int) -> Key:
-    return Key(f"SCHEMA#{version}", "SCHEMA")
 
 
 # A feedback report. The sort key is derived from the caller and the content.
@@ -113,13 +113,8 @@ def feedback_report(date: str, local: str) -> Key:
     return Key(f"FEEDBACK#{date}#{shard_of(local, shards.FEEDBACK)}", local)
 
 
-# The same report, as written by releases before sharding.
-def unsharded_feedback_report(date: str, local: str) -> Key:
-    return Key(f"FEEDBACK#{date}", local)
-
-
 def feedback_pks(date: str) -> tuple[str, ...]:
-    return (*(f"FEEDBACK#{date}#{shard}" for shard in range(shards.FEEDBACK)), f"FEEDBACK#{date}")
+    return tuple(f"FEEDBACK#{date}#{shard}" for shard in range(shards.FEEDBACK))
 
 
 # The texts of a long report. The report's item then has `detached`.
@@ -148,8 +143,3 @@ def feedback_quota(caller_id: str, hour: str) -> Key:
 # {pk: FEEDBACKINTAKE#3, sk: FEEDBACKINTAKE, paused: true, changedAt: 2026-…}
 def feedback_intake(copy: int) -> Key:
     return Key(f"FEEDBACKINTAKE#{copy}", "FEEDBACKINTAKE")
-
-
-# The single item that releases before the copies read and wrote.
-def single_feedback_intake() -> Key:
-    return Key("FEEDBACKINTAKE", "FEEDBACKINTAKE")

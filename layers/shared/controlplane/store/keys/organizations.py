@@ -84,7 +84,8 @@ def invitations_received(email: str) -> Key:
 #  createdBy: usr_8k…, win: 29384756, hits: 17, usedHour: 489745, refusedFor: 29384756#org_2f…, requests20405: 8123,
 #  refused20405: 12, …}
 # Restrictions, if the key has any: {scopes: [inbox.read], projects: [01j…], networks: [192.0.2.0/24],
-#  validUntil: 1790000000}. A rolled key's, in the grace period: {validUntil, successor: key_2f…, expiresAt: 1790086400}
+#  validUntil: 1790000000}. A rolled key's, in the grace period: {validUntil, successor: key_2f…, expiresAt: 1790086400,
+#  rolledWin: 29384750, rolledHits: 9}, what `win` and `hits` were when it was rolled
 def key_secret(digest: str) -> Key:
     return Key(f"KH#{digest}", "KEY")
 
@@ -92,7 +93,7 @@ def key_secret(digest: str) -> Key:
 # The same key, as shown in lists.
 # {pk: ORG#org_2f…, sk: KEY#01j…, keyId: key_2f…, name: deploy, start: assent_Ab3x, digest: 9f86d0…, rateLimit: 1500,
 #  createdAt: 2026-…, createdBy: usr_8k…, createdFrom: api, lastUsedAt: 2026-…, description: For releases., revision: 2,
-#  previous: {keyId: key_2f…, start: assent_Xk2p, digest: 5e884a…, until: 1790000000}, previousUsedAt: 2026-…}
+#  previous: {keyId: key_2f…, start: assent_Xk2p, digest: 5e884a…, until: 1790000000}}
 # and the same restrictions as above
 def api_key(organization_id: str, local: str) -> Key:
     return Key(organization_pk(organization_id), f"{KEY_PREFIX}{local}")

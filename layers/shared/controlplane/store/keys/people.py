@@ -11,10 +11,10 @@ def user_pk(user_id: str) -> str:
     return f"USER#{user_id}"
 
 
-# `ownerships` counts how many times the user became an owner. `identitiesRecorded`: each identity is also listed under
-# the account (see account_issuer). `rostersPending`: rosters may still show the previous address.
+# `ownerships` counts how many times the user became an owner. `rostersPending`: rosters may still show the previous
+# address.
 # {pk: USER#usr_8k…, sk: PROFILE, userId: usr_8k…, email: ada@…, name: Ada, image: null, savedOrganizationId: org_2f…,
-#  ownerships: 3, identitiesRecorded: true, rostersPending: true}
+#  ownerships: 3, rostersPending: true}
 def user(user_id: str) -> Key:
     return Key(user_pk(user_id), PROFILE_SK)
 
@@ -30,8 +30,7 @@ def identity(digest: str) -> Key:
     return Key(f"IDENTITY#{digest}", "IDENTITY")
 
 
-# An account's identities from one issuer. Only operators can add more now, so there is usually one. Older accounts can
-# have several.
+# An account's identities from one issuer. Nothing adds a second one.
 # {pk: USER#usr_8k…, sk: ISSUER#5d41…, issuer: https://…, identities: [3a7bd3…]}
 def account_issuer(user_id: str, digest: str) -> Key:
     return Key(user_pk(user_id), f"{ISSUER_PREFIX}{digest}")
@@ -64,24 +63,6 @@ def credentials_pk(user_id: str) -> str:
 #  digest: null, familyId: 4t…, requestDigest: 2c26b4…}
 def credential(user_id: str, local: str) -> Key:
     return Key(credentials_pk(user_id), f"{CREDENTIAL_PREFIX}{local}")
-
-
-# Progress of the backfill of that index. `completedAt` is set when the index is complete.
-# {pk: CREDENTIALINDEX, sk: CREDENTIALINDEX, position: {pk: TH#60303a…, sk: TOKEN}, completedAt: 2026-…}
-def credential_backfill() -> Key:
-    return Key("CREDENTIALINDEX", "CREDENTIALINDEX")
-
-
-# Progress of the backfill that lists the identities of older releases under their accounts, and of the one that then
-# marks those accounts as complete.
-# {pk: IDENTITYINDEX, sk: IDENTITYINDEX, position: {pk: IDENTITY#60303a…, sk: IDENTITY}, completedAt: 2026-…}
-def identity_backfill() -> Key:
-    return Key("IDENTITYINDEX", "IDENTITYINDEX")
-
-
-# {pk: ACCOUNTINDEX, sk: ACCOUNTINDEX, position: {pk: USER#usr_2f…, sk: PROFILE}, completedAt: 2026-…}
-def account_backfill() -> Key:
-    return Key("ACCOUNTINDEX", "ACCOUNTINDEX")
 
 
 # A device authorization request, by device code.

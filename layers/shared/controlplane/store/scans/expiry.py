@@ -9,7 +9,7 @@ from typing import Any
 from controlplane.core.ids import ScanId
 from controlplane.core.retention import expiry
 from controlplane.core.settings import settings
-from controlplane.store import keys, schema
+from controlplane.store import keys
 from controlplane.store.scans.items import ScanItem, UnknownScan
 from controlplane.store.scans.reads import get_scan
 from controlplane.store.table import ConditionFailed, Unrecorded, Update, table
@@ -67,7 +67,7 @@ def _expire_findings(scan_id: ScanId, expires: dict[str, Any]) -> None:
     while True:
         page = table.query(keys.scan_pk(scan_id), prefix=keys.FINDING_PREFIX, limit=_PAGE, after=after)
         # Findings are immutable, so they can be rewritten as read.
-        table.put_all((schema.rewritten(item, expires) for item in page.items), Unrecorded.CLEANUP)
+        table.put_all(({**item, **expires} for item in page.items), Unrecorded.CLEANUP)
         after = page.next_sk
         if after is None:
             return

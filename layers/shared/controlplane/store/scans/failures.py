@@ -150,7 +150,7 @@ def free_repository(
     repository_id: RepositoryId, request_id: ScanRequestId, *, restores_preview: bool = False
 ) -> Update:
     """Returns a leg that makes the request and its scan no longer the repository's active ones."""
-    change = "REMOVE #activeRequestId, #activeScanId, #activeUntil"
+    change = "REMOVE #activeRequestId, #activeScanId"
     values: dict[str, Any] = {"request": request_id}
     key = keys.repository(*repository_id.location)
     if restores_preview:

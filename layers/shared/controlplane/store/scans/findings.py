@@ -94,7 +94,6 @@ class FindingItem:
     references: tuple[str, ...]
     first_seen_at: str
     vendors: tuple[FindingVendor, ...] = ()
-    # Findings of earlier releases have no confidence: they were reported only if it was high.
     confidence: str = "high"
     fix: Fix | None = None
     # The scan that its scan is compared with didn't have it. Always False in a pull request's scan.
@@ -132,8 +131,8 @@ class FindingItem:
             remediation=item["remediation"],
             references=tuple(item["references"]),
             first_seen_at=item["firstSeenAt"],
-            vendors=tuple(FindingVendor.from_item(vendor) for vendor in item.get("vendors") or ()),
-            confidence=item.get("confidence", "high"),
+            vendors=tuple(FindingVendor.from_item(vendor) for vendor in item["vendors"]),
+            confidence=item["confidence"],
             fix=Fix.from_item(item["fix"]) if item.get("fix") else None,
             is_new=item.get("isNew", False),
         )

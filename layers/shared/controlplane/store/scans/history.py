@@ -36,7 +36,7 @@ class Absence(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryItem:
-    """A finding of a repository. Attributes without a value are unknown: an earlier release stored the item.
+    """A finding of a repository.
 
     content, ordinal, shape: see `openassent_analysis.fingerprints`. project_ids: the projects whose scans find it.
     gone: set if the last scan didn't find it.
@@ -46,11 +46,11 @@ class HistoryItem:
     repository_id: RepositoryId
     fingerprint: str
     first_seen_at: str
-    rule_id: str | None = None
-    content: str | None = None
+    rule_id: str
+    content: str
     ordinal: int = 0
-    shape: str | None = None
-    path: str | None = None
+    shape: str
+    path: str
     place: str | None = None
     project_ids: tuple[str, ...] = ()
     gone: Absence | None = None
@@ -64,12 +64,12 @@ class HistoryItem:
         return {
             **self.key._asdict(),
             "firstSeenAt": self.first_seen_at,
+            "ruleId": self.rule_id,
+            "content": self.content,
+            "shape": self.shape,
+            "path": self.path,
             **present(
-                ruleId=self.rule_id,
-                content=self.content,
                 ordinal=self.ordinal or None,
-                shape=self.shape,
-                path=self.path,
                 place=self.place,
                 projectIds=self.project_ids or None,
                 gone=self.gone and self.gone.to_item(),
@@ -83,11 +83,11 @@ class HistoryItem:
             repository_id=RepositoryId.stored(item["pk"].removeprefix(keys.finding_history_pk(""))),
             fingerprint=item["sk"].removeprefix(keys.FINDING_HISTORY_PREFIX),
             first_seen_at=item["firstSeenAt"],
-            rule_id=item.get("ruleId"),
-            content=item.get("content"),
+            rule_id=item["ruleId"],
+            content=item["content"],
             ordinal=item.get("ordinal", 0),
-            shape=item.get("shape"),
-            path=item.get("path"),
+            shape=item["shape"],
+            path=item["path"],
             place=item.get("place"),
             project_ids=tuple(item.get("projectIds") or ()),
             gone=Absence.from_item(item["gone"]) if item.get("gone") else None,

@@ -61,8 +61,7 @@ class UsedVendor:
     """A vendor that manifests name or that the code loads.
 
     hosts: some of the hosts that it is loaded from. loading_files: None until the code has been analyzed, or if the
-    analysis doesn't look for vendors of its category. ungated_files: those of them that load it without consent; None
-    also in inventories of earlier releases.
+    analysis doesn't look for vendors of its category. ungated_files: those of them that load it without consent.
     """
 
     vendor_id: str

@@ -161,12 +161,12 @@ class ScanItem:
     lease: LeaseState = field(default_factory=LeaseState)
     # When the sweep last enqueued it again.
     queued_at: str | None = None
-    # The version of the rules that produced the findings; None until completed, and in scans of earlier releases.
+    # The version of the rules that produced the findings; None until completed.
     rules_version: str | None = None
     cause: Cause = MANUAL
-    # None until completed, without an earlier scan, and in scans of earlier releases that aren't of a pull request.
+    # None until completed, and without an earlier scan.
     comparison: Comparison | None = None
-    # The number of issues by priority. None until completed, and in scans of earlier releases.
+    # The number of issues by priority. None until completed.
     priority_counts: Mapping[str, int] | None = None
 
     @property
@@ -191,10 +191,7 @@ class ScanItem:
 
     @property
     def report(self) -> str | None:
-        """Returns what identifies the scan's report in its repository: the digest of commit, folder, and rules.
-
-        Returns None if the rules aren't known.
-        """
+        """Returns the digest of commit, folder, and rules, which identifies the report. None until completed."""
         if self.rules_version is None:
             return None
         parts = (self.head_commit_sha, self.rules_version, self.root_directory or "")
@@ -216,7 +213,7 @@ class ScanItem:
 
     @property
     def visible_priorities(self) -> dict[str, int] | None:
-        """Returns how many of the issues that the organization can read have which priority, or None if unknown."""
+        """Returns how many of the issues that the organization can read have which priority. None until completed."""
         if self.priority_counts is None:
             return None
         left, visible = self.visible_count, {}

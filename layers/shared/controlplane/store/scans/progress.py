@@ -59,13 +59,14 @@ class CoveredKind(NamedTuple):
 class Coverage(NamedTuple):
     """A scan's coverage: files in the archive, files analyzed, the number of skipped files by reason, and by kind.
 
-    kinds: empty in scans of earlier releases.
+    incomplete: what was left out at a limit of the whole scan, for people.
     """
 
     files: int
     analyzed_files: int
     skipped: Mapping[str, int]
     kinds: tuple[CoveredKind, ...] = ()
+    incomplete: str | None = None
 
     def to_item(self) -> dict[str, Any]:
         return {
@@ -73,9 +74,10 @@ class Coverage(NamedTuple):
             "analyzedFiles": self.analyzed_files,
             "skipped": self.skipped,
             "kinds": [kind.to_item() for kind in self.kinds],
+            **present(incomplete=self.incomplete),
         }
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
-        kinds = tuple(map(CoveredKind.from_item, item.get("kinds") or ()))
-        return cls(item["files"], item["analyzedFiles"], item["skipped"], kinds)
+        kinds = tuple(map(CoveredKind.from_item, item["kinds"]))
+        return cls(item["files"], item["analyzedFiles"], item["skipped"], kinds, item.get("incomplete"))

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from controlplane.core import clock, ids
 from controlplane.core.actions import Action
-from controlplane.core.errors import ApiError, Remedy
+from controlplane.core.errors import ApiError
 from controlplane.core.ids import ScanId, ScanRequestId
 from controlplane.core.plans import SCAN_UNLOCK_CREDITS
 from controlplane.store import keys, leases, pull_requests
@@ -19,7 +19,7 @@ from controlplane.store.scans.failures import fail_abandoned
 from controlplane.store.scans.items import Access, RequestItem, ScanItem, watch_key, work_key
 from controlplane.store.scans.progress import STAGES, Progress
 from controlplane.store.scans.reads import get_active_work
-from controlplane.store.scans.recovery import LOST_AFTER_SECONDS, is_lost
+from controlplane.store.scans.recovery import is_lost
 from controlplane.store.table import Check, Leg, LegFailed, Put, Unrecorded, Update, table
 
 
@@ -30,9 +30,7 @@ class ScanInProgress(ApiError):
     message = "A scan of this repository is in progress. Wait until it ends."
 
     def __init__(self, request_id: str, scan_id: str | None) -> None:
-        details = {"scanId": scan_id} if scan_id else {"preparationId": request_id}
-        part = "scans/{scanId}" if scan_id else "scan-requests/{preparationId}"
-        super().__init__(details=details, remedy=Remedy(f"GET /v1/code-audit/{part}", details))
+        super().__init__(details={"scanId": scan_id} if scan_id else {"preparationId": request_id})
 
 
 def new_request_id(organization_id: str) -> ScanRequestId:
@@ -96,10 +94,9 @@ def _request_legs(request: RequestItem) -> dict[str, Leg]:
         "project": Check(keys.project(*request.project_id.location), "attribute_exists(pk)"),
         "repository": Update(
             keys.repository(*request.repository_id.location),
-            "SET #activeRequestId = :request, #activeUntil = :until" + turn,
+            "SET #activeRequestId = :request" + turn,
             "attribute_exists(pk) AND attribute_not_exists(#activeRequestId)",
-            # Not read by this release. Earlier releases, which time out a waiting scan, read `activeUntil`.
-            {"request": request.request_id, "until": int(clock.now()) + LOST_AFTER_SECONDS, **now},
+            {"request": request.request_id, **now},
         ),
         "request": Put(request.to_item(), "attribute_not_exists(pk)"),
         "watch": Put(watch),

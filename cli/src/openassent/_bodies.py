@@ -1,0 +1,41 @@
+"""Reads JSON of a service that may be another one, or hostile."""
+
+import json
+from typing import Any
+
+# Ten times what the API has. Python, pydantic, and programs that walk through a value have limits of their own.
+_DEEPEST = 100
+# Others can't be added to a time.
+_LONGEST_INTEGER = 16
+
+
+def json_of(content: bytes, *, without: str = "") -> Any:
+    """Returns the value of a JSON text, or None if it isn't one, is nested too deeply, or has a huge number.
+
+    without: a credential that is replaced.
+    """
+    if without:
+        content = content.replace(without.encode(), b"[credential]")
+    try:
+        value = json.loads(content, parse_int=_integer)
+    except (ValueError, RecursionError):
+        return None
+    return None if _is_deep(value) else value
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > _LONGEST_INTEGER:
+        raise ValueError
+    return int(digits)
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [
+            part
+            for it in level
+            if isinstance(it, list | dict)
+            for part in (it.values() if isinstance(it, dict) else it)
+        ]
+    return bool(level)

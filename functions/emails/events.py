@@ -1,0 +1,74 @@
+"""Which members get an email about an event, and when. Each of them gets a message of its own."""
+
+import zlib
+from datetime import UTC, datetime, timedelta
+
+from controlplane.core import clock
+from controlplane.core.ids import EventId, InboxItemId
+from controlplane.queues.mail_messages import NotifyMembers, SendNotification, later, post
+from controlplane.queues.messages import OrganizationEvent
+from controlplane.store import inbox, keys, mail_batches, mail_choices, members
+from controlplane.store.mail_choices import FOR_ADMINS
+from controlplane.store.outbox import Entry
+
+# Members per message. Another message continues after them.
+_PAGE = 50
+_MONDAY_HOUR = 8
+# Digests are spread over this time, because all are due on Monday morning.
+_SPREAD_SECONDS = 2 * 3600
+# What makes a week worth a digest.
+_ACTIVITY = {"finding.opened", "finding.resolved", "scan.completed"}
+
+
+def fan_out(event: OrganizationEvent) -> None:
+    """Leaves the emails about an event to later messages. Can be repeated: each email has an ID of its own."""
+    event_id = EventId.stored(event.event_id)
+    organization_id = event_id.organization_id
+    if event.event == "finding.opened":
+        _add_findings(event_id, event.subjects)
+    elif event.event == "credits.low":
+        post(NotifyMembers(organization_id=organization_id, about="credits", subject=event_id.local))
+    elif event.event == "webhook.disabled":
+        post(NotifyMembers(organization_id=organization_id, about="webhook", subject=event_id.local))
+    elif event.event == "key.leaked":
+        post(NotifyMembers(organization_id=organization_id, about="key", subject=event.subjects[0]))
+    if event.event in _ACTIVITY:
+        _schedule_digest(organization_id)
+
+
+def notify_members(message: NotifyMembers) -> None:
+    """Sends a message for each member who wants the email, for up to 50 members, and one for those after them."""
+    organization_id, about = message.organization_id, message.about
+    after = keys.member(organization_id, message.after).sk if message.after else None
+    page = members.list_members(organization_id, _PAGE, after, consistent=True)
+    asked = [it.user_id for it in page.members if about not in FOR_ADMINS or it.role in {"admin", "owner"}]
+    for user_id in mail_choices.find_receivers(organization_id, asked, about):
+        post(SendNotification(organization_id=organization_id, about=about, subject=message.subject, user_id=user_id))
+    if page.next_sk is not None:
+        post(message.model_copy(update={"after": page.members[-1].user_id}))
+
+
+def _add_findings(event_id: EventId, subjects: tuple[str, ...]) -> None:
+    found = inbox.find_items(map(InboxItemId.stored, subjects))
+    urgent = [it.item_id for it in found.values() if it.priority == "P0" and it.status == "open"]
+    organization_id = event_id.organization_id
+
+    def message(window: str, seconds: int) -> Entry:
+        return later(NotifyMembers(organization_id=organization_id, about="finding", subject=window), seconds)
+
+    if urgent:
+        mail_batches.add_findings(organization_id, event_id, urgent, message)
+
+
+def _schedule_digest(organization_id: str) -> None:
+    now = datetime.fromtimestamp(clock.now(), UTC)
+    spread = timedelta(seconds=zlib.crc32(organization_id.encode()) % _SPREAD_SECONDS)
+    monday = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=7 - now.weekday())
+    due = monday + timedelta(hours=_MONDAY_HOUR) + spread
+    day = f"{monday:%Y-%m-%d}"
+
+    def message() -> Entry:
+        digest = NotifyMembers(organization_id=organization_id, about="digest", subject=day)
+        return later(digest, int((due - now).total_seconds()))
+
+    mail_batches.schedule_digest(organization_id, day, message)

@@ -1,0 +1,91 @@
+"""The email of an invitation, and what the members' page says about it."""
+
+from controlplane.core import ids
+from controlplane.core.ids import InvitationId
+from controlplane.core.settings import settings
+from controlplane.core.urls import dashboard_base_url
+from controlplane.queues.mail_messages import SendInvitation
+from controlplane.rules import unsubscriptions
+from controlplane.store import invitations, invitees, mail_addresses, organizations, resends
+from controlplane.store.invitation_items import InvitationItem, MailOutcome
+from controlplane.store.mails import MailId, NotClaimed
+from controlplane.store.organization_items import OrganizationItem
+from controlplane.store.table import Check
+from emails.delivery import Draft, deliver
+from emails.text import compose, shown_day, shown_name
+
+_ROLES = {"owner": "an owner", "admin": "an admin", "member": "a member"}
+# The counters of a day.
+_LIMITS = {"organizationDay", "addressDay"}
+
+
+def send_invitation(message: SendInvitation) -> None:
+    """Sends the email, if the invitation can still be accepted and wasn't sent again since.
+
+    If the address belongs to a person who has blocked the organization, nothing is sent, which it doesn't learn.
+    Raises Postponed, Delayed, Rejected.
+    """
+    found = invitees.find_invited(InvitationId.stored(message.invitation_id))
+    if found is None or found.invitation.resends.total != message.number:
+        return
+    invitation = found.invitation
+    if found.is_blocked:
+        resends.record_mail(invitation, "sent")
+        return
+    try:
+        deliver(_draft(invitation, found.organization))
+    except NotClaimed as change:
+        if outcome := _outcome_of(change, invitation):
+            resends.record_mail(invitation, outcome)
+    else:
+        resends.record_mail(invitation, "sent")
+
+
+def mail_id_of(invitation: InvitationItem) -> MailId:
+    """Returns the ID of the invitation's last email."""
+    return MailId(invitation.invitation_id, ids.derived_local("invitation", str(invitation.resends.total)))
+
+
+def _draft(invitation: InvitationItem, organization: OrganizationItem) -> Draft:
+    mail_id, organization_id = mail_id_of(invitation), organization.organization_id
+    unsubscribe = unsubscriptions.link_of_mail(mail_id)
+    content = compose(
+        "invitation",
+        organization=shown_name(organization.name),
+        inviter=shown_name(invitation.invited_by.name) or "A member",
+        role=_ROLES[invitation.role],
+        link=f"{dashboard_base_url()}/invitations/{invitation.invitation_id}",
+        until=shown_day(invitation.expires_at),
+        unsubscribe=unsubscribe,
+    )
+    least = invitations.least_inviter(invitation.role)
+    return Draft(
+        mail_id=mail_id,
+        address=invitation.email,
+        about="invitation",
+        organization_id=organization_id,
+        content=content,
+        # One click would stop all emails to the address, so it takes the page.
+        unsubscribe=None,
+        legs={
+            "invitation": Check(
+                invitation.key, "attribute_exists(pk) AND #expiresAt = :until", {"until": invitation.expires_at}
+            ),
+            "inviter": organizations.role_check(invitation.invited_by.id, organization_id, least),
+            **mail_addresses.count_invitation(
+                organization_id,
+                invitation.email,
+                settings.invitation_emails_per_organization,
+                settings.invitation_emails_per_address,
+            ),
+        },
+    )
+
+
+def _outcome_of(change: NotClaimed, invitation: InvitationItem) -> MailOutcome | None:
+    """Returns what the members' page says about an email that wasn't sent, or None if there is no invitation."""
+    if change.leg in _LIMITS:
+        return "limited"
+    if change.leg != "address":
+        return None
+    return next((stop.reason for stop in mail_addresses.find_stops([invitation.email]).values()), "stopped")

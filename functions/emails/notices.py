@@ -1,0 +1,162 @@
+"""Emails to members: what each says, read when it is sent. None if there is nothing to say anymore."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from datetime import date, timedelta
+from typing import Any, NamedTuple
+
+from controlplane.core import ids
+from controlplane.core.ids import InboxItemId, KeyId
+from controlplane.core.observability import logger
+from controlplane.core.plans import LOW_CREDITS, SCAN_UNLOCK_CREDITS
+from controlplane.core.urls import dashboard_base_url
+from controlplane.queues.mail_messages import SendNotification
+from controlplane.rules import unsubscriptions
+from controlplane.store import billing, inbox, keys, leaked_keys, mail_batches, mail_choices, organizations
+from controlplane.store.inbox_items import InboxItem
+from controlplane.store.mail_choices import FOR_ADMINS, Choice
+from controlplane.store.mails import MailId, NotClaimed
+from controlplane.store.organizations import Membership
+from controlplane.store.scans import reads
+from controlplane.store.table import Check, table
+from controlplane.store.users import UserItem
+from emails.delivery import Draft, deliver
+from emails.text import compose, shown_name, shown_title
+
+# Counted and listed in a digest, at most.
+_MOST_OPEN, _MOST_SCANS, _MOST_URGENT = 500, 100, 5
+
+
+class Notice(NamedTuple):
+    """The template of an email and what it shows."""
+
+    template: str
+    values: dict[str, Any]
+
+
+def send_notification(message: SendNotification) -> None:
+    """Sends the email to one member, if they still are one and want it. Raises Postponed, Delayed, Rejected."""
+    user_id, organization_id, about = message.user_id, message.organization_id, message.about
+    profile_item, held = table.batch_get([keys.user(user_id), keys.membership(user_id, organization_id)])
+    if profile_item is None or held is None:
+        return
+    profile, membership = UserItem.from_item(profile_item), Membership.from_item(held)
+    notice = _NOTICES[about](membership, message.subject)
+    if notice is None:
+        return
+    draft = Draft(
+        mail_id=MailId(user_id, ids.derived_local(organization_id, about, message.subject)),
+        address=profile.email,
+        about=about,
+        organization_id=organization_id,
+        content=_compose(notice, membership, user_id, about),
+        unsubscribe=unsubscriptions.link_of_choice(user_id, organization_id, about),
+        legs={
+            "account": Check(keys.user(user_id), "#email = :email", {"email": profile.email}),
+            "membership": organizations.role_check(
+                user_id, organization_id, "admin" if about in FOR_ADMINS else "member"
+            ),
+            "choice": mail_choices.wanted_check(user_id, organization_id, about),
+        },
+    )
+    try:
+        deliver(draft)
+    except NotClaimed as change:
+        logger.info("email not wanted", extra={"mail": str(draft.mail_id), "reason": change.leg})
+
+
+def _compose(notice: Notice, membership: Membership, user_id: str, about: Choice) -> Any:
+    return compose(
+        notice.template,
+        organization=shown_name(membership.name),
+        unsubscribe=unsubscriptions.link_of_choice(user_id, membership.organization_id, about),
+        notifications=f"{dashboard_base_url()}/account/notifications",
+        **notice.values,
+    )
+
+
+def _page_of(membership: Membership, area: str) -> str:
+    return f"{dashboard_base_url()}/organizations/{membership.slug}/{area}"
+
+
+def _finding(membership: Membership, window: str) -> Notice | None:
+    batch = mail_batches.find_batch(membership.organization_id, window)
+    if batch is None:
+        return None
+    found = inbox.find_items(map(InboxItemId.stored, batch.item_ids))
+    shown = [it for it in found.values() if it.status == "open"]
+    if not shown:
+        return None  # all of them were decided in the meantime
+    more = batch.size - len(batch.item_ids)
+    link = _page_of(membership, "inbox?priority=P0")
+    findings = _findings(membership, shown)
+    return Notice("finding", {"count": len(shown) + more, "findings": findings, "more": more, "link": link})
+
+
+def _findings(membership: Membership, items: Iterable[InboxItem]) -> list[dict[str, str]]:
+    return [
+        {
+            "title": shown_title(item.title),
+            "place": shown_name(item.repository_name or ""),
+            "link": _page_of(membership, f"inbox/{item.item_id}"),
+        }
+        for item in items
+    ]
+
+
+def _credits(membership: Membership, _event: str) -> Notice | None:
+    _, balance = billing.get_billing(membership.organization_id)
+    if balance.credits >= LOW_CREDITS:
+        return None  # topped up since
+    unlocks = balance.credits // SCAN_UNLOCK_CREDITS
+    scans = "none" if unlocks == 0 else "one more scan" if unlocks == 1 else f"{unlocks} more scans"
+    values = {"credits": balance.credits, "price": SCAN_UNLOCK_CREDITS, "scans": scans}
+    return Notice("credits", {**values, "link": _page_of(membership, "billing")})
+
+
+def _webhook(membership: Membership, _event: str) -> Notice | None:
+    return Notice("webhook", {"link": _page_of(membership, "webhooks")})
+
+
+def _key(membership: Membership, key_id: str) -> Notice | None:
+    known = leaked_keys.find_leaked_key(KeyId.stored(key_id))
+    if known is None:
+        return None
+    values = {"name": shown_name(known.name), "start": known.start, "place": known.leak.url}
+    return Notice("key", {**values, "link": _page_of(membership, "keys")})
+
+
+def _digest(membership: Membership, day: str) -> Notice | None:
+    organization_id, end = membership.organization_id, date.fromisoformat(day)
+    start = end - timedelta(days=7)
+    opened = inbox.read_positions(organization_id, "open", _MOST_OPEN, None)
+    scans = [
+        scan
+        for scan in reads.list_scans(organization_id, _MOST_SCANS, None).scans
+        if scan.status == "completed" and f"{start}" <= scan.created_at < f"{end}"
+    ]
+    counted = Counter(item.priority for item in opened.items)
+    compared = [scan.comparison for scan in scans if scan.comparison is not None]
+    lines = [
+        ("Completed scans", str(len(scans))),
+        ("New findings", str(sum(it.new_count or 0 for it in compared))),
+        ("Fixed findings", str(sum(it.fixed_count for it in compared))),
+        ("Open P0 findings", str(counted["P0"])),
+        ("Open findings", f"{_MOST_OPEN} or more" if opened.next_position else str(len(opened.items))),
+    ]
+    urgent = [item for item in opened.items if item.priority == "P0"][:_MOST_URGENT]
+    values = {"week": f"{_day(start)} to {_day(end - timedelta(days=1))}", "lines": lines}
+    return Notice("digest", {**values, "urgent": _findings(membership, urgent), "link": _page_of(membership, "inbox")})
+
+
+def _day(day: date) -> str:
+    return f"{day:%B} {day.day}"
+
+
+_NOTICES: dict[Choice, Callable[[Membership, str], Notice | None]] = {
+    "finding": _finding,
+    "credits": _credits,
+    "webhook": _webhook,
+    "key": _key,
+    "digest": _digest,
+}

@@ -1,0 +1,28 @@
+"""The rules of `emails`: what each of its messages asks for. A message may be delivered more than once."""
+
+from collections.abc import Callable
+from typing import Any
+
+from controlplane.queues.mail_messages import (
+    MailReport,
+    NotifyMembers,
+    SendInvitation,
+    SendLeakNotice,
+    SendNotification,
+)
+from controlplane.queues.messages import Message, OrganizationEvent
+from emails import events, invitations, leaks, notices, reports
+
+_PROCESSORS: dict[type, Callable[[Any], None]] = {
+    OrganizationEvent: events.fan_out,
+    SendInvitation: invitations.send_invitation,
+    NotifyMembers: events.notify_members,
+    SendNotification: notices.send_notification,
+    SendLeakNotice: leaks.send_leak_notice,
+    MailReport: reports.record,
+}
+
+
+def process(message: Message) -> None:
+    """Does what the message asks for. Raises Postponed, Delayed, Rejected."""
+    _PROCESSORS[type(message)](message)

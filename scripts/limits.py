@@ -1,0 +1,204 @@
+"""Measures a transformed template against AWS's hard limits: part of `make template`.
+
+Names are as long as they can be: a stack name of 64 letters, in GovCloud, whose ARNs are the longest. So a template
+below the limits can be deployed under any name and in any region.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+# The share of a limit above which the check fails. What is left is for the next change.
+HIGHEST_SHARE = 0.85
+_STACK = "s" * 64
+_REGION, _ACCOUNT = "us-gov-west-1", "123456789012"
+_PARTITION = "aws-us-gov"
+_PSEUDO_PARAMETERS = {
+    "AWS::AccountId": _ACCOUNT,
+    "AWS::Partition": _PARTITION,
+    "AWS::Region": _REGION,
+    "AWS::StackId": f"arn:{_PARTITION}:cloudformation:{_REGION}:{_ACCOUNT}:stack/{_STACK}/{'i' * 36}",
+    "AWS::StackName": _STACK,
+    "AWS::URLSuffix": "amazonaws.com",
+}
+# By type: the property that names the resource, the longest name that CloudFormation makes up, and its ARN after the
+# region and the account.
+_NAMES = {
+    "AWS::ApiGateway::RestApi": ("", 10, ""),
+    "AWS::CodeDeploy::Application": ("ApplicationName", 100, "codedeploy::application:{}"),
+    "AWS::Cognito::UserPool": ("", 23, ""),
+    "AWS::Cognito::UserPoolClient": ("", 26, ""),
+    "AWS::DynamoDB::Table": ("TableName", 255, "dynamodb::table/{}"),
+    "AWS::Events::Rule": ("Name", 64, "events::rule/{}"),
+    "AWS::Lambda::Alias": ("", 64, "lambda::function:{}:live"),
+    "AWS::Lambda::Function": ("FunctionName", 64, "lambda::function:{}"),
+    "AWS::Logs::LogGroup": ("LogGroupName", 512, "logs::log-group:{}:*"),
+    "AWS::SecretsManager::Secret": ("Name", 512, "secretsmanager::secret:{}-abcdef"),
+    "AWS::SES::ConfigurationSet": ("Name", 64, "ses::configuration-set/{}"),
+    "AWS::SQS::Queue": ("QueueName", 80, "sqs::{}"),
+}
+# A resolved secret: during a rotation it has two values of 64 characters.
+_SECRET = json.dumps({"current": "x" * 64, "previous": "x" * 64})
+
+type Template = Mapping[str, Any]
+
+
+class Measured(NamedTuple):
+    """A size and AWS's limit of it. `what` names the resource."""
+
+    what: str
+    size: int
+    limit: int
+
+    @property
+    def share(self) -> float:
+        return self.size / self.limit
+
+
+def excesses(measured: list[Measured]) -> list[str]:
+    """Returns a sentence for each size that leaves too little room."""
+    return [
+        f"{it.what}: {it.size:,} is {it.share:.0%} of AWS's limit of {it.limit:,}, and more than {HIGHEST_SHARE:.0%}"
+        for it in measured
+        if it.share > HIGHEST_SHARE
+    ]
+
+
+def measure(source: str, transformed: Template, decided: Template) -> list[Measured]:
+    """Returns all sizes.
+
+    source: the template as `sam deploy` sends it. transformed: what CloudFormation makes of it. decided: the same with
+    its conditions decided by parameters.
+    """
+    return [*of_template(source, transformed), *of_roles(decided), *of_functions(decided), *of_gateway(decided)]
+
+
+def of_template(source: str, transformed: Template) -> Iterator[Measured]:
+    """Yields the quotas of CloudFormation.
+
+    They count what is declared, whatever the conditions. The size is that of the template's file in S3. CloudFormation
+    treats what the transformation returns as a template too: JSON without white space.
+    """
+    yield Measured("the template", len(source.encode()), 1_000_000)
+    yield Measured("the transformed template", len(_compact(transformed).encode()), 1_000_000)
+    yield Measured("the template's resources", len(transformed["Resources"]), 500)
+    for section in ("Parameters", "Outputs", "Mappings"):
+        yield Measured(f"the template's {section.lower()}", len(transformed.get(section, {})), 200)
+
+
+def of_roles(template: Template) -> Iterator[Measured]:
+    """Yields the policies' sizes, as IAM counts them: without white space, and a role's own ones together."""
+    inline: dict[str, int] = {}
+    for name, resource in template["Resources"].items():
+        properties = resource.get("Properties", {})
+        if resource["Type"] == "AWS::IAM::Role":
+            sizes = [_size(it["PolicyDocument"], template) for it in properties.get("Policies", [])]
+            inline[name] = inline.get(name, 0) + sum(sizes)
+        elif resource["Type"] == "AWS::IAM::Policy":
+            for role in properties["Roles"]:
+                inline[role["Ref"]] = inline.get(role["Ref"], 0) + _size(properties["PolicyDocument"], template)
+        elif resource["Type"] == "AWS::IAM::ManagedPolicy":
+            yield Measured(f"the policy {name}", _size(properties["PolicyDocument"], template), 6_144)
+    for name, size in inline.items():
+        yield Measured(f"the inline policies of {name}", size, 10_240)
+
+
+def of_functions(template: Template) -> Iterator[Measured]:
+    """Yields what Lambda limits: a function's variables, as JSON, and the policy that says who may invoke it."""
+    invokers: dict[str, list[dict[str, Any]]] = {}
+    for name, resource in template["Resources"].items():
+        properties = resource.get("Properties", {})
+        if resource["Type"] == "AWS::Lambda::Function":
+            variables = properties.get("Environment", {}).get("Variables", {})
+            yield Measured(f"the environment of {name}", _size(variables, template), 4_096)
+        elif resource["Type"] == "AWS::Lambda::Permission":
+            target = properties["FunctionName"]
+            invokers.setdefault(target.get("Ref") or target["Fn::GetAtt"][0], []).append(
+                {
+                    "Sid": f"{_STACK}-{name}-123456789012"[:100],
+                    "Effect": "Allow",
+                    "Principal": {"Service": properties["Principal"]},
+                    "Action": properties["Action"],
+                    "Resource": {"Fn::GetAtt": [target.get("Ref") or target["Fn::GetAtt"][0], "Arn"]},
+                    "Condition": {"ArnLike": {"AWS:SourceArn": properties["SourceArn"]}},
+                }
+            )
+    for name, statements in invokers.items():
+        policy = {"Version": "2012-10-17", "Id": "default", "Statement": statements}
+        yield Measured(f"the resource policy of {name}", _size(policy, template), 20_480)
+
+
+def of_gateway(template: Template) -> Iterator[Measured]:
+    """Yields the number of resources of each API: one for each part of a path."""
+    for name, resource in template["Resources"].items():
+        if resource["Type"] == "AWS::ApiGateway::RestApi":
+            parts = [path.strip("/").split("/") for path in resource["Properties"]["Body"]["paths"]]
+            found = {tuple(it[:length]) for it in parts for length in range(len(it) + 1)} - {("",)}
+            yield Measured(f"the resources of {name}", len(found), 300)
+
+
+def _size(node: Any, template: Template) -> int:
+    # SAM's own ARNs are of the region in which it transforms.
+    return len(_compact(resolved(node, template)).replace("arn:aws:", f"arn:{_PARTITION}:").encode())
+
+
+def _compact(node: Any) -> str:
+    return json.dumps(node, separators=(",", ":"))
+
+
+def resolved(node: Any, template: Template) -> Any:
+    """Returns the node with a value in place of each function. Raises KeyError if a resource's name isn't known."""
+    match node:
+        case {"Ref": name}:
+            return _reference(name, template)
+        case {"Fn::GetAtt": [name, "Arn" | "Id"]}:
+            return _arn(name, template)
+        case {"Fn::Sub": [text, values]}:
+            return re.sub(r"\$\{([^}]+)\}", lambda it: str(resolved(_meant(it[1], values), template)), _plain(text))
+        case {"Fn::Sub": text}:
+            return resolved({"Fn::Sub": [text, {}]}, template)
+        case {"Fn::Join": [separator, parts]}:
+            return separator.join(resolved(it, template) for it in parts)
+        case dict():
+            return {key: resolved(value, template) for key, value in node.items()}
+        case list():
+            return [resolved(value, template) for value in node]
+    return node
+
+
+def _plain(text: str) -> str:
+    """Returns the text with a value in place of a secret that CloudFormation looks up."""
+    return re.sub(r"\{\{resolve:secretsmanager:.*\}\}", lambda _: _SECRET, text)
+
+
+def _meant(name: str, values: Mapping[str, Any]) -> Any:
+    """Returns what a name in the text of `Fn::Sub` means."""
+    return values.get(name) or ({"Fn::GetAtt": name.split(".", 1)} if "." in name else {"Ref": name})
+
+
+def _reference(name: str, template: Template) -> str:
+    if name in template["Parameters"]:
+        return str(template["Parameters"][name].get("Default", ""))
+    if name in _PSEUDO_PARAMETERS:
+        return _PSEUDO_PARAMETERS[name]
+    match template["Resources"][name]["Type"]:
+        case "AWS::SQS::Queue":
+            return f"https://sqs.{_REGION}.amazonaws.com/{_ACCOUNT}/{_name(name, template)}"
+        case "AWS::SecretsManager::Secret" | "AWS::Lambda::Alias":
+            return _arn(name, template)
+    return _name(name, template)
+
+
+def _name(name: str, template: Template) -> str:
+    """Returns a resource's physical name: what the template says, or what CloudFormation makes up."""
+    resource = template["Resources"][name]
+    given, longest, _ = _NAMES[resource["Type"]]
+    if given in resource.get("Properties", {}):
+        return str(resolved(resource["Properties"][given], template))
+    return f"{_STACK}-{name}-123456789012"[:longest]
+
+
+def _arn(name: str, template: Template) -> str:
+    service, _, rest = _NAMES[template["Resources"][name]["Type"]][2].partition("::")
+    return f"arn:{_PARTITION}:{service}:{_REGION}:{_ACCOUNT}:{rest.format(_name(name, template))}"
