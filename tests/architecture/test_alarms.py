@@ -10,7 +10,7 @@ from tests.support.template import resources
 ALARMS = {name: it["Properties"] for name, it in resources("AWS::CloudWatch::Alarm").items()}
 AGE, DEAD_LETTERS = "Maximum ApproximateAgeOfOldestMessage", "Maximum ApproximateNumberOfMessagesVisible"
 THREE_OF_FIVE_MINUTES, FIVE_MINUTES = "3 of 5 x 60 s", "5 of 5 x 60 s"
-WORKERS = "ScanPreparation|ScanExecution|IssueCreation|FindingIntake|GithubEvents|Notifications"
+WORKERS = "ScanPreparation|ScanExecution|IssueCreation|FindingIntake|GithubEvents|Notifications|Emails"
 # By name: what is measured, the bound that it exceeds, in how many of the last periods, and what that means. Missing
 # data are no alarm, except of the sweep (test_template_watch).
 CONDITIONS = {
@@ -28,6 +28,8 @@ CONDITIONS = {
     "ScanExecutionAge": (AGE, "> 2520", FIVE_MINUTES, "longer than one delivery, of six times 7 minutes"),
     "IssueCreationAge": (AGE, "> 900", FIVE_MINUTES, "longer than the search of 10 minutes for an issue"),
     "(FindingIntake|Notifications)Age": (AGE, "> 900", FIVE_MINUTES, "longer than all retries, which end after 425 s"),
+    "EmailsAge": (AGE, "> 900", FIVE_MINUTES, "longer than four retries of two minutes each"),
+    "Email(Sent|Bounced|Complained)Delivery": ("Sum FailedInvocations", "> 0", "1 of 1 x 300 s", "a report is lost"),
     "GithubEventsAge": (AGE, "> 3600", FIVE_MINUTES, "longer than a rate limit of GitHub lasts"),
     "Sweeper": ("Maximum Errors", "> 0", FIVE_MINUTES, "five sweeps in a row fail"),
     "SweeperEntries": ("Sum FailedEntries", "> 0", "3 of 3 x 300 s", "entries fail for a quarter of an hour"),
