@@ -7,6 +7,7 @@ types, and texts come from the document; what the SDK doesn't return (envelopes,
 import json
 import re
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,6 @@ from scripts.sdk.sync import PACKAGE
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "openapi.json"
-GENERATOR = ROOT / ".tools" / "sdk" / "bin" / "datamodel-codegen"
 MODELS = PACKAGE / "models.py"
 VALUES = PACKAGE / "values.py"
 
@@ -121,20 +121,20 @@ class _Extract:
         return converted
 
 
-def texts(generator: Path = GENERATOR) -> dict[Path, str]:
-    """Returns both generated modules by path, before they are formatted."""
+def texts() -> dict[Path, str]:
+    """Returns both generated modules by path."""
     document = json.loads(DOCUMENT.read_text())
-    return {MODELS: _models(document, generator), VALUES: _values(document)}
+    return {VALUES: _values(document), MODELS: _models(document)}
 
 
-def _models(document: dict[str, Any], generator: Path) -> str:
+def _models(document: dict[str, Any]) -> str:
     schemas = dict(sorted(_Extract(document).extracted.items()))
     info = {"title": document["info"]["title"], "version": document["info"]["version"]}
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "document.json"), Path(folder, "models.py")
         source.write_text(json.dumps({"openapi": "3.1.0", "info": info, "components": {"schemas": schemas}}))
-        command = [str(generator), "--input", str(source), "--output", str(target), *_OPTIONS]
-        subprocess.run([*command, "--custom-file-header", _MODELS_HEADER], check=True)  # noqa: S603
+        command = [sys.executable, "-m", "datamodel_code_generator", *_OPTIONS, "--custom-file-header", _MODELS_HEADER]
+        subprocess.run([*command, "--input", str(source), "--output", str(target)], check=True)  # noqa: S603
         return _DOCSTRING.sub(_compact, target.read_text())
 
 
