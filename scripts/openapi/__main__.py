@@ -29,7 +29,7 @@ def main() -> None:
     options = parser.parse_args()
     document = describe()
     texts = {
-        DOCUMENT: json.dumps(document, indent=1, ensure_ascii=False) + "\n",
+        DOCUMENT: json.dumps(document, ensure_ascii=False, separators=(",", ":")) + "\n",
         OPERATIONS: operation_table.describe(document),
     }
     for path, text in texts.items():

@@ -17,15 +17,15 @@ def header_name(name: str) -> str:
 
 
 def headers(*names: str) -> Object:
-    """Returns references to the headers of one response, starting with those of every response."""
-    every = ("X-Request-Id", "Cache-Control")
-    return {name: reference("headers", header_name(name)) for name in dict.fromkeys((*every, *names))}
+    """Returns the `headers` of a response, or nothing if it has only those that many have."""
+    found = {name: reference("headers", header_name(name)) for name in dict.fromkeys(names)}
+    return {"headers": found} if found else {}
 
 
 class Components:
     """Schemas, examples, responses and parameters. Raises SystemExit if two different ones share a name."""
 
-    def __init__(self, documents: dict[str, tuple[str, Schema, Any]]) -> None:
+    def __init__(self, documents: dict[str, tuple[str, Schema]]) -> None:
         self.schemas = Schemas()
         self.documents = documents
         self.examples: Object = {}
@@ -33,8 +33,7 @@ class Components:
         self.parameters: Object = {}
 
     def example(self, error: ErrorResponse) -> dict[str, str]:
-        shown = {"summary": error.summary, "value": error.body}
-        return self._shared("examples", self.examples, error.name, shown)
+        return self._shared("examples", self.examples, error.name, {"value": error.body})
 
     def response(self, name: str, response: Object) -> dict[str, str]:
         return self._shared("responses", self.responses, name, response)

@@ -3,7 +3,6 @@
 If a body has several forms, the tables below define how each differs.
 """
 
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -148,12 +147,11 @@ def of_request(operation_id: str, schema: Schema, schemas: Schemas, *, oauth: bo
 
 
 def of_response(operation_id: str, status: int, schema: Schema, schemas: Schemas) -> Examples:
-    """Returns example contents (`data`) of an operation's response."""
+    """Returns example contents (`data`) of a response with several forms. The others are composed from the schema."""
     choices = schemas.resolve(schema).get("oneOf", [schema])
     by_name = {_name(choice): choice for choice in choices}
-    forms = RESPONSES.get((operation_id, status), {name: Form(_name_in_words(name)) for name in by_name})
     examples = {}
-    for name, form in forms.items():
+    for name, form in RESPONSES.get((operation_id, status), {}).items():
         chosen = by_name.get(name, choices[0])
         whole = compose(chosen, schemas, f"{operation_id} {status}")
         examples[name] = {"summary": form.summary, "value": merge(whole, form.changes)}
@@ -164,10 +162,6 @@ def _name(schema: Schema) -> str:
     schema = schema.get("items", schema)
     model: str = schema.get("$ref", f"{REFERENCE}answer").removeprefix(REFERENCE)
     return model[0].lower() + model[1:]
-
-
-def _name_in_words(name: str) -> str:
-    return re.sub(r"(?=[A-Z])", " ", name).capitalize()
 
 
 def scopes_in_words() -> str:

@@ -37,7 +37,7 @@ def finish(route: ControlRoute, operation: Object, components: Components) -> Ob
         finished["x-form-encoded"] = {
             "description": texts.FORM_ENCODED,
             "requestBody": requests.form(route),
-            "responses": responses.bare(route),
+            "responses": responses.bare(route, components),
         }
     return finished
 

@@ -220,6 +220,17 @@ HEADERS: dict[str, dict[str, Any]] = {
     },
 }
 
+# The headers of many responses, which the introduction explains: once in the document, not in each response.
+COMMON = (
+    "X-Request-Id",
+    "Cache-Control",
+    "X-RateLimit-Limit",
+    "X-RateLimit-Remaining",
+    "X-RateLimit-Reset",
+    "X-Key-Expires-At",
+    "X-Key-Replaced-By",
+)
+
 INFO: dict[str, Any] = {
     "title": TITLE,
     "version": "1.0.0",
