@@ -1,7 +1,6 @@
 """The error responses of an operation: from its access, its parameters, its body, and its route's declarations."""
 
 import json
-import re
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -24,7 +23,6 @@ from controlplane.core.errors import (
 from controlplane.http.access import AddressNotAllowed, NotForLimitedKeys, Requires, UserTokenRequired
 from controlplane.http.anonymous import Anonymous
 from controlplane.http.callers import Caller
-from controlplane.http.fixes import public_details
 from controlplane.http.idempotency_errors import AnswerLost, KeyOfAnotherRequest, RequestInFlight
 from controlplane.http.responses import refusals_of
 from controlplane.http.route import ControlRoute
@@ -90,20 +88,6 @@ class ErrorResponse(NamedTuple):
     body: dict[str, Any]
     headers: tuple[str, ...]
 
-    @property
-    def key(self) -> str:
-        """The name among the examples of one response."""
-        return f"form{self._fact}" if self.name.startswith("OAuth.") else self._fact[0].lower() + self._fact[1:]
-
-    @property
-    def summary(self) -> str:
-        """The error class's name, in words."""
-        return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", self._fact).capitalize()
-
-    @property
-    def _fact(self) -> str:
-        return next(part for part in self.name.removeprefix("OAuth.").split(".") if part[0].isupper())
-
 
 def _name(kind: type[ApiError]) -> str:
     module = kind.__module__.removeprefix("controlplane.store.").removeprefix("controlplane.rules.")
@@ -119,7 +103,7 @@ def _example(kind: type[ApiError]) -> ApiError:
 
 
 def _describe(error: ApiError, name: str | None = None) -> ErrorResponse:
-    public = {"code": error.code, "message": error.public, "details": public_details(error, None)}
+    public = {"code": error.code, "message": error.public, "details": error.details or {}}
     name = name or _name(type(error)).removeprefix("controlplane.")
     return ErrorResponse(
         name, error.status, error.code, error.public, {"success": False, "error": public}, tuple(error.headers)
@@ -151,7 +135,7 @@ def in_oauth(route: ControlRoute) -> list[ErrorResponse]:
         answer = dialect.failure(error, Caller())
         body = json.loads(bytes(answer.body))
         headers = ("Retry-After",) if "retry-after" in answer.headers else ()
-        name = f"OAuth.{_name(type(error)).removeprefix('controlplane.')}"
+        name = _name(type(error)).removeprefix("controlplane.")
         found[name] = ErrorResponse(name, answer.status_code, body["error"], body["error_description"], body, headers)
     return sorted(found.values(), key=lambda error: error.status)
 

@@ -9,10 +9,9 @@ from pydantic import BaseModel
 from controlplane.http.envelope import Answer, Page
 from controlplane.http.reader import DRY_RUN
 from controlplane.http.route import ControlRoute
-from scripts.openapi import deprecations, errors, examples
+from scripts.openapi import deprecations, examples
 from scripts.openapi.components import Components, Object, headers
-from scripts.openapi.errors import ErrorResponse
-from scripts.openapi.schemas import OAUTH_ERROR, REFERENCE, reference, serialized, tidy
+from scripts.openapi.schemas import REFERENCE, reference, serialized, tidy
 
 _JSON = "application/json"
 _FASTAPI_DESCRIPTION = "Successful Response"
@@ -32,7 +31,7 @@ def successes(route: ControlRoute, operation: Object, components: Components) ->
             **headers(*_headers(operation), *declared.get("headers", {}), *deprecations.headers(route)),
         }
         if status not in _WITHOUT_BODY:
-            response["content"] = {_JSON: _body(route, operation["operationId"], status, components)}
+            response["content"] = {_JSON: _body(route, operation["operationId"], components)}
         found[str(int(status))] = response
     return found
 
@@ -52,16 +51,16 @@ def _headers(operation: Object) -> list[str]:
     return ["Idempotency-Replayed"] * ("Idempotency-Key" in parameters) + ["Dry-Run"] * (DRY_RUN in parameters)
 
 
-def _body(route: ControlRoute, operation_id: str, status: int, components: Components) -> Object:
+def _body(route: ControlRoute, operation_id: str, components: Components) -> Object:
     """Returns the schema of a response's body, with examples if it has several forms."""
     if route.return_type is Response:
         name, schema = components.documents[operation_id]
         components.schemas.add({name: schema})
         return {"schema": reference(name)}
-    return _enveloped(route, operation_id, status, components)
+    return _enveloped(route, operation_id, components)
 
 
-def _enveloped(route: ControlRoute, operation_id: str, status: int, components: Components) -> Object:
+def _enveloped(route: ControlRoute, operation_id: str, components: Components) -> Object:
     contents_type = route.return_type
     if typing.get_origin(contents_type) is Answer:
         (contents_type,) = typing.get_args(contents_type)
@@ -79,47 +78,19 @@ def _enveloped(route: ControlRoute, operation_id: str, status: int, components: 
     if origin is Page:
         properties["pagination"] = reference("Pagination")
         rest = {"pagination": {"nextCursor": None, "hasMore": False}}
-    shown = examples.of_response(operation_id, status, contents, components.schemas)
-    for example in shown.values():
+    shown = examples.of_response(operation_id, contents, components.schemas)
+    for example in shown.get("examples", {}).values():
         example["value"] = {"success": True, "data": example["value"], **rest}
     name += "Page" if origin is Page else "List" if origin is list else "Envelope"
     about = "The body of a successful response."
     envelope = {"type": "object", "description": about, "required": [*properties], "properties": properties}
     components.schemas.add({name: envelope}, sent=True)
-    return {"schema": reference(name), **({"examples": shown} if shown else {})}
+    return {"schema": reference(name), **shown}
 
 
-def failures(route: ControlRoute, operation: Object, components: Components) -> Object:
-    """Returns references to the error responses of the operation, by status."""
-    found = {}
-    for status, here in _by_status(errors.enveloped(route, operation)).items():
-        shown = {error.key: components.example(error) for error in here}
-        response = _failure(here, {"schema": reference("ErrorEnvelope"), "examples": shown})
-        found[str(status)] = components.response("Or".join(error.name for error in here), response)
-    return found
-
-
-def bare(route: ControlRoute, components: Components) -> Object:
-    """Returns the responses to form-encoded requests, by status. They have no envelope, and OAuth's field names."""
+def bare(route: ControlRoute) -> Object:
+    """Returns the success of form-encoded requests, by status: without the envelope, with OAuth's field names."""
     model: type[BaseModel] = route.return_type  # type: ignore[assignment]
     schema = tidy(serialized(model, by_alias=False), sent=True)
     schema["description"] = "The response to a form-encoded request: without the envelope, with OAuth's field names."
-    found: Object = {str(int(HTTPStatus.OK)): {"description": "Done.", "content": {_JSON: {"schema": schema}}}}
-    for status, here in _by_status(errors.in_oauth(route)).items():
-        shown = {error.key: {"value": error.body} for error in here}
-        response = _failure(here, {"schema": OAUTH_ERROR, "examples": shown})
-        found[str(status)] = components.response("Or".join(error.name for error in here), response)
-    return found
-
-
-def _failure(here: list[ErrorResponse], content: Object) -> Object:
-    codes = ", ".join(dict.fromkeys(f"`{error.code}`" for error in here))
-    sent = headers(*(name for error in here for name in error.headers))
-    return {"description": codes, **sent, "content": {_JSON: content}}
-
-
-def _by_status(described: list[ErrorResponse]) -> dict[int, list[ErrorResponse]]:
-    found: dict[int, list[ErrorResponse]] = {}
-    for error in described:
-        found.setdefault(error.status, []).append(error)
-    return found
+    return {str(int(HTTPStatus.OK)): {"description": "Done.", "content": {_JSON: {"schema": schema}}}}
