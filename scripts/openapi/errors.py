@@ -52,6 +52,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "organizations.OwnsTooMany": (20, 20),
     "organizations.SlugTaken": ("acme", ["acme-2", "acme-3", "acme-4"]),
     "projects.ProjectLimitReached": ("pro", 200),
+    "projects.UnsupportedRegion": ("eu-centre",),
     "projects.UnusableOrigin": (["websites"], {0: "The scheme looks like a misspelled https. Write https://."}),
     "resends.ResentTooOften": ("invitation", 3),
     "scans.InsufficientCredits": (20, 50),

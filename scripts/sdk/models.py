@@ -22,7 +22,7 @@ MODELS = PACKAGE / "models.py"
 VALUES = PACKAGE / "values.py"
 
 # Parts of errors, and of a request that is a list.
-_OTHER = ("Problem", "WorkingRequest", "InboxItemChange")
+_OTHER = ("Problem", "InboxItemChange")
 # Documents that clients store as they are.
 _PLAIN = {"OpenApiDocument", "SarifLog"}
 # The SDK doesn't use the older shape of a request, so it never gets the older shape of the response.

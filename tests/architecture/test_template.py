@@ -8,6 +8,7 @@ from typing import Any
 from controlplane.core.errors import CATALOG
 from controlplane.core.settings import Settings
 from controlplane.core.urls import error_page
+from controlplane.http.guidance import HINTS
 from controlplane.http.middleware import TRANSPORT_SECURITY
 from controlplane.queues.messages import MAX_RECEIVES
 from local.gateway import body_of
@@ -352,7 +353,9 @@ class TestGatewayResponses:
         is_invalid = body["error"]["code"] == "INVALID_PAYLOAD"
         assert list(body["error"]) == ["code", "message", "details"]
         details = body["error"]["details"]
-        assert (details[0] if is_invalid else details)["docsUrl"] == error_page(body["error"]["code"])
+        guidance = details[0] if is_invalid else details
+        code = body["error"]["code"]
+        assert (guidance["docsUrl"], guidance["hint"]) == (error_page(code), HINTS[code])
         if is_invalid:
             check_problems(body["error"])
         allowed = CATALOG[body["error"]["code"]]

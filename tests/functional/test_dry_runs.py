@@ -164,7 +164,6 @@ class TestEach:
             assert "dryRun" in problem["known"]
             asked = f" Did you mean {meant}?" if meant else "but not this parameter."
             assert reply.error["message"].endswith(asked)
-            assert (reply.fix or {}).get("path", "").endswith(f"?{meant}=true") is (meant is not None), reply.fix
         assert _uncounted(table_dump()) == before
         assert len(sqs.letters) == letters
 

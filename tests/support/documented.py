@@ -147,7 +147,7 @@ def _outline(body: dict[str, Any]) -> tuple[str, ...]:
     if isinstance(error, str):
         return (error,)
     details = error["details"]
-    return (error["code"], *(sorted({*details} - {"fix"}) if isinstance(details, dict) else [type(details).__name__]))
+    return (error["code"], *(sorted(details) if isinstance(details, dict) else [type(details).__name__]))
 
 
 _seen: set[Any] = set()
