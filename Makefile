@@ -139,7 +139,7 @@ openapi: .venv/.ready node_modules/.ready ## Generate docs/openapi.json from the
 
 sdk: $(SDK) ## Generate the SDK's models from docs/openapi.json, and its synchronous client
 
-$(SDK): docs/openapi.json $(wildcard cli/src/openassent/_async/*.py scripts/sdk/*.py) .tools/sdk/.ready
+$(SDK): docs/openapi.json $(wildcard cli/src/openassent/_async/*.py scripts/sdk/*.py) scripts/reference/samples.py .tools/sdk/.ready
 	@.tools/sdk/bin/python -m scripts.sdk
 
 $(REFERENCE): docs/openapi.json docs/errors.md $(wildcard scripts/reference/*.py scripts/reference/templates/*) \

@@ -12,6 +12,7 @@ from pydantic.alias_generators import to_snake
 from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
 from scripts.openapi.schemas import Schema, Schemas
 
+
 class _Absent:
     """Marks a field to remove from an example."""
 
@@ -107,7 +108,7 @@ def merge(value: Any, changes: Any) -> Any:
 
 
 def of_request(operation_id: str, schema: Schema, schemas: Schemas, *, oauth: bool = False) -> dict[str, Any]:
-    """Returns the `examples` of an operation's request, if it has several forms, with OAuth's field names or as JSON."""
+    """Returns the `examples` of a request that has several forms, with OAuth's field names or as JSON."""
     examples = {}
     for name, form in REQUESTS.get(operation_id, {}).items():
         whole = compose(schema, schemas, operation_id, request=True)

@@ -72,8 +72,7 @@ def _enveloped(route: ControlRoute, operation_id: str, components: Components) -
     if origin in (Page, list):
         contents = {"type": "array", "description": "The items.", "items": contents}
         name = name.removeprefix("Listed").removesuffix("ListItem")
-    success = {"type": "boolean", "description": "Always true.", "examples": [True]}
-    properties: Object = {"success": success, "data": contents}
+    properties: Object = {"success": reference("Success"), "data": contents}
     rest = {}
     if origin is Page:
         properties["pagination"] = reference("Pagination")
@@ -82,7 +81,7 @@ def _enveloped(route: ControlRoute, operation_id: str, components: Components) -
     for example in shown.get("examples", {}).values():
         example["value"] = {"success": True, "data": example["value"], **rest}
     name += "Page" if origin is Page else "List" if origin is list else "Envelope"
-    about = "The body of a successful response."
+    about = "A successful response."
     envelope = {"type": "object", "description": about, "required": [*properties], "properties": properties}
     components.schemas.add({name: envelope}, sent=True)
     return {"schema": reference(name), **shown}

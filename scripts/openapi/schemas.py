@@ -393,6 +393,7 @@ def fixed_schemas() -> dict[str, Schema]:
         },
     }
     return {
+        "Success": {"type": "boolean", "description": "Always true.", "examples": [True]},
         "ErrorEnvelope": error_body,
         "ErrorDescription": error,
         "Pagination": pagination,

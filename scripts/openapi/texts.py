@@ -245,11 +245,6 @@ INFO: dict[str, Any] = {
 SERVERS = [{"url": BASE_URL, "description": "The deployment that serves this document."}]
 REFERENCE = {"description": "The API reference.", "url": f"{BASE_URL}/docs"}
 
-PRAGMA = {
-    "description": "`no-cache` in responses to form-encoded requests, as RFC 6749 requires.",
-    "schema": {"type": "string"},
-    "example": "no-cache",
-}
 FORM_ENCODED = (
     "For OAuth clients: the operation also accepts the form-encoded request of RFC 6749 and RFC 8628, and then "
     "responds as they specify."

@@ -14,6 +14,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
+from scripts.reference.samples import Samples
 from scripts.sdk.sync import PACKAGE
 
 ROOT = Path(__file__).parents[2]
@@ -59,6 +60,7 @@ _OPTIONS = (
     *("--output-datetime-class", "datetime", "--enum-field-as-literal", "all", "--collapse-root-models"),
     *("--field-extra-keys", "repr", "--disable-timestamp", "--aliases", json.dumps(_ATTRIBUTES)),
 )
+_SCHEMAS = "#/components/schemas/"
 # The generator writes the quotes on lines of their own.
 _DOCSTRING = re.compile(r'"""\n +(?P<text>\S.*?)(?P<end>\n +)"""', re.DOTALL)
 _MODELS_HEADER = '"""The models of responses. Made from docs/openapi.json by `make sdk`."""'
@@ -75,22 +77,22 @@ class _Extract:
     """The schemas that the SDK needs, as the generator should read them."""
 
     def __init__(self, document: dict[str, Any]) -> None:
-        self._schemas: dict[str, Any] = document["components"]["schemas"]
+        self._samples = Samples(document)
         self.extracted: dict[str, Any] = {}
         for name in [*_results(document), *_OTHER]:
-            self._reference({"$ref": f"#/components/schemas/{name}"})
+            self._reference({"$ref": f"{_SCHEMAS}{name}"})
 
     def _reference(self, schema: dict[str, Any]) -> dict[str, Any]:
         name = schema["$ref"].rpartition("/")[2]
         name = _REPLACED.get(name, name)
-        found = self._schemas[name]
+        found = self._samples.merge({"$ref": f"{_SCHEMAS}{name}"})
         if values := found.get("enum") or found.get("x-extensible-enum"):
             open_enumeration = {"anyOf": [{"type": "string", "enum": values}, {"type": "string"}]}
             return open_enumeration | _text(schema if "description" in schema else found)
         if name not in self.extracted and name not in _PLAIN:
             self.extracted[name] = {}  # it may lead back to itself
             self.extracted[name] = self._object(name, found)
-        return {"$ref": f"#/components/schemas/{name}"} | _text(schema)
+        return {"$ref": f"{_SCHEMAS}{name}"} | _text(schema)
 
     def _object(self, name: str, schema: dict[str, Any]) -> dict[str, Any]:
         converted: dict[str, Any] = self._schema(schema)
