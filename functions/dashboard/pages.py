@@ -230,7 +230,7 @@ def sign_in_address(target: str) -> str:
 
 
 class PageLook:
-    """Renders errors as a page, or as a redirect to the sign-in (`controlplane.http.dialect.Dialect`)."""
+    """Renders errors as a page, or as a redirect to the sign-in (`controlplane.http.callers.Dialect`)."""
 
     def read(self, body: bytes) -> dict[str, Any]:
         raise NotImplementedError("pages declare no body")

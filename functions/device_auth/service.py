@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from controlplane.core import tokens
 from controlplane.core.errors import Conflict, Forbidden, InvalidPayload, Unauthorized
+from controlplane.core.nearest import did_you_mean
 from controlplane.core.scopes import READ_SCOPES, SCOPES
 from controlplane.core.settings import settings
 from controlplane.core.urls import dashboard_base_url
@@ -193,8 +194,10 @@ def _parse_scope(scope: str) -> list[str]:
     """Parses a space-separated list of scopes (RFC 6749 section 3.3). Raises InvalidScope."""
     scopes = sorted(set(scope.split(" ")) - {""})
     unknown = [name for name in scopes if name not in SCOPES]
-    if unknown or not scopes:
-        raise InvalidScope(f"There is no scope named {unknown[0][:50]}." if unknown else "Name at least one scope.")
+    if unknown:
+        raise InvalidScope(f"There is no scope named {unknown[0][:50]}.{did_you_mean(unknown[0], SCOPES)}")
+    if not scopes:
+        raise InvalidScope("Name at least one scope.")
     return scopes
 
 

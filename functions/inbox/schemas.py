@@ -7,6 +7,7 @@ from pydantic_core import PydanticCustomError
 
 from controlplane.http.code_fixes import FindingConfidence, Fix
 from controlplane.http.envelope import Wire
+from controlplane.http.guidance import public_details
 from controlplane.http.vendor_decisions import AppliedDecision
 from controlplane.rules.inbox_changes import Outcome
 from controlplane.rules.issues import ISSUE_INVALID
@@ -158,7 +159,7 @@ class InboxItemFailure(Wire):
         examples=["The item has changed since you read it. Read it again, then retry."],
     )
     details: dict[str, Any] = Field(
-        description="Details by code, and `docsUrl`, where the error is documented.",
+        description="Details by code, `docsUrl`, where the error is documented, and `hint`, the next step.",
         examples=[{"currentVersion": "4b1d8e63a9c24f0d9e7a5b2c81f3d604", "currentStatus": "accepted"}],
     )
 
@@ -178,10 +179,8 @@ class InboxItemResult(Wire):
         failure = outcome.failure
         if failure is None and outcome.item is not None:
             return cls(id=item_id, status_code=200, item=InboxItem.of(outcome.item), error=None)
-        from controlplane.http.fixes import public_details  # noqa: PLC0415 (imported with the first error)
-
         error = failure or UnknownItem()
-        failed = InboxItemFailure(code=error.code, message=error.public, details=public_details(error, None))
+        failed = InboxItemFailure(code=error.code, message=error.public, details=public_details(error))
         return cls(id=item_id, status_code=error.status, item=None, error=failed)
 
 

@@ -1,11 +1,12 @@
-"""Writes docs/openapi.json and the table of operations. `--check` compares instead, for `make lint`."""
+"""Writes docs/openapi.json. `--check` compares instead, for `make lint`."""
 
 import argparse
 import json
 import os
 import sys
+from typing import Any
 
-from scripts.openapi.texts import BASE_URL, DOCUMENT, OPERATIONS, PAGES_URL
+from scripts.openapi.texts import BASE_URL, DOCUMENT, PAGES_URL
 
 # The settings used in examples. They are read when the first function is imported.
 os.environ |= {
@@ -19,7 +20,6 @@ os.environ |= {
     "POWERTOOLS_METRICS_NAMESPACE": "assent",
 }
 
-from scripts.openapi import operation_table
 from scripts.openapi.document import describe
 
 
@@ -27,16 +27,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="fail if a file is out of date")
     options = parser.parse_args()
-    document = describe()
-    texts = {
-        DOCUMENT: json.dumps(document, indent=1, ensure_ascii=False) + "\n",
-        OPERATIONS: operation_table.describe(document),
-    }
-    for path, text in texts.items():
-        if not options.check:
-            path.write_text(text)
-        elif not path.exists() or path.read_text() != text:
-            sys.exit(f"{path.name} is out of date: run `make openapi`")
+    text = _lines(describe(), 3) + "\n"
+    if not options.check:
+        DOCUMENT.write_text(text)
+    elif not DOCUMENT.exists() or DOCUMENT.read_text() != text:
+        sys.exit(f"{DOCUMENT.name} is out of date: run `make openapi`")
+
+
+def _lines(value: Any, depth: int) -> str:
+    """Returns compact JSON in which each operation and each component has its own line, for readers of changes."""
+    if not depth or not isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return "{\n" + ",\n".join(f"{json.dumps(key)}:{_lines(part, depth - 1)}" for key, part in value.items()) + "\n}"
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from controlplane.core.plans import PLANS
 from controlplane.core.regions import REGIONS
 from controlplane.core.schedules import Schedule
 from controlplane.core.scopes import API_KEY_SCOPES
+from controlplane.http.guidance import HINTS
 from controlplane.rules.projects import BRANDINGS
 from controlplane.store.feedback import Category, Surface
 from controlplane.store.inbox_items import Priority, Source
@@ -27,11 +28,13 @@ from controlplane.store.vendors import ReviewState, VendorState
 from openassent_analysis.findings import CATEGORIES, SEVERITIES
 from organizations.request_schemas import Decision
 from organizations.webhook_schemas import EventName
-from scripts.openapi.guidance import DOCS_URL, GUIDANCE, WORKING_REQUEST
+from scripts.openapi.texts import BASE_URL
 
 type Schema = dict[str, Any]
 
 REFERENCE = "#/components/schemas/"
+_DOCS_URL = f"{BASE_URL}/docs/errors#INSUFFICIENT_SCOPE"
+_HINT = HINTS["INSUFFICIENT_SCOPE"]
 
 # Enumerations that several models share, described once.
 _ENUMERATIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
@@ -106,6 +109,14 @@ _UNIONS: dict[tuple[str, ...], tuple[str, str, tuple[str, ...]]] = {
     ("CreatedProject", "ListedProject"): ("AnyCreatedProject", "The created project, in the shape of the request.", ()),
 }
 
+# Schemas that have all fields of another one, and more.
+_EXTENDED = {
+    "InboxItemDetail": "InboxItem",
+    "Project": "CreatedProject",
+    "RolledKey": "CreatedKey",
+    "ScanDetail": "Scan",
+    "WebhookEndpointWithSecret": "WebhookEndpoint",
+}
 
 OAUTH_ERROR: Schema = {
     "type": "object",
@@ -281,6 +292,16 @@ class Schemas:
         self.add({name: schema}, sent=True)
         return reference(name)
 
+    def extend(self) -> None:
+        """Leaves out the fields that a schema has from another one. Raises SystemExit if they differ."""
+        for name, other in _EXTENDED.items():
+            whole, base = self.collected[name], self.collected[other]
+            if not base["properties"].items() <= whole["properties"].items():
+                raise SystemExit(f"{name} doesn't have all fields of {other}")
+            own = {key: field for key, field in whole["properties"].items() if key not in base["properties"]}
+            rest = {"type": "object", "required": [it for it in whole["required"] if it in own], "properties": own}
+            self.collected[name] = {"description": whole["description"], "allOf": [reference(other), rest]}
+
     def resolve(self, schema: Schema) -> Schema:
         """Resolves a reference, with the keywords next to it applied."""
         if "$ref" not in schema:
@@ -310,20 +331,30 @@ def fixed_schemas() -> dict[str, Schema]:
                 "description": "For an unknown query parameter: the parameters that the operation accepts.",
                 "examples": [["organizationId", "limit", "cursor"]],
             },
-            **GUIDANCE,
+            "docsUrl": {
+                "type": "string",
+                "format": "uri",
+                "description": "Where the error is documented. In a list of problems, only the first one has it.",
+                "examples": [_DOCS_URL],
+            },
+            "hint": {
+                "type": "string",
+                "description": "What to do next, by code. In a list of problems, only the first one has it.",
+                "examples": [_HINT],
+            },
         },
     }
     details = {
         "description": (
             "Details by code: a list of problems for `INVALID_PAYLOAD`, `INVALID_ORIGIN`, and `INVALID_REGION`, "
-            "otherwise an object. `docsUrl` and `fix` are in the object, or in the first problem, which describes them."
+            "otherwise an object. `docsUrl` and `hint` are in the object, or in the first problem, which has both."
         ),
         "anyOf": [
             {"type": "array", "items": reference("Problem")},
             # With properties, openapi-generator's TypeScript client would take the list for an object, too.
             {"type": "object", "additionalProperties": True},
         ],
-        "examples": [{"requiredScope": "projects.read", "docsUrl": DOCS_URL}],
+        "examples": [{"requiredScope": "projects.read", "docsUrl": _DOCS_URL, "hint": _HINT}],
     }
     error = {
         "type": "object",
@@ -362,9 +393,9 @@ def fixed_schemas() -> dict[str, Schema]:
         },
     }
     return {
+        "Success": {"type": "boolean", "description": "Always true.", "examples": [True]},
         "ErrorEnvelope": error_body,
         "ErrorDescription": error,
         "Pagination": pagination,
-        "WorkingRequest": WORKING_REQUEST,
         "Problem": problem,
     }

@@ -1,11 +1,10 @@
-"""The document's texts that don't belong to a route or model, its addresses, and the paths of what is generated."""
+"""The document's texts that don't belong to a route or model, its addresses, and its path."""
 
 from pathlib import Path
 from typing import Any
 
 _ROOT = Path(__file__).parents[2]
 DOCUMENT = _ROOT / "docs" / "openapi.json"
-OPERATIONS = _ROOT / "layers" / "shared" / "controlplane" / "http" / "operations.json"
 TITLE = "assent control plane"
 # A deployment serves the documents with its own addresses in place of these two.
 BASE_URL = "https://api.assent.example"
@@ -26,8 +25,8 @@ accepts and which scope it needs.
 
 A success is `{"success": true, "data": …}`; a list adds `pagination`. An error is `{"success": false, "error":
 {"code", "message", "details"}}`: programs decide by `code`, and `message` is for people. `details.docsUrl` leads to the
-error's documentation, and `details.fix`, if one helps, is a request that would work. Every response has an
-`X-Request-Id` header; quote it when you report a problem. The first error that applies is returned, in this order:
+error's documentation, and `details.hint` says what to do next. Every response has an `X-Request-Id` header; quote it
+when you report a problem. The first error that applies is returned, in this order:
 404 for an unknown path, 405 for a method that the path doesn't support, 413, 401, 403 for the address, 429, 402 for the
 plan, 403 for the scope, 400, 404 or 403 for the resource, the organization, and the role, then 409 and the rest. HEAD
 works wherever GET does. The gateway can return 503 for any operation that takes too long.
@@ -39,11 +38,11 @@ only the renamed header: read either one.
 Send `Authorization`, `Content-Type`, and `Idempotency-Key` at most once, even if the values are equal. A repeated
 `Authorization` is 401, and the others are 400. An encoded slash (`%2F`) in a path is 404.
 
-With `INVALID_PAYLOAD`, `details` lists every problem, the first one has `docsUrl` and `fix`, and `message` is the first
-one with the number of others. Lists, and operations that change something, reject unknown query parameters, and name
-the one that was probably meant. Other operations ignore them, and so do form-encoded requests of OAuth. Unknown fields
-are ignored, but not by feedback, opening an issue, and what creates or changes an API key or a webhook endpoint: these
-reject them. No operation accepts the same parameter twice.
+With `INVALID_PAYLOAD`, `details` lists every problem, the first one has `docsUrl` and `hint`, and `message` is the
+first one with the number of others. Lists, and operations that change something, reject unknown query parameters, and
+name the one that was probably meant. Other operations ignore them, and so do form-encoded requests of OAuth. Unknown
+fields are ignored, but not by feedback, opening an issue, and what creates or changes an API key or a webhook endpoint:
+these reject them. No operation accepts the same parameter twice.
 
 ## Limited API keys
 
@@ -220,6 +219,17 @@ HEADERS: dict[str, dict[str, Any]] = {
     },
 }
 
+# The headers of many responses, which the introduction explains: once in the document, not in each response.
+COMMON = (
+    "X-Request-Id",
+    "Cache-Control",
+    "X-RateLimit-Limit",
+    "X-RateLimit-Remaining",
+    "X-RateLimit-Reset",
+    "X-Key-Expires-At",
+    "X-Key-Replaced-By",
+)
+
 INFO: dict[str, Any] = {
     "title": TITLE,
     "version": "1.0.0",
@@ -235,11 +245,6 @@ INFO: dict[str, Any] = {
 SERVERS = [{"url": BASE_URL, "description": "The deployment that serves this document."}]
 REFERENCE = {"description": "The API reference.", "url": f"{BASE_URL}/docs"}
 
-PRAGMA = {
-    "description": "`no-cache` in responses to form-encoded requests, as RFC 6749 requires.",
-    "schema": {"type": "string"},
-    "example": "no-cache",
-}
 FORM_ENCODED = (
     "For OAuth clients: the operation also accepts the form-encoded request of RFC 6749 and RFC 8628, and then "
     "responds as they specify."

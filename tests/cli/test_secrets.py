@@ -208,7 +208,7 @@ class TestAResponse:
                 "details": JSON
                 | st.lists(JSON, max_size=2)
                 | st.fixed_dictionaries(
-                    {}, optional={"suggestions": JSON, "fix": JSON, "docsUrl": JSON, "status": JSON}
+                    {}, optional={"suggestions": JSON, "hint": JSON, "docsUrl": JSON, "status": JSON}
                 )
             },
         ),

@@ -451,7 +451,6 @@ class TestHostileBody:
         assert (reply.status, reply.code) == (415, "INVALID_PAYLOAD")
         assert "application/json" in reply.error["message"]
         assert reply.error["details"][0]["code"] == "unsupported_media_type"
-        assert reply.fix is None or reply.fix["headers"]["Content-Type"] == "application/json"
 
     def test_compressed_json_returns_415(self, operation: Operation, api: Api, world: World):
         company = world.company()

@@ -109,7 +109,7 @@ class TestKeys:
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
         assert [problem["path"] for problem in reply.error["details"]] == [["scope"], ["expiry"]]
         assert {problem["code"] for problem in reply.error["details"]} == {"extra_forbidden"}
-        assert reply.error["message"] == "scope: unknown field (and 1 more)"
+        assert reply.error["message"] == "scope: unknown field. Did you mean scopes? (and 1 more)"
         assert api.get("/v1/api-keys", company.owner.token).data == []
 
     def test_a_field_is_named_even_if_it_is_called_like_a_part_of_the_request(self, api: Api, world: World):

@@ -15,10 +15,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from controlplane.core import cursors, emails, ids, naming, observability, request_ids
+from controlplane.core import cursors, emails, ids, naming, nearest, observability, request_ids
 from controlplane.core.settings import settings
 from controlplane.github.transport import Transport
-from controlplane.http import explanations, forms, nearest, preferences, reader, strict_json, times, web_session
+from controlplane.http import explanations, forms, preferences, reader, strict_json, times, web_session
 from controlplane.http.client_address import client_address
 from controlplane.queues import worker
 from controlplane.rules import api_keys, issues, origins, unsubscriptions
@@ -246,7 +246,7 @@ def _library(text: str) -> None:
 
 
 def _explain_problems(text: str) -> None:
-    explanations._problems([{"code": "invalid", "message": text, "path": [text]}], text)
+    explanations._problem({"code": "invalid", "message": text, "path": [text]}, (text,))
 
 
 def _read_message(text: str) -> None:
@@ -271,7 +271,7 @@ PARSERS: dict[str, Call | tuple[Call, int]] = {
     "cookies": web_session._read_cookies,
     "note of a sign-in": _open_note,
     "client address": _client_address,
-    "name of a parameter": lambda text: nearest.find("GET", text, ["GET /v1/projects/{projectId}"]),
+    "name of a parameter": lambda text: nearest.did_you_mean(text, ["organizationId"]),
     "preference": preferences.read_wait,
     "time": times.to_timestamp,
     "cursor": lambda text: cursors.open_sealed(("a",), text),

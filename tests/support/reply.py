@@ -7,7 +7,7 @@ from typing import Any
 from local.gateway import REMAPPED_PREFIX, Response
 
 REQUEST_ID = "the-id-of-the-request"
-_GUIDANCE = ("docsUrl", "fix")
+_GUIDANCE = ("docsUrl", "hint")
 
 
 def _without_guidance(details: dict[str, Any]) -> dict[str, Any]:
@@ -29,7 +29,7 @@ class Reply:
 
     @property
     def error(self) -> dict[str, Any]:
-        """The error without what every error has: `docsUrl` and `fix`."""
+        """The error without what every error has: `docsUrl` and `hint`."""
         assert self.body["success"] is False, self.text
         error = self.body["error"]
         details = error["details"]
@@ -38,14 +38,10 @@ class Reply:
 
     @property
     def guidance(self) -> dict[str, Any]:
-        """The error's `docsUrl` and, if it has one, `fix`."""
+        """The error's `docsUrl` and `hint`."""
         details = self.body["error"]["details"]
         holder = details[0] if isinstance(details, list) else details
         return {name: holder[name] for name in _GUIDANCE if name in holder}
-
-    @property
-    def fix(self) -> dict[str, Any] | None:
-        return self.guidance.get("fix")
 
     @property
     def code(self) -> str:

@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from controlplane.core.errors import CATALOG
+from controlplane.http.guidance import HINTS
 from tests.support.operations import is_page
 from tests.support.reply import Reply
 
@@ -191,6 +192,7 @@ def check_envelope(path: str, reply: Reply, request_id: str | None = None) -> No
     error = reply.body["error"]
     assert set(error) == {"code", "message", "details"}
     assert reply.guidance["docsUrl"].endswith(f"/docs/errors#{error['code']}")
+    assert reply.guidance["hint"] == HINTS[error["code"]]
     assert isinstance(error["message"], str)
     assert error["message"]
     assert CATALOG[error["code"]] == reply.status or (error["code"], reply.status) in {
@@ -211,7 +213,7 @@ def check_problems(error: dict[str, Any]) -> None:
     problems = error["details"]
     assert problems, error
     for problem in problems:
-        assert set(problem) - {"known", "docsUrl", "fix"} == {"code", "message", "path"}
+        assert set(problem) - {"known", "docsUrl", "hint"} == {"code", "message", "path"}
         assert all(isinstance(part, str) for part in problem["path"])
     if len(problems) > 1:
         assert re.search(r" \(and [\d,]+ more\)$", error["message"]), error["message"]

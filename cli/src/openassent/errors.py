@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from openassent._bodies import json_of
 from openassent._retry_after import seconds_of
-from openassent.models import Problem, WorkingRequest
+from openassent.models import Problem
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -70,7 +70,7 @@ class ApiError(AssentError):
     code: the error's code, such as `NOT_FOUND`, or None if a gateway or proxy responded in place of the service.
     message: what is wrong and what to do, for people. It may change.
     details: the error's details as the service sent them: a list of problems if the request is invalid, else an object.
-    fix: a request that would work, if the service proposes one.
+    hint: what to do next.
     docs_url: the documentation of the code.
     request_id: quote it when you report a problem. `client.requests.get(request_id)` explains a refusal.
     retry_after: the seconds to wait before the next attempt, if the service said so.
@@ -94,10 +94,8 @@ class ApiError(AssentError):
         self.request_id = request_id
         self.retry_after = retry_after
         first = self._first_details()
-        docs_url = first.get("docsUrl")
-        self.docs_url: str | None = docs_url if isinstance(docs_url, str) else None
-        # None for a fix of a later version; the error itself matters more.
-        self.fix = _valid(WorkingRequest, first.get("fix"))
+        self.hint = _text(first.get("hint"))
+        self.docs_url = _text(first.get("docsUrl"))
 
     @property
     def problems(self) -> list[Problem]:
@@ -287,6 +285,10 @@ def _error_object(response: httpx.Response) -> Mapping[str, Any]:
     envelope = json_of(response.content, without=credential)
     error = envelope.get("error") if isinstance(envelope, dict) else None
     return error if isinstance(error, dict) else {}
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _valid(model: type[M], value: Any) -> M | None:

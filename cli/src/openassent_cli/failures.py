@@ -1,7 +1,6 @@
 """How a command that fails ends: with a message that says what to do, and an exit code."""
 
 import contextlib
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -12,7 +11,6 @@ from rich.console import Console
 from rich.markup import escape
 
 from openassent import ApiError, AssentError, ConnectionFailed, InvalidArgument
-from openassent.models import WorkingRequest
 from openassent_cli.exits import Exit
 from openassent_cli.extras import installation
 from openassent_cli.printable import printable
@@ -80,21 +78,15 @@ def _advice(error: ApiError) -> Iterator[str]:
         yield "Sign in with the scope that is needed: `assent login --scope …`. API keys don't have every scope."
     elif error.retry_after:
         yield f"Try again in {error.retry_after:.0f} seconds."
+    elif error.hint:
+        yield error.hint
     suggestions = error.details.get("suggestions") if isinstance(error.details, dict) else None
     if suggestions and isinstance(suggestions, list):
         yield f"Suggestions: {', '.join(map(str, suggestions))}"
-    if error.fix:
-        yield f"This would work: {_request(error.fix)}"
     if error.docs_url:
         yield f"See {error.docs_url}"
     if error.request_id:
         yield f"Request {error.request_id}"
-
-
-def _request(fix: WorkingRequest) -> str:
-    """Returns the request that the service proposes, as one line of its API."""
-    body = json.dumps(fix.body, ensure_ascii=False) if fix.body else None
-    return " ".join(part for part in (fix.method, fix.path or fix.url, body) if part)
 
 
 def _report(problem: Problem, terminal: Console) -> int:

@@ -65,7 +65,7 @@ class Test200:
                 assert (result["item"] or {}) == (alone.data if alone.status == 200 else {})
             if alone.status != 200:
                 error = alone.error
-                details = {**error.get("details", {}), "docsUrl": alone.guidance["docsUrl"]}
+                details = {**error.get("details", {}), **alone.guidance}
                 assert result["error"] == {**error, "details": details}
                 assert CATALOG[result["error"]["code"]] == result["statusCode"]
         assert inbox.get_item(foreign.item_id).status == "open"

@@ -73,7 +73,7 @@ class TestApproval:
         code = send_request(f"1.2.3.4, {CLIENT}").data["userCode"]
         visitor = Browser(Api()).signed_in(world.person().user_id)
         visitor.get("/device")
-        reply = visitor.submit("/device", user_code=code)
+        reply = visitor.press("Continue", fill={"Code": code})
         assert CLIENT in text_of(reply)
         assert "1.2.3.4" not in text_of(reply)
 

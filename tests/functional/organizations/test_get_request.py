@@ -8,12 +8,12 @@ import pytest
 
 from controlplane.core import clock, ids
 from controlplane.core.tokens import digest
-from controlplane.http import fixes
 from controlplane.store import billing, keys, refusals
 from controlplane.store.table import Update, table
 from tests.functional.conftest import FakeClock
 from tests.support.api import Api, Reply
 from tests.support.calls import intercepted, is_update_of, refused
+from tests.support.documented import documented_operations
 from tests.support.each import each
 from tests.support.recorded import recorded_calls
 from tests.support.table import PREPARED
@@ -318,10 +318,14 @@ class TestWrites:
 
 def test_a_record_has_no_text_that_was_sent_and_no_person(api: Api, world: World, company: Company):
     owner = company.owner
-    for operation in fixes.operations():
-        method, path = operation.split(" ")
+    for operation in documented_operations():
         body = {SECRET: SECRET, "name": SECRET, "email": SECRET, "scope": SECRET}
-        api.call(method, f"{path}?{SECRET}={SECRET}&organizationId={SECRET}", owner.token, json_body=body)
+        api.call(
+            operation.method.upper(),
+            f"{operation.path}?{SECRET}={SECRET}&organizationId={SECRET}",
+            owner.token,
+            json_body=body,
+        )
     text = json.dumps([records(owner.user_id), records(company.organization_id)], default=str)
     assert '"code"' in text
     for private in (SECRET, owner.token, owner.email, owner.name, owner.user_id):

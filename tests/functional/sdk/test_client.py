@@ -105,7 +105,7 @@ class TestALostResponse:
 
 
 class TestErrors:
-    def test_say_what_is_wrong_and_what_would_work(self, client: Assent, connect: Connect):
+    def test_say_what_is_wrong_and_what_to_do(self, client: Assent, connect: Connect):
         client.organizations.create(name="Acme", slug="taken-slug")
         with pytest.raises(Conflict) as conflict:
             client.organizations.create(name="Acme", slug="taken-slug")
@@ -113,7 +113,7 @@ class TestErrors:
         with pytest.raises(InvalidRequest) as invalid:
             client.projects.create(name="", region="moon")
         assert invalid.value.problems[0].path == ["name"]
-        assert invalid.value.fix is not None
+        assert invalid.value.hint
         assert invalid.value.docs_url
         with pytest.raises(Unauthorized) as unauthorized:
             connect("assent_wrong").me.get()

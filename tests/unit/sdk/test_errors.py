@@ -11,7 +11,7 @@ import pytest
 
 from openassent import ApiError, AsyncAssent, ConnectionFailed, InvalidArgument, MalformedResponse, NotFound, errors
 from openassent._calls import change
-from openassent.models import CreatedKey, Token, WorkingRequest
+from openassent.models import CreatedKey, Token
 from tests.support.documented import document
 from tests.support.each import each
 from tests.support.sdk import ADDRESS, ORGANIZATION, SECRET, Pauses, Script, failure, page, run, success
@@ -73,20 +73,18 @@ class TestACode:
 
 class TestAnError:
     def test_has_what_the_service_said(self):
-        fix = {"method": "POST", "path": "/v1/projects", "body": {"name": "Shop"}, "replace": ["name"]}
-        problem = {"code": "missing", "message": "name: field required", "path": ["name"], "docsUrl": "u", "fix": fix}
+        problem = {"code": "missing", "message": "name: field required", "path": ["name"], "docsUrl": "u", "hint": "h"}
         error = raised(failure(400, "INVALID_PAYLOAD", [problem, {"code": "x", "message": "y", "path": []}]))
         assert [it.path for it in error.problems] == [["name"], []]
-        assert error.docs_url == "u"
-        assert error.fix == WorkingRequest(method="POST", path="/v1/projects", body={"name": "Shop"}, replace=["name"])
+        assert (error.docs_url, error.hint) == ("u", "h")
         error = raised(failure(402, "INSUFFICIENT_CREDITS", {"remainingCredits": 1, "docsUrl": "d"}, retry_after="3"))
-        assert (error.details["remainingCredits"], error.docs_url, error.fix, error.problems) == (1, "d", None, [])
+        assert (error.details["remainingCredits"], error.docs_url, error.hint, error.problems) == (1, "d", None, [])
         assert error.retry_after == 3.0
         assert str(error) == "INSUFFICIENT_CREDITS: Something is wrong. (request req-1)"
 
     def test_survives_details_that_it_doesn_t_know(self):
-        for details in (None, [], "text", 5, [1], {"fix": {"path": 5}}, {"fix": "text"}):
-            assert raised(failure(404, "NOT_FOUND", details)).fix is None
+        for details in (None, [], "text", 5, [1], {"hint": {"path": 5}}, {"hint": 5}):
+            assert raised(failure(404, "NOT_FOUND", details)).hint is None
 
     @each("body", [b"", b"<html>", b"[]", b"null", b'{"error": "x"}', b'{"error": {"code": 5}}', b"\xff"])
     def test_of_a_gateway_has_no_code(self, body: bytes):

@@ -4,9 +4,8 @@ Each class represents one distinguishable outcome and is named after the fact. I
 do next. Details for operators go into `context`, which is logged and never sent.
 """
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 # What is wrong with a request: for each problem its code, message, and path.
 type Problems = list[dict[str, Any]]
@@ -41,30 +40,14 @@ MAX_DETAIL_LENGTH = 300
 MAX_PATH_PARTS = 70
 
 
-class Remedy(NamedTuple):
-    """The facts of what would work in place of a refused request. `controlplane.http.fixes` makes a request of them.
-
-    operation: its method and path (`GET /v1/regions`), or None for the refused operation. parameters: those of its
-    path and query, besides the ones that the refused request has. body: fields, besides the ones that it has. first:
-    a request that has to come before it.
-    """
-
-    operation: str | None = None
-    parameters: Mapping[str, str] = MappingProxyType({})
-    body: Mapping[str, Any] = MappingProxyType({})
-    first: str | None = None
-
-
 class ApiError(Exception):
     """An error that is returned to the client.
 
     `details` is the structured part of the response body, `headers` are response headers, `context` is only logged.
-    `title` is the heading of a page that shows the error, if its status doesn't say enough. `page` is the page of the
-    organization on which a person can change what refuses the request.
+    `title` is the heading of a page that shows the error, if its status doesn't say enough.
     """
 
     code: ClassVar[str] = "INTERNAL_ERROR"
-    page: ClassVar[str | None] = None
     message: ClassVar[str] = "Something went wrong on our side. Try again, and quote the request id if it persists."
     title: ClassVar[str | None] = None
 
@@ -75,11 +58,9 @@ class ApiError(Exception):
         details: Any = None,
         headers: dict[str, str] | None = None,
         status: int | None = None,
-        remedy: Remedy | None = None,
         **context: Any,
     ) -> None:
         self.public = message or self.message
-        self.remedy = remedy
         self.details = details
         self.headers = headers or {}
         self.status = status or CATALOG[self.code]
@@ -190,13 +171,11 @@ class IncompleteCredential(InvalidToken):
 
 class PlanRequired(ApiError):
     code = "PLAN_REQUIRED"
-    page = "billing"
     message = "This requires a paid plan. API access starts with the Starter plan. Ask the operator to change the plan."
 
 
 class PlanLimitReached(ApiError):
     code = "PLAN_LIMIT_REACHED"
-    page = "billing"
     message = "The plan's limit has been reached. Remove something first, or ask the operator to change the plan."
 
 

@@ -15,23 +15,22 @@ from fastapi import Path, Query
 from controlplane.core import ids
 from controlplane.core.acting import Actor
 from controlplane.core.errors import (
-    ApiError,
     Forbidden,
     InsufficientScope,
     InvalidPayload,
     NotFound,
     PlanRequired,
-    Remedy,
 )
 from controlplane.core.ids import OwnedId, ProjectId
 from controlplane.core.plans import PLANS
 from controlplane.core.roles import RANK
 from controlplane.core.scopes import API_KEY_SCOPES
 from controlplane.core.urls import dashboard_base_url
-from controlplane.http import owner_limits
+from controlplane.http import explanations, owner_limits
 from controlplane.http.authentication import Principal, authenticate, check_rate, key_organization
 from controlplane.http.callers import Caller, CallerRequirements
 from controlplane.http.client_address import is_within
+from controlplane.http.explanations import Refusal
 from controlplane.http.reader import RequestReader
 from controlplane.store import organizations, parallel
 from controlplane.store.credentials import Counted
@@ -200,10 +199,18 @@ class Access[T](Caller):
         """The plan of an API key, or `person`."""
         return self.principal.key.plan if self.principal.key else "person"
 
-    def note_refusal(self, error: ApiError, operation: str, request_id: str) -> None:
-        from controlplane.http import explanations  # noqa: PLC0415 (imported with the first refusal)
-
-        explanations.record(error, self, operation, request_id)
+    def note_refusal(self, refusal: Refusal) -> None:
+        """Records the refusal for the organization of the request, or for the person if it has none."""
+        principal, organization = self.principal, self.organization
+        owner_id = organization.organization_id if organization else principal.organization_id
+        limits = {
+            "requestsPerMinute": self.counted.limit,
+            "requests": self.counted.hits,
+            "plan": self.known_plan,
+            "role": organization.role if organization else None,
+            "scopes": sorted(principal.scopes) if isinstance(refusal.error, InsufficientScope) else None,
+        }
+        explanations.record(refusal, owner_id or self.caller_id, self.caller_id, principal.key_id, limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +348,6 @@ def _find_organization(principal: Principal, source: str, named: str | None) -> 
         "This account has several organizations and no default. Send organizationId, or save a default with "
         "PUT /v1/me/active-organization.",
         "missing",
-        remedy=Remedy(parameters={"organizationId": min(it.organization_id for it in account.memberships)}),
     )
 
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 
 from controlplane.core import clock
 from controlplane.core.errors import RateLimited, RouteNotFound
-from controlplane.http.callers import Caller, CallerRequirements
+from controlplane.http.callers import Caller, CallerRequirements, Dialect
 from controlplane.http.client_address import network_of
-from controlplane.http.dialect import Dialect
 from controlplane.http.reader import RequestReader
 from controlplane.store import rate
 

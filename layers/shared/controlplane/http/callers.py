@@ -12,11 +12,13 @@ The route class (`controlplane.http.route`) calls the requirements' methods in t
 An endpoint without such a parameter, such as the health check, has the base classes, which check nothing.
 """
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
+
+from starlette.responses import Response
 
 from controlplane.core.acting import Actor
 from controlplane.core.errors import ApiError
-from controlplane.http.dialect import Dialect
+from controlplane.http.explanations import Refusal
 from controlplane.http.reader import MAX_BODY_BYTES, RequestReader
 
 
@@ -45,8 +47,24 @@ class Caller:
         """The group under which the metric counts the caller's rate-limited requests."""
         return "anonymous"
 
-    def note_refusal(self, error: ApiError, operation: str, request_id: str) -> None:
+    def note_refusal(self, refusal: Refusal) -> None:
         """Records why the request was refused, for a caller that can ask for it later."""
+
+
+class Dialect(Protocol):
+    """A format of requests and responses other than JSON in the envelope: OAuth's forms, and pages."""
+
+    def read(self, body: bytes) -> dict[str, Any]:
+        """Returns the body's fields under the names of the endpoint's model, in snake_case. Raises InvalidPayload."""
+
+    def success(self, content: Any) -> Response:
+        """Returns the response for the endpoint's return value."""
+
+    def failure(self, error: ApiError, caller: Caller) -> Response:
+        """Returns the response for an error. Used for every error of the route, starting with its first check.
+
+        caller: a `Caller` of the base class until the caller is identified.
+        """
 
 
 class CallerRequirements[C: Caller]:

@@ -9,6 +9,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import to_json
 
 from controlplane.core.errors import ApiError
+from controlplane.http.guidance import public_details
 
 
 class Wire(BaseModel):
@@ -68,6 +69,7 @@ def _array(items: list[Any]) -> bytes:
     return to_json(items, by_alias=True)
 
 
-def failure(error: ApiError, details: Any) -> bytes:
-    """Returns the body of an error response. details: those of the error, and where it is documented."""
-    return _json({"success": False, "error": {"code": error.code, "message": error.public, "details": details}})
+def failure(error: ApiError) -> bytes:
+    """Returns the body of an error response."""
+    public = {"code": error.code, "message": error.public, "details": public_details(error)}
+    return _json({"success": False, "error": public})

@@ -1,7 +1,7 @@
 """Reads a request: the client's address, the body up to its size limit, strict JSON or a dialect, and the query."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from starlette.datastructures import Headers
@@ -9,14 +9,14 @@ from starlette.requests import ClientDisconnect, Request, empty_receive
 from starlette.types import Receive, Scope
 
 from controlplane.core.errors import InvalidPayload, PayloadTooLarge, UnsupportedMediaType
+from controlplane.core.nearest import did_you_mean
 from controlplane.http import strict_json
 from controlplane.http.client_address import client_address
-from controlplane.http.dialect import Dialect
 from controlplane.http.forms import parse_pairs
 
 MAX_BODY_BYTES = 1_048_576
 # Headers with one value. A gateway or proxy joins repeated ones with commas, so a comma is a second value too.
-_SINGLE_HEADERS = {b"content-type": "Content-Type", b"idempotency-key": "Idempotency-Key"}
+SINGLE_HEADERS = {b"content-type": "Content-Type", b"idempotency-key": "Idempotency-Key"}
 _MAX_QUERY_PARAMETERS = 64
 # The query parameter of operations that change something. Others reject it, so that it never goes unnoticed.
 DRY_RUN = "dryRun"
@@ -81,18 +81,21 @@ class RequestReader(Request):
 
     def check_headers(self) -> None:
         """Raises InvalidPayload if a header that must have one value is repeated, even with equal values."""
-        found = [(name, value) for name, value in self.scope["headers"] if name in _SINGLE_HEADERS]
+        found = [(name, value) for name, value in self.scope["headers"] if name in SINGLE_HEADERS]
         names = [name for name, _ in found]
         for name, value in found:
             if b"," in value or names.count(name) > 1:
-                shown = _SINGLE_HEADERS[name]
+                shown = SINGLE_HEADERS[name]
                 message = "Send this header once, with one value and without commas."
                 raise InvalidPayload.at([shown], message, "repeated")
 
-    def parse_body(self, dialect: Dialect | None) -> None:
-        """Parses the body, strictly and without coercion. Raises UnsupportedMediaType, InvalidPayload."""
-        if dialect is not None:
-            self.content = dialect.read(self.raw_body)
+    def parse_body(self, read: Callable[[bytes], Any] | None) -> None:
+        """Parses the body, strictly and without coercion. Raises UnsupportedMediaType, InvalidPayload.
+
+        read: parses the body of a dialect, in place of JSON.
+        """
+        if read is not None:
+            self.content = read(self.raw_body)
             headers = super().headers.mutablecopy()
             headers["content-type"] = "application/json"
             self._translated_headers = headers
@@ -160,15 +163,11 @@ def _check_query(raw: bytes) -> list[str]:
 
 def unknown_parameter(name: str, known: Sequence[str]) -> dict[str, Any]:
     """Returns the problem of a query parameter that the operation doesn't have."""
-    from controlplane.http import nearest  # noqa: PLC0415 (imported with the first error)
-
-    meant = nearest.find_word(name, known)
-    advice = f" Did you mean {meant}?" if meant else ""
     *rest, last = known
     listed = f"{', '.join(rest)}{',' * (len(rest) > 1)} and {last}" if rest else last
     return {
         "code": "unknown_parameter",
-        "message": f"This operation accepts {listed}, but not this parameter.{advice}",
+        "message": f"This operation accepts {listed}, but not this parameter.{did_you_mean(name, known)}",
         "path": [name],
         "known": [*known],
     }

@@ -1,6 +1,7 @@
 """The state of one request, which the middleware, the route, and the log line share, and its responses."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
+from typing import Any
 
 from starlette.responses import Response
 from starlette.types import Scope
@@ -8,12 +9,9 @@ from starlette.types import Scope
 from controlplane.core.errors import ApiError
 from controlplane.core.observability import logger
 from controlplane.http import envelope
-from controlplane.http.callers import Caller
+from controlplane.http.callers import Caller, Dialect
 from controlplane.http.deprecations import Deprecation
-from controlplane.http.dialect import Dialect
-
-if TYPE_CHECKING:
-    from controlplane.http.reader import RequestReader
+from controlplane.http.explanations import Refusal
 
 _SCOPE_KEY = "controlplane"
 _JSON_HEADERS = {"content-type": "application/json"}
@@ -22,17 +20,15 @@ _JSON_HEADERS = {"content-type": "application/json"}
 class RequestState:
     """One request's id, operation, caller, dialect, and the deprecated things it uses, each set once it is known.
 
-    reader: None if no route has the request. is_dry_run: whether the request changes nothing because the client wants
-    that.
+    is_dry_run: whether the request changes nothing because the client wants that.
     """
 
-    __slots__ = ("caller", "deprecations", "dialect", "is_dry_run", "operation", "reader", "request_id", "scope")
+    __slots__ = ("caller", "deprecations", "dialect", "is_dry_run", "operation", "request_id", "scope")
 
     def __init__(self, scope: Scope, request_id: str) -> None:
         self.scope = scope
         self.request_id = request_id
         self.operation = "-"
-        self.reader: RequestReader | None = None
         self.caller = Caller()
         self.dialect: Dialect | None = None
         self.deprecations: list[Deprecation] = []
@@ -55,10 +51,13 @@ class RequestState:
             return Response(envelope.success(content.content), content.status or status, headers)
         return Response(envelope.success(content), status, _JSON_HEADERS)
 
-    def refuse(self, error: ApiError) -> Response:
-        """Returns the response for an error, like `failure`, after recording the refusal of a known caller."""
+    def refuse(self, error: ApiError, declared: Collection[str]) -> Response:
+        """Returns the response for an error, like `failure`, after recording the refusal of a known caller.
+
+        declared: the names of the operation's fields, parameters, and headers.
+        """
         if error.status < 500:
-            self.caller.note_refusal(error, self.operation, self.request_id)
+            self.caller.note_refusal(Refusal(error, self.operation, self.request_id, declared))
         return self.failure(error)
 
     def failure(self, error: ApiError) -> Response:
@@ -67,16 +66,4 @@ class RequestState:
             logger.info("refused", extra={"requestId": self.request_id, "code": error.code, **error.context})
         if self.dialect is not None:
             return self.dialect.failure(error, self.caller)
-        from controlplane.http import fixes  # noqa: PLC0415 (imported with the first error)
-
-        refused = fixes.RefusedRequest(
-            method=self.scope["method"],
-            path=self.scope["path"],
-            operation=self.operation,
-            query=self.scope["query_string"],
-            content=self.reader.content if self.reader else None,
-            has_body=bool(self.reader and self.reader.raw_body),
-            caller=self.caller,
-        )
-        body = envelope.failure(error, fixes.public_details(error, refused))
-        return Response(body, error.status, {**_JSON_HEADERS, **error.headers})
+        return Response(envelope.failure(error), error.status, {**_JSON_HEADERS, **error.headers})

@@ -15,6 +15,7 @@ from fastapi import Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, BeforeValidator
+from pydantic.alias_generators import to_camel
 from starlette.types import Receive, Scope, Send
 
 from controlplane.core import acting, dry_run
@@ -27,7 +28,8 @@ from controlplane.core.errors import (
 from controlplane.core.observability import describe, logger
 from controlplane.http import deprecations
 from controlplane.http.callers import CallerRequirements
-from controlplane.http.reader import DRY_RUN, RequestReader
+from controlplane.http.envelope import Wire
+from controlplane.http.reader import DRY_RUN, SINGLE_HEADERS, RequestReader
 from controlplane.http.request_state import RequestState
 from controlplane.http.validation import to_problems
 from controlplane.store.table import TableUnavailable, Throttled
@@ -112,6 +114,18 @@ class ControlRoute(APIRoute):
         names = (field.alias for field in self.dependant.query_params)
         return [*dict.fromkeys(["organizationId", *names, *hidden])]
 
+    @cached_property
+    def accepted_fields(self) -> list[str]:
+        """The fields of the body. A model that hasn't been built yet doesn't have their aliases."""
+        body = self.body_field.field_info.annotation if self.body_field else None
+        models = (kind for kind in (body, *typing.get_args(body)) if isinstance(kind, type) and issubclass(kind, Wire))
+        return [field.alias or to_camel(name) for model in models for name, field in model.model_fields.items()]
+
+    @cached_property
+    def declared_names(self) -> frozenset[str]:
+        """The names of query parameters, fields, and headers, of which none is a text that the client chose."""
+        return frozenset({*self.accepted_query, *self.accepted_fields, *SINGLE_HEADERS.values()})
+
     def requirements_as[R: CallerRequirements[Any]](self, kind: type[R]) -> R | None:
         """Returns the requirements if they are of that kind, for tools that describe or test routes."""
         return self.requirements if isinstance(self.requirements, kind) else None
@@ -124,7 +138,6 @@ class ControlRoute(APIRoute):
 
         async def run_checks(request: RequestReader, state: RequestState) -> Response:
             state.operation = self.label
-            state.reader = request
             state.deprecations += [self.deprecation] if self.deprecation else []
             state.dialect = requirements.select_dialect(request)
             state.is_dry_run = has_dry_runs and request.asks_for_dry_run
@@ -134,7 +147,7 @@ class ControlRoute(APIRoute):
             requirements.check(caller)
             request.check_headers()
             if has_body:
-                request.parse_body(state.dialect)
+                request.parse_body(state.dialect.read if state.dialect else None)
             # RFC 6749 (3.2): OAuth's endpoints ignore unknown parameters.
             request.check_query(accepted_query, ignores_unknown=ignores_unknown or state.dialect is not None)
             return await validate_and_call(request)
@@ -144,9 +157,10 @@ class ControlRoute(APIRoute):
             try:
                 return await run_checks(request, state)
             except ApiError as error:
-                return state.refuse(error)
+                return state.refuse(error, self.declared_names)
             except RequestValidationError as error:
-                return state.refuse(InvalidPayload(details=to_problems(error.errors())))
+                problems = to_problems(error.errors(), self.accepted_fields)
+                return state.refuse(InvalidPayload(details=problems), self.declared_names)
             except (Throttled, TableUnavailable) as error:
                 # Without a record: the table is refusing writes.
                 return state.failure(_public_error(error))

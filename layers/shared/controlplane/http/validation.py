@@ -3,9 +3,12 @@
 A problem never contains the value that was sent, which may be a secret.
 """
 
+import re
+from collections.abc import Collection
 from typing import Any
 
 from controlplane.core.errors import Problems
+from controlplane.core.nearest import did_you_mean
 
 # In words, by pattern.
 _PATTERNS: dict[str, str] = {}
@@ -40,15 +43,30 @@ def described(pattern: str, text: str) -> str:
     return pattern
 
 
-def to_problems(errors: Any) -> Problems:
-    """Returns the problems of `ValidationError.errors()`: code, message, and path of field names."""
-    return [_problem(error) for error in errors]
+def to_problems(errors: Any, fields: Collection[str] = ()) -> Problems:
+    """Returns the problems of `ValidationError.errors()`: code, message, and path of field names.
+
+    fields: those of the body, of which an unknown field may be a misspelling.
+    """
+    return [_problem(error, fields) for error in errors]
 
 
-def _problem(error: dict[str, Any]) -> dict[str, Any]:
+def _problem(error: dict[str, Any], fields: Collection[str]) -> dict[str, Any]:
     location = error["loc"]
     path = [str(name) for name in (location[1:] if location[:1] and location[0] in _PLACES else location)]
-    return {"code": error["type"], "message": _describe(error, has_field=bool(path)), "path": path}
+    message = _describe(error, has_field=bool(path))
+    if meant := _find_meant(error, path, fields):
+        message = f"{message}.{meant}"
+    return {"code": error["type"], "message": message, "path": path}
+
+
+def _find_meant(error: dict[str, Any], path: list[str], fields: Collection[str]) -> str:
+    """Returns the question for the field or value that was probably meant, or an empty text."""
+    if error["type"] == "extra_forbidden" and len(path) == 1:
+        return did_you_mean(path[0], fields)
+    if error["type"] == "literal_error" and isinstance(error["input"], str):
+        return did_you_mean(error["input"], re.findall("'([^']*)'", error["ctx"]["expected"]))
+    return ""
 
 
 def _describe(error: dict[str, Any], *, has_field: bool) -> str:

@@ -16,8 +16,7 @@ from controlplane.core.urls import dashboard_base_url
 from controlplane.http.access import Access
 from controlplane.http.anonymous import Anonymous, AnonymousCaller
 from controlplane.http.authentication import authenticate, check_rate
-from controlplane.http.callers import Caller, CallerRequirements
-from controlplane.http.dialect import Dialect
+from controlplane.http.callers import Caller, CallerRequirements, Dialect
 from controlplane.http.forms import parse_pairs
 from controlplane.http.reader import RequestReader
 from controlplane.http.rejections import TooManyRejected

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 
 from controlplane.core.errors import RouteNotFound, Unauthorized
 from controlplane.core.settings import settings
-from controlplane.http.callers import Caller, CallerRequirements
-from controlplane.http.dialect import Dialect
+from controlplane.http.callers import Caller, CallerRequirements, Dialect
 from controlplane.http.reader import RequestReader
 
 # GitHub sends up to 25 MB, but Lambda takes an event of 6 MB. The gateway rejects larger ones before us.

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from controlplane.core.errors import ApiError, NotFound, Problems, summarize
+from controlplane.core.nearest import did_you_mean
 from controlplane.core.regions import REGIONS
 from controlplane.core.settings import settings
 from controlplane.rules.origins import InvalidOrigin, parse_origin
@@ -19,8 +20,9 @@ class UnsupportedRegion(ApiError):
     code = "INVALID_REGION"
     message = "There is no such region. GET /v1/regions lists them."
 
-    def __init__(self) -> None:
-        super().__init__(details=[{"code": "invalid_region", "message": self.message, "path": ["region"]}])
+    def __init__(self, region: str) -> None:
+        message = self.message + did_you_mean(region, REGIONS)
+        super().__init__(message, details=[{"code": "invalid_region", "message": message, "path": ["region"]}])
 
 
 class UnusableOrigin(ApiError):
@@ -43,7 +45,7 @@ class NoConsent(NotFound):
 def require_region(region: str) -> None:
     """Raises UnsupportedRegion."""
     if region not in REGIONS:
-        raise UnsupportedRegion
+        raise UnsupportedRegion(region)
 
 
 def parse_addresses(path: list[str], listed: Sequence[str]) -> list[Address]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from controlplane.core import clock, ids, tokens
 from controlplane.core.actions import Action
-from controlplane.core.errors import ApiError, Conflict, Forbidden, NotFound, PlanRequired, Remedy
+from controlplane.core.errors import ApiError, Conflict, Forbidden, NotFound, PlanRequired
 from controlplane.core.ids import KeyId
 from controlplane.core.plans import API_KEYS_PER_ORGANIZATION, KEYS_IN_GRACE_PER_ORGANIZATION, PLANS
 from controlplane.core.settings import settings
@@ -40,7 +40,7 @@ class KeyLimitReached(ApiError):
     message = f"The organization has {API_KEYS_PER_ORGANIZATION} API keys. Delete one first, or roll one."
 
     def __init__(self) -> None:
-        super().__init__(details={"limit": API_KEYS_PER_ORGANIZATION}, remedy=Remedy("GET /v1/api-keys"))
+        super().__init__(details={"limit": API_KEYS_PER_ORGANIZATION})
 
 
 class PlanHasNoApiAccess(PlanRequired):

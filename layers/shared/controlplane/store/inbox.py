@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypedDict
 
 from controlplane.core import clock
 from controlplane.core.actions import Action
-from controlplane.core.errors import Conflict, NotFound, Remedy
+from controlplane.core.errors import Conflict, NotFound
 from controlplane.core.ids import InboxItemId
 from controlplane.core.retention import expiry
 from controlplane.core.settings import settings
@@ -42,10 +42,7 @@ class StaleVersion(Conflict):
     message = "The item has changed since you read it. Read it again, then retry."
 
     def __init__(self, current: InboxItem) -> None:
-        super().__init__(
-            details={"currentVersion": current.version, "currentStatus": current.status},
-            remedy=Remedy(body={"version": current.version}, first="GET /v1/inbox/{itemId}"),
-        )
+        super().__init__(details={"currentVersion": current.version, "currentStatus": current.status})
 
 
 # The attributes that say who or what set the status, and why.

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from controlplane.core.errors import ApiError, Conflict, Remedy
+from controlplane.core.errors import ApiError, Conflict
 from controlplane.rules.scans.waits import RETRY_AFTER_SECONDS
 from controlplane.store.scans import findings
 from controlplane.store.scans.findings import FindingItem, PublishedFinding
@@ -19,7 +19,6 @@ class ScanNotCompleted(ApiError):
         super().__init__(
             details={"scanId": scan.scan_id, "status": scan.status},
             headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
-            remedy=Remedy("GET /v1/code-audit/scans/{scanId}", {"scanId": scan.scan_id}),
         )
 
 
@@ -45,7 +44,6 @@ class UnlockRequired(ApiError):
                 "unlockCredits": scan.unlock_credits,
                 "lockedCount": scan.locked_count,
             },
-            remedy=Remedy("POST /v1/code-audit/scans/{scanId}/unlock", {"scanId": scan.scan_id}),
         )
 
 

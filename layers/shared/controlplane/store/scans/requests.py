@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from controlplane.core import clock, ids
 from controlplane.core.actions import Action
-from controlplane.core.errors import ApiError, Remedy
+from controlplane.core.errors import ApiError
 from controlplane.core.ids import ScanId, ScanRequestId
 from controlplane.core.plans import SCAN_UNLOCK_CREDITS
 from controlplane.store import keys, leases, pull_requests
@@ -30,9 +30,7 @@ class ScanInProgress(ApiError):
     message = "A scan of this repository is in progress. Wait until it ends."
 
     def __init__(self, request_id: str, scan_id: str | None) -> None:
-        details = {"scanId": scan_id} if scan_id else {"preparationId": request_id}
-        part = "scans/{scanId}" if scan_id else "scan-requests/{preparationId}"
-        super().__init__(details=details, remedy=Remedy(f"GET /v1/code-audit/{part}", details))
+        super().__init__(details={"scanId": scan_id} if scan_id else {"preparationId": request_id})
 
 
 def new_request_id(organization_id: str) -> ScanRequestId:

@@ -32,7 +32,6 @@ class InsufficientCredits(ApiError):
     """The balance is lower than the scan's price."""
 
     code = "INSUFFICIENT_CREDITS"
-    page = "billing"
     message = "The organization doesn't have enough credits."
 
     def __init__(self, remaining: int, required: int) -> None:
