@@ -387,9 +387,9 @@ def fixed_schemas() -> dict[str, Schema]:
             "nextCursor": {
                 "type": ["string", "null"],
                 "description": "The `cursor` of the next page, valid only for the same filters. Null on the last page.",
-                "examples": ["Yk1xZ2p0c2V3cVJ4TzF1cFBST0pFQ1QjMDFrYjJt"],
+                "examples": [None, "Yk1xZ2p0c2V3cVJ4TzF1cFBST0pFQ1QjMDFrYjJt"],
             },
-            "hasMore": {"type": "boolean", "description": "Whether there is a next page.", "examples": [True]},
+            "hasMore": {"type": "boolean", "description": "Whether there is a next page.", "examples": [False]},
         },
     }
     return {
