@@ -38,6 +38,10 @@ only the renamed header: read either one.
 Send `Authorization`, `Content-Type`, and `Idempotency-Key` at most once, even if the values are equal. A repeated
 `Authorization` is 401, and the others are 400. An encoded slash (`%2F`) in a path is 404.
 
+Operations with the same status share the response. Its examples, without `docsUrl` and `hint`, are the errors of all of
+them: those with a dot in their names belong to the operations that list them in `x-errors`. `x-common-headers` has the
+headers that responses share.
+
 With `INVALID_PAYLOAD`, `details` lists every problem, the first one has `docsUrl` and `hint`, and `message` is the
 first one with the number of others. Lists, and operations that change something, reject unknown query parameters, and
 name the one that was probably meant. Other operations ignore them, and so do form-encoded requests of OAuth. Unknown
