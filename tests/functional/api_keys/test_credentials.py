@@ -1,4 +1,4 @@
-"""What a key is accepted for: the form of its secret, its scopes, addresses, and expiry. One write decides."""
+"""Checks which requests a key is accepted for: by its secret, its scopes, addresses, and expiry."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What an organization's plan means for its keys, when it changes too."""
+"""Keys follow the plan of their organization, also when it changes."""
 
 import pytest
 
