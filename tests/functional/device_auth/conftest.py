@@ -1,11 +1,9 @@
 """Fixtures for the tests of `device_auth`: devices in each state of a sign-in, which one person approves."""
 
-from typing import Any
-
 import pytest
 
 from controlplane.core.settings import settings
-from tests.functional.device_auth.devices import Device, request_code
+from tests.functional.device_auth.devices import Device, Tokens, request_code
 from tests.support.api import Api
 from tests.support.world import Person, World
 
@@ -27,9 +25,9 @@ def approved(pending: Device, person: Person) -> Device:
 
 
 @pytest.fixture
-def pair(approved: Device) -> dict[str, Any]:
+def pair(approved: Device) -> Tokens:
     """Returns the first access token and refresh token of an approved device."""
-    redeemed: dict[str, Any] = approved.redeem().data
+    redeemed: Tokens = approved.redeem().data
     return redeemed
 
 

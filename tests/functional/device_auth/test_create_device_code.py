@@ -5,12 +5,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from controlplane.core import tokens
 from controlplane.core.scopes import READ_SCOPES
 from controlplane.core.settings import settings
 from controlplane.store import keys, schema
 from controlplane.store.table import table
+from device_auth.schemas import DeviceName
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import CODE, TOKEN, VERIFIER, challenge_of, code_body, code_form, get_request
 from tests.support.api import FORM, Api, Reply
@@ -19,6 +21,7 @@ from tests.support.table import restored
 from tests.support.world import table_dump
 
 USER_CODE = re.compile(r"[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}")
+DEVICE_NAME: TypeAdapter[str] = TypeAdapter(DeviceName)
 PAGE = "https://dashboard.assent.test/device"
 # A field, a value (None omits the field), and the codes in JSON and in OAuth's form encoding.
 WRONG = [
@@ -161,11 +164,11 @@ def test_an_invalid_field_is_named_and_nothing_is_stored(field, value, code, oau
     assert [item["pk"]["S"].partition("#")[0] for item in table_dump()] == ["IP"]
 
 
-@each("character", INVISIBLE, ids=ascii, around=restored)
-def test_a_name_that_could_hide_text_is_rejected(character: str, api: Api):
+@each("character", INVISIBLE, ids=ascii)
+def test_a_name_that_could_hide_text_is_rejected(character: str):
     for name in (f"laptop{character}", f"laptop{character}x"):
-        reply = request_code(api, deviceName=name)
-        assert (reply.status, reply.error["details"][0]["path"]) == (400, ["deviceName"])
+        with pytest.raises(ValidationError):
+            DEVICE_NAME.validate_python(name)
 
 
 def test_the_message_names_the_first_problem_and_how_many_more_there_are(api: Api):
@@ -206,16 +209,12 @@ class TestLimit:
         assert (refused.status, refused.body["error"]) == (429, "slow_down")
         assert int(refused.headers["retry-after"]) >= 1
 
-    @each(
-        "header",
-        ["X-Forwarded-For", "Forwarded", "X-Real-IP", "True-Client-IP", "CF-Connecting-IP", "X-Client-IP", "Via"],
-        around=restored,
-    )
-    def test_no_client_header_avoids_the_limit(self, api: Api, header: str):
+    def test_no_client_header_avoids_the_limit(self, api: Api):
+        names = ("X-Forwarded-For", "X-Real-IP", "True-Client-IP", "CF-Connecting-IP", "X-Client-IP", "Via")
         statuses = []
         for number in range(11):
-            value = f"for=203.0.113.{number}" if header == "Forwarded" else f"203.0.113.{number}"
-            statuses.append(api.post(CODE, json_body=code_body(), headers={header: value}).status)
+            headers = dict.fromkeys(names, f"203.0.113.{number}") | {"Forwarded": f"for=203.0.113.{number}"}
+            statuses.append(api.post(CODE, json_body=code_body(), headers=headers).status)
         assert statuses == [201] * 10 + [429]
 
     @each(

@@ -33,6 +33,7 @@ from tests.support.logs import captured_logs
 from tests.support.recorded import recorded_calls
 from tests.support.world import Person, World, table_dump
 
+SECRETS = ("accessToken", "refreshToken")
 PENDING, SLOW_DOWN = "authorization_pending", "slow_down"
 
 
@@ -89,7 +90,7 @@ def test_both_dialects_reach_the_same_request(api: Api, person: Person):
     assert device.redeem().status == 200
 
 
-def test_an_early_poll_after_the_approval_succeeds_with_a_refresh_token_too(pending: Device, person: Person):
+def test_an_early_poll_after_the_approval_gets_tokens_even_with_a_refresh_token(pending: Device, person: Person):
     assert pending.redeem().status == 409
     assert pending.approved(person.user_id).redeem(refreshToken="x").status == 200
 
@@ -107,14 +108,11 @@ def test_neither_the_table_nor_the_logs_contain_a_secret(api: Api, person: Perso
         refresh(api, tokens.mint("assent_rt"))
     stored, log = str(table_dump()), lines.getvalue()
     assert log
-    for secret in (device.device_code, *(pair[name] for pair in (first, second) for name in TOKENS)):
+    for secret in (device.device_code, *(pair[name] for pair in (first, second) for name in SECRETS)):
         assert secret.rpartition("_")[2][16:46] not in stored
         assert secret not in stored + log
     for secret in (device.user_code, VERIFIER):
         assert secret not in log
-
-
-TOKENS = ("accessToken", "refreshToken")
 
 
 def test_missing_fields_are_named(api: Api, pending: Device):

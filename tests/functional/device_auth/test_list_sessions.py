@@ -9,7 +9,7 @@ from controlplane.store import keys, sessions
 from controlplane.store.credential_index import find_credential
 from controlplane.store.table import table
 from tests.functional.conftest import FakeClock
-from tests.functional.device_auth.devices import Device, refresh, request_code
+from tests.functional.device_auth.devices import Device, Tokens, refresh, request_code
 from tests.support.api import Api
 from tests.support.calls import is_update_of, refused
 from tests.support.legacy_table import delete_index
@@ -113,7 +113,7 @@ def test_expired_credentials_that_are_still_stored_are_omitted(api: Api, person:
     assert len(listed(api, person.token)) == 1
 
 
-def test_a_refresh_updates_last_use_and_expiry(api: Api, pair: dict[str, Any], token: str, now: FakeClock):
+def test_a_refresh_updates_last_use_and_expiry(api: Api, pair: Tokens, token: str, now: FakeClock):
     before = of_kind(api, pair["accessToken"], "device")
     now.advance(7_200)
     refresh(api, pair["refreshToken"])
@@ -149,7 +149,7 @@ def test_credentials_are_in_a_partition_of_their_own(person: Person):
     assert [item["sk"] for item in page.items] == [keys.PROFILE_SK]
 
 
-def test_a_token_family_refers_to_its_entry(person: Person, pair: dict[str, Any]):
+def test_a_token_family_refers_to_its_entry(person: Person, pair: Tokens):
     family = table.get(keys.token_family(tokens.family_of(pair["refreshToken"]) or ""))
     assert family is not None
     entry = find_credential(person.user_id, ids.session_id(family["listedAs"]))
@@ -159,7 +159,7 @@ def test_a_token_family_refers_to_its_entry(person: Person, pair: dict[str, Any]
 
 class TestCredentialsFromBeforeTheIndex:
     def test_unindexed_credentials_keep_working_and_are_listed_once_used(
-        self, api: Api, person: Person, pair: dict[str, Any], token: str, now: FakeClock
+        self, api: Api, person: Person, pair: Tokens, token: str, now: FakeClock
     ):
         session = sessions.create(person.user_id)
         delete_index()
@@ -176,9 +176,7 @@ class TestCredentialsFromBeforeTheIndex:
         assert [entry["kind"] for entry in found if entry["current"]] == ["token"]
         assert {entry["createdAt"] for entry in found} == {None}
 
-    def test_an_unindexed_family_is_listed_once_by_use_and_refresh(
-        self, api: Api, pair: dict[str, Any], now: FakeClock
-    ):
+    def test_an_unindexed_family_is_listed_once_by_use_and_refresh(self, api: Api, pair: Tokens, now: FakeClock):
         delete_index()
         api.get("/v1/me", pair["accessToken"])
         now.advance(60)

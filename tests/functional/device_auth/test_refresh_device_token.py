@@ -11,6 +11,7 @@ from tests.functional.device_auth.devices import (
     CLIENT,
     DEVICE_GRANT,
     Device,
+    Tokens,
     refresh,
     refresh_by_form,
     request_code,
@@ -22,11 +23,11 @@ from tests.support.each import each
 from tests.support.world import Person
 
 DAY = 86_400
-TOKENS = ("accessToken", "refreshToken")
+SECRETS = ("accessToken", "refreshToken")
 
 
 def test_an_access_token_lasts_an_hour_and_a_refresh_token_returns_the_next_pair(
-    api: Api, pair: dict[str, Any], now: FakeClock
+    api: Api, pair: Tokens, now: FakeClock
 ):
     now.advance(3_599)
     assert works(api, pair["accessToken"])
@@ -34,11 +35,11 @@ def test_an_access_token_lasts_an_hour_and_a_refresh_token_returns_the_next_pair
     assert not works(api, pair["accessToken"])
     second = refresh(api, pair["refreshToken"], clientId=CLIENT)
     assert (second.status, second.data["expiresIn"], {*second.data}) == (200, 3600, {*pair})
-    assert {second.data[name] for name in TOKENS}.isdisjoint({pair[name] for name in TOKENS})
+    assert {second.data[name] for name in SECRETS}.isdisjoint({pair[name] for name in SECRETS})
     assert api.get("/v1/me", second.data["accessToken"]).data["scopes"] == ["projects.read"]
 
 
-def test_repeating_a_refresh_within_a_minute_returns_the_same_pair(api: Api, pair: dict[str, Any], now: FakeClock):
+def test_repeating_a_refresh_within_a_minute_returns_the_same_pair(api: Api, pair: Tokens, now: FakeClock):
     second = refresh(api, pair["refreshToken"]).data
     before = uncounted()
     now.advance(59)
@@ -52,7 +53,7 @@ def test_repeating_a_refresh_within_a_minute_returns_the_same_pair(api: Api, pai
     assert works(api, pair["accessToken"])
 
 
-@each("generation", range(4))
+@each("generation", [0, 3])
 def test_reusing_a_refresh_token_revokes_the_whole_family(api: Api, person: Person, now: FakeClock, generation: int):
     chain = [request_code(api).approved(person.user_id).redeem().data]
     for _ in range(4):
@@ -67,20 +68,20 @@ def test_reusing_a_refresh_token_revokes_the_whole_family(api: Api, person: Pers
     assert refresh_by_form(api, chain[-1]["refreshToken"]).body["error"] == "invalid_grant"
 
 
-def test_repeating_a_refresh_after_a_minute_counts_as_reuse(api: Api, pair: dict[str, Any], now: FakeClock):
+def test_repeating_a_refresh_after_a_minute_counts_as_reuse(api: Api, pair: Tokens, now: FakeClock):
     second = refresh(api, pair["refreshToken"]).data
     now.advance(60)
     assert refresh(api, pair["refreshToken"]).status == 401
     assert not works(api, second["accessToken"])
 
 
-def test_repeating_a_refresh_after_the_new_token_was_used_counts_as_reuse(api: Api, pair: dict[str, Any]):
+def test_repeating_a_refresh_after_the_new_token_was_used_counts_as_reuse(api: Api, pair: Tokens):
     third = refresh(api, refresh(api, pair["refreshToken"]).data["refreshToken"]).data
     assert refresh(api, pair["refreshToken"]).status == 401
     assert not works(api, third["accessToken"])
 
 
-def test_a_family_can_be_refreshed_for_half_a_year(api: Api, pair: dict[str, Any], now: FakeClock):
+def test_a_family_can_be_refreshed_for_half_a_year(api: Api, pair: Tokens, now: FakeClock):
     token = pair["refreshToken"]
     for _ in range(6):
         now.advance(29 * DAY)
@@ -116,14 +117,14 @@ def test_scopes_can_be_reduced_and_restored_but_not_added(api: Api, pending: Dev
     assert refresh(api, second["refreshToken"]).data["scope"] == "billing.read projects.read"
 
 
-def test_only_the_five_newest_access_tokens_are_valid(api: Api, pair: dict[str, Any]):
+def test_only_the_five_newest_access_tokens_are_valid(api: Api, pair: Tokens):
     pairs = [pair]
     for _ in range(5):
         pairs.append(refresh(api, pairs[-1]["refreshToken"]).data)
     assert [works(api, it["accessToken"]) for it in pairs] == [False, True, True, True, True, True]
 
 
-def test_expired_access_tokens_dont_count_toward_the_limit(api: Api, pair: dict[str, Any], now: FakeClock):
+def test_expired_access_tokens_dont_count_toward_the_limit(api: Api, pair: Tokens, now: FakeClock):
     token = pair["refreshToken"]
     for _ in range(3):
         now.advance(3_600)
@@ -146,7 +147,7 @@ def test_a_malformed_refresh_token_returns_401(api: Api, token: str):
     assert refresh_by_form(api, token).body["error"] == "invalid_grant"
 
 
-def test_a_guessed_refresh_token_revokes_nothing(api: Api, pair: dict[str, Any]):
+def test_a_guessed_refresh_token_revokes_nothing(api: Api, pair: Tokens):
     token = pair["refreshToken"]
     assert refresh(api, token[:-1] + ("a" if token[-1] != "a" else "b")).status == 401
     assert works(api, pair["accessToken"])

@@ -1,14 +1,12 @@
 """POST /v1/auth/device/revoke: RFC 7009, and the same in JSON."""
 
-from typing import Any
-
 import pytest
 
 from controlplane.core import tokens
 from controlplane.core.settings import settings
 from controlplane.store import sessions
 from tests.functional.conftest import FakeClock
-from tests.functional.device_auth.devices import REVOKE, refresh, request_code, works
+from tests.functional.device_auth.devices import REVOKE, Tokens, refresh, request_code, works
 from tests.support.api import Api
 from tests.support.each import each
 from tests.support.world import Person, World, table_dump
@@ -38,9 +36,7 @@ def test_revoking_by_form_ignores_the_hint(api: Api, person: Person, hint: str):
     assert not works(api, pair["accessToken"])
 
 
-def test_a_used_refresh_token_ends_its_family_and_revoking_it_twice_is_no_error(
-    api: Api, pair: dict[str, Any], now: FakeClock
-):
+def test_a_used_refresh_token_ends_its_family_and_revoking_it_twice_is_no_error(api: Api, pair: Tokens, now: FakeClock):
     second = refresh(api, pair["refreshToken"]).data
     now.advance(3_000)
     for token in (pair["refreshToken"], pair["refreshToken"], second["accessToken"]):
@@ -67,9 +63,7 @@ def test_revoking_a_token_without_a_family_ends_only_that_token(api: Api, world:
     assert [works(api, token) for token in (person.token, other)] == [False, True]
 
 
-def test_revoking_another_clients_token_changes_nothing(
-    api: Api, pair: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-):
+def test_revoking_another_clients_token_changes_nothing(api: Api, pair: Tokens, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(settings.__dict__, "device_client_ids", "assent-cli,acme-tv")
     for token in (pair["accessToken"], pair["refreshToken"]):
         assert api.form(REVOKE, {"token": token, "client_id": "acme-tv"}).status == 200

@@ -1,7 +1,5 @@
 """DELETE /v1/me/sessions/{sessionId}, and that whatever ends a credential removes its entry in the list."""
 
-from typing import Any
-
 import pytest
 
 from controlplane.core import ids, tokens
@@ -9,7 +7,7 @@ from controlplane.core.scopes import SCOPES
 from controlplane.store import device_approvals, keys, sessions
 from controlplane.store.table import Delete, table
 from tests.functional.conftest import FakeClock
-from tests.functional.device_auth.devices import REVOKE, Device, get_request, refresh, request_code, works
+from tests.functional.device_auth.devices import REVOKE, Device, Tokens, get_request, refresh, request_code, works
 from tests.functional.device_auth.test_list_sessions import SESSIONS, current, listed, of_kind
 from tests.support.api import Api, Reply
 from tests.support.calls import before_the_update_of
@@ -32,7 +30,7 @@ def stored_kinds(person: Person) -> list[str]:
     return [entry["kind"] for entry in entries]
 
 
-def test_revoking_a_device_ends_all_its_tokens(api: Api, person: Person, pair: dict[str, Any]):
+def test_revoking_a_device_ends_all_its_tokens(api: Api, person: Person, pair: Tokens):
     second = refresh(api, pair["refreshToken"]).data
     reply = revoke_kind(api, person.token, "device")
     assert (reply.status, reply.data) == (200, {"deleted": True})
@@ -61,7 +59,7 @@ def test_revoking_withdraws_an_approval_that_was_not_redeemed(api: Api, person: 
     assert (reply.status, reply.error["details"]) == (403, {"status": "access_denied"})
 
 
-def test_revoking_a_device_whose_tokens_have_expired_ends_its_entry(api: Api, person: Person, pair: dict[str, Any]):
+def test_revoking_a_device_whose_tokens_have_expired_ends_its_entry(api: Api, person: Person, pair: Tokens):
     table.delete(Delete(keys.token_family(tokens.family_of(pair["refreshToken"]) or "")), PREPARED)
     assert revoke_kind(api, person.token, "device").status == 200
     assert stored_kinds(person) == ["token"]
@@ -75,9 +73,7 @@ def test_a_request_during_the_revocation_doesnt_bring_the_entry_back(api: Api, p
     assert stored_kinds(person) == ["token"]
 
 
-def test_an_unindexed_credential_can_be_revoked_once_it_is_listed(
-    api: Api, person: Person, pair: dict[str, Any], world: World
-):
+def test_an_unindexed_credential_can_be_revoked_once_it_is_listed(api: Api, person: Person, pair: Tokens, world: World):
     delete_index()
     assert works(api, pair["accessToken"])
     assert revoke_kind(api, world.token(person.user_id), "device").status == 200

@@ -20,7 +20,7 @@ from controlplane.store.retry import WriteConflict
 from controlplane.store.table import Delete, LegFailed, Update, table
 from controlplane.store.token_families import REFRESH_SECONDS, Pair, TokenFamilyItem
 from tests.functional.conftest import FakeClock
-from tests.functional.device_auth.devices import CLIENT, Device, get_request, refresh, works
+from tests.functional.device_auth.devices import CLIENT, Device, Tokens, get_request, refresh, works
 from tests.support.api import Api
 from tests.support.calls import Call, Proceed, before_the_transaction, intercepted
 from tests.support.table import PREPARED
@@ -28,7 +28,7 @@ from tests.support.world import Person, World, table_dump
 
 
 @pytest.fixture
-def token(pair: dict[str, Any]) -> str:
+def token(pair: Tokens) -> str:
     """Returns a refresh token."""
     return str(pair["refreshToken"])
 
