@@ -1,4 +1,4 @@
-"""Keys follow the plan of their organization, also when it changes."""
+"""The plan of an organization decides whether its keys are accepted, and how many requests they can send."""
 
 import pytest
 
