@@ -121,6 +121,7 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
         world.token(company.owner.user_id, lifetime_seconds=_LIFETIME_SECONDS)
     spare_sessions = credential_index.list_credentials(company.owner.user_id, 100).credentials
     members = [world.member(company) for _ in range(_SPARE)]
+    invitations = [world.invitation(company, f"spare{number}@example.com") for number in range(_SPARE)]
     keys = [api_keys.create_key(company.organization_id, "spare", company.owner.user_id, "test") for _ in range(_SPARE)]
     lasting = api_keys.create_key(company.organization_id, "lasting", company.owner.user_id, "test")
     repository = world.connected_repository(company)
@@ -143,6 +144,7 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
         # Separate projects: requests delete them early, and a repository without a project can't be scanned.
         "projectId": spare_projects,
         "memberId": [MemberId.of_user(company.organization_id, member.user_id) for member in members],
+        "invitationId": [it.invitation_id for it in invitations],
         "keyId": [key.item.key_id for key in keys],
         "lastingKeyId": [lasting.item.key_id],
         "sessionId": [entry.session_id for entry in spare_sessions],

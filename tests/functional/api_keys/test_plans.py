@@ -1,4 +1,4 @@
-"""What an organization's plan means for its keys, when it changes too."""
+"""The plan of an organization decides whether its keys are accepted, and how many requests they can send."""
 
 import pytest
 

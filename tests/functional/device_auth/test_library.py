@@ -48,14 +48,11 @@ def client(api: Api) -> Iterator[OAuth2Session]:
         yield session
 
 
-def test_an_oauth_library_signs_in_refreshes_and_signs_out(client: OAuth2Session, person: Person, now: FakeClock):
-    found = client.get(get_well_known_url(ADDRESS, external=True), withhold_token=True)
-    metadata = AuthorizationServerMetadata(found.json())
-    metadata.validate()
-    assert metadata["issuer"] == ADDRESS
+def ask(client: OAuth2Session, endpoint: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Requests a code. Returns the response, and the parameters with which the library polls."""
     verifier = generate_token(64)
     asked = client.post(
-        metadata["device_authorization_endpoint"],
+        endpoint,
         data={
             "client_id": CLIENT,
             "scope": "organizations.read projects.read",
@@ -64,12 +61,17 @@ def test_an_oauth_library_signs_in_refreshes_and_signs_out(client: OAuth2Session
         },
         withhold_token=True,
     ).json()
-    poll = {
-        "url": metadata["token_endpoint"],
-        "grant_type": DEVICE_GRANT,
-        "device_code": asked["device_code"],
-        "code_verifier": verifier,
-    }
+    poll = {"grant_type": DEVICE_GRANT, "device_code": asked["device_code"], "code_verifier": verifier}
+    return asked, {"url": f"{ADDRESS}/v1/auth/device/token", **poll}
+
+
+def test_an_oauth_library_signs_in_refreshes_and_signs_out(client: OAuth2Session, person: Person, now: FakeClock):
+    found = client.get(get_well_known_url(ADDRESS, external=True), withhold_token=True)
+    metadata = AuthorizationServerMetadata(found.json())
+    metadata.validate()
+    assert metadata["issuer"] == ADDRESS
+    asked, poll = ask(client, metadata["device_authorization_endpoint"])
+    assert poll["url"] == metadata["token_endpoint"]
     with pytest.raises(OAuthError, match="authorization_pending"):
         client.fetch_token(**poll)
     with pytest.raises(OAuthError, match="slow_down"):
@@ -92,21 +94,7 @@ def test_an_oauth_library_signs_in_refreshes_and_signs_out(client: OAuth2Session
 
 
 def test_the_library_receives_a_denial(client: OAuth2Session, person: Person):
-    verifier = generate_token(64)
-    asked = client.post(
-        f"{ADDRESS}/v1/auth/device/code",
-        data={
-            "client_id": CLIENT,
-            "code_challenge": create_s256_code_challenge(verifier),
-            "code_challenge_method": "S256",
-        },
-        withhold_token=True,
-    ).json()
+    asked, poll = ask(client, f"{ADDRESS}/v1/auth/device/code")
     device_approvals.deny(asked["user_code"], person.user_id)
     with pytest.raises(OAuthError, match="access_denied"):
-        client.fetch_token(
-            f"{ADDRESS}/v1/auth/device/token",
-            grant_type=DEVICE_GRANT,
-            device_code=asked["device_code"],
-            code_verifier=verifier,
-        )
+        client.fetch_token(**poll)

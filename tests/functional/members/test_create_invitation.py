@@ -112,11 +112,6 @@ def test_an_id_that_is_taken_is_replaced(acme: Organization, monkeypatch: pytest
     assert {*acme.pending()} == {first, second}
 
 
-def test_unknown_fields_are_ignored(acme: Organization):
-    body = {"email": GRACE, "role": "member", "organizationId": "org_x", "expiresAt": "2099-01-01"}
-    assert acme.call("POST", "invitations", json_body=body).data["expiresAt"] == "2026-03-11T05:06:07.000Z"
-
-
 # tests/unit/test_emails.py has the forms of addresses.
 @each(
     ("email", "role", "path"),

@@ -58,13 +58,6 @@ def test_the_last_owner_can_not_be_demoted(role: Role, acme: Organization):
     assert acme.role_of(acme.owner) == "owner"
 
 
-def test_the_new_role_applies_to_the_next_request(acme: Organization):
-    person, other = acme.member(), acme.member()
-    for role, status in (("admin", 200), ("member", 403)):
-        acme.give(person, role)
-        assert acme.give(other, "admin", by=person).status == status
-
-
 def test_a_repeated_request_changes_nothing(acme: Organization):
     person = acme.member()
     assert [acme.give(person, "owner").data for _ in range(2)] == [{"updated": True}, {"updated": False}]
@@ -92,15 +85,6 @@ def test_the_new_owners_address_can_change_concurrently(acme: Organization):
     profile = get_profile(person.user_id)
     with before_the_transaction(table.client, lambda: users.change_address(profile, "new@example.com")):
         assert acme.give(person, "owner").data == {"updated": True}
-
-
-def test_unknown_fields_are_ignored(acme: Organization):
-    person = acme.member()
-    body = {"role": "admin", "name": "Eve", "userId": acme.owner.user_id, "joinedAt": "now"}
-    assert acme.call("PATCH", f"members/{acme.member_id(person)}", json_body=body).data == {"updated": True}
-    roster = table.get(keys.member(acme.id, person.user_id))
-    assert roster is not None
-    assert (roster["name"], roster["userId"]) == (person.name, person.user_id)
 
 
 @each("role", [None, "", "Owner", "owner ", "root", 1, True, ["admin"], {"a": 1}, "x" * 9000])

@@ -15,351 +15,246 @@ from tests.support import invariants
 from tests.support.api import Api, Reply
 from tests.support.browser import Browser, text_of
 from tests.support.each import each
-from tests.support.world import ALL_SCOPES, Person, World, table_dump
+from tests.support.world import Person, World, table_dump
 
 PATH = "/v1/organizations"
 SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+ONCE = {"Idempotency-Key": "7a3f"}
+
+
+class Founder:
+    """A person who creates organizations."""
+
+    def __init__(self, api: Api, person: Person) -> None:
+        self.api, self.person = api, person
+
+    def create(self, name: Any = "Acme", headers: dict[str, str] | None = None, **body: Any) -> Reply:
+        return self.api.post(PATH, self.person.token, json_body={"name": name, **body}, headers=headers)
+
+    def created(self, *slugs: str) -> None:
+        for slug in slugs:
+            assert self.create(slug=slug).status == 201
+
+    def slugs(self) -> list[str]:
+        return [organization["organizationSlug"] for organization in self.api.get(PATH, self.person.token).data]
 
 
 @pytest.fixture
-def person(world: World) -> Person:
-    return world.person(name="Ada Lovelace")
+def founder(api: Api, world: World) -> Founder:
+    return Founder(api, world.person())
 
 
-def create(api: Api, person: Person, **body: Any) -> Reply:
-    return api.post(PATH, person.token, json_body=body)
+def test_the_caller_owns_the_organization(founder: Founder):
+    reply = founder.create("Acme Shops", slug="acme")
+    organization_id = reply.data["id"]
+    assert re.fullmatch(r"org_[0-9a-z]{16}", organization_id)
+    made = {"id": organization_id, "slug": "acme", "name": "Acme Shops", "role": "owner"}
+    assert (reply.status, reply.data) == (201, made)
+    assert founder.api.get(f"{PATH}/{organization_id}", founder.person.token).data == made
 
 
-class Test201:
-    def test_the_caller_owns_the_organization(self, api: Api, person: Person):
-        reply = create(api, person, name="Acme Shops", slug="acme")
-        assert reply.status == 201
-        organization_id = reply.data["id"]
-        assert re.fullmatch(r"org_[0-9a-z]{16}", organization_id)
-        assert reply.data == {"id": organization_id, "slug": "acme", "name": "Acme Shops", "role": "owner"}
-        assert api.get(f"{PATH}/{organization_id}", person.token).data == reply.data
+def test_organization_slug_billing_and_both_sides_of_the_membership_are_stored(founder: Founder, now: FakeClock):
+    person, organization_id = founder.person, founder.create(slug="acme").data["id"]
+    assert table.get(keys.organization(organization_id)) == {
+        **keys.organization(organization_id)._asdict(),
+        "organizationId": organization_id,
+        "name": "Acme",
+        "slug": "acme",
+        "plan": "free",
+        "owners": 1,
+        "keys": 0,
+        "keyVersion": 0,
+        "projects": 0,
+        "createdAt": "2026-03-04T05:06:07.000Z",
+    }
+    expected: list[tuple[keys.Key, dict[str, Any]]] = [
+        (keys.organization_slug("acme"), {"organizationId": organization_id}),
+        (keys.billing(organization_id), {"credits": 0}),
+        (keys.invitations_made(organization_id), {"made": 0}),
+        (
+            keys.member(organization_id, person.user_id),
+            {"role": "owner", "name": person.name, "email": person.email},
+        ),
+    ]
+    for key, values in expected:
+        assert values.items() <= (table.get(key) or {}).items()
+    assert organizations.find_membership(person.user_id, organization_id) == Membership(
+        organization_id=organization_id, slug="acme", name="Acme", role="owner"
+    )
+    invariants.check_all(invariants.read_items(table.client, table.name))
 
-    def test_stores_organization_slug_billing_and_both_sides_of_the_membership(
-        self, api: Api, person: Person, now: FakeClock
+
+# tests/unit/test_naming.py has the forms of names.
+@each(
+    ("name", "kept"),
+    [("x", "x"), ("Ромашка", "Ромашка"), ("\u00a0 " + "x" * 100 + " \t\n", "x" * 100)],
+)
+def test_a_name_is_trimmed_before_its_length_is_checked(name: str, kept: str, founder: Founder):
+    assert founder.create(name).data["name"] == kept
+
+
+@each("slug", ["abc", "a-b", "123", "a" * 20, "a-b-c-d-e-f-g-h-i-j2", "0-0"])
+def test_slugs_of_every_allowed_form_are_accepted(slug: str, founder: Founder):
+    assert founder.create(slug=slug).data["slug"] == slug
+
+
+@each(
+    ("name", "slug"),
+    [
+        ("Acme Shops", "acme-shops"),
+        ("  Größe & Søn  ", "grosse-son"),
+        ("Ada's Shop", "adas-shop"),
+        ("ABC", "abc"),
+        ("İstanbul Đại", "istanbul-dai"),
+        ("--A__B??C--", "a-b-c"),
+        ("The Very Long Name Of A Company", "the-very-long-name-o"),
+        ("Nineteen letters xx yy", "nineteen-letters-xx"),
+        ("\uff21\uff23\uff2d\uff25", "acme"),
+    ],
+)
+def test_a_slug_is_derived_from_the_name(name: str, slug: str, founder: Founder):
+    assert founder.create(name, slug=None).data["slug"] == slug
+
+
+@each(("name", "start"), [("AB", "ab-"), ("Ромашка", "org-"), ("\U0001f680", "org-")])
+def test_a_name_without_enough_letters_gets_a_stable_slug(name: str, start: str, founder: Founder):
+    slug = founder.create(name).data["slug"]
+    assert slug.startswith(start)
+    assert SLUG.fullmatch(slug)
+    assert 3 <= len(slug) <= 20
+    assert founder.create(name).error["details"]["slug"] == slug
+
+
+def test_unknown_fields_and_an_organization_in_the_query_are_ignored(founder: Founder, world: World):
+    other = world.company().organization_id
+    body = {"name": "Acme", "role": "member", "plan": "enterprise", "organizationId": "org_x", "credits": 9}
+    made = founder.api.post(f"{PATH}?organizationId={other}", founder.person.token, json_body=body).data
+    organization = table.get(keys.organization(made["id"]))
+    assert organization is not None
+    assert (made["id"] != other, made["role"], organization["plan"]) == (True, "owner", "free")
+
+
+def test_a_repeated_idempotency_key_returns_the_first_response(founder: Founder):
+    first, second = (founder.create(headers=ONCE) for _ in range(2))
+    assert (second.status, second.data) == (201, first.data)
+    assert second.headers["idempotency-replayed"] == "true"
+    assert founder.slugs() == ["acme"]
+
+
+def test_a_refused_request_frees_its_idempotency_key(founder: Founder, api: Api, world: World):
+    Founder(api, world.person()).create()
+    assert {founder.create(headers=ONCE).code for _ in range(2)} == {"CONFLICT"}
+    assert founder.create("Acme Shops", headers=ONCE).status == 201
+
+
+@each(
+    ("field", "values"),
+    [
+        ("name", [None, "", " \t\n\u2003", "x" * 101, "x" * 500_000, 7, True, ["Acme"], {"a": 1}, "A\ncme", "\u200b"]),
+        ("slug", ["", "ab", "a" * 21, "Acme", "-acme", "acme-", "ac--me", "ac me", " acme ", "acme\n", "ac_me"]),
+        ("slug", ["ac#me", "äcme", "\u0661\u0662\u0663", 123, ["acme"]]),
+    ],
+)
+def test_an_invalid_field_is_named_and_nothing_is_written(field: str, values: list[Any], founder: Founder):
+    before = len(table_dump())
+    for value in values:
+        reply = founder.create(**{field: value})
+        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD"), value
+        assert [problem["path"] for problem in reply.error["details"]] == [[field]], value
+    assert len(table_dump()) == before
+
+
+def test_a_body_has_at_most_one_mebibyte(founder: Founder):
+    largest, token = b'{"name": "Acme"}'.ljust(1_048_576), founder.person.token
+    for body, declared, status in (
+        (largest + b" ", {}, 413),
+        (b"", {"Content-Length": "1048577"}, 413),
+        (largest, {"Content-Length": "1048576"}, 201),
     ):
-        organization_id = create(api, person, name="Acme", slug="acme").data["id"]
-        assert table.get(keys.organization(organization_id)) == {
-            **keys.organization(organization_id)._asdict(),
-            "organizationId": organization_id,
-            "name": "Acme",
-            "slug": "acme",
-            "plan": "free",
-            "owners": 1,
-            "keys": 0,
-            "keyVersion": 0,
-            "projects": 0,
-            "createdAt": "2026-03-04T05:06:07.000Z",
-        }
-        slug = table.get(keys.organization_slug("acme"))
-        assert slug is not None
-        assert slug["organizationId"] == organization_id
-        billing = table.get(keys.billing(organization_id))
-        assert billing is not None
-        assert billing["credits"] == 0
-        invitations = table.get(keys.invitations_made(organization_id))
-        assert invitations is not None
-        assert invitations["made"] == 0
-        roster = table.get(keys.member(organization_id, person.user_id))
-        assert roster is not None
-        assert (roster["role"], roster["name"], roster["email"]) == ("owner", "Ada Lovelace", person.email)
-        assert organizations.find_membership(person.user_id, organization_id) == Membership(
-            organization_id=organization_id, slug="acme", name="Acme", role="owner"
-        )
-        invariants.check_all(invariants.read_items(table.client, table.name))
-
-    def test_a_person_can_own_several_organizations(self, api: Api, person: Person):
-        for slug in ("first", "second"):
-            assert create(api, person, name="Acme", slug=slug).status == 201
-        assert [item["organizationSlug"] for item in api.get(PATH, person.token).data] == ["first", "second"]
-
-    def test_the_name_is_trimmed_before_its_length_is_checked(self, api: Api, person: Person):
-        assert create(api, person, name="\u00a0 " + "x" * 100 + " \t\n", slug="acme").data["name"] == "x" * 100
-
-    @pytest.mark.parametrize("name", ["x", "x" * 100, "Ромашка", "\U0001f469\u200d\U0001f680 Rockets", "A\u0301cme"])
-    def test_accepts_names_in_any_script_and_of_both_length_limits(self, api: Api, person: Person, name: str):
-        assert create(api, person, name=name, slug="acme").data["name"] == name
-
-    @each("slug", ["abc", "a-b", "123", "a" * 20, "a-b-c-d-e-f-g-h-i-j2", "0-0"])
-    def test_accepts_slugs_of_every_allowed_form(self, api: Api, person: Person, slug: str):
-        assert create(api, person, name="Acme", slug=slug).data["slug"] == slug
-
-    @each(
-        ("name", "slug"),
-        [
-            ("Acme Shops", "acme-shops"),
-            ("  Größe & Søn  ", "grosse-son"),
-            ("Ada's Shop", "adas-shop"),
-            ("ABC", "abc"),
-            ("İstanbul Đại", "istanbul-dai"),
-            ("--A__B??C--", "a-b-c"),
-            ("The Very Long Name Of A Company", "the-very-long-name-o"),
-            ("Nineteen letters xx yy", "nineteen-letters-xx"),
-            ("\uff21\uff23\uff2d\uff25", "acme"),
-        ],
-    )
-    def test_derives_a_slug_from_the_name(self, api: Api, person: Person, name: str, slug: str):
-        assert create(api, person, name=name).data["slug"] == slug
-
-    @pytest.mark.parametrize(("name", "start"), [("AB", "ab-"), ("Ромашка", "org-"), ("\U0001f680", "org-")])
-    def test_derives_a_stable_slug_for_a_name_without_enough_letters(self, api: Api, person: Person, name, start):
-        slug = create(api, person, name=name).data["slug"]
-        assert slug.startswith(start)
-        assert SLUG.fullmatch(slug)
-        assert 3 <= len(slug) <= 20
-        assert create(api, person, name=name).error["details"]["slug"] == slug
-
-    def test_a_null_slug_counts_as_absent(self, api: Api, person: Person):
-        assert create(api, person, name="Acme", slug=None).data["slug"] == "acme"
-
-    def test_ignores_unknown_fields(self, api: Api, person: Person):
-        reply = create(api, person, name="Acme", role="member", plan="enterprise", organizationId="org_x", credits=9)
-        organization = table.get(keys.organization(reply.data["id"]))
-        assert organization is not None
-        assert (reply.data["role"], organization["plan"]) == ("owner", "free")
-
-    def test_ignores_an_organization_named_in_the_query(self, api: Api, world: World, person: Person):
-        other = world.company()
-        reply = api.post(f"{PATH}?organizationId={other.organization_id}", person.token, json_body={"name": "Mine"})
-        assert reply.status == 201
-        assert reply.data["id"] != other.organization_id
-
-    def test_a_repeated_idempotency_key_returns_the_first_response(self, api: Api, person: Person):
-        headers = {"Idempotency-Key": "7a3f"}
-        first = api.post(PATH, person.token, json_body={"name": "Acme"}, headers=headers)
-        second = api.post(PATH, person.token, json_body={"name": "Acme"}, headers=headers)
-        assert (second.status, second.data) == (201, first.data)
-        assert second.headers["idempotency-replayed"] == "true"
-        assert len(api.get(PATH, person.token).data) == 1
-
-    def test_a_refused_request_frees_its_idempotency_key(self, api: Api, world: World, person: Person):
-        create(api, world.person(), name="Acme")
-        headers = {"Idempotency-Key": "7a3f"}
-        for _ in range(2):
-            assert api.post(PATH, person.token, json_body={"name": "Acme"}, headers=headers).code == "CONFLICT"
-        assert api.post(PATH, person.token, json_body={"name": "Acme Shops"}, headers=headers).status == 201
-
-    def test_starts_on_the_free_plan_without_api_access(self, api: Api, person: Person):
-        organization_id = create(api, person, name="Acme").data["id"]
-        organization = table.get(keys.organization(organization_id))
-        assert organization is not None
-        assert organization["plan"] == "free"
+        assert founder.api.post(PATH, token, raw_body=body, headers=declared).status == status
 
 
-class Test400:
-    @each(
-        ("body", "path"),
-        [
-            ({}, ["name"]),
-            ({"name": None}, ["name"]),
-            ({"name": ""}, ["name"]),
-            ({"name": " \t\n\u2003"}, ["name"]),
-            ({"name": "x" * 101}, ["name"]),
-            ({"name": "x" * 500_000}, ["name"]),
-            ({"name": 7}, ["name"]),
-            ({"name": True}, ["name"]),
-            ({"name": ["Acme"]}, ["name"]),
-            ({"name": {"a": 1}}, ["name"]),
-            ({"name": "A\x07cme"}, ["name"]),
-            ({"name": "A\ncme"}, ["name"]),
-            ({"name": "A\x85cme"}, ["name"]),
-            ({"name": "A\u2028cme"}, ["name"]),
-            ({"name": "A\u202ecme"}, ["name"]),
-            ({"name": "\u200b\u200d"}, ["name"]),
-            ({"name": "Acme", "slug": ""}, ["slug"]),
-            ({"name": "Acme", "slug": "ab"}, ["slug"]),
-            ({"name": "Acme", "slug": "a" * 21}, ["slug"]),
-            ({"name": "Acme", "slug": "Acme"}, ["slug"]),
-            ({"name": "Acme", "slug": "-acme"}, ["slug"]),
-            ({"name": "Acme", "slug": "acme-"}, ["slug"]),
-            ({"name": "Acme", "slug": "ac--me"}, ["slug"]),
-            ({"name": "Acme", "slug": "ac me"}, ["slug"]),
-            ({"name": "Acme", "slug": " acme "}, ["slug"]),
-            ({"name": "Acme", "slug": "acme\n"}, ["slug"]),
-            ({"name": "Acme", "slug": "ac_me"}, ["slug"]),
-            ({"name": "Acme", "slug": "ac#me"}, ["slug"]),
-            ({"name": "Acme", "slug": "äcme"}, ["slug"]),
-            ({"name": "Acme", "slug": "\u0661\u0662\u0663"}, ["slug"]),
-            ({"name": "Acme", "slug": 123}, ["slug"]),
-            ({"name": "Acme", "slug": ["acme"]}, ["slug"]),
-        ],
-    )
-    def test_returns_400_for_a_missing_or_invalid_field(self, api: Api, person: Person, body: Any, path: list[str]):
-        before = len(table_dump())
-        reply = api.post(PATH, person.token, json_body=body)
-        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
-        assert [problem["path"] for problem in reply.error["details"]] == [path]
-        assert len(table_dump()) == before
-
-    @each(
-        "raw",
-        [
-            b"",
-            b"null",
-            b"[]",
-            b'"Acme"',
-            b"7",
-            b"{",
-            b'{"name": "A", "name": "B"}',
-            b'{"name": "A\\u0000"}',
-            b'{"name": "\\ud800"}',
-            b'{"name": "\xff"}',
-            b'{"name": NaN}',
-            b'{"name": ' + b"[" * 5000 + b"]" * 5000 + b"}",
-        ],
-    )
-    def test_returns_400_for_an_invalid_body(self, api: Api, person: Person, raw: bytes):
-        before = len(table_dump())
-        assert api.post(PATH, person.token, raw_body=raw).code == "INVALID_PAYLOAD"
-        assert len(table_dump()) == before
+def test_a_taken_slug_returns_409_with_three_free_ones(founder: Founder, api: Api, world: World):
+    founder.created("umbra")
+    other = Founder(api, world.person())
+    before = len(table_dump())
+    reply = other.create(slug="umbra")
+    assert (reply.status, reply.code) == (409, "CONFLICT")
+    details = {"field": "slug", "slug": "umbra", "suggestions": ["umbra-2", "umbra-3", "umbra-4"]}
+    assert (reply.error["details"], len(table_dump())) == (details, before)
+    other.created(*details["suggestions"])
+    assert other.create("Umbra!").error["details"]["slug"] == "umbra"
 
 
-class Test401:
-    def test_returns_401_without_revealing_anything_about_the_body(self, api: Api):
-        assert api.post(PATH, json_body={"name": 7}).code == "UNAUTHORIZED"
-        assert table_dump() == []
+def test_suggestions_are_free_and_valid(founder: Founder):
+    slug = "a" * 17 + "-bc"
+    founder.created(slug, *(f"{'a' * 17}-{number}" for number in range(2, 8)))
+    suggestions = founder.create(slug=slug).error["details"]["suggestions"]
+    assert len(set(suggestions)) == 3
+    assert all(SLUG.fullmatch(suggestion) and len(suggestion) <= 20 for suggestion in suggestions)
+    founder.created(*suggestions)
 
 
-class Test403:
-    def test_returns_403_for_an_api_key(self, api: Api, world: World):
-        key = world.key(world.company())
-        before = len(table_dump())
-        reply = api.post(PATH, key, json_body={"name": 7})
-        assert (reply.status, reply.code) == (403, "INSUFFICIENT_SCOPE")
-        assert reply.error["details"] == {"requiredScope": "organizations.write"}
-        assert len(table_dump()) == before
-
-    def test_returns_403_without_the_scope(self, api: Api, world: World, person: Person):
-        token = world.token(person.user_id, [scope for scope in ALL_SCOPES if scope != "organizations.write"])
-        reply = api.post(PATH, token, json_body={"name": "Acme"})
-        assert reply.error["details"] == {"requiredScope": "organizations.write"}
-        assert "organizations.write" in (reply.challenge or "")
+def test_suggestions_are_random_if_all_numbers_are_taken(founder: Founder):
+    founder.created("acme", *(f"acme-{number}" for number in range(2, 9)))
+    suggestions = founder.create(slug="acme").error["details"]["suggestions"]
+    assert len(set(suggestions)) == 3
+    assert all(re.fullmatch(r"acme-[0-9a-f]{4}", suggestion) for suggestion in suggestions)
 
 
-class Test409:
-    def test_a_taken_slug_returns_409_with_three_free_ones(self, api: Api, world: World, person: Person):
-        world.company()
-        create(api, person, name="Umbra", slug="umbra")
-        before = len(table_dump())
-        reply = create(api, world.person(), name="Other", slug="umbra")
-        assert (reply.status, reply.code) == (409, "CONFLICT")
-        details = reply.error["details"]
-        assert details == {"field": "slug", "slug": "umbra", "suggestions": ["umbra-2", "umbra-3", "umbra-4"]}
-        assert len(table_dump()) == before + 4  # the second person: profile, address, token and its entry
-        for slug in details["suggestions"]:
-            assert create(api, person, name="Umbra", slug=slug).status == 201
-
-    def test_suggestions_are_free_and_valid(self, api: Api, person: Person):
-        slug = "a" * 17 + "-bc"
-        assert create(api, person, name="Acme", slug=slug).status == 201
-        for number in range(2, 8):
-            assert create(api, person, name="Acme", slug="a" * 17 + f"-{number}").status in {201, 409}
-        suggestions = create(api, person, name="Acme", slug=slug).error["details"]["suggestions"]
-        assert len(set(suggestions)) == 3
-        for suggestion in suggestions:
-            assert SLUG.fullmatch(suggestion)
-            assert len(suggestion) <= 20
-            assert create(api, person, name="Acme", slug=suggestion).status == 201
-
-    def test_suggests_random_slugs_if_all_numbers_are_taken(self, api: Api, person: Person):
-        for slug in ["acme", *(f"acme-{number}" for number in range(2, 9))]:
-            assert create(api, person, name="Acme", slug=slug).status == 201
-        suggestions = create(api, person, name="Acme", slug="acme").error["details"]["suggestions"]
-        assert len(set(suggestions)) == 3
-        assert all(re.fullmatch(r"acme-[0-9a-f]{4}", suggestion) for suggestion in suggestions)
-
-    def test_a_derived_slug_that_is_taken_returns_409_too(self, api: Api, world: World, person: Person):
-        create(api, person, name="Acme")
-        assert create(api, world.person(), name="ACME!").error["details"]["slug"] == "acme"
-
-    def test_a_repeated_request_creates_no_second_organization(self, api: Api, person: Person):
-        first = create(api, person, name="Acme")
-        assert create(api, person, name="Acme").code == "CONFLICT"
-        assert [item["organizationId"] for item in api.get(PATH, person.token).data] == [first.data["id"]]
-
-
-class Test413:
-    def test_returns_413_for_a_body_over_one_mebibyte(self, api: Api, person: Person):
-        largest = b'{"name": "Acme"}'.ljust(1_048_576)
-        for body, declared in ((largest + b" ", {}), (b"", {"Content-Length": "1048577"})):
-            assert api.post(PATH, person.token, raw_body=body, headers=declared).code == "PAYLOAD_TOO_LARGE"
-        declared = {"Content-Length": "1048576"}
-        assert api.post(PATH, person.token, raw_body=largest, headers=declared).status == 201
-
-
-class Test415:
-    def test_returns_415_for_another_media_type(self, api: Api, person: Person):
-        reply = api.post(PATH, person.token, raw_body=b"name=Acme", headers={"Content-Type": "text/plain"})
-        assert reply.status == 415
+def test_a_repeated_request_creates_no_second_organization(founder: Founder):
+    assert [founder.create().status for _ in range(2)] == [201, 409]
+    assert founder.slugs() == ["acme"]
 
 
 class TestLimit:
-    """The limit on organizations per owner."""
-
-    LIMIT = 2
+    """A person owns at most two organizations in these tests."""
 
     @pytest.fixture(autouse=True)
     def _limit(self, monkeypatch: pytest.MonkeyPatch):
         assert settings.organizations_per_person == 20
-        monkeypatch.setitem(settings.__dict__, "organizations_per_person", self.LIMIT)
+        monkeypatch.setitem(settings.__dict__, "organizations_per_person", 2)
 
-    def refused(self, api: Api, person: Person) -> dict[str, Any]:
-        reply = create(api, person, name="One more")
+    def check_full(self, founder: Founder, owned: int = 2) -> None:
+        reply = founder.create("One more")
         assert (reply.status, reply.code) == (409, "CONFLICT")
-        return reply.error["details"]
+        assert reply.error["details"] == {"reason": "organization_limit", "limit": 2, "current": owned}
 
-    def test_returns_409_with_the_limit_of_owned_organizations(self, api: Api, person: Person):
-        for slug in ("one", "two"):
-            assert create(api, person, name="Acme", slug=slug).status == 201
-        assert self.refused(api, person) == {"reason": "organization_limit", "limit": 2, "current": 2}
-        assert create(api, person, name="Acme", slug="one").error["details"]["field"] == "slug"
+    def test_only_owned_organizations_count(self, founder: Founder, world: World):
+        for _ in range(2):
+            world.member(world.company(), "admin", founder.person)
+        first = founder.create("One", headers=ONCE)
+        founder.created("two")
+        self.check_full(founder)
+        assert founder.create(slug="two").error["details"]["field"] == "slug"
+        assert founder.create("One", headers=ONCE).data == first.data
 
-    def test_a_repeated_idempotency_key_is_answered_at_the_limit(self, api: Api, person: Person):
-        once = {"Idempotency-Key": "once"}
-        first = api.post(PATH, person.token, json_body={"name": "One"}, headers=once)
-        assert create(api, person, name="Two").status == 201
-        assert api.post(PATH, person.token, json_body={"name": "One"}, headers=once).data == first.data
+    def test_an_owner_of_more_keeps_them(self, founder: Founder, world: World):
+        owned = [world.company(owner=founder.person).slug for _ in range(3)]
+        self.check_full(founder, 3)
+        assert founder.slugs() == sorted(owned)
 
-    def test_only_owned_organizations_count(self, api: Api, world: World, person: Person):
-        for _ in range(self.LIMIT):
-            world.member(world.company(), "admin", person)
-        for slug in ("one", "two"):
-            assert create(api, person, name="Acme", slug=slug).status == 201
-
-    def test_an_owner_of_more_keeps_them(self, api: Api, world: World, person: Person):
-        owned = [world.company(owner=person) for _ in range(self.LIMIT + 1)]
-        assert self.refused(api, person)["current"] == 3
-        for company in owned:
-            assert api.get(f"{PATH}/{company.organization_id}", person.token).data["role"] == "owner"
-
-    def test_stepping_down_makes_room(self, api: Api, world: World, person: Person):
-        first, _ = world.company(owner=person), world.company(owner=person)
+    def test_stepping_down_makes_room(self, founder: Founder, world: World):
+        first, _ = (world.company(owner=founder.person) for _ in range(2))
         second = world.member(first, "owner")
-        self.refused(api, person)
-        member = MemberId.of_user(first.organization_id, person.user_id)
-        assert api.patch(f"/v1/members/{member}", second.token, json_body={"role": "admin"}).status == 200
-        assert create(api, person, name="One more").status == 201
-        self.refused(api, person)
+        self.check_full(founder)
+        path = f"/v1/members/{MemberId.of_user(first.organization_id, founder.person.user_id)}"
+        assert founder.api.patch(path, second.token, json_body={"role": "admin"}).status == 200
+        founder.created("third")
+        self.check_full(founder)
 
     def test_granting_owner_returns_403_and_accepting_returns_409_at_the_limit(
-        self, api: Api, world: World, person: Person
+        self, founder: Founder, api: Api, world: World
     ):
-        for _ in range(self.LIMIT):
+        person, company, inviting = founder.person, world.company(), world.company()
+        for _ in range(2):
             world.company(owner=person)
-        company = world.company()
         world.member(company, "admin", person)
-        member = MemberId.of_user(company.organization_id, person.user_id)
-        path = f"/v1/members/{member}"
+        path = f"/v1/members/{MemberId.of_user(company.organization_id, person.user_id)}"
         reply = api.patch(path, company.owner.token, json_body={"role": "owner"})
         assert (reply.status, reply.code) == (403, "FORBIDDEN")
         assert reply.error["details"] == {"reason": "owner_limit", "limit": 2}
-        inviting = world.company()
-        body = {"email": person.email, "role": "owner"}
-        assert api.post("/v1/invitations", inviting.owner.token, json_body=body).status == 201
+        world.invitation(inviting, person.email, "owner")
         browser = Browser(api).signed_in(person.user_id)
         browser.get("/invitations")
         reply = browser.press("Accept")

@@ -13,6 +13,8 @@ from controlplane.core.nearest import did_you_mean
 # In words, by pattern.
 _PATTERNS: dict[str, str] = {}
 
+# In pydantic's list of expected values.
+_QUOTED = re.compile(r"'([^']*)'")
 _PLACES = frozenset({"body", "query", "path", "header"})
 _OBJECTS = ("dict_type", "model_attributes_type", "model_type")
 # By pydantic's type of error. Other types, such as those of our own validators, keep their text.
@@ -65,7 +67,7 @@ def _find_meant(error: dict[str, Any], path: list[str], fields: Collection[str])
     if error["type"] == "extra_forbidden" and len(path) == 1:
         return did_you_mean(path[0], fields)
     if error["type"] == "literal_error" and isinstance(error["input"], str):
-        return did_you_mean(error["input"], re.findall("'([^']*)'", error["ctx"]["expected"]))
+        return did_you_mean(error["input"], _QUOTED.findall(error["ctx"]["expected"]))
     return ""
 
 
