@@ -13,6 +13,8 @@ from controlplane.core.nearest import did_you_mean
 # In words, by pattern.
 _PATTERNS: dict[str, str] = {}
 
+# The number of problems whose unknown field is compared with the known ones.
+_COMPARED = 5
 # In pydantic's list of expected values.
 _QUOTED = re.compile(r"'([^']*)'")
 _PLACES = frozenset({"body", "query", "path", "header"})
@@ -50,7 +52,8 @@ def to_problems(errors: Any, fields: Collection[str] = ()) -> Problems:
 
     fields: those of the body, of which an unknown field may be a misspelling.
     """
-    return [_problem(error, fields) for error in errors]
+    # A body can have thousands of unknown fields, and each comparison takes time.
+    return [_problem(error, fields if place < _COMPARED else ()) for place, error in enumerate(errors)]
 
 
 def _problem(error: dict[str, Any], fields: Collection[str]) -> dict[str, Any]:
