@@ -11,6 +11,8 @@ export SAM_CLI_TELEMETRY := 0
 unexport PYTHONDONTWRITEBYTECODE
 # What /docs serves, represented by one of its files.
 REFERENCE := functions/system/reference/index.html
+# The generated modules of the SDK, represented by the one that is written last.
+SDK := cli/src/openassent/models.py
 # What the wheel of the command line is made of.
 WHEEL_SOURCES := $(shell find cli/src layers/analysis/openassent_analysis cli/README.md cli/pyproject.toml LICENSE -type f -not -name '*.pyc')
 .DEFAULT_GOAL := help
@@ -25,7 +27,7 @@ run: .venv/.ready .tools/ministack/.ready $(REFERENCE) ## Run the whole stack on
 reset: ## Delete the local stack's data and credentials
 	@scripts/reset
 
-test: .venv/.ready .tools/ministack/.ready node_modules/.ready .tools/sdk/.ready $(REFERENCE) ## Run what a change to the product can break: every operation, page, worker, and command (ENGINE=moto, CLIENT=botocore)
+test: .venv/.ready .tools/ministack/.ready node_modules/.ready $(REFERENCE) $(SDK) ## Run what a change to the product can break: every operation, page, worker, and command (ENGINE=moto, CLIENT=botocore)
 	@$(NICE) .venv/bin/python -m pytest -n 2 --dist worksteal --engine=$(or $(ENGINE),both) --client=$(or $(CLIENT),own) \
 		-p scripts.mutate.coverage tests/architecture tests/cli tests/functional tests/unit
 
@@ -44,23 +46,23 @@ nightly: races conformance linear models fuzz lagging ## Run everything that onl
 timed-%:
 	@start=$$(date +%s); $(MAKE) --no-print-directory $*; code=$$?; echo "took $$(($$(date +%s) - start)) s: $*"; exit $$code
 
-mutate: .venv/.ready node_modules/.ready $(REFERENCE) ## Change the changed lines (BASE=main), or a FILE, and list what no test notices (LIMIT=40 SEED=7 WITHIN=80 TESTS=tests/races)
+mutate: .venv/.ready node_modules/.ready $(REFERENCE) $(SDK) ## Change the changed lines (BASE=main), or a FILE, and list what no test notices (LIMIT=40 SEED=7 WITHIN=80 TESTS=tests/races)
 	@.venv/bin/python -m scripts.mutate --pytest=--engine=fast $(if $(BASE),--base $(BASE)) $(addprefix --file ,$(FILE)) \
 		$(addprefix --tests ,$(TESTS)) $(if $(ONLY),--only '$(ONLY)') $(if $(LIMIT),--limit $(LIMIT)) $(if $(SEED),--seed $(SEED)) \
 		$(if $(WITHIN),--seconds $(WITHIN))
 
-lagging: .venv/.ready node_modules/.ready $(REFERENCE) ## Run the functional and race tests on a table whose eventually consistent reads are late (BOUND=1: by one write)
+lagging: .venv/.ready node_modules/.ready $(REFERENCE) $(SDK) ## Run the functional and race tests on a table whose eventually consistent reads are late (BOUND=1: by one write)
 	@.venv/bin/python -m pytest -n 2 --dist worksteal --engine=fast $(if $(BOUND),--lagging=$(BOUND),--lagging) -- tests/functional tests/races
 
 models: .venv/.ready node_modules/.ready $(REFERENCE) ## Compare the API, and attempts at issues, with models in random schedules (SCHEDULES=20000 SEED=7)
 	@MODEL_SCHEDULES=$(or $(SCHEDULES),20000) MODEL_SEED=$(SEED) .venv/bin/python -m pytest -n 2 --engine=fast \
 		tests/races/test_api_model.py tests/races/test_issue_states.py
 
-fuzz: .venv/.ready .tools/conformance/.ready node_modules/.ready $(REFERENCE) ## Test with requests generated from docs/openapi.json, and properties with random examples (EXAMPLES=300 SEED=7)
+fuzz: .venv/.ready .tools/conformance/.ready node_modules/.ready $(REFERENCE) $(SDK) ## Test with requests generated from docs/openapi.json, and properties with random examples (EXAMPLES=300 SEED=7)
 	@FUZZ_EXAMPLES=$(or $(EXAMPLES),300) FUZZ_SEED=$(SEED) .venv/bin/python -m pytest -n 2 \
 		$(if $(SEED),--hypothesis-seed=$(SEED)) tests/conformance/test_document.py $$(grep -rlE 'hypothesis import .*given' tests)
 
-lint: .venv/.ready node_modules/.ready .tools/sdk/.ready .tools/supply/.ready ## Check style, types, risks, licenses, imports, phrases, and that docs/openapi.json and the SDK are current
+lint: .venv/.ready node_modules/.ready .tools/supply/.ready $(SDK) ## Check style, types, risks, licenses, imports, phrases, and that docs/openapi.json is current
 	@.venv/bin/ruff check $(wildcard $(PYTHON_FILES))
 	@.venv/bin/ruff format --check $(wildcard $(PYTHON_FILES))
 	@.venv/bin/mypy
@@ -71,7 +73,6 @@ lint: .venv/.ready node_modules/.ready .tools/sdk/.ready .tools/supply/.ready ##
 	@.tools/supply/bin/bandit -q -r $(wildcard $(RISKY_TOOLS)) --skip B101,B105,B404,B603
 	@$(MAKE) --no-print-directory licenses >/dev/null
 	@.venv/bin/python -m scripts.openapi --check
-	@.venv/bin/python -m scripts.sdk --check
 	@scripts/lint-openapi
 
 template: .tools/sam/.ready .tools/checkov/.ready .tools/parliament/.ready .tools/nag/node_modules/.ready ## Check the transformed template.yaml with scanners, and compare it with the last release
@@ -136,8 +137,10 @@ openapi: .venv/.ready node_modules/.ready ## Generate docs/openapi.json from the
 	@.venv/bin/python -m scripts.rule_texts
 	@.venv/bin/python -m scripts.reference
 
-sdk: .venv/.ready .tools/sdk/.ready ## Generate the SDK's models from docs/openapi.json, and its synchronous client
-	@.venv/bin/python -m scripts.sdk
+sdk: $(SDK) ## Generate the SDK's models from docs/openapi.json, and its synchronous client
+
+$(SDK): docs/openapi.json $(wildcard cli/src/openassent/_async/*.py scripts/sdk/*.py) scripts/reference/samples.py .tools/sdk/.ready
+	@.tools/sdk/bin/python -m scripts.sdk
 
 $(REFERENCE): docs/openapi.json docs/errors.md $(wildcard scripts/reference/*.py scripts/reference/templates/*) \
 		scripts/sdk/commands.py scripts/sdk/examples.py \
@@ -175,8 +178,9 @@ lock: .tools/uv/.ready ## Update the hashed pins from pyproject.toml, requiremen
 $(patsubst %,.tools/%/.ready,cli $(TOOLS)): .tools/%/.ready: requirements/%.txt .tools/uv/.ready .tools/%/bin/python
 	@scripts/environment .tools/$* requirements/$*.txt
 
-.tools/cli/.installed: .tools/cli/.ready pyproject.toml $(WHEEL_SOURCES)
+.tools/cli/.installed: .tools/cli/.ready pyproject.toml $(WHEEL_SOURCES) $(SDK)
 	@rm -f dist/openassent-*.whl
+	@mkdir -p cli/man
 	@.tools/cli/bin/python -m openassent_cli.manual >cli/man/assent.1
 	@cd cli && ../.tools/cli/bin/hatchling build -t wheel -d ../dist >/dev/null
 	@.tools/uv/bin/uv pip install --python .tools/cli/bin/python --quiet --offline --no-deps --reinstall dist/openassent-*.whl

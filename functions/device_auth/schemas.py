@@ -190,13 +190,13 @@ class Session(Wire):
         description="The IP address of the sign-in or of the device's request. Null if unknown.",
         examples=["198.51.100.7"],
     )
-    created_at: str | None = Field(
-        description="The time it was approved or created. Null if it predates this list.",
+    created_at: str = Field(
+        description="The time it was approved or created.",
         examples=["2026-03-04T05:06:07.000Z"],
         json_schema_extra=_TIME,
     )
-    last_used_at: str | None = Field(
-        description="The last use, accurate to the hour. Null if unknown.",
+    last_used_at: str = Field(
+        description="The last use, accurate to the hour.",
         examples=["2026-03-04T06:00:00.000Z"],
         json_schema_extra=_TIME,
     )

@@ -23,7 +23,7 @@ from local.github.webhooks import Webhooks
 _EXAMPLE = '<script async src="https://www.googletagmanager.com/gtag/js?id=G-1"></script>'
 _FILE = (
     '<p><label>File <input name=path required value="new.html"></label></p>'
-    f"<p><textarea name=content rows=6 cols=80>{html.escape(_EXAMPLE)}</textarea></p>"
+    f"<p><label>Content <textarea name=content rows=6 cols=80>{html.escape(_EXAMPLE)}</textarea></label></p>"
 )
 
 _Change = Callable[[GitRepository, dict[str, str], Address], str]

@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import sys
+from typing import Any
 
 from scripts.openapi.texts import BASE_URL, DOCUMENT, PAGES_URL
 
@@ -26,11 +27,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="fail if a file is out of date")
     options = parser.parse_args()
-    text = json.dumps(describe(), indent=1, ensure_ascii=False) + "\n"
+    text = _lines(describe(), 3) + "\n"
     if not options.check:
         DOCUMENT.write_text(text)
     elif not DOCUMENT.exists() or DOCUMENT.read_text() != text:
         sys.exit(f"{DOCUMENT.name} is out of date: run `make openapi`")
+
+
+def _lines(value: Any, depth: int) -> str:
+    """Returns compact JSON in which each operation and each component has its own line, for readers of changes."""
+    if not depth or not isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return "{\n" + ",\n".join(f"{json.dumps(key)}:{_lines(part, depth - 1)}" for key, part in value.items()) + "\n}"
 
 
 if __name__ == "__main__":

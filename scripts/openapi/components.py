@@ -1,11 +1,16 @@
 """The components that operations share: collected while the operations are described."""
 
+from http import HTTPStatus
 from typing import Any
 
 from scripts.openapi.errors import ErrorResponse
 from scripts.openapi.schemas import Schema, Schemas
 
 type Object = dict[str, Any]
+
+# Where the error responses in the envelope are, and those to form-encoded requests, which linters don't find in use.
+FAILURES = "components/responses"
+OAUTH = "x-oauth/responses"
 
 
 def reference(kind: str, name: str) -> dict[str, str]:
@@ -17,27 +22,35 @@ def header_name(name: str) -> str:
 
 
 def headers(*names: str) -> Object:
-    """Returns references to the headers of one response, starting with those of every response."""
-    every = ("X-Request-Id", "Cache-Control")
-    return {name: reference("headers", header_name(name)) for name in dict.fromkeys((*every, *names))}
+    """Returns the `headers` of a response, or nothing if it has only those that many have."""
+    found = {name: reference("headers", header_name(name)) for name in dict.fromkeys(names)}
+    return {"headers": found} if found else {}
 
 
 class Components:
     """Schemas, examples, responses and parameters. Raises SystemExit if two different ones share a name."""
 
-    def __init__(self, documents: dict[str, tuple[str, Schema, Any]]) -> None:
+    def __init__(self, documents: dict[str, tuple[str, Schema]]) -> None:
         self.schemas = Schemas()
         self.documents = documents
-        self.examples: Object = {}
-        self.responses: Object = {}
+        self.responses: dict[str, Object] = {FAILURES: {}, OAUTH: {}}
         self.parameters: Object = {}
 
-    def example(self, error: ErrorResponse) -> dict[str, str]:
-        shown = {"summary": error.summary, "value": error.body}
-        return self._shared("examples", self.examples, error.name, shown)
-
-    def response(self, name: str, response: Object) -> dict[str, str]:
-        return self._shared("responses", self.responses, name, response)
+    def failures(self, errors: list[ErrorResponse], place: str, schema: Schema) -> tuple[Object, list[str]]:
+        """Returns references to the error responses by status, and the names of the operation's own errors."""
+        found: Object = {}
+        for error in errors:
+            name = HTTPStatus(error.status).phrase.title().replace(" ", "")
+            new = {"description": "", "content": {"application/json": {"schema": schema, "examples": {}}}}
+            response = self.responses[place].setdefault(name, new)
+            if f"`{error.code}`" not in response["description"]:
+                response["description"] += f", `{error.code}`" if response["description"] else f"`{error.code}`"
+            response |= headers(*response.get("headers", {}), *error.headers)
+            example = {"value": error.body}
+            if response["content"]["application/json"]["examples"].setdefault(error.name, example) != example:
+                raise SystemExit(f"two different errors are both named {error.name}")
+            found[str(error.status)] = {"$ref": f"#/{place}/{name}"}
+        return found, [error.name for error in errors if "." in error.name]
 
     def parameter(self, parameter: Object) -> Object:
         """Returns a reference. If a different component has the name, the new one stays inline in its operation."""

@@ -9,12 +9,12 @@ from fastapi.openapi.utils import get_openapi
 
 from controlplane.core.scopes import API_KEY_SCOPES
 from controlplane.http.route_groups import routes_of
-from scripts.openapi import deprecations, links, texts
-from scripts.openapi.components import Components, header_name
+from scripts.openapi import deprecations, texts
+from scripts.openapi.components import FAILURES, OAUTH, Components, header_name
 from scripts.openapi.documents import documents
 from scripts.openapi.examples import scopes_in_words
 from scripts.openapi.operations import finish
-from scripts.openapi.schemas import REFERENCE, enumerations, fixed_schemas
+from scripts.openapi.schemas import OAUTH_ERROR, REFERENCE, enumerations, fixed_schemas
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,7 +30,7 @@ def describe() -> dict[str, Any]:
     components = Components(documents(texts.INFO))
     components.schemas.add(fixed_schemas(), sent=True)
     paths = _paths(components)
-    links.add(paths, components.parameters)
+    components.schemas.extend()
     document: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {**texts.INFO, "description": texts.ABOUT.replace("{deprecations}", deprecations.section())},
@@ -38,7 +38,9 @@ def describe() -> dict[str, Any]:
         "servers": texts.SERVERS,
         "tags": _tags(paths),
         "paths": paths,
+        "x-common-headers": {name: texts.HEADERS[name] for name in texts.COMMON},
         "components": _components(components),
+        "x-oauth": {"error": OAUTH_ERROR, "responses": dict(sorted(components.responses[OAUTH].items()))},
     }
     written = json.dumps(document)
     for name in enumerations():
@@ -84,8 +86,7 @@ def _components(components: Components) -> dict[str, Any]:
     return {
         "securitySchemes": schemes,
         "parameters": dict(sorted(components.parameters.items())),
-        "headers": {header_name(name): header for name, header in texts.HEADERS.items()},
-        "responses": dict(sorted(components.responses.items())),
-        "examples": dict(sorted(components.examples.items())),
+        "headers": {header_name(name): header for name, header in texts.HEADERS.items() if name not in texts.COMMON},
+        "responses": dict(sorted(components.responses[FAILURES].items())),
         "schemas": dict(sorted(components.schemas.collected.items())),
     }

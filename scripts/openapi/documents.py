@@ -175,8 +175,8 @@ def _with_examples(schema: Schema, value: Any) -> Schema:
     return {**schema, "properties": properties}
 
 
-def documents(info: dict[str, Any]) -> dict[str, tuple[str, Schema, Any]]:
-    """Returns, by operation: the component's name, its schema, and an example document."""
+def documents(info: dict[str, Any]) -> dict[str, tuple[str, Schema]]:
+    """Returns, by operation: the component's name, and its schema."""
     found = {
         "getOpenapi": ("OpenApiDocument", _DESCRIPTION, _described(info)),
         "getAuthorizationServer": ("AuthorizationServerMetadata", _SERVER, service.describe_authorization_server()),
@@ -184,6 +184,5 @@ def documents(info: dict[str, Any]) -> dict[str, tuple[str, Schema, Any]]:
         "getAgentFeedback": ("FeedbackDiscovery", _FEEDBACK, service.describe_feedback()),
     }
     return {
-        operation: (name, _with_examples(schema, document), document)
-        for operation, (name, schema, document) in found.items()
+        operation: (name, _with_examples(schema, document)) for operation, (name, schema, document) in found.items()
     }

@@ -1,12 +1,8 @@
 """The error responses of an operation: from its access, its parameters, its body, and its route's declarations."""
 
 import json
-import re
-import typing
 from types import SimpleNamespace
 from typing import Any, NamedTuple
-
-from pydantic import TypeAdapter, ValidationError
 
 from controlplane.core.errors import (
     ApiError,
@@ -19,7 +15,6 @@ from controlplane.core.errors import (
     NotFound,
     PayloadTooLarge,
     PlanRequired,
-    Problems,
     RateLimited,
     RouteNotFound,
     Unauthorized,
@@ -28,13 +23,9 @@ from controlplane.core.errors import (
 from controlplane.http.access import AddressNotAllowed, NotForLimitedKeys, Requires, UserTokenRequired
 from controlplane.http.anonymous import Anonymous
 from controlplane.http.callers import Caller
-from controlplane.http.envelope import StrictWire
-from controlplane.http.guidance import public_details
 from controlplane.http.idempotency_errors import AnswerLost, KeyOfAnotherRequest, RequestInFlight
-from controlplane.http.reader import unknown_parameter
 from controlplane.http.responses import refusals_of
 from controlplane.http.route import ControlRoute
-from controlplane.http.validation import to_problems
 
 _PREPARATION = "spr_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _SCAN = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
@@ -45,7 +36,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "scans.ScanWithoutResult": (SimpleNamespace(scan_id=_SCAN, status="failed"),),
     "scans.UnlockRequired": (SimpleNamespace(scan_id=_SCAN, unlock_credits=50, locked_count=14),),
     "controlplane.RateLimited": (12,),
-    "controlplane.InsufficientScope": ("sessions.write",),
+    "controlplane.InsufficientScope": ("projects.read",),
     "device_auth.InvalidScope": ("There is no scope named projects.",),
     "feedback.HourlyQuotaReached": (2_340,),
     "inbox.StaleVersion": (SimpleNamespace(version="7b1e0c94a2d84f6f9d35c1e8b2a6f013", status="accepted"),),
@@ -85,6 +76,7 @@ _DETAILS: dict[str, Any] = {
         }
     ],
 }
+_INVALID = InvalidPayload.at(["name"], "Field required", "missing")
 
 
 class ErrorResponse(NamedTuple):
@@ -96,20 +88,6 @@ class ErrorResponse(NamedTuple):
     message: str
     body: dict[str, Any]
     headers: tuple[str, ...]
-
-    @property
-    def key(self) -> str:
-        """The name among the examples of one response."""
-        return f"form{self._fact}" if self.name.startswith("OAuth.") else self._fact[0].lower() + self._fact[1:]
-
-    @property
-    def summary(self) -> str:
-        """The error class's name, in words."""
-        return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", self._fact).capitalize()
-
-    @property
-    def _fact(self) -> str:
-        return next(part for part in self.name.removeprefix("OAuth.").split(".") if part[0].isupper())
 
 
 def _name(kind: type[ApiError]) -> str:
@@ -126,7 +104,7 @@ def _example(kind: type[ApiError]) -> ApiError:
 
 
 def _describe(error: ApiError, name: str | None = None) -> ErrorResponse:
-    public = {"code": error.code, "message": error.public, "details": public_details(error)}
+    public = {"code": error.code, "message": error.public, "details": error.details or {}}
     name = name or _name(type(error)).removeprefix("controlplane.")
     return ErrorResponse(
         name, error.status, error.code, error.public, {"success": False, "error": public}, tuple(error.headers)
@@ -135,7 +113,7 @@ def _describe(error: ApiError, name: str | None = None) -> ErrorResponse:
 
 def enveloped(route: ControlRoute, operation: dict[str, Any]) -> list[ErrorResponse]:
     """Returns every error response in the envelope, sorted by status."""
-    found = [_invalid(route, operation), *_of_access(route), *_of_request(route, operation)]
+    found = [_describe(_INVALID), *_of_access(route), *_of_request(route, operation)]
     for kind in refusals_of(route.service_endpoint):
         found.append(_describe(_example(kind)))
         if variant := _VARIANTS.get(_name(kind)):
@@ -153,17 +131,12 @@ def in_oauth(route: ControlRoute) -> list[ErrorResponse]:
         return []
     (dialect,) = anonymous.dialects.values()
     kinds = [*refusals_of(route.service_endpoint), PayloadTooLarge, RateLimited, InternalError, DatabaseUnavailable]
-    missing = InvalidPayload.at(
-        [next(iter(getattr(dialect, "required", ())), "token")], "This parameter is missing.", "missing"
-    )
     found = {}
-    for error in (missing, *map(_example, kinds)):
+    for error in (InvalidPayload.at(["token"], "This parameter is missing.", "missing"), *map(_example, kinds)):
         answer = dialect.failure(error, Caller())
         body = json.loads(bytes(answer.body))
         headers = ("Retry-After",) if "retry-after" in answer.headers else ()
-        name = f"OAuth.{_name(type(error)).removeprefix('controlplane.')}"
-        if error is missing:
-            name += f".{route.operation_id}"
+        name = _name(type(error)).removeprefix("controlplane.")
         found[name] = ErrorResponse(name, answer.status_code, body["error"], body["error_description"], body, headers)
     return sorted(found.values(), key=lambda error: error.status)
 
@@ -178,7 +151,7 @@ def _of_access(route: ControlRoute) -> list[ErrorResponse]:
         if not requires.keeps_to_projects:
             found.append(_describe(NotForLimitedKeys()))
     if requires.scope is not None:
-        found.append(_describe(InsufficientScope(requires.scope), f"InsufficientScope.{requires.scope}"))
+        found.append(_describe(_example(InsufficientScope)))
     if requires.user_token and requires.keys_can_have_scope:
         found.append(_describe(UserTokenRequired()))
     if requires.organization == "query" or requires.role != "member":
@@ -195,50 +168,3 @@ def _of_request(route: ControlRoute, operation: dict[str, Any]) -> list[ErrorRes
     if any(parameter["name"] == "Idempotency-Key" for parameter in operation.get("parameters", ())):
         found += [_describe(_example(kind)) for kind in (KeyOfAnotherRequest, RequestInFlight, AnswerLost)]
     return found
-
-
-def _invalid(route: ControlRoute, operation: dict[str, Any]) -> ErrorResponse:
-    """Returns the error for a likely mistake in the operation's own request, with what is checked as its message."""
-    error, place = _mistake(route, operation)
-    message = "The request is invalid. `message` names the first problem, and `details` lists all of them."
-    if route.known_query is not None:
-        known = ", ".join(f"`{name}`" for name in route.known_query)
-        message += f" A query with a parameter other than {known} is rejected{_strict_body(route)}."
-    return _describe(error, f"InvalidPayload.{place}")._replace(message=message)
-
-
-def _strict_body(route: ControlRoute) -> str:
-    model = route.body_field.field_info.annotation if route.body_field is not None else None
-    kinds = (kind for kind in (model, *typing.get_args(model)) if isinstance(kind, type))
-    return ", and so is a body with unknown fields" if any(issubclass(kind, StrictWire) for kind in kinds) else ""
-
-
-def _mistake(route: ControlRoute, operation: dict[str, Any]) -> tuple[InvalidPayload, str]:
-    """Returns the error, and the name of its example: the operation or the parameter."""
-    if route.body_field is not None:
-        details = _mistakes(route.body_field.field_info.annotation)
-        return InvalidPayload(details=details), operation["operationId"]
-    if route.known_query is not None:
-        return InvalidPayload(details=[unknown_parameter("page", route.known_query)]), operation["operationId"]
-    query = {one["name"]: one for one in operation.get("parameters", ()) if one["in"] == "query"}
-    required = [name for name, one in query.items() if one.get("required")]
-    if required:
-        return InvalidPayload.at([required[0]], "Field required", "missing"), required[0]
-    # Any parameter, known or not: two readers of such a query would see two requests.
-    place = next(iter(query), "trace")
-    return InvalidPayload.at([place], "This parameter is given more than once. Send it once.", "repeated"), place
-
-
-def _mistakes(model: Any) -> Problems:
-    """Returns the model's errors for an empty object.
-
-    If it accepts that, for a number or nothing in its first field. If the model has no fields, for an unknown one.
-    """
-    model = next((option for option in typing.get_args(model) if option is not type(None)), model)
-    first = next((field.alias or name for name, field in model.model_fields.items()), "scopes")
-    for body in ({}, {first: 17}, {first: ""}):
-        try:
-            TypeAdapter(model).validate_python(body)
-        except ValidationError as error:
-            return to_problems(error.errors())
-    raise SystemExit(f"{model.__name__} accepts any body: add an invalid example")

@@ -3,7 +3,6 @@
 If a body has several forms, the tables below define how each differs.
 """
 
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -11,9 +10,7 @@ from typing import Any, NamedTuple
 from pydantic.alias_generators import to_snake
 
 from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
-from scripts.openapi.schemas import REFERENCE, Schema, Schemas
-
-type Examples = dict[str, dict[str, Any]]
+from scripts.openapi.schemas import Schema, Schemas
 
 
 class _Absent:
@@ -32,16 +29,8 @@ class Form(NamedTuple):
 
 _DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 _ORGANIZATION = "org_3f8k2m9q7r1s5t6v"
-_QUEUED = {
-    "status": "queued",
-    "findingCount": None,
-    "issueCount": None,
-    "progress": {"stage": "fetch", "stageStatus": "pending", "completedStages": 0},
-    "startedAt": None,
-    "completedAt": None,
-    "coverage": None,
-}
 
+# By operation. Other bodies have no examples of their own: readers compose them from the schemas' examples.
 REQUESTS: dict[str, dict[str, Form]] = {
     "createProject": {
         "current": Form("The current shape"),
@@ -56,7 +45,6 @@ REQUESTS: dict[str, dict[str, Form]] = {
             "Another list of websites, and another banner branding", {"projectName": ABSENT, "description": ABSENT}
         ),
     },
-    "rollApiKey": {"request": Form("A grace period of a day")},
     "createDeviceToken": {
         "deviceCode": Form("Redeem a device code", {"refreshToken": ABSENT, "scope": ABSENT}),
         "refreshToken": Form(
@@ -66,9 +54,8 @@ REQUESTS: dict[str, dict[str, Form]] = {
     },
 }
 
-# By operation and status.
-RESPONSES: dict[tuple[str, int], dict[str, Form]] = {
-    ("getMe", 200): {
+RESPONSES: dict[str, dict[str, Form]] = {
+    "getMe": {
         "userToken": Form(
             "A person's token",
             {"principal": {"keyId": ABSENT, "organizationId": ABSENT, "createdBy": ABSENT}},
@@ -82,22 +69,6 @@ RESPONSES: dict[tuple[str, int], dict[str, Form]] = {
             },
         ),
     },
-    ("startScan", 202): {
-        "scanStarted": Form("The scan exists", {"scan": _QUEUED}),
-        "scanStarting": Form("The scan doesn't exist yet"),
-        "scanNotStarted": Form("The scan won't be created"),
-    },
-    ("getScanRequest", 200): {
-        "scanStarted": Form("The scan exists", {"scan": _QUEUED}),
-        "scanStarting": Form("The scan doesn't exist yet"),
-        "scanNotStarted": Form("The scan won't be created"),
-    },
-    ("createProject", 201): {
-        "createdProject": Form("For a request in the current shape"),
-        "listedProject": Form("For a request in the older shape"),
-    },
-    ("createFeedback", 200): {"feedbackReceipt": Form("The same report again", {"alreadySubmitted": True})},
-    ("createFeedback", 201): {"feedbackReceipt": Form("A new report")},
 }
 
 
@@ -136,38 +107,23 @@ def merge(value: Any, changes: Any) -> Any:
     return changes
 
 
-def of_request(operation_id: str, schema: Schema, schemas: Schemas, *, oauth: bool = False) -> Examples:
-    """Returns example bodies of an operation's request, with OAuth's field names or as JSON."""
-    whole = compose(schema, schemas, operation_id, request=True)
-    forms = REQUESTS.get(operation_id, {"request": Form("With every field")})
+def of_request(operation_id: str, schema: Schema, schemas: Schemas, *, oauth: bool = False) -> dict[str, Any]:
+    """Returns the `examples` of a request that has several forms, with OAuth's field names or as JSON."""
     examples = {}
-    for name, form in forms.items():
+    for name, form in REQUESTS.get(operation_id, {}).items():
+        whole = compose(schema, schemas, operation_id, request=True)
         changes = {to_snake(field) if oauth else field: change for field, change in form.changes.items()}
         examples[name] = {"summary": form.summary, "value": merge(whole, changes)}
-    return examples
+    return {"examples": examples} if examples else {}
 
 
-def of_response(operation_id: str, status: int, schema: Schema, schemas: Schemas) -> Examples:
-    """Returns example contents (`data`) of an operation's response."""
-    choices = schemas.resolve(schema).get("oneOf", [schema])
-    by_name = {_name(choice): choice for choice in choices}
-    forms = RESPONSES.get((operation_id, status), {name: Form(_name_in_words(name)) for name in by_name})
-    examples = {}
-    for name, form in forms.items():
-        chosen = by_name.get(name, choices[0])
-        whole = compose(chosen, schemas, f"{operation_id} {status}")
-        examples[name] = {"summary": form.summary, "value": merge(whole, form.changes)}
-    return examples
-
-
-def _name(schema: Schema) -> str:
-    schema = schema.get("items", schema)
-    model: str = schema.get("$ref", f"{REFERENCE}answer").removeprefix(REFERENCE)
-    return model[0].lower() + model[1:]
-
-
-def _name_in_words(name: str) -> str:
-    return re.sub(r"(?=[A-Z])", " ", name).capitalize()
+def of_response(operation_id: str, schema: Schema, schemas: Schemas) -> dict[str, Any]:
+    """Returns the `examples` of an operation's contents (`data`), if they have several forms."""
+    examples = {
+        name: {"summary": form.summary, "value": merge(compose(schema, schemas, operation_id), form.changes)}
+        for name, form in RESPONSES.get(operation_id, {}).items()
+    }
+    return {"examples": examples} if examples else {}
 
 
 def scopes_in_words() -> str:

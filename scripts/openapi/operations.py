@@ -4,8 +4,9 @@ from controlplane.core.roles import RANK
 from controlplane.http.access import Requires
 from controlplane.http.anonymous import Anonymous
 from controlplane.http.route import ControlRoute
-from scripts.openapi import requests, responses, texts
-from scripts.openapi.components import Components, Object
+from scripts.openapi import errors, requests, responses, texts
+from scripts.openapi.components import FAILURES, OAUTH, Components, Object
+from scripts.openapi.schemas import reference
 
 
 def finish(route: ControlRoute, operation: Object, components: Components) -> Object:
@@ -28,16 +29,18 @@ def finish(route: ControlRoute, operation: Object, components: Components) -> Ob
         finished["parameters"] = [components.parameter(parameter) for parameter in described]
     if "requestBody" in operation:
         finished["requestBody"] = requests.body(operation, components)
-    finished["responses"] = {
-        **responses.successes(route, operation, components),
-        **responses.failures(route, operation, components),
-    }
+    failures, names = components.failures(errors.enveloped(route, operation), FAILURES, reference("ErrorEnvelope"))
+    finished["responses"] = {**responses.successes(route, operation, components), **failures}
+    if names:
+        finished["x-errors"] = names
     if (anonymous := route.requirements_as(Anonymous)) and anonymous.dialects:
         # Not as a second media type of the body: generated clients then lack one of the two, or don't compile.
+        failures, names = components.failures(errors.in_oauth(route), OAUTH, {"$ref": "#/x-oauth/error"})
         finished["x-form-encoded"] = {
             "description": texts.FORM_ENCODED,
             "requestBody": requests.form(route),
-            "responses": responses.bare(route),
+            "responses": {**responses.bare(route), **failures},
+            "x-errors": names,
         }
     return finished
 

@@ -39,11 +39,8 @@ def body(operation: Object, components: Components) -> Object:
     """Returns the request body in JSON."""
     described = operation["requestBody"]
     schema = without_null(tidy(described["content"][_JSON]["schema"]))
-    examples_of_it = examples.of_request(operation["operationId"], schema, components.schemas)
-    return {
-        "required": described.get("required", False),
-        "content": {_JSON: {"schema": schema, "examples": examples_of_it}},
-    }
+    shown = examples.of_request(operation["operationId"], schema, components.schemas)
+    return {"required": described.get("required", False), "content": {_JSON: {"schema": schema, **shown}}}
 
 
 def form(route: ControlRoute) -> Object:
@@ -52,7 +49,7 @@ def form(route: ControlRoute) -> Object:
     model: type[BaseModel] = route.body_field.field_info.annotation  # type: ignore[union-attr, assignment]
     schema = _form(model, media_type, getattr(dialect, "required", ()))
     shown = examples.of_request(route.operation_id or "", schema, Schemas(), oauth=True)
-    return {"required": True, "content": {media_type: {"schema": schema, "examples": shown}}}
+    return {"required": True, "content": {media_type: {"schema": schema, **shown}}}
 
 
 def _form(model: type[BaseModel], media_type: str, required: tuple[str, ...]) -> Schema:

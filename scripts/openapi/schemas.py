@@ -109,6 +109,14 @@ _UNIONS: dict[tuple[str, ...], tuple[str, str, tuple[str, ...]]] = {
     ("CreatedProject", "ListedProject"): ("AnyCreatedProject", "The created project, in the shape of the request.", ()),
 }
 
+# Schemas that have all fields of another one, and more.
+_EXTENDED = {
+    "InboxItemDetail": "InboxItem",
+    "Project": "CreatedProject",
+    "RolledKey": "CreatedKey",
+    "ScanDetail": "Scan",
+    "WebhookEndpointWithSecret": "WebhookEndpoint",
+}
 
 OAUTH_ERROR: Schema = {
     "type": "object",
@@ -284,6 +292,16 @@ class Schemas:
         self.add({name: schema}, sent=True)
         return reference(name)
 
+    def extend(self) -> None:
+        """Leaves out the fields that a schema has from another one. Raises SystemExit if they differ."""
+        for name, other in _EXTENDED.items():
+            whole, base = self.collected[name], self.collected[other]
+            if not base["properties"].items() <= whole["properties"].items():
+                raise SystemExit(f"{name} doesn't have all fields of {other}")
+            own = {key: field for key, field in whole["properties"].items() if key not in base["properties"]}
+            rest = {"type": "object", "required": [it for it in whole["required"] if it in own], "properties": own}
+            self.collected[name] = {"description": whole["description"], "allOf": [reference(other), rest]}
+
     def resolve(self, schema: Schema) -> Schema:
         """Resolves a reference, with the keywords next to it applied."""
         if "$ref" not in schema:
@@ -369,12 +387,13 @@ def fixed_schemas() -> dict[str, Schema]:
             "nextCursor": {
                 "type": ["string", "null"],
                 "description": "The `cursor` of the next page, valid only for the same filters. Null on the last page.",
-                "examples": ["Yk1xZ2p0c2V3cVJ4TzF1cFBST0pFQ1QjMDFrYjJt"],
+                "examples": [None, "Yk1xZ2p0c2V3cVJ4TzF1cFBST0pFQ1QjMDFrYjJt"],
             },
-            "hasMore": {"type": "boolean", "description": "Whether there is a next page.", "examples": [True]},
+            "hasMore": {"type": "boolean", "description": "Whether there is a next page.", "examples": [False]},
         },
     }
     return {
+        "Success": {"type": "boolean", "description": "Always true.", "examples": [True]},
         "ErrorEnvelope": error_body,
         "ErrorDescription": error,
         "Pagination": pagination,

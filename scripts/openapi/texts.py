@@ -219,6 +219,17 @@ HEADERS: dict[str, dict[str, Any]] = {
     },
 }
 
+# The headers of many responses, which the introduction explains: once in the document, not in each response.
+COMMON = (
+    "X-Request-Id",
+    "Cache-Control",
+    "X-RateLimit-Limit",
+    "X-RateLimit-Remaining",
+    "X-RateLimit-Reset",
+    "X-Key-Expires-At",
+    "X-Key-Replaced-By",
+)
+
 INFO: dict[str, Any] = {
     "title": TITLE,
     "version": "1.0.0",
@@ -234,11 +245,6 @@ INFO: dict[str, Any] = {
 SERVERS = [{"url": BASE_URL, "description": "The deployment that serves this document."}]
 REFERENCE = {"description": "The API reference.", "url": f"{BASE_URL}/docs"}
 
-PRAGMA = {
-    "description": "`no-cache` in responses to form-encoded requests, as RFC 6749 requires.",
-    "schema": {"type": "string"},
-    "example": "no-cache",
-}
 FORM_ENCODED = (
     "For OAuth clients: the operation also accepts the form-encoded request of RFC 6749 and RFC 8628, and then "
     "responds as they specify."

@@ -29,7 +29,7 @@ class Fields:
         several = len(shapes) > 1
         return [
             Variant(
-                _title_in_words(shape.get("title", "")) if several else "",
+                title_in_words(shape.get("title", "")) if several else "",
                 shape.get("description", ""),
                 self._fields(shape),
             )
@@ -63,7 +63,7 @@ class Fields:
         if others and inner.get("properties"):
             read.variants = [
                 Variant(
-                    _title_in_words(shape.get("title", "")), shape.get("description", ""), self._fields(shape, deeper)
+                    title_in_words(shape.get("title", "")), shape.get("description", ""), self._fields(shape, deeper)
                 )
                 for shape in (only, *others)
             ]
@@ -122,7 +122,7 @@ def _type_of_value(node: dict[str, Any]) -> str:
     return "any value" if node.keys() - {"description", "title"} == set() else ""
 
 
-def _title_in_words(title: str) -> str:
+def title_in_words(title: str) -> str:
     """`ScanNotStarted` as `Scan not started`."""
     return re.sub(r"(?<=[a-z])([A-Z])", lambda match: f" {match[1].lower()}", title)
 

@@ -2,7 +2,6 @@
 
 import re
 import shlex
-from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -10,7 +9,7 @@ from urllib.parse import quote, urlencode
 from scripts.openapi.texts import BASE_URL
 from scripts.reference import calls
 from scripts.reference.document import Body, Example, Field, Operation, Response, Tag, Variant, slug
-from scripts.reference.fields import Fields
+from scripts.reference.fields import Fields, title_in_words
 from scripts.reference.samples import Samples
 
 # Headers of every response. The introduction explains them once.
@@ -46,7 +45,7 @@ class Reader:
         ]
 
     def _operation(self, method: str, path: str, node: dict[str, Any], shared: list[dict[str, Any]]) -> Operation:
-        node = _with_forms(node, self._samples.resolve)
+        node = self._with_forms({**node, "responses": self._samples.responses(node)})
         description = node.get("description", "")
         roles = node.get("x-required-roles", [])
         raw = [self._samples.resolve(parameter) for parameter in [*shared, *node.get("parameters", [])]]
@@ -80,6 +79,30 @@ class Reader:
             command=calls.command(node["operationId"]),
             program=calls.program(node["operationId"], is_list=is_list, needs_token=bool(security)),
         )
+
+    def _with_forms(self, node: dict[str, Any]) -> dict[str, Any]:
+        """Returns the operation with its form-encoded requests, and the responses to them, next to those in JSON."""
+        if "x-form-encoded" not in node:
+            return node
+        form = node["x-form-encoded"]
+        content = {**node["requestBody"]["content"], **form["requestBody"]["content"]}
+        bare = self._samples.responses(form)
+        responses = bare | node["responses"]
+        for status in node["responses"].keys() & bare.keys():
+            responses[status] = self._either(node["responses"][status], bare[status])
+        return {**node, "requestBody": {**node["requestBody"], "content": content}, "responses": responses}
+
+    def _either(self, enveloped: dict[str, Any], bare: dict[str, Any]) -> dict[str, Any]:
+        """Returns a response with both bodies."""
+        content = {}
+        for media_type, media in enveloped["content"].items():
+            other = bare["content"][media_type]
+            shown = {name or "In the envelope": value for name, value in self._samples.examples(media).items()}
+            shown["For form-encoded requests"] = next(iter(self._samples.examples(other).values()))
+            examples = {name: {"value": value} for name, value in shown.items()}
+            content[media_type] = {"schema": {"oneOf": [media["schema"], other["schema"]]}, "examples": examples}
+        about = f"{enveloped['description']}\n\nFor form-encoded requests: {bare['description']}"
+        return {**enveloped, "description": about, "content": content}
 
     def _parameter(self, node: dict[str, Any]) -> Field:
         schema = node.get("schema", {})
@@ -130,12 +153,9 @@ class Reader:
     def _examples(self, media_type: str, content: dict[str, Any], schema: dict[str, Any]) -> list[Example]:
         if "example" in content:
             return [Example("", content["example"], media_type)]
-        named = [
-            Example(one.get("summary", name), one["value"], media_type)
-            for name, one in ((name, self._samples.resolve(one)) for name, one in content.get("examples", {}).items())
-            if "value" in one
-        ]
-        return named or ([Example("", self._samples.of(schema), media_type)] if schema else [])
+        titles = {name: one["summary"] for name, one in content.get("examples", {}).items() if "summary" in one}
+        shown = self._samples.examples({**content, "schema": schema}) if schema or "examples" in content else {}
+        return [Example(titles.get(name, title_in_words(name)), value, media_type) for name, value in shown.items()]
 
     def _curl(
         self, method: str, path: str, parameters: list[dict[str, Any]], bodies: list[Body], *, needs_token: bool
@@ -165,31 +185,6 @@ class Reader:
             return self._samples.resolve(one).get("value")
         sample = self._samples.of(node.get("schema", {}))
         return f"{{{node['name']}}}" if sample == "string" else sample
-
-
-def _with_forms(node: dict[str, Any], resolve: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
-    """Returns the operation with its form-encoded requests, and the responses to them, next to those in JSON."""
-    if "x-form-encoded" not in node:
-        return node
-    form = node["x-form-encoded"]
-    content = {**node["requestBody"]["content"], **form["requestBody"]["content"]}
-    responses = {**form["responses"], **node["responses"]}
-    for status in node["responses"].keys() & form["responses"].keys():
-        responses[status] = _either(resolve(node["responses"][status]), resolve(form["responses"][status]))
-    return {**node, "requestBody": {**node["requestBody"], "content": content}, "responses": responses}
-
-
-def _either(enveloped: dict[str, Any], bare: dict[str, Any]) -> dict[str, Any]:
-    """Returns a response with both bodies."""
-    content = {
-        media_type: {
-            "schema": {"oneOf": [media["schema"], bare["content"][media_type]["schema"]]},
-            "examples": {**media["examples"], **bare["content"][media_type]["examples"]},
-        }
-        for media_type, media in enveloped["content"].items()
-    }
-    about = f"{enveloped['description']}\n\nFor form-encoded requests: {bare['description']}"
-    return {**enveloped, "description": about, "content": content}
 
 
 def _credential(security: list[dict[str, list[str]]]) -> str:

@@ -35,6 +35,32 @@ class Samples:
             node = {**named, **target, **{name: value for name, value in node.items() if name != "$ref"}}
         return node
 
+    def responses(self, operation: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        """Returns the responses of an operation by status.
+
+        An error response has the examples of those errors that the operation has, and their codes and messages as its
+        description. Errors that are named after a part of the service belong to the operations that list them.
+        """
+        own = operation.get("x-errors", ())
+        found = {status: self.resolve(response) for status, response in operation["responses"].items()}
+        for status, response in found.items():
+            for media_type, media in response.get("content", {}).items() if status >= "400" else ():
+                shown = {name: one for name, one in media["examples"].items() if "." not in name or name in own}
+                texts = dict.fromkeys(_error_text(one["value"]) for one in shown.values())
+                content = {media_type: {**media, "examples": shown}}
+                found[status] = {**response, "description": "\n\n".join(texts), "content": content}
+        return found
+
+    def examples(self, media: dict[str, Any]) -> dict[str, Any]:
+        """Returns the examples of a body by name: those that the document has, or one of each shape of the schema."""
+        if "examples" in media:
+            return {name: self.resolve(one)["value"] for name, one in media["examples"].items()}
+        node = self.merge(media["schema"])
+        data = node.get("properties", {}).get("data")
+        if data is None or not (shapes := self.variants(self.merge(data)))[1:]:
+            return {"": self.of(node)}
+        return {shape["title"]: {**self.of(node), "data": self.of(shape)} for shape in shapes}
+
     def merge(self, node: dict[str, Any]) -> dict[str, Any]:
         """Resolves the node and merges the parts of its `allOf`."""
         node = self.resolve(node)
@@ -91,3 +117,9 @@ class Samples:
                 if not self.merge(child).get("deprecated") or name in node.get("required", [])
             }
         return _BY_FORMAT.get(node.get("format", ""), _BY_TYPE.get(kind))
+
+
+def _error_text(body: dict[str, Any]) -> str:
+    error = body["error"]
+    code, message = (error["code"], error["message"]) if isinstance(error, dict) else (error, body["error_description"])
+    return f"`{code}`: {message}"

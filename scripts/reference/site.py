@@ -17,6 +17,7 @@ from scripts.openapi.texts import BASE_URL, PAGES_URL
 from scripts.reference import calls, errors, markdown
 from scripts.reference.document import Tag
 from scripts.reference.reader import Reader
+from scripts.reference.samples import Samples
 
 ROOT = Path(__file__).parents[2]
 TARGET = ROOT / "functions" / "system" / "reference"
@@ -62,11 +63,14 @@ def build(document_text: str, redoc: Path = REDOC) -> dict[str, str]:
 
 
 def _with_samples(document: dict[str, Any], tags: list[Tag]) -> str:
-    """Returns the document that the page shows: each operation has its samples, which the published one leaves out."""
-    samples = {operation.id: operation.samples for tag in tags for operation in tag.operations}
+    """Returns the document that the page shows: each operation has its samples, and only its own errors."""
+    calls_of = {operation.id: operation.samples for tag in tags for operation in tag.operations}
+    responses_of = Samples(document).responses
     paths = {
         path: {
-            name: {**part, "x-codeSamples": samples[part["operationId"]]} if "operationId" in part else part
+            name: {**part, "responses": responses_of(part), "x-codeSamples": calls_of[part["operationId"]]}
+            if "operationId" in part
+            else part
             for name, part in item.items()
         }
         for path, item in document["paths"].items()

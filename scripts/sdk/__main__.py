@@ -1,23 +1,16 @@
-"""Writes the generated modules of the SDK (make sdk): `python -m scripts.sdk [--check]`."""
+"""Writes the generated modules of the SDK (make sdk): `.tools/sdk/bin/python -m scripts.sdk`."""
 
-import argparse
-import sys
-from pathlib import Path
+import shutil
 
-from scripts.sdk import formatting, models, sync
+from scripts.sdk import models, sync
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="fail if a file is out of date")
-    parser.add_argument("--generator", type=Path, default=models.GENERATOR, help="the path of datamodel-codegen")
-    options = parser.parse_args()
-    for path, text in formatting.formatted(models.texts(options.generator) | sync.texts()).items():
-        if options.check and (not path.exists() or path.read_text() != text):
-            sys.exit(f"{path.name} is out of date: run `make sdk`")
-        if not options.check:
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(text)
+    # Without the modules whose source is gone. make goes by the models, so they are written last.
+    shutil.rmtree(sync.SYNC, ignore_errors=True)
+    sync.SYNC.mkdir()
+    for path, text in (sync.texts() | models.texts()).items():
+        path.write_text(text)
 
 
 if __name__ == "__main__":

@@ -7,17 +7,18 @@ types, and texts come from the document; what the SDK doesn't return (envelopes,
 import json
 import re
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
+from scripts.reference.samples import Samples
 from scripts.sdk.sync import PACKAGE
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "openapi.json"
-GENERATOR = ROOT / ".tools" / "sdk" / "bin" / "datamodel-codegen"
 MODELS = PACKAGE / "models.py"
 VALUES = PACKAGE / "values.py"
 
@@ -59,6 +60,7 @@ _OPTIONS = (
     *("--output-datetime-class", "datetime", "--enum-field-as-literal", "all", "--collapse-root-models"),
     *("--field-extra-keys", "repr", "--disable-timestamp", "--aliases", json.dumps(_ATTRIBUTES)),
 )
+_SCHEMAS = "#/components/schemas/"
 # The generator writes the quotes on lines of their own.
 _DOCSTRING = re.compile(r'"""\n +(?P<text>\S.*?)(?P<end>\n +)"""', re.DOTALL)
 _MODELS_HEADER = '"""The models of responses. Made from docs/openapi.json by `make sdk`."""'
@@ -75,22 +77,22 @@ class _Extract:
     """The schemas that the SDK needs, as the generator should read them."""
 
     def __init__(self, document: dict[str, Any]) -> None:
-        self._schemas: dict[str, Any] = document["components"]["schemas"]
+        self._samples = Samples(document)
         self.extracted: dict[str, Any] = {}
         for name in [*_results(document), *_OTHER]:
-            self._reference({"$ref": f"#/components/schemas/{name}"})
+            self._reference({"$ref": f"{_SCHEMAS}{name}"})
 
     def _reference(self, schema: dict[str, Any]) -> dict[str, Any]:
         name = schema["$ref"].rpartition("/")[2]
         name = _REPLACED.get(name, name)
-        found = self._schemas[name]
+        found = self._samples.merge({"$ref": f"{_SCHEMAS}{name}"})
         if values := found.get("enum") or found.get("x-extensible-enum"):
             open_enumeration = {"anyOf": [{"type": "string", "enum": values}, {"type": "string"}]}
             return open_enumeration | _text(schema if "description" in schema else found)
         if name not in self.extracted and name not in _PLAIN:
             self.extracted[name] = {}  # it may lead back to itself
             self.extracted[name] = self._object(name, found)
-        return {"$ref": f"#/components/schemas/{name}"} | _text(schema)
+        return {"$ref": f"{_SCHEMAS}{name}"} | _text(schema)
 
     def _object(self, name: str, schema: dict[str, Any]) -> dict[str, Any]:
         converted: dict[str, Any] = self._schema(schema)
@@ -121,20 +123,20 @@ class _Extract:
         return converted
 
 
-def texts(generator: Path = GENERATOR) -> dict[Path, str]:
-    """Returns both generated modules by path, before they are formatted."""
+def texts() -> dict[Path, str]:
+    """Returns both generated modules by path."""
     document = json.loads(DOCUMENT.read_text())
-    return {MODELS: _models(document, generator), VALUES: _values(document)}
+    return {VALUES: _values(document), MODELS: _models(document)}
 
 
-def _models(document: dict[str, Any], generator: Path) -> str:
+def _models(document: dict[str, Any]) -> str:
     schemas = dict(sorted(_Extract(document).extracted.items()))
     info = {"title": document["info"]["title"], "version": document["info"]["version"]}
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "document.json"), Path(folder, "models.py")
         source.write_text(json.dumps({"openapi": "3.1.0", "info": info, "components": {"schemas": schemas}}))
-        command = [str(generator), "--input", str(source), "--output", str(target), *_OPTIONS]
-        subprocess.run([*command, "--custom-file-header", _MODELS_HEADER], check=True)  # noqa: S603
+        command = [sys.executable, "-m", "datamodel_code_generator", *_OPTIONS, "--custom-file-header", _MODELS_HEADER]
+        subprocess.run([*command, "--input", str(source), "--output", str(target)], check=True)  # noqa: S603
         return _DOCSTRING.sub(_compact, target.read_text())
 
 

@@ -21,7 +21,7 @@ _HEADER = "# Made from {} by `make sdk`: edit that file.\n"
 
 
 def texts() -> dict[Path, str]:
-    """Returns the modules of the synchronous client by path, before they are formatted."""
+    """Returns the modules of the synchronous client by path."""
     return {
         SYNC / path.name: _HEADER.format(path.relative_to(PACKAGE)) + synchronous(path.read_text())
         for path in sorted(ASYNC.glob("*.py"))

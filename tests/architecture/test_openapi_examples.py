@@ -3,7 +3,15 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tests.support.documented import DocumentedOperation, document, documented_operations, parts, problems, resolve
+from tests.support.documented import (
+    DocumentedOperation,
+    document,
+    documented_operations,
+    parts,
+    problems,
+    resolve,
+    samples,
+)
 from tests.support.each import each
 
 Example = tuple[str, dict[str, Any], Any]
@@ -11,8 +19,8 @@ Example = tuple[str, dict[str, Any], Any]
 
 def _of_content(at: str, part: dict[str, Any]) -> Iterator[Example]:
     for media_type, media in part.get("content", {}).items():
-        for name, example in media["examples"].items():
-            yield f"{at} {media_type} {name}", media["schema"], resolve(example)["value"]
+        for name, example in samples().examples(media).items():
+            yield f"{at} {media_type} {name}", media["schema"], example
 
 
 def _of_operation(operation: DocumentedOperation) -> Iterator[Example]:
@@ -21,7 +29,7 @@ def _of_operation(operation: DocumentedOperation) -> Iterator[Example]:
         yield parameter["name"], parameter["schema"], parameter["example"]
     for status, response in operation.responses().items():
         yield from _of_content(str(status), response)
-        for name, header in response["headers"].items():
+        for name, header in response.get("headers", {}).items():
             yield f"{status} {name}", resolve(header)["schema"], resolve(header)["example"]
 
 

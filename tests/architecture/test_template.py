@@ -275,13 +275,24 @@ class TestAllFunctions:
         variables = load_template()["Globals"]["Function"]["Environment"]["Variables"]
         assert variables["ACCOUNT_CONCURRENCY"] == {"Ref": "AccountConcurrency"}
 
-    def test_all_functions_time_out_before_the_gateway(self):
+    def test_all_functions_time_out_after_a_cold_start_with_all_retries_and_before_the_gateway(self):
         gateway_seconds = 29
-        assert load_template()["Globals"]["Function"]["Timeout"] < gateway_seconds
+        # Lambda's own limit for a cold start, and the budget of a request for calls with their retries.
+        longest = 10 + Settings.model_fields["dependency_seconds"].default
+        assert longest < load_template()["Globals"]["Function"]["Timeout"] < gateway_seconds
         waiting = (
             Settings.model_fields["scan_wait_seconds"].default + Settings.model_fields["dependency_seconds"].default
         )
         assert waiting + 2 < FUNCTIONS["CodeAuditFunction"]["Properties"]["Timeout"] < gateway_seconds
+
+    def test_functions_have_the_memory_whose_share_of_a_core_was_measured(self):
+        """Lambda gives a function a core per 1,769 MB. With less of one, each request takes longer."""
+        assert load_template()["Globals"]["Function"]["MemorySize"] == 1024
+        sizes = {
+            name: it["Properties"]["MemorySize"] for name, it in FUNCTIONS.items() if "MemorySize" in it["Properties"]
+        }
+        # Two cores for the two processes of the analysis.
+        assert sizes == {"ScanExecutionFunction": 2 * 1769}
 
     def test_a_scans_lease_lasts_as_long_as_its_function_can_run(self):
         for name, lease in (("ScanPreparation", scan_preparation), ("ScanExecution", scan_execution)):

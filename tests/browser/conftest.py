@@ -40,6 +40,9 @@ FLAGS = (
 LOOKS = pytest.mark.parametrize(("width", "scheme"), [("desktop", "light"), ("phone", "dark")])
 WIDTHS = {"desktop": {"width": 1280, "height": 800}, "phone": {"width": 360, "height": 740}}
 _NUMBERS = count(1)
+_TRANSPARENT = """[...document.querySelectorAll("a, button, input, select, textarea, summary")]
+    .filter(it => it.checkVisibility() && !it.checkVisibility({opacityProperty: true}))
+    .map(it => it.outerHTML)"""
 # The limit allows 30. The page after signing out counts, too.
 _SIGN_INS_PER_MINUTE = 25
 
@@ -234,7 +237,10 @@ class Visit:
         self.page.get_by_role("button", name=name).click()
 
     def look(self, heading: str, name: str, except_for: Collection[str] = ()) -> None:
-        """Waits for the page with that heading, takes a screenshot, and checks axe's rules except those listed."""
+        """Waits for the page with that heading, takes a screenshot, and checks axe's rules except those listed.
+
+        Also checks that no control is transparent, which axe and clicks ignore.
+        """
         self.page.get_by_role("heading", name=heading, level=1).wait_for()
         self.page.wait_for_load_state("load")
         pictures = os.environ.get("BROWSER_PICTURES")
@@ -242,6 +248,7 @@ class Visit:
             Path(pictures).mkdir(parents=True, exist_ok=True)
             self.page.screenshot(path=f"{pictures}/{name}-{self.label}.png", full_page=True)
         assert self.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "it scrolls sideways"
+        assert self.page.evaluate(_TRANSPARENT) == []
         found = self.page.evaluate(f"{AXE.read_text()}; axe.run(document, {{resultTypes: ['violations']}})")
         violations = [it for it in found["violations"] if it["id"] not in except_for]
         assert [(it["id"], [node["html"] for node in it["nodes"]]) for it in violations] == []

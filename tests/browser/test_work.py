@@ -51,6 +51,10 @@ class TestWork:
         person.press("Create key")
         person.look("Copy the new key", "key-secret")
         secret = person.page.locator("#secret").text_content() or ""
+        person.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        person.page.get_by_role("button", name="Copy").first.click()
+        person.page.get_by_role("button", name="Copied").wait_for()
+        assert person.page.evaluate("navigator.clipboard.readText()") == secret
         assert stack.call("/v1/projects", token=secret)[0] == 200
         person.page.get_by_role("link", name="Back to the keys").click()
         person.page.get_by_role("link", name="Production deploys").first.click()

@@ -7,18 +7,12 @@ from typer.testing import CliRunner
 from local.checkout import ROOT
 from openassent import __version__
 from openassent_cli.main import app
-from openassent_cli.manual import page
 from tests.support.each import each
 
 
 def test_prints_its_version():
     done = CliRunner().invoke(app, ["--version"])
     assert (done.exit_code, done.stdout) == (0, f"assent {__version__}\n")
-
-
-def test_the_manual_is_current():
-    """`make cli` writes it."""
-    assert (ROOT / "cli/man/assent.1").read_text() == page()
 
 
 def test_help_needs_neither_the_analysis_nor_the_mcp_server():

@@ -18,6 +18,16 @@ TRACKER = '<script async src="https://www.googletagmanager.com/gtag/js?id=G-1234
 # The project asks for consent, so only the tracker itself is a finding.
 BANNER = '<script id="Cookiebot" src="https://consent.cookiebot.com/uc.js" data-cbid="00000000-0000"></script>\n'
 PAGE = f"<!doctype html>\n<html><head>\n{TRACKER}</head></html>\n"
+# Findings of P0, P1 (on several lines), and P3.
+URGENT = """<!doctype html>
+<html><head>
+<script async src="https://connect.facebook.net/en_US/fbevents.js"></script>
+<script
+  async src="https://www.googletagmanager.com/gtag/js?id=G-12345">
+</script>
+<script>ga('create', 'UA-12345678-1', 'auto');</script>
+</head></html>
+"""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -88,6 +98,19 @@ class TestFormats:
         annotations = run("scan local web --format github").stdout.splitlines()
         assert len(annotations) == 2
         assert all(re.match(r"::(error|warning|notice) file=web/\w+\.html,line=3,", it) for it in annotations)
+
+    def test_each_finding_is_shown_at_its_first_line_with_the_urgency_of_its_priority(self, tree: Path):
+        (tree / "page.html").write_text(URGENT)
+        shown = run("scan local .", terminal=True).stdout
+        colors = {"P0": "1;37;41", "P1": "1;31", "P2": "1;33", "P3": "1;34"}  # white on red, red, yellow, blue
+        assert {*re.findall(r"\x1b\[([\d;]+)m (P\d) ", shown)} == {(color, it) for it, color in colors.items()}
+        assert {*re.findall(r"page\.html:(\d+):", shown)} == {"3", "4", "7"}
+        annotations = run("scan local . --format github").stdout
+        found = {*re.findall(r"::(\w+) file=page\.html,line=(\d+),endLine=(\d+),title=(P\d) ", annotations)}
+        assert found == {("error", "3", "3", "P0"), ("error", "4", "5", "P1"), ("notice", "7", "7", "P3")}
+
+    def test_the_progress_counts_the_files_in_a_terminal(self, tree: Path):
+        assert re.findall(r"(\d+)/(\d+)\x1b", run("scan local web", terminal=True).stderr)[-1] == ("3", "3")
 
     def test_the_code_cant_control_the_terminal(self, tmp_path: Path):
         (tmp_path / "page.html").write_text(PAGE.replace("async", "data-a='\x1b[2J'"))

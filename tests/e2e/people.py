@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urljoin, urlsplit
 
 import httpx
 
-from tests.e2e.deployment import REGION, STACK, STAGE, Stack, run
+from tests.e2e.deployment import REGION, STACK, Stack, run
 from tests.support.api import FORM, Api, Reply
 from tests.support.browser import Browser
 from tests.support.world import ALL_SCOPES
@@ -93,15 +93,15 @@ class Person:
         assert reply.status == expected, f"{target}: {reply.text}\n{self._stack.errors()}"
         return reply
 
-    def submit(self, expected: int, path: str, **fields: str) -> Reply:
-        """Submits the form on the current page."""
-        reply = self.browser.submit(f"/{STAGE}{path}", **fields)
-        assert reply.status == expected, f"{path}: {reply.text}\n{self._stack.errors()}"
+    def press(self, expected: int, label: str, near: str = "") -> Reply:
+        """Presses the button on the current page."""
+        reply = self.browser.press(label, near=near)
+        assert reply.status == expected, f"{label}: {reply.text}\n{self._stack.errors()}"
         return reply
 
-    def submit_and_follow(self, path: str, **fields: str) -> Reply:
-        """Submits the form on the current page, and returns the page that it leads to."""
-        return self.open(200, self.submit(303, path, **fields).headers["location"])
+    def press_and_follow(self, label: str, near: str = "") -> Reply:
+        """Presses the button on the current page, and returns the page that it leads to."""
+        return self.open(200, self.press(303, label, near).headers["location"])
 
 
 class Device:
@@ -146,8 +146,8 @@ class Device:
     def approved_by(self, person: Person) -> None:
         """Opens the device's link as the person, reviews the request, and approves it."""
         person.open(200, self.link)
-        person.submit(200, "/device")
-        person.submit(200, "/device/approve")
+        person.press(200, "Continue")
+        person.press(200, "Approve")
 
     def _send_form(self, operation: str, form: str) -> Reply:
         headers = {"Content-Type": FORM}

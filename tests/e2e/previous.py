@@ -17,7 +17,6 @@ from tests.e2e.deployment import ARCHITECTURE, BUILD, ROOT, CommandFailed, adapt
 _FOLDER = BUILD.parents[1] / "previous"
 _CODE = ("functions", "layers")
 _DEPLOYED = ("template.yaml", "dashboard.yaml", *_CODE)
-_DAY_SECONDS = 86_400
 _LOCKS = ("layers/*/requirements.txt", "functions/*/requirements.txt")
 _SOURCE = {"AWS::Serverless::Function": "CodeUri", "AWS::Serverless::LayerVersion": "ContentUri"}
 _PREPARE = "import sys, pathlib; from scripts import artifacts; artifacts.prepare(pathlib.Path(sys.argv[1]))"
@@ -36,15 +35,12 @@ def find_previous(root: Path = ROOT) -> str:
     """Returns the commit of N-1. Raises NoPreviousVersion if the history doesn't reach back to it.
 
     It is the last release whose deployed files differ from the working tree's. Before the first release, it is the
-    last commit of the main line that is a day older than HEAD and has another template.yaml and other code: what an
-    operator who follows the main line would have deployed, so that both resources and code change.
+    last commit of the main line that has another template.yaml and other code, so that both resources and code change.
     """
     for tag in run("git", "tag", "--list", "v*", "--merged", "HEAD", "--sort=-version:refname", folder=root).split():
         if _differs(root, tag, *_DEPLOYED):
             return _commit(root, tag)
-    until = int(run("git", "show", "--no-patch", "--format=%ct", "HEAD", folder=root)) - _DAY_SECONDS
-    older = run("git", "log", "--first-parent", f"--before={until}", "--format=%H", folder=root).split()
-    for commit in older:
+    for commit in run("git", "log", "--first-parent", "--format=%H", folder=root).split():
         if _differs(root, commit, "template.yaml") and _differs(root, commit, *_CODE):
             return commit
     raise NoPreviousVersion("no older commit with another template and other code: fetch the whole history, with tags")

@@ -68,8 +68,8 @@ def approved_device(stack: Stack, ada: Person) -> ApprovedDevice:
     device = Device(stack, "Ada's laptop")
     waiting = device.poll()
     ada.open(200, device.link)
-    review = text_of(ada.submit(200, "/device"))
-    ada.submit(200, "/device/approve")
+    review = text_of(ada.press(200, "Continue"))
+    ada.press(200, "Approve")
     device.redeem()
     return ApprovedDevice(device, waiting, review, device.refresh())
 
@@ -106,7 +106,7 @@ def grace(stack: Stack, call: Caller, organization: Organization) -> Person:
     person = Person(stack, "grace@shop.example.com", "Grace Hopper")
     shown = text_of(person.sign_in("/invitations"))
     assert "Shop" in shown, shown
-    joined = text_of(person.submit_and_follow("/invitations/accept"))
+    joined = text_of(person.press_and_follow("Accept"))
     assert "You are now a member of Shop, as admin." in joined, joined
     return person
 

@@ -30,7 +30,7 @@ class TestSignIn:
 
     def test_a_form_without_the_sessions_token_is_refused(self, ada: Person):
         ada.open(200, "/device")
-        reply = ada.browser.submit("/live/device", form_token="forged")
+        reply = ada.browser.forge("/live/device", {"form_token": "forged"})
         assert reply.status == 403, reply.text
 
 
@@ -84,7 +84,7 @@ class TestOrganization:
     def test_the_organization_is_made_the_default_on_its_page(self, stack: Stack, grace: Person):
         Caller(stack, grace.browser.secret)(201, "POST", "/v1/organizations", {"name": "Aside"})
         assert "Aside" in text_of(grace.open(200, "/organizations"))
-        assert "is saved as your default organization." in text_of(grace.submit_and_follow("/organizations"))
+        assert "is saved as your default organization." in text_of(grace.press_and_follow("Make default", near="Aside"))
 
 
 class TestProject:
@@ -127,7 +127,7 @@ class TestSignOut:
         person = Person(stack, "emmy@example.com", "Emmy Noether")
         person.sign_in("/organizations")
         session = person.browser.secret
-        left = person.submit(303, "/sign-out")
+        left = person.press(303, "Sign out")
         assert "signed out" in text_of(person.open(200, left.headers["location"]))
         assert "/sign-in?" in person.open(303, "/organizations").headers["location"]
         Caller(stack, session).ask(401, "GET", "/v1/me")

@@ -10,7 +10,6 @@ import pytest
 from controlplane.core.ids import ProjectId, RepositoryId
 from controlplane.store import pull_requests
 from local.github.pull_requests import CheckRun, Comment
-from local.github.repositories import stable_id
 from local.github.setup import DEMO_BRANCH, DEMO_FILES, installation_id
 from tests.e2e.deployment import Stack
 from tests.e2e.external import ExternalServices
@@ -109,8 +108,7 @@ def connect(stack: Stack, hedy: Person, slug: str) -> str:
     callback = httpx.get(installation, trust_env=False).headers["location"]
     stack.secrets.update(parse_qs(urlsplit(callback).query)["code"])
     assert FULL_NAME in text_of(hedy.open(200, callback))
-    repositories = f"/organizations/{slug}/repositories"
-    return text_of(hedy.submit(200, repositories, repository=str(stable_id(FULL_NAME))))
+    return text_of(hedy.press(200, "Connect", near=FULL_NAME))
 
 
 @pytest.fixture(scope="module")

@@ -101,9 +101,9 @@ class TestAcrossAMixedFleet:
         device = request_code(api, scope="projects.read")
         browser.get("/device")
         fleet.second()
-        assert browser.submit("/device", user_code=device.user_code).status == 200
+        assert browser.press("Continue", fill={"Code": device.user_code}).status == 200
         fleet.first()
-        assert browser.submit("/device/approve").status == 200
+        assert browser.press("Approve").status == 200
         fleet.second()
         assert works(api, device.redeem().data["accessToken"])
 
@@ -262,7 +262,7 @@ class TestAfterTheOldKeyIsDropped:
             device_approvals.approve(device.user_code, company.owner.user_id, [])
         assert keys_of(api, company, f"&limit=1&cursor={cursor}").status == 400
         assert stranger.get(callback(issuer.authorize(leads_to, "subject-1"))).status == 400
-        assert browser.submit("/device", user_code="BBBB-BBBB").status == 403
+        assert browser.press("Continue", fill={"Code": "BBBB-BBBB"}).status == 403
         assert browser.get("/").status == 200
 
     def test_a_refresh_whose_successors_cant_be_derived_is_refused(

@@ -7,7 +7,7 @@ organization is deleted. Every route that writes in an organization is listed he
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
+from itertools import count, product
 from typing import Any
 
 import pytest
@@ -36,6 +36,7 @@ _COUNTING = ("RATE#", "REFUSALS#", "TH#", "KH#", "IP#")
 PAGES = "POST /organizations/{organizationSlug}"
 ONCE = "once" * 8
 _WRITES = {"PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem"}
+_NUMBERS = count(1)
 
 
 @dataclass
@@ -60,7 +61,7 @@ class Scene:
 
     def form(self, path: str, **fields: str) -> Callable[[], Reply]:
         browser = Browser(self.api).signed_in(self.caller.user_id)
-        return lambda: browser.post(f"{self.pages}{path}", {"form_token": browser.form_token, **fields})
+        return lambda: browser.forge(f"{self.pages}{path}", fields)
 
     def connected(self, *, linked: bool = True) -> RepositoryItem:
         return self.world.connected_repository(self.company, linked=linked)
@@ -126,7 +127,7 @@ def _invite(role: Role) -> Prepare:
 
 
 def _invitation(scene: Scene) -> str:
-    return World().invitation(scene.company, "invited@example.com").invitation_id
+    return World().invitation(scene.company, f"invited{next(_NUMBERS)}@example.com").invitation_id
 
 
 def _revoke(scene: Scene) -> Callable[[], Reply]:
@@ -254,7 +255,7 @@ def _connect(scene: Scene) -> Callable[[], Reply]:
     assert own is not None
     fields = {"offers": connecting._seal_offers(own, [hosted], browser.secret).sealed, "repository": "1"}
     path = f"{scene.pages}/repositories"
-    return lambda: browser.post(path, {"form_token": browser.form_token, **fields})
+    return lambda: browser.forge(path, fields)
 
 
 def connect_again(scene: Scene) -> Callable[[], Reply]:

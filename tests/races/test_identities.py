@@ -6,7 +6,6 @@ from functools import partial
 import pytest
 
 from controlplane.store import identities, keys, organizations, sign_in, users
-from controlplane.store.identities import Subject
 from controlplane.store.sign_in import AnotherIdentity, Claims
 from controlplane.store.table import table
 from controlplane.store.users import UserItem
@@ -223,18 +222,3 @@ class TestChangedAddress:
             return Trial(signs_in("a"), check)
 
         assert stage.faults(scenario) > 20
-
-
-def test_two_sign_ins_list_an_identity_once(stage: Stage) -> None:
-    def scenario(world: World) -> Race:
-        user_id = signs_in("a")().user_id
-        identities.forget(user_id)
-
-        def check(outcomes: list[Outcome]) -> None:
-            assert [outcome.error for outcome in outcomes] == [None, None]
-            assert [it.subject for it in identities.list_identities(user_id)] == ["a"]
-            assert identities.get_account(Subject(ISSUER, "a"), user_id)[1] == [Subject(ISSUER, "a").digest]
-
-        return Race([signs_in("a"), signs_in("a")], check)
-
-    stage.race(scenario)

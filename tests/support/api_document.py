@@ -7,10 +7,10 @@ from urllib.parse import unquote
 
 import httpx
 
-from tests.support.documented import documented_operations, find_operation, problems, resolve
+from tests.support.documented import documented_operations, find_operation, problems, resolve, samples
 
 # The response to a request in the older shape, which clients don't send.
-_OLDER = {"createProject": {"listedProject"}}
+_OLDER = {"createProject": {"ListedProject"}}
 
 
 @cache
@@ -26,10 +26,10 @@ def operations() -> dict[str, dict[str, Any]]:
 def examples(operation: dict[str, Any]) -> list[tuple[int, Any]]:
     """Returns the status and the body of each example of a success."""
     return [
-        (int(status), resolve(example)["value"])
+        (int(status), example)
         for status, response in operation["responses"].items()
         if status.startswith("2")
-        for name, example in response["content"]["application/json"]["examples"].items()
+        for name, example in samples().examples(response["content"]["application/json"]).items()
         if name not in _OLDER.get(operation["operationId"], ())
     ]
 

@@ -43,16 +43,17 @@ def make_scan(
     issues: Sequence[FindingItem] = (),
     commit: str = SHA,
     rules_version: str | None = RULES_VERSION,
+    request_id: ScanRequestId | None = None,
 ) -> ScanItem:
     """Creates a scan in that status, as the workers do. A scan that has ended frees the repository.
 
     again: makes it a later scan than the first, with this access. access: its access, by default as on the free plan.
+    request_id: the request that it is for, by default a new one.
     """
     if again is not None:
         make_scan(repository)
     repository = repositories.get_repository(repository.repository_id)
-    request_id = make_request(repository)
-    lease, request = requests.acquire_request(request_id, 30)
+    lease, request = requests.acquire_request(request_id or make_request(repository), 30)
     scan_id = requests.new_scan_id(repository.organization_id)
     link = repository.links[0]
     target = requests.Target(repository, link, link.production_branch or "main", commit)

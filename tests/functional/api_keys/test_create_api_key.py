@@ -5,245 +5,167 @@ import re
 
 import pytest
 
+from api_keys.schemas import KeyCreate
+from api_keys.service import payload_of
 from controlplane.core import ids
 from controlplane.core.plans import API_KEYS_PER_ORGANIZATION
-from controlplane.store import api_keys, billing, keys, organizations
-from controlplane.store.table import table
+from controlplane.core.scopes import API_KEY_SCOPES
+from controlplane.store import api_keys, organizations
+from tests.functional.api_keys.conftest import Organization, problems, stored_secret
 from tests.support.api import Api
-from tests.support.calls import before_the_transaction
 from tests.support.each import each
 from tests.support.logs import captured_logs
-from tests.support.world import ALL_SCOPES, UNLIMITED, World, table_dump
+from tests.support.world import UNLIMITED, World, table_dump
 
-PATH = "/v1/api-keys"
 SECRET = re.compile(r"assent_[0-9A-Za-z]{36}")
+LIMITS = {
+    "scopes": ["projects.read", "inbox.read"],
+    "allowedIps": ["198.51.100.0/24", "2001:db8::/32"],
+    "expiresAt": "2026-03-04T06:00:00Z",
+}
+# Fields, and the path and code of their problem.
+INVALID = [
+    ({"name": ""}, "name", "string_too_short"),
+    ({"name": "   "}, "name", "string_too_short"),
+    ({"name": "n" * 101}, "name", "string_too_long"),
+    ({"name": None}, "name", "string_type"),
+    ({"name": 5}, "name", "string_type"),
+    ({"scopes": []}, "scopes", "too_short"),
+    ({"scopes": ["members.read"]}, "scopes 0", "literal_error"),
+    ({"projectIds": []}, "projectIds", "too_short"),
+    ({"projectIds": ["prj_x"]}, "projectIds 0", "unknown_project"),
+    ({"projectIds": ["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"]}, "projectIds 0", "unknown_project"),
+    ({"projectIds": ["prj_x"] * 21}, "projectIds", "too_long"),
+    ({"allowedIps": []}, "allowedIps", "too_short"),
+    ({"allowedIps": ["localhost"]}, "allowedIps 0", "invalid_network"),
+    ({"allowedIps": ["10.0.0.0/8", "10.0.0.0/255.0.0.0"]}, "allowedIps 1", "invalid_network"),
+    ({"allowedIps": ["10.0.0.1/8"]}, "allowedIps 0", "host_bits"),
+    ({"allowedIps": ["10.0.0.1"] * 21}, "allowedIps", "too_long"),
+    ({"expiresAt": "2026-03-04T05:06:07Z"}, "expiresAt", "in_the_past"),
+    ({"expiresAt": "tomorrow"}, "expiresAt", "invalid_time"),
+    ({"description": "x" * 513}, "description", "string_too_long"),
+    ({"allowedIPs": ["10.0.0.1"]}, "allowedIPs", "extra_forbidden"),
+]
 
 
-def fill(world: World, company) -> None:
-    for _ in range(API_KEYS_PER_ORGANIZATION):
-        world.key(company)
-
-
-def stored_count(company) -> tuple[int, int]:
-    """Returns the counter's value and the number of stored keys."""
-    organization = table.get(keys.organization(company.organization_id))
-    assert organization is not None
-    listed = table.query(keys.organization_pk(company.organization_id), prefix=keys.KEY_PREFIX, consistent=True)
-    return organization["keys"], len(listed.items)
-
-
-class Test201:
-    def test_the_response_contains_the_secret_and_must_not_be_cached(self, api: Api, world: World):
-        company = world.company()
-        reply = api.post(PATH, company.owner.token, json_body={"name": "Production deploys"})
-        assert reply.status == 201
-        assert reply.headers["cache-control"] == "no-store"
-        made = dict(reply.data)
-        assert SECRET.fullmatch(made.pop("key"))
-        assert made.pop("keyId").startswith("key_")
-        assert made.pop("start") == reply.data["key"][:11]
-        assert made == {
-            "name": "Production deploys",
+def test_the_response_contains_the_secret_and_must_not_be_cached(acme: Organization):
+    reply = acme.post()
+    assert (reply.status, reply.headers["cache-control"]) == (201, "no-store")
+    made = dict(reply.data)
+    assert SECRET.fullmatch(made.pop("key"))
+    assert made.pop("keyId").startswith("key_")
+    assert made == {
+        "name": "deploy",
+        "start": reply.data["key"][:11],
+        "createdAt": "2026-03-04T05:06:07.000Z",
+        "rateLimit": 1500,
+        "meta": {
+            "createdBy": acme.owner.user_id,
+            "createdFrom": "api",
             "createdAt": "2026-03-04T05:06:07.000Z",
-            "rateLimit": 1500,
-            "meta": {
-                "createdBy": company.owner.user_id,
-                "createdFrom": "api",
-                "createdAt": "2026-03-04T05:06:07.000Z",
-            },
-            **UNLIMITED,
-        }
-
-    def test_the_secret_works_immediately_and_after_its_creator_leaves(self, api: Api, world: World):
-        company = world.company()
-        admin = world.member(company, "admin")
-        made = api.post(PATH, admin.token, json_body={"name": "deploy"}).data
-        world.leave(company, admin)
-        principal = api.get("/v1/me", made["key"]).data["principal"]
-        assert principal["keyId"] == made["keyId"]
-        assert principal["createdBy"] == admin.user_id
-
-    @pytest.mark.parametrize(("plan", "rate"), [("starter", 600), ("pro", 1500), ("enterprise", 3000)])
-    def test_the_plan_sets_the_rate_limit(self, plan, rate, api: Api, world: World):
-        company = world.company(plan)
-        made = api.post(PATH, company.owner.token, json_body={"name": "deploy"}).data
-        assert made["rateLimit"] == rate
-        assert api.get("/v1/me", made["key"]).headers["x-ratelimit-limit"] == str(rate)
-
-    @each(
-        ("name", "kept"),
-        [("x", "x"), ("n" * 100, "n" * 100), ("  padded\t", "padded"), (" " * 200 + "a", "a"), ("名前 🔑", "名前 🔑")],
-    )
-    def test_a_name_is_trimmed_and_has_1_to_100_characters(self, name, kept, api: Api, world: World):
-        assert api.post(PATH, world.company().owner.token, json_body={"name": name}).data["name"] == kept
-
-    def test_two_keys_can_have_the_same_name(self, api: Api, world: World):
-        company = world.company()
-        made = [api.post(PATH, company.owner.token, json_body={"name": "deploy"}).data for _ in range(2)]
-        assert made[0]["keyId"] != made[1]["keyId"]
-        assert made[0]["key"] != made[1]["key"]
-
-    def test_the_secret_is_in_neither_the_table_nor_the_logs(self, api: Api, world: World):
-        with captured_logs() as logs:
-            made = api.post(PATH, world.company().owner.token, json_body={"name": "deploy"}).data
-            api.get("/v1/me", made["key"])
-        assert made["keyId"] in logs.getvalue()
-        stored = json.dumps(table_dump())
-        assert made["keyId"] in stored
-        for text in (stored, logs.getvalue()):
-            assert made["key"] not in text
-            assert made["key"][11:] not in text
-
-    def test_an_id_that_is_taken_is_replaced(self, api: Api, world: World, monkeypatch: pytest.MonkeyPatch):
-        company = world.company()
-        first, new_local = api.post(PATH, company.owner.token, json_body={"name": "first"}).data, ids.new_local
-        taken = iter([first["keyId"][20:]])
-        monkeypatch.setattr(ids, "new_local", lambda: next(taken, None) or new_local())
-        api.post(PATH, company.owner.token, json_body={"name": "second"})
-        listed = api.get(PATH, first["key"]).data
-        assert {key["name"] for key in listed} == {"first", "second"}
-
-    def test_secret_and_id_share_no_prefix(self, api: Api, world: World):
-        made = api.post(PATH, world.company().owner.token, json_body={"name": "deploy"}).data
-        assert made["key"][:4] != made["keyId"][:4]
-
-    def test_the_counter_equals_the_number_of_keys(self, api: Api, world: World):
-        company = world.company()
-        for _ in range(3):
-            api.post(PATH, company.owner.token, json_body={"name": "deploy"})
-        assert stored_count(company) == (3, 3)
+        },
+        **UNLIMITED,
+    }
+    assert acme.listed() == [{**made, "keyId": reply.data["keyId"], "lastUsedAt": None, "previous": None}]
 
 
-class Test400:
-    @each(
-        "body",
-        [
-            {},
-            {"name": ""},
-            {"name": "   "},
-            {"name": "n" * 101},
-            {"name": None},
-            {"name": 5},
-            {"name": True},
-            {"name": ["deploy"]},
-            {"name": {"a": "b"}},
-            {"Name": "deploy"},
-            [],
-            "deploy",
-            5,
-            [{"name": "deploy"}],
-        ],
-    )
-    def test_returns_400_without_a_name_of_1_to_100_characters_and_writes_nothing(self, body, api: Api, world: World):
-        company = world.company()
-        before = stored_count(company)
-        reply = api.post(PATH, company.owner.token, json_body=body)
-        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
-        assert stored_count(company) == before
-
-    @each(
-        "raw",
-        [
-            b"",
-            b"{",
-            b'{"name":"a","name":"b"}',
-            b'{"name":"\\ud800"}',
-            b'{"name":"a\\u0000"}',
-            b'{"name":NaN}',
-            b'{"name":"\xff"}',
-            b"[" * 5000,
-        ],
-    )
-    def test_a_body_that_is_not_strict_json_is_rejected(self, raw, api: Api, world: World):
-        reply = api.post(PATH, world.company().owner.token, raw_body=raw)
-        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
-
-    def test_the_invalid_field_is_named(self, api: Api, world: World):
-        (problem,) = api.post(PATH, world.company().owner.token, json_body={"name": ""}).error["details"]
-        assert problem["path"] == ["name"]
+def test_the_secret_is_in_neither_the_table_nor_the_logs(acme: Organization):
+    with captured_logs() as logs:
+        made = acme.create()
+        acme.works(made)
+    for text in (json.dumps(table_dump()), logs.getvalue()):
+        assert made["keyId"] in text
+        assert made["key"][11:] not in text
 
 
-class Test402:
-    def test_the_free_plan_has_no_keys(self, api: Api, world: World):
-        company = world.company("free")
-        reply = api.post(PATH, company.owner.token, json_body={"name": "deploy"})
-        assert (reply.status, reply.code) == (402, "PLAN_REQUIRED")
-        assert stored_count(company) == (0, 0)
-
-    def test_a_downgrade_between_read_and_commit_is_rejected(self, api: Api, world: World):
-        company = world.company()
-
-        with before_the_transaction(table.client, lambda: billing.change_plan(company.organization_id, "free")):
-            reply = api.post(PATH, company.owner.token, json_body={"name": "deploy"})
-        assert reply.code == "PLAN_REQUIRED"
-        assert stored_count(company) == (0, 0)
-
-    def test_an_unknown_organization_gets_no_key(self, world: World):
-        with pytest.raises(organizations.UnknownOrganization):
-            api_keys.create_key("org_0000000000000000", "deploy", world.person().user_id, "test")
-
-    def test_an_upgrade_between_read_and_commit_grants_the_new_rate(self, api: Api, world: World):
-        company = world.company("starter")
-
-        with before_the_transaction(table.client, lambda: billing.change_plan(company.organization_id, "pro")):
-            reply = api.post(PATH, company.owner.token, json_body={"name": "deploy"})
-        assert reply.data["rateLimit"] == 1500
+def test_an_admins_key_works_after_the_admin_leaves(acme: Organization, world: World):
+    admin = world.member(acme.company, "admin")
+    made = acme.call("POST", "", admin.token, json_body={"name": "deploy"}).data
+    world.leave(acme.company, admin)
+    principal = acme.api.get("/v1/me", made["key"]).data["principal"]
+    assert (principal["keyId"], principal["createdBy"]) == (made["keyId"], admin.user_id)
 
 
-class Test403:
-    def test_a_member_may_not_create_a_key(self, api: Api, world: World):
-        company = world.company()
-        reply = api.post(PATH, world.member(company).token, json_body={"name": "deploy"})
-        assert (reply.status, reply.code) == (403, "FORBIDDEN")
-        assert stored_count(company) == (0, 0)
-
-    def test_a_role_lost_between_authorization_and_commit_is_rejected(self, api: Api, world: World):
-        company = world.company()
-        admin = world.member(company, "admin")
-
-        with before_the_transaction(table.client, lambda: world.leave(company, admin)):
-            reply = api.post(PATH, admin.token, json_body={"name": "deploy"})
-        assert reply.code == "FORBIDDEN"
-        assert stored_count(company) == (0, 0)
-
-    def test_returns_403_for_an_api_key_without_the_scope(self, api: Api, world: World):
-        reply = api.post(PATH, world.key(world.company()), json_body={"name": "deploy"})
-        assert reply.code == "INSUFFICIENT_SCOPE"
-        assert reply.error["details"] == {"requiredScope": "api-keys.write"}
-        assert reply.challenge == 'Bearer error="insufficient_scope", scope="api-keys.write"'
-
-    def test_a_missing_scope_is_reported_before_an_invalid_body(self, api: Api, world: World):
-        company = world.company()
-        token = world.token(company.owner.user_id, [scope for scope in ALL_SCOPES if scope != "api-keys.write"])
-        assert api.post(PATH, token, raw_body=b"{").code == "INSUFFICIENT_SCOPE"
-
-    def test_another_organization_is_rejected(self, api: Api, world: World):
-        other = world.company()
-        reply = api.post(
-            f"{PATH}?organizationId={other.organization_id}", world.company().owner.token, json_body={"name": "x"}
-        )
-        assert reply.code == "FORBIDDEN"
-        assert stored_count(other) == (0, 0)
+def test_names_are_trimmed_and_can_repeat(acme: Organization):
+    names = ["x", "x", "n" * 100, "  padded\t", " " * 200 + "a", "名前 🔑"]
+    made = [acme.create(name=name) for name in names]
+    assert [key["name"] for key in made] == ["x", "x", "n" * 100, "padded", "a", "名前 🔑"]
+    assert len({key["keyId"] for key in made}) == len({key["key"] for key in made}) == 6
+    assert acme.count() == (6, 6)
 
 
-class Test409:
-    def test_the_51st_key_is_rejected(self, api: Api, world: World):
-        company = world.company()
-        fill(world, company)
-        reply = api.post(PATH, company.owner.token, json_body={"name": "one more"})
-        assert (reply.status, reply.code) == (409, "KEY_LIMIT_REACHED")
-        assert reply.error["details"] == {"limit": 50}
-        assert stored_count(company) == (50, 50)
+def test_an_id_that_is_taken_is_replaced(acme: Organization, monkeypatch: pytest.MonkeyPatch):
+    first, new_local = acme.create(name="first"), ids.new_local
+    taken = iter([first["keyId"][20:]])
+    monkeypatch.setattr(ids, "new_local", lambda: next(taken, None) or new_local())
+    acme.create(name="second")
+    assert {key["name"] for key in acme.listed()} == {"first", "second"}
 
-    def test_the_limit_is_per_organization_and_a_deleted_key_makes_room(self, api: Api, world: World):
-        company = world.company()
-        fill(world, company)
-        other = world.company(owner=company.owner)
-        body, token = {"name": "deploy"}, company.owner.token
-        assert api.post(f"{PATH}?organizationId={other.organization_id}", token, json_body=body).status == 201
-        here = f"?organizationId={company.organization_id}"
-        key_id = api.get(PATH + here, token).data[0]["keyId"]
-        assert api.delete(f"{PATH}/{key_id}{here}", token).status == 200
-        assert api.post(PATH + here, token, json_body=body).status == 201
-        assert api.post(PATH + here, token, json_body=body).code == "KEY_LIMIT_REACHED"
-        assert stored_count(company) == (50, 50)
+
+def test_the_key_and_its_lists_show_the_limits(acme: Organization):
+    made = acme.create(**LIMITS, description="For releases.")
+    expected = {
+        "description": "For releases.",
+        "scopes": ["inbox.read", "projects.read"],
+        "projectIds": None,
+        "allowedIps": ["198.51.100.0/24", "2001:db8::/32"],
+        "expiresAt": "2026-03-04T06:00:00.000Z",
+    }
+    for shown in (made, *acme.listed(), acme.get(made)):
+        assert {name: shown[name] for name in expected} == expected
+
+
+def test_a_key_without_limits_is_stored_as_it_always_was(acme: Organization):
+    made = acme.create(scopes=None, projectIds=None, allowedIps=None, expiresAt=None, description="")
+    assert (made["scopes"], made["description"]) == ([*API_KEY_SCOPES], None)
+    names = {"pk", "sk", "keyId", "organizationId", "slug", "name", "plan", "createdBy", "rateLimit"}
+    assert set(stored_secret(made) or ()) == names | {"win", "hits", "usedHour"}
+    # The table would delete the key after that time.
+    assert "expiresAt" not in (stored_secret(acme.create(**LIMITS)) or {})
+
+
+@each(("body", "path", "code"), INVALID)
+def test_an_invalid_field_is_named_and_nothing_is_written(body, path, code, acme: Organization):
+    assert problems(acme.post(**body)) == [(path.split(), code)]
+    assert acme.count() == (0, 0)
+
+
+@each("body", [{}, {"Name": "deploy"}])
+def test_the_name_is_required(body, acme: Organization):
+    assert (["name"], "missing") in problems(acme.call("POST", json_body=body))
+
+
+def test_a_repeated_project_counts_once_and_an_unknown_one_has_its_place(acme: Organization, world: World):
+    own = world.connected_repository(acme.company).links[0].project_id
+    assert acme.create(projectIds=[own, own])["projectIds"] == [own]
+    assert problems(acme.post(projectIds=[own, own, "prj_x"])) == [(["projectIds", "2"], "unknown_project")]
+
+
+def test_a_retry_must_repeat_the_given_fields_under_their_names_in_json():
+    body = KeyCreate(name="deploy", allowed_ips=["10.0.0.0/8"])
+    assert payload_of(body) == {"name": "deploy", "allowedIps": ["10.0.0.0/8"]}
+
+
+def test_a_member_may_not_create_a_key(acme: Organization, world: World):
+    member = world.member(acme.company)
+    assert acme.call("POST", "", member.token, json_body={"name": "deploy"}).code == "FORBIDDEN"
+    assert acme.count() == (0, 0)
+
+
+def test_an_unknown_organization_gets_no_key(world: World):
+    with pytest.raises(organizations.UnknownOrganization):
+        api_keys.create_key("org_0000000000000000", "deploy", world.person().user_id, "test")
+
+
+def test_an_organization_has_at_most_50_keys_and_a_deleted_one_makes_room(acme: Organization, api: Api, world: World):
+    for _ in range(API_KEYS_PER_ORGANIZATION):
+        world.key(acme.company)
+    reply = acme.post()
+    assert (reply.status, reply.code, reply.error["details"]) == (409, "KEY_LIMIT_REACHED", {"limit": 50})
+    assert Organization(api, world, owner=acme.owner).post().status == 201
+    first, second = acme.listed()[:2]
+    assert acme.roll(first).status == 200
+    assert acme.count() == (50, 50)
+    acme.delete(second)
+    assert [acme.post().status for _ in range(2)] == [201, 409]
+    assert acme.count() == (50, 50)

@@ -1,169 +1,245 @@
-"""POST /v1/api-keys/{keyId}/roll: replaces a key with a new one in one transaction."""
+"""POST /v1/api-keys/{keyId}/roll: a new key replaces the old one at once, or at the end of a grace period."""
+
+from typing import Any
 
 import pytest
 
-from controlplane.core import ids
-from controlplane.core.ids import KeyId
-from controlplane.core.plans import API_KEYS_PER_ORGANIZATION
-from controlplane.store import api_keys, billing, keys
+from controlplane.core import clock
+from controlplane.core.plans import KEYS_IN_GRACE_PER_ORGANIZATION
+from controlplane.store import api_keys, billing, deletions
 from controlplane.store.table import table
+from tests.functional.api_keys.conftest import DAY, Key, Organization, id_of, stored_secret
 from tests.support.api import Api
-from tests.support.calls import before_the_transaction, intercepted
+from tests.support.audit_log import all_entries
+from tests.support.calls import before_the_transaction
+from tests.support.each import each
 from tests.support.recorded import recorded_calls
 from tests.support.world import World
 
+KEPT: dict[str, Any] = {
+    "name": "deploy",
+    "description": "For releases.",
+    "scopes": ["api-keys.read", "inbox.read"],
+    "allowedIps": ["198.51.100.0/24"],
+}
+SOON, TOMORROW = "2026-03-04T06:00:00.000Z", "2026-03-05T05:06:07.000Z"
 
-def make(api: Api, company) -> dict:
-    path = f"/v1/api-keys?organizationId={company.organization_id}"
-    return api.post(path, company.owner.token, json_body={"name": "deploy"}).data
 
-
-def roll(api: Api, key_id: str, token: str, **options):
-    return api.post(f"/v1/api-keys/{key_id}/roll", token, **options)
-
-
-class Test200:
-    def test_rolling_returns_a_new_secret_and_id_and_revokes_the_old_secret(self, api: Api, world: World, now):
-        company = world.company()
-        admin = world.member(company, "admin")
-        old = make(api, company)
-        now.advance(60)
-        reply = roll(api, old["keyId"], admin.token)
-        assert reply.status == 200
-        assert reply.headers["cache-control"] == "no-store"
-        new = reply.data
-        assert new == {
-            **old,
-            "keyId": new["keyId"],
-            "key": new["key"],
-            "start": new["key"][:11],
+def test_rolling_returns_a_new_secret_and_id_and_revokes_the_old_secret(acme: Organization, world: World, now):
+    admin, old = world.member(acme.company, "admin"), acme.create(**KEPT)
+    now.advance(60)
+    reply = acme.call("POST", f"/{old['keyId']}/roll", admin.token)
+    assert (reply.status, reply.headers["cache-control"]) == (200, "no-store")
+    new = reply.data
+    assert new == {
+        **old,
+        "keyId": new["keyId"],
+        "key": new["key"],
+        "start": new["key"][:11],
+        "createdAt": "2026-03-04T05:07:07.000Z",
+        "meta": {
+            "createdBy": admin.user_id,
+            "createdFrom": "api",
             "createdAt": "2026-03-04T05:07:07.000Z",
-            "meta": {
-                "createdBy": admin.user_id,
-                "createdFrom": "api",
-                "createdAt": "2026-03-04T05:07:07.000Z",
-            },
-            "replacedKeyId": old["keyId"],
-            "previous": None,
-        }
-        assert new["keyId"] != old["keyId"]
-        assert new["key"] != old["key"]
-        assert api.get("/v1/me", old["key"]).status == 401
-        assert api.get("/v1/me", new["key"]).data["principal"]["keyId"] == new["keyId"]
-        assert [key["keyId"] for key in api.get("/v1/api-keys", admin.token).data] == [new["keyId"]]
-
-    @pytest.mark.parametrize("body", [None, b"", b"{}"])
-    def test_a_body_is_optional(self, body, api: Api, world: World):
-        company = world.company()
-        reply = roll(api, make(api, company)["keyId"], company.owner.token, raw_body=body)
-        assert (reply.status, reply.data["name"]) == (200, "deploy")
-
-    def test_rolling_at_the_limit_works_and_does_not_change_the_count(self, api: Api, world: World):
-        company = world.company()
-        old = make(api, company)
-        for _ in range(API_KEYS_PER_ORGANIZATION - 1):
-            world.key(company)
-        assert roll(api, old["keyId"], company.owner.token).status == 200
-        organization = table.get(keys.organization(company.organization_id))
-        assert organization is not None
-        assert organization["keys"] == API_KEYS_PER_ORGANIZATION
-        assert len(api.get("/v1/api-keys?limit=100", company.owner.token).data) == API_KEYS_PER_ORGANIZATION
-
-    def test_a_rolled_key_has_the_current_plans_rate_and_a_fresh_window(self, api: Api, world: World):
-        company = world.company("starter")
-        old = make(api, company)
-        assert api.get("/v1/me", old["key"]).headers["x-ratelimit-remaining"] == "599"
-        billing.change_plan(company.organization_id, "enterprise")
-        assert api.get("/v1/me", old["key"]).headers["x-ratelimit-limit"] == "600"
-        new = roll(api, old["keyId"], company.owner.token).data
-        assert new["rateLimit"] == 3000
-        headers = api.get("/v1/me", new["key"]).headers
-        assert (headers["x-ratelimit-limit"], headers["x-ratelimit-remaining"]) == ("3000", "2999")
-
-    def test_the_named_organization_is_used(self, api: Api, world: World):
-        first = world.company()
-        second = world.company(owner=first.owner)
-        path = f"/v1/api-keys/{make(api, second)['keyId']}/roll?organizationId="
-        assert api.post(path + first.organization_id, first.owner.token).code == "NOT_FOUND"
-        assert api.post(path + second.organization_id, first.owner.token).status == 200
-
-    def test_rolling_takes_four_round_trips_like_any_write_of_a_person(self, api: Api, world: World):
-        company = world.company()
-        old = make(api, company)
-        path = f"/v1/api-keys/{old['keyId']}/roll?organizationId={company.organization_id}"
-        with recorded_calls() as calls:
-            api.post(path, company.owner.token)
-        assert [call.operation for call in calls] == ["UpdateItem", "GetItem", "BatchGetItem", "TransactWriteItems"]
+        },
+        "replacedKeyId": old["keyId"],
+        "previous": None,
+    }
+    assert acme.works(old, new) == [False, True]
+    assert [key["keyId"] for key in acme.listed()] == [new["keyId"]]
+    assert (acme.roll(old).status, acme.count()) == (404, (1, 1))
 
 
-class Test402:
-    def test_rolling_is_rejected_on_the_free_plan(self, api: Api, world: World):
-        company = world.company()
-        old = make(api, company)
-        billing.change_plan(company.organization_id, "free")
-        reply = roll(api, old["keyId"], company.owner.token)
-        assert (reply.status, reply.code) == (402, "PLAN_REQUIRED")
-        billing.change_plan(company.organization_id, "pro")
-        assert api.get("/v1/me", old["key"]).status == 200
-
-    def test_a_downgrade_between_read_and_commit_is_rejected(self, api: Api, world: World):
-        company = world.company()
-        old = make(api, company)
-
-        with before_the_transaction(table.client, lambda: billing.change_plan(company.organization_id, "free")):
-            assert roll(api, old["keyId"], company.owner.token).code == "PLAN_REQUIRED"
-        assert [key["keyId"] for key in api.get("/v1/api-keys", company.owner.token).data] == [old["keyId"]]
+def test_a_body_is_optional(acme: Organization):
+    for body in (None, b"", b"{}"):
+        reply = acme.call("POST", f"/{acme.create()['keyId']}/roll", raw_body=body)
+        assert (reply.status, reply.data["previous"]) == (200, None)
 
 
-class Test403:
-    def test_a_member_may_not_roll_a_key(self, api: Api, world: World):
-        company = world.company()
-        old = make(api, company)
-        assert roll(api, old["keyId"], world.member(company).token).code == "FORBIDDEN"
-        assert api.get("/v1/me", old["key"]).status == 200
-
-    def test_returns_403_for_an_api_key_rolling_itself(self, api: Api, world: World):
-        old = make(api, world.company())
-        assert roll(api, old["keyId"], old["key"]).code == "INSUFFICIENT_SCOPE"
-
-    def test_a_role_lost_between_authorization_and_commit_is_rejected(self, api: Api, world: World):
-        company = world.company()
-        admin, old = world.member(company, "admin"), make(api, company)
-
-        with before_the_transaction(table.client, lambda: world.leave(company, admin)):
-            assert roll(api, old["keyId"], admin.token).code == "FORBIDDEN"
-        assert api.get("/v1/me", old["key"]).status == 200
+def test_only_an_admin_rolls_a_key_or_ends_a_grace_period(acme: Organization, world: World):
+    old, member = acme.create(), world.member(acme.company).token
+    assert acme.call("POST", f"/{old['keyId']}/roll", member).code == "FORBIDDEN"
+    acme.roll(old, DAY)
+    assert acme.call("DELETE", f"/{old['keyId']}", member).code == "FORBIDDEN"
+    assert acme.works(old) == [True]
 
 
-class Test404:
-    def test_an_unknown_key_looks_like_another_organizations_key(self, api: Api, world: World):
-        company = world.company()
-        theirs = make(api, world.company())
-        unknown = KeyId.of(company.organization_id, ids.new_local())
-        replies = [roll(api, key_id, company.owner.token) for key_id in (theirs["keyId"], unknown, "key_x")]
-        assert [(reply.status, reply.code) for reply in replies] == [(404, "NOT_FOUND")] * 3
-        assert len({reply.text for reply in replies}) == 1
-        assert api.get("/v1/me", theirs["key"]).status == 200
+def test_a_key_replaced_by_a_concurrent_roll_returns_404(acme: Organization):
+    old, rolled = acme.create(), []
 
-    def test_a_rolled_or_deleted_key_returns_404(self, api: Api, world: World):
-        company = world.company()
-        old = make(api, company)
-        new = roll(api, old["keyId"], company.owner.token).data
-        assert roll(api, old["keyId"], company.owner.token).status == 404
-        assert api.delete(f"/v1/api-keys/{new['keyId']}", company.owner.token).status == 200
-        assert roll(api, new["keyId"], company.owner.token).status == 404
+    def roll() -> None:
+        rolled.append(api_keys.roll_key(id_of(old), "usr_other", "api", grace_seconds=0).item.key_id)
 
-    def test_a_key_replaced_by_a_concurrent_roll_returns_404(self, api: Api, world: World):
-        company = world.company()
-        old = make(api, company)
+    with before_the_transaction(table.client, roll):
+        assert acme.roll(old).status == 404
+    assert [key["keyId"] for key in acme.listed()] == rolled
 
-        def roll_first(call, proceed):
-            if call.operation == "TransactWriteItems" and not rolled:
-                rolled.append(call)
-                rolled.append(api_keys.roll_key(KeyId.stored(old["keyId"]), "usr_other", "api", grace_seconds=0).item)
-            return proceed()
 
-        rolled: list = []
-        with intercepted(table.client, roll_first):
-            assert roll(api, old["keyId"], company.owner.token).status == 404
-        assert [key["keyId"] for key in api.get("/v1/api-keys", company.owner.token).data] == [rolled[1].key_id]
+def test_rolling_takes_four_calls_and_a_request_with_the_old_secret_one(acme: Organization):
+    old = acme.create()
+    with recorded_calls() as calls:
+        new = acme.roll(old).data
+    assert [call.operation for call in calls] == ["UpdateItem", "GetItem", "BatchGetItem", "TransactWriteItems"]
+    acme.roll(new, DAY)
+    acme.works(new)
+    with recorded_calls() as calls:
+        acme.works(new)
+    assert [call.operation for call in calls] == ["UpdateItem"]
+
+
+def test_the_old_secret_works_until_the_last_moment_and_says_so(acme: Organization, api: Api, now):
+    old = acme.create(**KEPT)
+    new = acme.roll(old, DAY).data
+    assert {name: new[name] for name in KEPT} == KEPT
+    assert new["previous"] == {
+        "keyId": old["keyId"],
+        "start": old["start"],
+        "expiresAt": TOMORROW,
+        "lastUsedAt": None,
+    }
+    (entry,) = [it for it in all_entries() if it["action"] == "api_key.roll"]
+    assert entry["after"] == {"successor": new["keyId"], "worksUntil": TOMORROW}
+    stored = stored_secret(old)
+    assert stored is not None
+    assert stored["expiresAt"] == stored["validUntil"] + DAY
+    now.advance(DAY - 0.001 - clock.now() % 1)
+    headers = api.get("/v1/me", old["key"]).headers
+    assert (headers["x-key-expires-at"], headers["x-key-replaced-by"]) == (TOMORROW, new["keyId"])
+    assert not {"x-key-expires-at", "x-key-replaced-by"} & {*api.get("/v1/me", new["key"]).headers}
+    now.advance(0.001)
+    assert acme.works(old, new) == [False, True]
+    assert acme.get(new)["previous"] is None
+
+
+def test_every_minute_in_which_the_old_secret_was_used_is_shown(acme: Organization, now):
+    old = acme.create()
+    now.advance(30)  # 05:06:37
+    acme.works(old)
+    new = acme.roll(old, DAY).data
+
+    def shown() -> list[str | None]:
+        (listed,) = acme.listed()
+        renamed = acme.update(new, description=clock.timestamp()).data
+        assert (listed["keyId"], listed["lastUsedAt"]) == (new["keyId"], None)
+        return [key["previous"]["lastUsedAt"] for key in (acme.get(new), renamed, listed)]
+
+    assert shown() == [None] * 3
+    now.advance(10)
+    acme.works(old)
+    # In the minute of the roll, the roll itself is the earliest possible time.
+    assert shown() == ["2026-03-04T05:06:37.000Z"] * 3
+    for seconds, minute in ((60, "2026-03-04T05:07:00.000Z"), (120, "2026-03-04T05:09:00.000Z")):
+        now.advance(seconds)
+        acme.works(old)
+        now.advance(3)
+        acme.works(old)
+        assert shown() == [minute] * 3
+        now.advance(-3)
+
+
+def test_the_old_secret_is_limited_by_the_keys_expiry(acme: Organization, now):
+    old = acme.create(expiresAt=SOON)
+    new = acme.roll(old, DAY).data
+    assert new["previous"]["expiresAt"] == new["expiresAt"] == SOON
+    now.advance(3600)
+    assert acme.works(old, new) == [False, False]
+    assert acme.roll(new).code == "CONFLICT"
+
+
+def test_a_stricter_key_is_stricter_with_the_old_secret(acme: Organization, api: Api, now):
+    old = acme.create()
+    new = acme.roll(old, DAY).data
+    changed = acme.update(new, scopes=["inbox.read"], expiresAt=SOON).data
+    assert changed["previous"]["expiresAt"] == SOON
+    assert {api.get("/v1/projects", key["key"]).code for key in (old, new)} == {"INSUFFICIENT_SCOPE"}
+    now.advance(3600)
+    assert acme.works(old, new) == [False, False]
+
+
+def test_a_later_expiry_of_the_key_keeps_the_grace_period(acme: Organization, now):
+    old = acme.create()
+    new = acme.roll(old, DAY).data
+    assert acme.update(new, expiresAt="2026-04-01T00:00:00Z").data["previous"]["expiresAt"] == TOMORROW
+    now.advance(DAY)
+    assert acme.works(old, new) == [False, True]
+
+
+def test_deleting_the_replaced_key_ends_only_its_secret(acme: Organization):
+    old, other = acme.create(), acme.create()
+    new, before = acme.roll(old, DAY).data, acme.stored()
+    dry_run = acme.api.delete(f"/v1/api-keys/{old['keyId']}?dryRun=true", acme.token)
+    assert (dry_run.status, acme.works(old)) == (200, [True])
+    reply = acme.delete(old)
+    assert (reply.status, reply.data) == (200, {"deleted": True})
+    assert (acme.works(old, new, other), stored_secret(old)) == ([False, True, True], None)
+    after = acme.stored()
+    assert (after["keys"], after["keyVersion"]) == (before["keys"], before["keyVersion"] + 1)
+    assert acme.get(new)["previous"] is None
+    (entry,) = [it for it in all_entries() if it["action"] == "api_key.end_grace_period"]
+    assert (entry["resource"], entry["actorId"]) == (new["keyId"], acme.owner.user_id)
+    assert entry["before"] == {"worksUntil": TOMORROW}
+    assert [acme.delete(key).status for key in (old, new)] == [404, 200]
+    assert acme.works(new) == [False]
+
+
+def test_a_replaced_key_is_unknown_once_its_grace_period_is_over(acme: Organization, now):
+    first, second = acme.create(), acme.create()
+    new = [acme.roll(first, 60).data, acme.roll(second).data]
+    now.advance(60)
+    assert [acme.delete(key).code for key in (first, second)] == ["NOT_FOUND"] * 2
+    assert acme.works(*new) == [True, True]
+
+
+@each("end", [lambda acme, key: acme.delete(key), lambda acme, _: deletions.delete_organization(acme.id)])
+def test_revoking_the_key_or_deleting_the_organization_ends_both_secrets(end, api: Api, world: World):
+    acme = Organization(api, world)
+    old = acme.create()
+    new = acme.roll(old, DAY).data
+    end(acme, new)
+    assert (acme.works(old, new), stored_secret(old)) == ([False, False], None)
+
+
+@each("seconds", [0, DAY])
+def test_the_next_roll_ends_an_earlier_grace_period(seconds, acme: Organization):
+    first = acme.create()
+    second = acme.roll(first, DAY).data
+    third = acme.roll(second, seconds).data
+    assert acme.works(first, second, third) == [False, seconds > 0, True]
+
+
+def test_a_retry_returns_the_same_secret(acme: Organization):
+    old, once = acme.create(), {"Idempotency-Key": "once"}
+    first, second = [acme.roll(old, DAY, headers=once).data for _ in range(2)]
+    assert first == second
+    assert acme.roll(old, 60, headers=once).code == "INVALID_PAYLOAD"
+
+
+def test_a_grace_period_has_up_to_seven_days_in_whole_seconds(acme: Organization):
+    key: Key = acme.create()
+    for seconds in (-1, 7 * DAY + 1, 1.5, "60", True, None):
+        assert acme.roll(key, seconds).code == "INVALID_PAYLOAD", seconds
+    assert [acme.roll(acme.create(), seconds).status for seconds in (60.0, 7 * DAY)] == [200, 200]
+
+
+def test_at_most_20_keys_are_in_a_grace_period(acme: Organization, now):
+    made = [acme.create() for _ in range(KEYS_IN_GRACE_PER_ORGANIZATION + 1)]
+    rolled = [acme.roll(key, DAY).data for key in made[:-1]]
+    refused = acme.roll(made[-1], DAY)
+    assert (refused.status, refused.code, refused.error["details"]) == (409, "KEY_LIMIT_REACHED", {"limit": 20})
+    # The key's own grace period ends with the roll.
+    assert [acme.roll(rolled[0], DAY).status, acme.roll(made[-1]).status] == [200, 200]
+    now.advance(DAY + 1)
+    assert acme.roll(rolled[1], DAY).status == 200
+    billing.change_plan(acme.id, "starter")
+    deletions.delete_organization(acme.id)
+
+
+def test_of_two_keys_rolled_at_once_one_gets_the_last_grace_period(acme: Organization, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(api_keys, "KEYS_IN_GRACE_PER_ORGANIZATION", 1)
+    first, second = acme.create(), acme.create()
+
+    def roll(key: Key) -> None:
+        api_keys.roll_key(id_of(key), acme.owner.user_id, "test", grace_seconds=DAY)
+
+    with before_the_transaction(table.client, lambda: roll(second)), pytest.raises(api_keys.TooManyInGrace):
+        roll(first)

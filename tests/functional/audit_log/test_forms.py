@@ -1,6 +1,8 @@
 """Every form of the pages that changes something of an organization writes one entry in its transaction."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
 import pytest
 
@@ -17,137 +19,138 @@ from tests.support.audits import make_issue, make_scan
 from tests.support.browser import Browser
 from tests.support.each import each
 from tests.support.endpoints import URL, delivered, endpoint
-from tests.support.operations import operations
+from tests.support.operations import operations, operations_at
+from tests.support.page import Entry
 from tests.support.populated_organization import detection
+from tests.support.reply import Reply
 from tests.support.sqs import FakeSqs
 from tests.support.table import restored
 from tests.support.world import World
 
-ONCE = {"once": "x" * 32}
-# The values of the path's parameters and the form's fields, who sends it, and the action of the entry.
-type Sent = tuple[dict[str, str], dict[str, str]]
+
+class Control(NamedTuple):
+    """A button of a page (below the organization's), what is entered before it is pressed, and a text near it."""
+
+    page: str
+    label: str
+    entered: Mapping[str, Entry] = MappingProxyType({})
+    near: str = ""
 
 
-def _member_id(it: Subject) -> str:
-    return members.get_member(it.organization_id, it.member.user_id).member_id
-
-
-def _project(it: Subject) -> dict[str, str]:
-    return {"projectSlug": it.project.slug}
-
-
-def _item(it: Subject) -> Sent:
-    item = it.world.finding(it.company, it.repository)
-    return {"itemId": item.item_id}, {"action": "accepted", "version": item.version, "reason": "Canary"}
-
-
-def _chosen(it: Subject) -> Sent:
+def _chosen(it: Subject) -> Control:
     item = it.world.finding(it.company)
-    return {}, {"action": "accepted", f"item-{item.item_id}": item.version}
+    return Control("/inbox", "Accept", {f"Select {item.title}": True, "Reason": "Canary"})
 
 
-def _vendor(it: Subject) -> Sent:
+def _item(it: Subject) -> str:
+    return f"/inbox/{it.world.finding(it.company, it.repository).item_id}"
+
+
+def _vendor(it: Subject) -> Control:
     detections.record_detection(detection(it.project.project_id))
     item = inbox.list_items(it.organization_id, None, 1, None).items[0]
-    return {"itemId": item.item_id}, {"decision": "approve"}
+    return Control(f"/inbox/{item.item_id}", "Approve")
 
 
-def _locked(it: Subject) -> Sent:
+def _locked(it: Subject) -> Control:
     scan = make_scan(it.repository, issues=[make_issue(number) for number in range(1, 6)])
     it.world.credits(it.company, 80)
-    return {"scanId": scan.scan_id}, {}
+    return Control(f"/scans/{scan.scan_id}/unlock", "Unlock for 50 credits")
 
 
-def _offers(it: Subject) -> Sent:
-    hosted = HostedRepository(
-        hosted_id=77,
-        installation_id=4711,
-        owner="acme",
-        name="blog",
-        html_url="https://github.com/acme/blog",
-        default_branch="main",
-        visibility="private",
-    )
-    membership = organizations.find_membership(it.owner.user_id, it.organization_id)
-    assert membership is not None
-    offers = connecting._seal_offers(membership, [hosted], it.browser.secret)
-    return {}, {"offers": offers.sealed, "repository": "77"}
+def _member(it: Subject) -> Control:
+    label = f"Role of {it.member.name}"
+    return Control("/members", "Change", {label: "Admin"})
 
 
-def _link(it: Subject) -> Sent:
-    fields = {"project_id": it.project.project_id, "failure_threshold": "P2"}
-    return {"repositoryId": it.repository.repository_id}, fields
+def _invited(it: Subject, label: str) -> Control:
+    assert it.invitation_id
+    return Control("/members", label)
 
 
-def _confirmed(it: Subject) -> dict[str, str]:
-    return {"confirmation": it.repository.full_name}
+def _link(it: Subject) -> Control:
+    threshold = "A pull request's check fails for new findings of"
+    return Control(f"/repositories/{it.repository.repository_id}", "Save", {threshold: "P2 or more urgent"})
 
 
-def _webhook(it: Subject) -> dict[str, str]:
-    return {"webhookId": endpoint(it.company).webhook_id}
+def _webhook(it: Subject, label: str, **entered: Entry) -> Control:
+    return Control(f"/webhooks/{endpoint(it.company).webhook_id}", label, entered)
 
 
-def _delivery(it: Subject) -> dict[str, str]:
+def _delivery(it: Subject) -> Control:
     delivery = delivered(it.company)
-    return {"webhookId": delivery.webhook_id, "eventId": delivery.event_id}
+    return Control(f"/webhooks/{delivery.webhook_id}/deliveries/{delivery.event_id}", "Replay")
 
 
-_WEBHOOK = {"name": "Alerts", "url": f"{URL}/canary", "format": "slack", "key.created": "yes"}
+_WEBHOOK: dict[str, Entry] = {"Name": "Alerts", "URL": f"{URL}/canary", "key.created": True}
 
 
-CASES: dict[str, tuple[Action, Callable[[Subject], Sent]]] = {
+CASES: dict[str, tuple[Action, Callable[[Subject], Control]]] = {
     "submitNewProject": (
         Action.PROJECT_CREATE,
-        lambda _: ({}, {"name": "Shop", "region": "eu-central", "websites": "example.com", **ONCE}),
+        lambda _: Control("/projects/new", "Create the project", {"Name": "Shop", "Websites": "example.com"}),
     ),
     "changeProject": (
         Action.PROJECT_UPDATE,
-        lambda it: (_project(it), {"action": "describe", "name": "Store", "description": ""}),
+        lambda it: Control(f"/projects/{it.project.slug}/settings", "Save", {"Name": "Store"}, "Description"),
     ),
-    "deleteProjectOnPage": (Action.PROJECT_DELETE, lambda it: (_project(it), {"confirmation": it.project.slug})),
+    "deleteProjectOnPage": (
+        Action.PROJECT_DELETE,
+        lambda it: Control(
+            f"/projects/{it.project.slug}/delete", "Delete this project", {"Name of the project": it.project.slug}
+        ),
+    ),
     "decideVendorOnPage": (
         Action.VENDOR_DECIDE,
-        lambda it: (_project(it), {"vendor_id": "segment", "decision": "approve"}),
+        lambda it: Control(f"/projects/{it.project.slug}/vendors", "Approve", {"Vendor ID": "segment"}),
     ),
-    "submitKey": (Action.API_KEY_CREATE, lambda _: ({}, {"name": "deploy", **ONCE})),
-    "submitKeyRoll": (Action.API_KEY_ROLL, lambda it: ({"keyId": it.key_id}, dict(ONCE))),
-    "submitKeyRevocation": (Action.API_KEY_DELETE, lambda it: ({"keyId": it.key_id}, {})),
-    "submitInvitation": (Action.INVITATION_CREATE, lambda _: ({}, {"email": "canary@example.com", "role": "member"})),
-    "submitResend": (Action.INVITATION_RESEND, lambda it: ({}, {"invitation_id": it.invitation_id})),
-    "submitWithdrawal": (Action.INVITATION_CANCEL, lambda it: ({}, {"invitation_id": it.invitation_id})),
-    "submitMember": (
-        Action.MEMBER_CHANGE_ROLE,
-        lambda it: ({}, {"member_id": _member_id(it), "action": "change", "role": "admin"}),
+    "submitKey": (
+        Action.API_KEY_CREATE,
+        lambda _: Control("/keys", "Create key", {"Name of a new key": "deploy"}),
     ),
+    "submitKeyRoll": (Action.API_KEY_ROLL, lambda it: Control(f"/keys/{it.key_id}", "Roll this key")),
+    "submitKeyRevocation": (Action.API_KEY_DELETE, lambda it: Control(f"/keys/{it.key_id}", "Revoke this key")),
+    "submitInvitation": (
+        Action.INVITATION_CREATE,
+        lambda _: Control("/members", "Invite", {"Email address": "canary@example.com"}),
+    ),
+    "submitResend": (Action.INVITATION_RESEND, lambda it: _invited(it, "Renew")),
+    "submitWithdrawal": (Action.INVITATION_CANCEL, lambda it: _invited(it, "Withdraw")),
+    "submitMember": (Action.MEMBER_CHANGE_ROLE, _member),
     "decideFindings": (Action.INBOX_CHANGE_STATUS, _chosen),
-    "decideFinding": (Action.INBOX_CHANGE_STATUS, _item),
-    "openIssue": (Action.ISSUE_REQUEST, lambda it: (_item(it)[0], {})),
+    "decideFinding": (Action.INBOX_CHANGE_STATUS, lambda it: Control(_item(it), "Accept", {"Reason": "Canary"})),
+    "openIssue": (Action.ISSUE_REQUEST, lambda it: Control(_item(it), "Open an issue")),
     "decideFindingVendor": (Action.VENDOR_DECIDE, _vendor),
-    "connectRepository": (Action.REPOSITORY_CONNECT, _offers),
     "saveRepositoryLink": (Action.LINK_UPDATE, _link),
     "confirmDisconnection": (
         Action.REPOSITORY_DISCONNECT,
-        lambda it: ({"repositoryId": it.repository.repository_id}, _confirmed(it)),
+        lambda it: Control(f"/repositories/{it.repository.repository_id}/disconnect", "Disconnect this repository"),
     ),
     "beginScan": (
         Action.SCAN_REQUEST,
-        lambda it: ({}, {"subject": f"{it.repository.repository_id} {it.project.project_id}"}),
+        lambda it: Control(f"/scans?repository={it.repository.repository_id}", "Start scan"),
     ),
     "unlockFindings": (Action.SCAN_UNLOCK, _locked),
-    "createOrganizationOfForm": (Action.ORGANIZATION_CREATE, lambda _: ({}, {"name": "Second", "slug": ""})),
-    "submitWebhook": (Action.WEBHOOK_CREATE, lambda _: ({}, {**_WEBHOOK, **ONCE})),
-    "submitWebhookChange": (Action.WEBHOOK_UPDATE, lambda it: (_webhook(it), _WEBHOOK)),
-    "submitWebhookStatus": (Action.WEBHOOK_UPDATE, lambda it: (_webhook(it), {"status": "disabled"})),
-    "submitWebhookRotation": (Action.WEBHOOK_ROTATE_SECRET, lambda it: (_webhook(it), dict(ONCE))),
-    "submitWebhookDeletion": (Action.WEBHOOK_DELETE, lambda it: (_webhook(it), {})),
-    "submitWebhookReplay": (Action.WEBHOOK_REPLAY, lambda it: (_delivery(it), {})),
-    "deleteOrganization": (Action.ORGANIZATION_DELETE, lambda it: ({}, {"confirmation": it.company.slug})),
+    "createOrganizationOfForm": (
+        Action.ORGANIZATION_CREATE,
+        lambda _: Control("/organizations/new", "Create the organization", {"Name": "Second"}),
+    ),
+    "submitWebhook": (Action.WEBHOOK_CREATE, lambda _: Control("/webhooks", "Create endpoint", _WEBHOOK)),
+    "submitWebhookChange": (Action.WEBHOOK_UPDATE, lambda it: _webhook(it, "Save", **_WEBHOOK)),
+    "submitWebhookStatus": (Action.WEBHOOK_UPDATE, lambda it: _webhook(it, "Disable this endpoint")),
+    "submitWebhookRotation": (Action.WEBHOOK_ROTATE_SECRET, lambda it: _webhook(it, "Rotate the secret")),
+    "submitWebhookDeletion": (Action.WEBHOOK_DELETE, lambda it: _webhook(it, "Delete this endpoint")),
+    "submitWebhookReplay": (Action.WEBHOOK_REPLAY, _delivery),
+    "deleteOrganization": (
+        Action.ORGANIZATION_DELETE,
+        lambda it: Control("/delete", "Delete this organization", {"Name of the organization": it.company.slug}),
+    ),
 }
 # Answers of the invited person.
 ANSWERS = {
-    "acceptInvitation": Action.MEMBER_JOIN,
-    "declineInvitation": Action.INVITATION_DECLINE,
-    "blockOrganization": Action.INVITATION_DECLINE,
+    "acceptInvitation": ("Accept", Action.MEMBER_JOIN),
+    "declineInvitation": ("Decline", Action.INVITATION_DECLINE),
+    "blockOrganization": ("Decline and block", Action.INVITATION_DECLINE),
 }
 # A person's own account, sessions, devices, and default organization (decision 0064). Deleting an account ends its
 # memberships, each with an entry.
@@ -178,26 +181,50 @@ def _without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_form_has_a_case():
-    assert FORMS.keys() == CASES.keys() | ANSWERS.keys() | OF_NO_ORGANIZATION
+    assert FORMS.keys() == CASES.keys() | ANSWERS.keys() | OF_NO_ORGANIZATION | {"connectRepository"}
 
 
-@each("name", CASES, around=restored)
-def test_a_form_writes_one_entry_and_without_its_token_none(name: str, api: Api, world: World, sqs: FakeSqs):
-    action, prepare = CASES[name]
-    subject, path = Subject(world, api), FORMS[name].path
-    browser = subject.browser
-    values, fields = prepare(subject)
-    for parameter, value in {"organizationSlug": subject.company.slug, **values}.items():
-        path = path.replace("{" + parameter + "}", value)
-    before = all_entries()
-    assert browser.post(path, fields).status == 403
-    assert all_entries() == before
-    reply = browser.post(path, {**fields, "form_token": browser.form_token})
+def check_entry(before: list[dict], action: Action, subject: Subject, reply: Reply) -> None:
     assert reply.status in {200, 303}, reply.text
     (entry,) = [entry for entry in all_entries() if entry not in before]
     assert (entry["action"], entry["source"], entry["requestId"]) == (action, "page", reply.headers["x-request-id"])
     assert (entry["actorKind"], entry["actorId"]) == ("person", subject.owner.user_id)
     assert not any(text in str(entry).lower() for text in ("canary", "@", "assent_", "lovelace"))
+
+
+@each("name", CASES, around=restored)
+def test_a_form_writes_one_entry(name: str, api: Api, world: World, sqs: FakeSqs):
+    action, prepare = CASES[name]
+    subject = Subject(world, api)
+    browser, control = subject.browser, prepare(subject)
+    below = "" if control.page.startswith("/organizations") else f"/organizations/{subject.company.slug}"
+    browser.get(below + control.page)
+    before = all_entries()
+    reply = browser.press(control.label, near=control.near, fill=control.entered)
+    sent_to = operations_at(browser.at.partition("?")[0])
+    assert name in {operation.route.operation_id for operation in sent_to if operation.method == "POST"}
+    check_entry(before, action, subject, reply)
+
+
+def test_connecting_a_repository_writes_one_entry(api: Api, world: World):
+    """Forges the choice that the page offers after GitHub has named the repositories."""
+    subject = Subject(world, api)
+    hosted = HostedRepository(
+        hosted_id=77,
+        installation_id=4711,
+        owner="acme",
+        name="blog",
+        html_url="https://github.com/acme/blog",
+        default_branch="main",
+        visibility="private",
+    )
+    membership = organizations.find_membership(subject.owner.user_id, subject.organization_id)
+    assert membership is not None
+    offers = connecting._seal_offers(membership, [hosted], subject.browser.secret)
+    fields = {"offers": offers.sealed, "repository": "77"}
+    before = all_entries()
+    reply = subject.browser.forge(f"/organizations/{subject.company.slug}/repositories", fields)
+    check_entry(before, Action.REPOSITORY_CONNECT, subject, reply)
 
 
 @each("name", ANSWERS, around=restored)
@@ -206,24 +233,27 @@ def test_an_answer_to_an_invitation_is_recorded_without_what_only_the_person_may
 ):
     subject, invited = Subject(world, api), world.person("canary@example.com")
     body = {"email": invited.email, "role": "admin"}
-    made = subject.post("/v1/invitations", body)
+    subject.post("/v1/invitations", body)
     before = all_entries()
     browser = Browser(api).signed_in(invited.user_id)
-    fields = {"invitation_id": made["id"], "form_token": browser.form_token}
-    assert browser.post(FORMS[name].path, fields).status in {200, 303}
+    browser.get("/invitations")
+    label, action = ANSWERS[name]
+    assert browser.press(label).status == 303
+    assert browser.at == FORMS[name].path
     (entry,) = [entry for entry in all_entries() if entry not in before]
-    assert (entry["action"], entry["actorId"], entry["source"]) == (ANSWERS[name], invited.user_id, "page")
+    assert (entry["action"], entry["actorId"], entry["source"]) == (action, invited.user_id, "page")
     assert "block" not in str(entry).lower()
     assert "canary" not in str(entry)
 
 
 def test_a_deleted_account_leaves_its_organizations_with_entries(api: Api, world: World):
     subject = Subject(world, api)
-    person, member_id = subject.member, _member_id(subject)
+    person = subject.member
+    member_id = members.get_member(subject.organization_id, person.user_id).member_id
     browser = Browser(api).signed_in(person.user_id)
     before = all_entries()
-    fields = {"confirmation": person.email, "form_token": browser.form_token}
-    assert browser.post("/account/delete", fields).status == 303
+    browser.get("/account/delete")
+    assert browser.press("Delete my account", fill={"Your email address": person.email}).status == 303
     (entry,) = [entry for entry in all_entries() if entry not in before]
     assert (entry["action"], entry["resource"]) == (Action.MEMBER_REMOVE, member_id)
 

@@ -5,13 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from controlplane.store import projects, publications
+from controlplane.core.ids import ScanRequestId
+from controlplane.store import projects, publications, repositories
 from controlplane.store.scans import findings
 from openassent_cli import credentials, profiles
 from tests.functional.command_line.conftest import Shell
 from tests.functional.command_line.office import Office
 from tests.functional.sdk.conftest import Gateway
-from tests.support.audits import make_issue, make_scan
+from tests.support.audits import make_issue, make_scan, stored_repository
 from tests.support.world import Company, World
 
 HOSTILE = "[red]x[/red]\x1b[2J\u202e"
@@ -88,6 +89,24 @@ class TestNames:
 
 def test_an_organization_is_chosen_for_one_command(shell: Shell, office: Office):
     assert shell.run("billing show --org {second}".format(**office.names)).stdout != shell.run("billing show").stdout
+
+
+@pytest.mark.parametrize(("status", "code", "said"), [("completed", 0, ""), ("failed", 1, "Too large.")])
+def test_waiting_for_a_scan_tells_how_it_ended(  # noqa: PLR0917
+    status: str, code: int, said: str, shell: Shell, office: Office, monkeypatch: pytest.MonkeyPatch
+):
+    (repository,) = (
+        it for it in repositories.list_all_repositories(office.company.organization_id) if it.name == "shop"
+    )
+
+    def work(_: float) -> None:
+        requested = ScanRequestId.stored(stored_repository(repository)["activeRequestId"])
+        make_scan(repository, status=status, request_id=requested)
+
+    monkeypatch.setattr("time.sleep", work)
+    ended = shell.run("scan start acme/shop --wait")
+    assert (ended.code, said in ended.stderr) == (code, True)
+    assert f"\t{status}\n" in ended.stdout.lower()
 
 
 def test_quiet_prints_results_only(shell: Shell):

@@ -40,7 +40,7 @@ from tests.support.world import World
         ("whoami --base-url http://example.com", Exit.USAGE, "Use an https URL."),
         ("scan unlock {scan}", Exit.CONFLICT, "All findings of this scan are readable already."),
         ("org create Acme --slug {org}", Exit.CONFLICT, "\nSuggestions: {org}-"),
-        ("project create '' --region moon", Exit.USAGE, '\nThis would work: POST /v1/projects {{"name": '),
+        ("project create '' --region moon", Exit.USAGE, "\nCorrect each problem, then send the request again.\n"),
         ("key create '' --scope x", Exit.USAGE, "\nscopes.0: Must be"),
         ("member set-role ada@example.com member", Exit.REFUSED, "owner"),
     ],

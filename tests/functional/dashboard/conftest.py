@@ -8,7 +8,7 @@ from controlplane.core.settings import settings
 from tests.support.api import Api
 from tests.support.browser import Browser
 from tests.support.issuer import Issuer
-from tests.support.world import Person, World
+from tests.support.world import Company, Person, World
 
 
 @pytest.fixture(scope="session")
@@ -44,6 +44,12 @@ def browser(api: Api) -> Browser:
 @pytest.fixture
 def person(world: World) -> Person:
     return world.person()
+
+
+@pytest.fixture
+def company(world: World, person: Person) -> Company:
+    """Returns an organization that the person owns."""
+    return world.company(owner=person)
 
 
 @pytest.fixture

@@ -19,11 +19,13 @@ from tests.support.browser import Browser, text_of
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.cleanup import finish_deletions
 from tests.support.populated_organization import kinds_containing
+from tests.support.reply import Reply
 from tests.support.table import PREPARED
 from tests.support.trips import counted_trips
 from tests.support.world import Person, World, table_dump
 
 DELETE = "/account/delete"
+ADDRESS = "Your email address"
 
 
 @pytest.fixture
@@ -38,6 +40,11 @@ def person(world: World) -> Person:
     )
     user_id = sign_in(claims).user_id
     return Person(user_id, "ada@example.com", "Ada <Lovelace>", world.token(user_id))
+
+
+def delete(visitor: Browser, typed: str) -> Reply:
+    visitor.get(DELETE)
+    return visitor.press("Delete my account", fill={ADDRESS: typed})
 
 
 class TestProfile:
@@ -97,8 +104,7 @@ class TestDeletion:
     def test_the_account_and_every_access_are_gone(self, visitor: Browser, person: Person, world: World):
         company = world.company()
         world.member(company, "admin", person)
-        visitor.get(DELETE)
-        reply = visitor.submit(DELETE, confirmation=" ADA@example.com ")
+        reply = delete(visitor, " ADA@example.com ")
         assert (reply.status, reply.headers["location"]) == (303, "/signed-out?done=deleted")
         assert visitor.cookies == {}
         assert visitor.api.get("/v1/me", person.token).status == 401
@@ -117,11 +123,10 @@ class TestDeletion:
             body = {"email": person.email, "role": "member"}
             visitor.api.post("/v1/invitations", owner.token, json_body=body)
         visitor.get("/invitations")
-        visitor.submit("/invitations/block")
+        visitor.press("Decline and block", near="Birch")
         assert len(invitees.list_all_blocked(person.user_id)) == 1
         feedback.submit_report(person.user_id, {"title": "Too slow", "body": "Scans take long.", "kind": "bug"})
-        visitor.get(DELETE)
-        assert visitor.submit(DELETE, confirmation=person.email).status == 303
+        assert delete(visitor, person.email).status == 303
         assert finish_deletions() == 1
         left = str(table_dump())
         assert not any(text in left for text in (person.email, "Too slow"))
@@ -131,16 +136,13 @@ class TestDeletion:
             "FEEDBACKQUOTA",
         }
 
-    def test_devices_and_what_is_left_of_invitations_are_deleted(
-        self, visitor: Browser, person: Person, world: World, now
-    ):
+    def test_devices_and_what_is_left_of_invitations_are_deleted(self, visitor: Browser, person, world, now):
         invitation = {"email": person.email, "role": "member"}
         visitor.api.post("/v1/invitations", world.company().owner.token, json_body=invitation)
         now.advance(8 * 86_400)  # it has expired
         visitor.signed_in(person.user_id)
         request_code(visitor.api).approved(person.user_id).redeem()
-        visitor.get(DELETE)
-        assert visitor.submit(DELETE, confirmation=person.email).status == 303
+        assert delete(visitor, person.email).status == 303
         kinds = {item["pk"]["S"].partition("#")[0] for item in table_dump()}
         assert not kinds & {"DC", "FAMILY", "IDENTITY"}
         finish_deletions()
@@ -151,13 +153,12 @@ class TestDeletion:
         company = world.company(owner=person, name="Acme")
         reply = visitor.get(DELETE)
         assert "You are the last owner of Acme" in text_of(reply)
-        assert DELETE not in visitor.forms()
-        fields = {"form_token": visitor.form_token, "confirmation": person.email}
-        reply = visitor.post(DELETE, fields)
+        assert "Delete my account" not in visitor.buttons()
+        reply = visitor.forge(DELETE, {"confirmation": person.email})
         assert reply.status == 409
         assert organizations.find_membership(person.user_id, company.organization_id) is not None
         world.member(company, "owner")
-        assert visitor.post(DELETE, fields).status == 303
+        assert delete(visitor, person.email).status == 303
 
     def test_memberships_that_dont_fit_into_one_transaction_end_before_the_account_and_ownerships(
         self, visitor: Browser, person: Person, world: World, monkeypatch: pytest.MonkeyPatch
@@ -166,21 +167,18 @@ class TestDeletion:
         owned = world.company()
         world.member(owned, "owner", person)
         world.member(world.company(), "member", person)
-        visitor.get(DELETE)
-        fields = {"form_token": visitor.form_token, "confirmation": person.email}
         with failing_write(2):
-            assert visitor.post(DELETE, fields).status == 500
+            assert delete(visitor, person.email).status == 500
         profile, left = organizations.get_account(person.user_id)
         assert profile is not None
         assert [held.slug for held in left] == [owned.slug]
-        assert visitor.post(DELETE, fields).status == 303
+        assert delete(visitor, person.email).status == 303
         assert organizations.get_account(person.user_id) == (None, [])
 
     def test_another_address_deletes_nothing(self, visitor: Browser, person: Person):
         before = users.find_user(person.user_id)
-        visitor.get(DELETE)
         for typed in ("", "x", "eve@example.com", "<script>"):
-            reply = visitor.submit(DELETE, confirmation=typed)
+            reply = delete(visitor, typed)
             assert reply.status == 400
             assert "Nothing was deleted." in text_of(reply)
         assert users.find_user(person.user_id) == before
@@ -193,12 +191,11 @@ class TestDeletion:
             world.member(world.company(), "owner", person)
             request_code(browser.api).approved(person.user_id).redeem()
             browser.signed_in(person.user_id)
-            browser.get(DELETE)
-            fields = browser.forms()[DELETE][0] | {"confirmation": person.email}
+            page = browser.get(DELETE)
             with failing_write(number):
-                statuses.append(browser.post(DELETE, fields).status)
+                statuses.append(browser.press("Delete my account", fill={ADDRESS: person.email}).status)
             if users.find_user(person.user_id) is not None:
-                assert browser.post(DELETE, fields).status == 303
+                assert browser.press("Delete my account", fill={ADDRESS: person.email}, on=page).status == 303
             finish_deletions()
             assert browser.api.get("/v1/me", person.token).status == 401
             # What the person did, and a counter, which expires in minutes.

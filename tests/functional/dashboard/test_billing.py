@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from controlplane.core.ids import ScanId
 from controlplane.core.settings import settings
 from controlplane.store import billing, charges
@@ -11,14 +9,9 @@ from controlplane.store.table import table
 from tests.functional.conftest import FakeClock
 from tests.support.browser import Browser, text_of
 from tests.support.table import PREPARED
-from tests.support.world import Company, Person, World
+from tests.support.world import Company, World
 
 DAY = 86_400
-
-
-@pytest.fixture
-def company(world: World, person: Person) -> Company:
-    return world.company(owner=person)
 
 
 def path(company: Company) -> str:
@@ -68,9 +61,7 @@ class TestPlan:
 
 
 class TestLedger:
-    def test_each_entry_is_on_one_page_with_the_latest_first(
-        self, visitor: Browser, company: Company, world: World, now: FakeClock, monkeypatch
-    ):
+    def test_each_entry_is_on_one_page_with_the_latest_first(self, visitor: Browser, company, world, now, monkeypatch):
         monkeypatch.setattr("dashboard.billing.ENTRIES_PER_PAGE", 3)
         billing.enable_top_up(company.organization_id, threshold=10, amount=40, monthly_limit=2)
         world.credits(company, 100)
@@ -86,9 +77,7 @@ class TestLedger:
         assert sorted(amounts) == sorted(entry.credits for entry in entries)
         assert (amounts[0], amounts[-1]) == (-5, 100)
 
-    def test_credits_that_come_from_top_ups_alone_have_all_their_pages(
-        self, visitor: Browser, company: Company, now: FakeClock, monkeypatch
-    ):
+    def test_credits_that_come_from_top_ups_alone_have_all_their_pages(self, visitor, company, now, monkeypatch):
         monkeypatch.setattr("dashboard.billing.ENTRIES_PER_PAGE", 3)
         billing.enable_top_up(company.organization_id, threshold=0, amount=30, monthly_limit=4)
         for number in range(4):
@@ -122,8 +111,3 @@ class TestLedger:
         shown = text_of(visitor.get(path(company)))
         assert "40 credits" in shown
         assert "1 of 2 top-ups" in shown
-
-
-class TestAccess:
-    def test_another_organization_looks_like_a_missing_one(self, visitor: Browser, world: World):
-        assert visitor.get(path(world.company())).status == 404

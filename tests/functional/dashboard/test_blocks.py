@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from controlplane.core import clock
 from controlplane.core.ids import InvitationId
 from controlplane.store import invitees, keys, organizations
+from controlplane.store.invitees import BlockItem
 from controlplane.store.table import Delete, table
 from dashboard.invitations import BLOCKED_PER_PAGE, ON_PAGE
-from tests.functional.dashboard.test_invitations import ACCEPT, DECLINE, invite, pending, role_of
+from tests.functional.dashboard.test_invitations import invite, pending, role_of
 from tests.support.browser import Browser, text_of
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.each import each
@@ -28,7 +30,8 @@ def blocker(visitor: Browser, company: Company, person: Person) -> Browser:
     """Returns a browser whose person has blocked the company."""
     invite(visitor, company, person.email)
     visitor.get("/invitations")
-    assert "You declined the invitation and blocked the organization." in text_of(visitor.follow(visitor.submit(BLOCK)))
+    reply = visitor.follow(visitor.press("Decline and block"))
+    assert "You declined the invitation and blocked the organization." in text_of(reply)
     return visitor
 
 
@@ -37,17 +40,13 @@ class TestBlock:
         assert pending(blocker, company) == []
         assert role_of(person, company) is None
 
-    def test_blocking_hides_further_invitations_without_telling_the_organization(
-        self, blocker: Browser, company: Company, person: Person
-    ):
+    def test_blocking_hides_further_invitations_without_telling_the_organization(self, blocker, company, person):
         invitation_id = invite(blocker, company, person.email)
         assert [shown["id"] for shown in pending(blocker, company)] == [invitation_id]
         assert "Acme" not in blocker.get("/invitations").text
         assert "waiting for you" not in text_of(blocker.get("/"))
 
-    def test_blocking_leaves_other_organizations_and_users_alone(
-        self, blocker: Browser, company: Company, world: World
-    ):
+    def test_blocking_leaves_other_organizations_and_users_alone(self, blocker: Browser, company, world):
         other, friend = world.company(name="Birch"), world.person()
         invite(blocker, other, users_email(blocker))
         invite(blocker, company, friend.email)
@@ -56,11 +55,11 @@ class TestBlock:
 
     @pytest.mark.parametrize("named", ["", "x", "inv_" + "0" * 34])
     def test_blocking_without_an_invitation_returns_404(self, visitor: Browser, named: str):
-        assert visitor.post(BLOCK, {"form_token": visitor.form_token, "invitation_id": named}).status == 404
+        assert visitor.forge(BLOCK, {"invitation_id": named}).status == 404
 
     def test_only_your_own_invitation_can_be_blocked(self, visitor: Browser, company: Company):
         other = invite(visitor, company, "someone@example.com")
-        assert visitor.post(BLOCK, {"form_token": visitor.form_token, "invitation_id": other}).status == 404
+        assert visitor.forge(BLOCK, {"invitation_id": other}).status == 404
         assert len(pending(visitor, company)) == 1
 
 
@@ -75,37 +74,26 @@ class TestBlocked:
         assert "Acme" in text
         assert "Blocked on March 4, 2026." in text
         invite(blocker, company, person.email)
-        blocker.get(BLOCKED)
-        (fields,) = blocker.forms()[UNBLOCK]
-        assert "You unblocked Acme." in text_of(blocker.submit(UNBLOCK))
+        page = blocker.get(BLOCKED)
+        assert "You unblocked Acme." in text_of(blocker.press("Unblock"))
         assert "You have not blocked any organization." in text_of(blocker.get(BLOCKED))
         assert "Acme" in blocker.get("/invitations").text
-        assert blocker.post(UNBLOCK, fields).status == 404
+        assert blocker.press("Unblock", on=page).status == 404
 
     @each("named", ["", "x", "org_" + "0" * 16, "é"])
     def test_unblocking_an_organization_that_isnt_blocked_returns_404(self, visitor: Browser, named: str):
-        reply = visitor.post(UNBLOCK, {"form_token": visitor.form_token, "organization_id": named})
+        reply = visitor.forge(UNBLOCK, {"organization_id": named})
         assert reply.status == 404
         assert "You haven't blocked this organization." in text_of(reply)
 
     def test_blocked_organizations_are_paginated(self, visitor: Browser, person: Person):
         made = sorted(f"org_{number:016d}" for number in range(BLOCKED_PER_PAGE + 1))
-        table.put_all(
-            (
-                {
-                    **keys.block(person.user_id, organization_id)._asdict(),
-                    "organizationId": organization_id,
-                    "name": organization_id,
-                    "createdAt": "2026-03-04T05:06:07.000Z",
-                }
-                for organization_id in made
-            ),
-            PREPARED,
-        )
+        blocks = (BlockItem(organization_id=it, name=it, created_at=clock.timestamp()) for it in made)
+        table.put_all((it.to_item(person.user_id) for it in blocks), PREPARED)
         first = visitor.get(BLOCKED)
-        assert first.text.count("<h2>") == BLOCKED_PER_PAGE
-        assert f'href="{BLOCKED}?after={made[-2]}"' in first.text
-        assert visitor.get(f"{BLOCKED}?after={made[-2]}").text.count("<h2>") == 1
+        assert visitor.offers("Unblock") == BLOCKED_PER_PAGE
+        visitor.press("Next page")
+        assert (visitor.at, visitor.offers("Unblock")) == (f"{BLOCKED}?after={made[-2]}", 1)
         assert visitor.get(f"{BLOCKED}?after=x").text == first.text
 
 
@@ -129,7 +117,7 @@ class TestManyInvitations:
             items += [
                 {**lock, **keys.invitee(person.email, organization_id)._asdict(), "invitationId": copy},
                 {**listed, **keys.invitation(organization_id, located.local)._asdict(), "invitationId": copy},
-                replace(organization, organization_id=organization_id).to_item(),
+                replace(organization, organization_id=organization_id, name=f"Acme {number:03}").to_item(),
                 {**keys.membership(company.owner.user_id, organization_id)._asdict(), "role": "owner"},
             ]
         table.put_all(items, PREPARED)
@@ -137,22 +125,20 @@ class TestManyInvitations:
 
     def test_only_some_of_many_invitations_are_shown(self, flooded: Browser):
         reply = flooded.get("/invitations")
-        assert len(flooded.forms()[ACCEPT]) == ON_PAGE
+        assert flooded.offers("Accept") == ON_PAGE
         assert "There are more invitations. Answer some of these to see them." in text_of(reply)
-        flooded.follow(flooded.submit(DECLINE))
-        assert len(flooded.forms()[ACCEPT]) == ON_PAGE
+        flooded.follow(flooded.press("Decline", near="Acme 000"))
+        assert flooded.offers("Accept") == ON_PAGE
 
     def test_void_invitations_dont_hide_valid_ones(self, flooded: Browser, company: Company):
         for number in range(self.COUNT):
             table.delete(Delete(keys.membership(company.owner.user_id, f"org_{number:016d}")), PREPARED)
         text = text_of(flooded.get("/invitations"))
-        assert len(flooded.forms()[ACCEPT]) == 1
+        assert flooded.offers("Accept") == 1
         assert "invites you to be a member" in text
         assert "1 invitation is waiting for you" in text_of(flooded.get("/"))
 
-    def test_void_invitations_are_no_further_ones_unless_not_all_were_read(
-        self, flooded: Browser, company: Company, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_void_invitations_are_no_further_ones_unless_not_all_were_read(self, flooded, company, monkeypatch):
         inviters = [
             keys.membership(company.owner.user_id, organization_id)
             for organization_id in (company.organization_id, *(f"org_{it:016d}" for it in range(ON_PAGE, self.COUNT)))
@@ -162,7 +148,7 @@ class TestManyInvitations:
         assert hint in text_of(flooded.get("/invitations"))
         table.delete_all(inviters, PREPARED)
         assert hint not in text_of(flooded.get("/invitations"))
-        assert len(flooded.forms()[ACCEPT]) == ON_PAGE
+        assert flooded.offers("Accept") == ON_PAGE
         monkeypatch.setattr(invitees, "_MAX_PAGES", 1)
         assert hint in text_of(flooded.get("/invitations"))
 

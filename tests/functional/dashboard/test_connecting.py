@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -18,11 +19,11 @@ from local.github.faults import Fault
 from local.github.repositories import Repositories, stable_id
 from local.github.setup import APP_SLUG, DEMO_FILES, DEMO_NAME, DEMO_OWNER, installation_id
 from sweeper.app import handler as sweeper
-from tests.functional.conftest import FakeClock
 from tests.support.browser import Browser, text_of
 from tests.support.cleanup import finish_deletions
 from tests.support.github import GitHub, github, request_violations, response_violations
-from tests.support.world import Company, Person, World, table_dump
+from tests.support.reply import Reply
+from tests.support.world import Company, table_dump
 
 CALLBACK = "/github/callback"
 DEMO = f"{DEMO_OWNER}/{DEMO_NAME}"
@@ -48,11 +49,6 @@ def code_host(prepared: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GitHu
         for exchange in served.exchanges:
             assert request_violations(exchange) == []
             assert response_violations(exchange) == []
-
-
-@pytest.fixture
-def company(world: World, person: Person) -> Company:
-    return world.company(owner=person)
 
 
 def follow(url: str) -> str:
@@ -89,10 +85,9 @@ def changed(callback: str, **changes: object) -> str:
     return f"{path}?{'&'.join(f'{name}={value}' for name, value in values.items() if value is not None)}"
 
 
-def connect(visitor: Browser, company: Company, name: str = DEMO):
-    """Submits the button of the repository on the last page."""
-    repository_id = str(stable_id(name))
-    return visitor.submit(f"/organizations/{company.slug}/repositories", repository=repository_id)
+def connect(visitor: Browser, name: str = DEMO, **options: Any) -> Reply:
+    """Presses the button of the repository on the last page of repositories."""
+    return visitor.press("Connect", near=name, **options)
 
 
 def connected(company: Company) -> list[str]:
@@ -101,9 +96,7 @@ def connected(company: Company) -> list[str]:
 
 
 class TestConnecting:
-    def test_the_whole_path_from_the_organizations_page_to_a_connected_repository(
-        self, visitor: Browser, company: Company, code_host: GitHub
-    ):
+    def test_the_whole_path_from_the_organizations_page_to_a_connected_repository(self, visitor, company, code_host):
         repositories_page = f"/organizations/{company.slug}/repositories"
         assert f'href="{repositories_page}"' in visitor.get(f"/organizations/{company.slug}").text
         shown = visitor.get(repositories_page)
@@ -114,7 +107,7 @@ class TestConnecting:
         assert f"/installations/{installation_id(DEMO_OWNER)}?state=" in links
         offered = visitor.get(install(visitor, company))
         assert (offered.status, DEMO in text_of(offered), "other/" in text_of(offered)) == (200, True, False)
-        reply = connect(visitor, company)
+        reply = connect(visitor)
         assert f"{DEMO} is connected." in text_of(reply)
         assert "Link to a project" in text_of(reply)
         (repository,) = repositories.list_all_repositories(company.organization_id)
@@ -127,50 +120,41 @@ class TestConnecting:
         assert DEMO in text_of(visitor.get(repositories_page))
 
     def test_connecting_again_keeps_the_repository(self, visitor: Browser, company: Company, code_host: GitHub):
-        visitor.get(install(visitor, company))
-        connect(visitor, company)
+        page = visitor.get(install(visitor, company))
+        connect(visitor)
         before = repositories.list_all_repositories(company.organization_id)
-        connect(visitor, company)
+        connect(visitor, on=page)
         assert repositories.list_all_repositories(company.organization_id) == before
 
-    def test_an_app_that_is_installed_needs_only_the_persons_identity(
-        self, visitor: Browser, company: Company, code_host: GitHub
-    ):
+    def test_an_app_that_is_installed_needs_only_the_persons_identity(self, visitor: Browser, company, code_host):
         page = begin(visitor, company, "?installed=yes")
         assert page.startswith(f"{code_host.url}/login/oauth/authorize?")
         offered = text_of(visitor.get(own(follow(page))))
         assert all(name in offered for name in (DEMO, "other/blog", "other/wiki"))
 
-    def test_a_suspended_installation_hides_only_its_own_repositories(
-        self, visitor: Browser, company: Company, code_host: GitHub
-    ):
+    def test_a_suspended_installation_hides_only_its_own_repositories(self, visitor: Browser, company, code_host):
         code_host.stand_in.faults.suspended = {installation_id(DEMO_OWNER)}
         offered = visitor.get(own(follow(begin(visitor, company, "?installed=yes"))))
         assert (offered.status, "other/blog" in text_of(offered), DEMO in text_of(offered)) == (200, True, False)
 
-    def test_a_callback_without_a_code_asks_github_who_the_person_is(
-        self, visitor: Browser, company: Company, code_host: GitHub
-    ):
+    def test_a_callback_without_a_code_asks_github_who_the_person_is(self, visitor: Browser, company, code_host):
         reply = visitor.get(changed(install(visitor, company, "other"), code=None))
         assert reply.status == 303
         assert reply.headers["location"].startswith(f"{code_host.url}/login/oauth/authorize?")
         offered = text_of(visitor.get(own(follow(reply.headers["location"]))))
         assert ("other/blog" in offered, DEMO in offered) == (True, False)
 
-    def test_only_repositories_that_the_person_can_write_to_are_offered(
-        self, visitor: Browser, company: Company, code_host: GitHub
-    ):
+    def test_only_repositories_that_the_person_can_write_to_are_offered(self, visitor: Browser, company, code_host):
         code_host.stand_in.accounts.read_only = {"other/wiki"}
         offered = text_of(visitor.get(install(visitor, company, "other")))
         assert ("other/blog" in offered, "other/wiki" in offered) == (True, False)
-        assert connect(visitor, company, "other/wiki").status == 400
+        chosen = {**visitor.sends("Connect"), "repository": str(stable_id("other/wiki"))}
+        assert visitor.forge(f"/organizations/{company.slug}/repositories", chosen).status == 400
         assert connected(company) == []
 
 
 class TestRefused:
-    def test_another_persons_installation_cannot_be_connected(
-        self, visitor: Browser, company: Company, code_host: GitHub
-    ):
+    def test_another_persons_installation_cannot_be_connected(self, visitor: Browser, company, code_host):
         code_host.stand_in.accounts.strangers = {"other"}
         callback = changed(install(visitor, company), installation_id=installation_id("other"))
         before = len(table_dump())
@@ -178,16 +162,12 @@ class TestRefused:
         assert (reply.status, "other/" in reply.text) == (403, False)
         assert len(table_dump()) == before + 1  # the used state
 
-    def test_an_installation_that_was_suspended_or_is_unknown_cannot_be_connected(
-        self, visitor: Browser, company: Company, code_host: GitHub
-    ):
+    def test_an_installation_that_was_suspended_or_is_unknown_cannot_be_connected(self, visitor, company, code_host):
         assert visitor.get(changed(install(visitor, company), installation_id=4)).status == 403
         code_host.stand_in.faults.suspended = {installation_id(DEMO_OWNER)}
         assert visitor.get(install(visitor, company)).status == 403
 
-    def test_a_state_works_once_in_its_session_for_an_hour(
-        self, visitor: Browser, company: Company, code_host: GitHub, person: Person, now: FakeClock
-    ):
+    def test_a_state_works_once_in_its_session_for_an_hour(self, visitor: Browser, company, code_host, person, now):
         callback = install(visitor, company)
         other = Browser(visitor.api).signed_in(person.user_id)
         assert other.get(callback).status == 400
@@ -201,12 +181,10 @@ class TestRefused:
         assert code_host.sent("GET /user/installations")
         assert len(code_host.sent("GET /user/installations")) == 1
 
-    def test_what_was_offered_can_be_connected_for_an_hour(
-        self, visitor: Browser, company: Company, code_host: GitHub, now: FakeClock
-    ):
+    def test_what_was_offered_can_be_connected_for_an_hour(self, visitor: Browser, company, code_host, now):
         visitor.get(install(visitor, company))
         now.advance(connecting.STATE_SECONDS)
-        assert connect(visitor, company).status == 400
+        assert connect(visitor).status == 400
         assert connected(company) == []
 
     def test_no_more_is_offered_than_a_form_can_have(self, company: Company):
@@ -233,32 +211,27 @@ class TestRefused:
         reply = visitor.get(changed(install(visitor, company), code="x"))
         assert (reply.status, "didn't confirm who you are" in text_of(reply)) == (400, True)
 
-    def test_members_and_strangers_cannot_connect(
-        self, visitor: Browser, world: World, person: Person, company: Company, code_host: GitHub
-    ):
+    def test_members_and_strangers_cannot_connect(self, visitor: Browser, world, person, company, code_host):
         member, stranger = world.company(), world.company()
         world.member(member, "member", person)
         assert visitor.get(f"/organizations/{member.slug}/github").status == 403
         assert visitor.get(f"/organizations/{stranger.slug}/github").status == 404
         assert "Connect GitHub" not in visitor.get(f"/organizations/{member.slug}/repositories").text
         visitor.get(install(visitor, company))
-        form = visitor.forms()[f"/organizations/{company.slug}/repositories"][0]
-        chosen = {**form, "repository": str(stable_id(DEMO))}
-        assert visitor.post(f"/organizations/{member.slug}/repositories", chosen).status == 403
+        chosen = visitor.sends("Connect", near=DEMO)
+        assert visitor.forge(f"/organizations/{member.slug}/repositories", chosen).status == 403
         second = world.company(owner=person)
-        assert visitor.post(f"/organizations/{second.slug}/repositories", chosen).status == 400
-        assert visitor.post(f"/organizations/{company.slug}/repositories", {**chosen, "offers": "x.y"}).status == 400
+        assert visitor.forge(f"/organizations/{second.slug}/repositories", chosen).status == 400
+        assert visitor.forge(f"/organizations/{company.slug}/repositories", {**chosen, "offers": "x.y"}).status == 400
         assert connected(company) == connected(second) == connected(member) == []
 
-    def test_a_person_who_was_demoted_connects_nothing(
-        self, visitor: Browser, world: World, person: Person, code_host: GitHub
-    ):
+    def test_a_person_who_was_demoted_connects_nothing(self, visitor: Browser, world, person, code_host):
         company = world.company()
         world.member(company, "admin", person)
         visitor.get(install(visitor, company))
         world.leave(company, person)
         world.member(company, "member", person)
-        assert connect(visitor, company).status == 403
+        assert connect(visitor).status == 403
         assert connected(company) == []
 
     def test_without_a_client_secret_only_the_operator_connects(self, visitor: Browser, company: Company):
@@ -276,33 +249,27 @@ class TestRefused:
 class TestOwnership:
     """An installation belongs to one organization, unless the person who connected it moves it."""
 
-    def test_another_person_cannot_connect_an_installation_that_is_in_use(
-        self, visitor: Browser, world: World, company: Company, code_host: GitHub
-    ):
+    def test_another_person_cannot_connect_an_installation_that_is_in_use(self, visitor, world, company, code_host):
         visitor.get(install(visitor, company))
-        connect(visitor, company)
+        connect(visitor)
         rival = world.company()
         other = Browser(visitor.api).signed_in(rival.owner.user_id)
         other.get(install(other, rival))
-        reply = connect(other, rival)
+        reply = connect(other)
         assert (reply.status, "belongs to another organization" in text_of(reply)) == (409, True)
         assert connected(rival) == []
 
-    def test_the_same_person_can_use_it_in_another_organization(
-        self, visitor: Browser, world: World, person: Person, company: Company, code_host: GitHub
-    ):
+    def test_the_same_person_can_use_it_in_another_organization(self, visitor, world, person, company, code_host):
         second = world.company(owner=person)
         for organization in (company, second):
             visitor.get(install(visitor, organization))
-            assert connect(visitor, organization).status == 200
+            assert connect(visitor).status == 200
         assert connected(company) == connected(second) == [DEMO]
 
-    def test_it_is_free_again_after_its_last_repository_is_disconnected(
-        self, visitor: Browser, world: World, company: Company, code_host: GitHub
-    ):
-        visitor.get(install(visitor, company, "other"))
+    def test_it_is_free_again_after_its_last_repository_is_disconnected(self, visitor, world, company, code_host):
+        page = visitor.get(install(visitor, company, "other"))
         for name in ("other/blog", "other/wiki"):
-            connect(visitor, company, name)
+            connect(visitor, name, on=page)
         key = keys.installation(installation_id("other"))
         for repository in repositories.list_all_repositories(company.organization_id):
             assert table.get(key)
@@ -312,13 +279,11 @@ class TestOwnership:
         rival = world.company()
         other = Browser(visitor.api).signed_in(rival.owner.user_id)
         other.get(install(other, rival, "other"))
-        assert connect(other, rival, "other/blog").status == 200
+        assert connect(other, "other/blog").status == 200
 
-    def test_it_is_free_again_after_the_organization_is_deleted(
-        self, visitor: Browser, company: Company, code_host: GitHub
-    ):
+    def test_it_is_free_again_after_the_organization_is_deleted(self, visitor: Browser, company, code_host):
         visitor.get(install(visitor, company))
-        connect(visitor, company)
+        connect(visitor)
         deletions.delete_organization(company.organization_id)
         finish_deletions()
         assert table.get(keys.installation(installation_id(DEMO_OWNER))) is None

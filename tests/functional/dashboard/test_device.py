@@ -22,7 +22,7 @@ def device(api: Api) -> Device:
 
 def review(visitor: Browser, code: str) -> Reply:
     visitor.get("/device")
-    return visitor.submit("/device", user_code=code)
+    return visitor.press("Continue", fill={"Code": code})
 
 
 def status_of(device: Device) -> str | None:
@@ -52,9 +52,7 @@ class TestShown:
             (899, "14 minutes ago"),
         ],
     )
-    def test_shows_the_age_of_the_request_in_words(
-        self, visitor: Browser, device: Device, now, seconds: int, words: str
-    ):
+    def test_shows_the_age_of_the_request_in_words(self, visitor: Browser, device, now, seconds, words):
         now.advance(seconds)
         assert words in text_of(review(visitor, device.user_code))
 
@@ -76,15 +74,13 @@ class TestShown:
         before = len(table_dump())
         reply = visitor.get(f"/device?user_code={device.user_code}")
         assert f'value="{device.user_code}"' in reply.text
-        assert visitor.forms()["/device"] == [{"form_token": visitor.form_token, "user_code": device.user_code}]
-        assert APPROVE not in visitor.forms()
+        assert visitor.sends("Continue") == {"form_token": visitor.form_token, "user_code": device.user_code}
+        assert not visitor.offers("Approve")
         assert "Ada" not in text_of(reply)
         assert len(table_dump()) == before
         assert status_of(device) == "authorization_pending"
 
-    def test_shows_the_account_and_the_organizations_the_device_would_reach(
-        self, visitor: Browser, device: Device, person: Person, world: World
-    ):
+    def test_shows_the_account_and_the_organizations_the_device_would_reach(self, visitor, device, person, world):
         assert "None yet." in text_of(review(visitor, device.user_code))
         world.company(name="Acme", owner=person)
         world.member(world.company(name="Globex"), "admin", person)
@@ -108,15 +104,15 @@ class TestShown:
 
     def test_every_scope_can_be_unchecked(self, visitor: Browser, device: Device):
         review(visitor, device.user_code)
-        (fields,) = visitor.forms()[APPROVE]
-        assert {name for name in fields if name.startswith("grant.")} == {"grant.billing.read", "grant.projects.read"}
-        assert not any(name.startswith("grant.") for name in visitor.forms()[DENY][0])
+        grants = {name for name in visitor.sends("Approve") if name.startswith("grant.")}
+        assert grants == {"grant.billing.read", "grant.projects.read"}
+        assert not any(name.startswith("grant.") for name in visitor.sends("Deny"))
 
 
 class TestApproved:
     def test_approving_grants_what_was_shown(self, visitor: Browser, device: Device, person: Person):
         review(visitor, device.user_code)
-        reply = visitor.submit(APPROVE)
+        reply = visitor.press("Approve")
         assert reply.status == 200
         assert "Device approved" in text_of(reply)
         token = device.redeem().data["accessToken"]
@@ -126,34 +122,31 @@ class TestApproved:
 
     def test_approving_grants_only_the_checked_scopes(self, visitor: Browser, device: Device):
         review(visitor, device.user_code)
-        (fields,) = visitor.forms()[APPROVE]
-        del fields["grant.billing.read"]
-        assert visitor.post(APPROVE, fields).status == 200
+        assert visitor.press("Approve", fill={"billing.read": False}).status == 200
         tokens = device.redeem().data
         assert tokens["scope"] == "projects.read"
         assert visitor.api.get("/v1/me", tokens["accessToken"]).data["scopes"] == ["projects.read"]
 
     def test_approving_never_grants_more_than_was_shown(self, visitor: Browser, device: Device):
         review(visitor, device.user_code)
-        assert visitor.submit(APPROVE, **{"grant.projects.write": "yes", "grant.": "yes"}).status == 200
+        more = {**visitor.sends("Approve"), "grant.projects.write": "yes", "grant.": "yes"}
+        assert visitor.forge(APPROVE, more).status == 200
         assert device.redeem().data["scope"] == "billing.read projects.read"
 
     def test_approving_without_scopes_asks_again(self, visitor: Browser, device: Device):
         review(visitor, device.user_code)
-        (fields,) = visitor.forms()[APPROVE]
-        none = {name: value for name, value in fields.items() if not name.startswith("grant.")}
-        reply = visitor.post(APPROVE, none)
+        reply = visitor.press("Approve", fill={"billing.read": False, "projects.read": False})
         assert reply.status == 400
         assert "<title>Error: Approve or deny a device" in reply.text
         assert '<a href="#grant-billing.read">Select at least one permission, or deny the device.</a>' in reply.text
         assert status_of(device) == "authorization_pending"
-        assert visitor.submit(APPROVE).status == 200
+        assert visitor.press("Approve", fill={"projects.read": True}).status == 200
 
 
 class TestDenied:
     def test_denying_takes_one_click(self, visitor: Browser, device: Device):
         review(visitor, device.user_code)
-        reply = visitor.submit(DENY)
+        reply = visitor.press("Deny")
         assert reply.status == 200
         assert "Device denied" in text_of(reply)
         assert device.redeem().status == 403
@@ -178,10 +171,10 @@ class TestRefusedCode:
         assert reply.status == 409
         assert "expired" in text_of(reply)
 
-    @pytest.mark.parametrize("decision", [APPROVE, DENY])
+    @pytest.mark.parametrize("decision", ["Approve", "Deny"])
     def test_a_decided_code_returns_409(self, visitor: Browser, device: Device, decision: str):
         review(visitor, device.user_code)
-        visitor.submit(decision)
+        visitor.press(decision)
         assert review(visitor, device.user_code).status == 409
 
     def test_the_sixth_person_who_looks_up_a_code_gets_404(self, api: Api, world: World, device: Device):
@@ -208,13 +201,12 @@ class TestRefusedDecision:
     @pytest.mark.parametrize("action", [APPROVE, DENY])
     def test_deciding_on_a_code_that_was_not_shown_returns_403(self, visitor: Browser, device: Device, action: str):
         fields = {
-            "form_token": visitor.form_token,
             "user_code": device.user_code,
             "until": "1772601667",
             "scopes": "billing.read projects.read",
             "seal": "0" * 64,
         }
-        assert visitor.post(action, fields).status == 403
+        assert visitor.forge(action, fields).status == 403
         assert status_of(device) == "authorization_pending"
 
     @pytest.mark.parametrize(
@@ -232,33 +224,29 @@ class TestRefusedDecision:
             {"seal": "é"},
         ],
     )
-    def test_a_decision_that_differs_from_what_was_shown_returns_403(
-        self, visitor: Browser, device: Device, changes: dict
-    ):
+    def test_a_decision_that_differs_from_what_was_shown_returns_403(self, visitor: Browser, device, changes):
         review(visitor, device.user_code)
-        assert visitor.submit(APPROVE, **changes).status == 403
+        assert visitor.forge(APPROVE, {**visitor.sends("Approve"), **changes}).status == 403
         assert status_of(device) == "authorization_pending"
 
     def test_a_decision_from_another_session_returns_403(self, visitor: Browser, device: Device, world: World):
         review(visitor, device.user_code)
-        (fields,) = visitor.forms()[APPROVE]
         other = Browser(visitor.api).signed_in(world.person().user_id)
-        assert other.post(APPROVE, {**fields, "form_token": other.form_token}).status == 403
+        assert other.forge(APPROVE, {**visitor.sends("Approve"), "form_token": other.form_token}).status == 403
         assert status_of(device) == "authorization_pending"
 
-    @pytest.mark.parametrize("action", [APPROVE, DENY])
+    @pytest.mark.parametrize("action", ["Approve", "Deny"])
     def test_a_decision_after_expiry_returns_409(self, visitor: Browser, device: Device, action: str, now):
         review(visitor, device.user_code)
         now.advance(900)
-        assert visitor.submit(action).status == 409
+        assert visitor.press(action).status == 409
 
-    @pytest.mark.parametrize("action", [APPROVE, DENY])
+    @pytest.mark.parametrize("action", ["Approve", "Deny"])
     def test_a_decision_after_five_wrong_codes_returns_429(self, visitor: Browser, device: Device, action: str):
-        review(visitor, device.user_code)
-        (fields,) = visitor.forms()[action]
+        page = review(visitor, device.user_code)
         for _ in range(5):
             review(visitor, "BBBB-BBBB")
-        reply = visitor.post(action, fields)
+        reply = visitor.press(action, on=page)
         assert reply.status == 429
         assert int(reply.headers["retry-after"]) <= 900
         assert status_of(device) == "authorization_pending"
@@ -267,8 +255,8 @@ class TestRefusedDecision:
         other = Browser(visitor.api).signed_in(world.person().user_id)
         review(other, device.user_code)
         review(visitor, device.user_code)
-        assert visitor.submit(DENY).status == 200
-        assert other.submit(APPROVE).status == 409
+        assert visitor.press("Deny").status == 200
+        assert other.press("Approve").status == 409
         assert device.redeem().status == 403
 
 
@@ -278,4 +266,4 @@ class TestSwitchedOff:
         assert visitor.get("/device").status == 404
         assert "/device" not in visitor.get("/").text
         for action in ("/device", APPROVE, DENY):
-            assert visitor.post(action, {"form_token": visitor.form_token}).status == 404
+            assert visitor.forge(action).status == 404

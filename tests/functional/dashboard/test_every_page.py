@@ -13,7 +13,7 @@ from tests.support.each import each
 from tests.support.operations import Operation, operations
 from tests.support.table import PREPARED
 from tests.support.template import resources
-from tests.support.world import ALL_SCOPES, Person, World, table_dump
+from tests.support.world import ALL_SCOPES, World, table_dump
 
 ASKED = [(operation, operation.requires_session) for operation in operations()]
 CLOSED = [operation for operation, requires in ASKED if requires is not None and requires.signed_in]
@@ -46,9 +46,7 @@ class TestSignedOut:
         assert reply.status == 303
         assert reply.headers["location"] == f"/sign-in?return_to={_address(operation).replace('/', '%2F')}"
 
-    def test_no_other_credential_works_as_a_session(
-        self, operation: Operation, browser: Browser, person: Person, world: World
-    ):
+    def test_no_other_credential_works_as_a_session(self, operation: Operation, browser, person, world):
         company = world.company(owner=person)
         for secret in (person.token, world.key(company), world.token(person.user_id, ALL_SCOPES), "x", "assent_st_x"):
             browser.cookies = {web_session.cookie_name("session"): secret}
@@ -69,42 +67,38 @@ class TestSignedOut:
 class TestForm:
     def test_a_form_without_a_session_returns_401_and_changes_nothing(self, operation: Operation, browser: Browser):
         before = table_dump()
-        reply = browser.post(operation.path, {"form_token": "x"})
+        reply = browser.forge(operation.path, {"form_token": "x"})
         assert reply.status == 401
         assert "Your session has ended" in text_of(reply)
         assert table_dump() == before
 
-    def test_a_form_without_the_sessions_token_returns_403_and_changes_nothing(
-        self, operation: Operation, visitor: Browser
-    ):
+    def test_a_form_without_the_sessions_token_returns_403_and_changes_nothing(self, operation: Operation, visitor):
         before = _uncounted()
-        reply = visitor.post(operation.path, {"form_token": "x"})
+        reply = visitor.forge(operation.path, {"form_token": "x"})
         assert reply.status == 403
         assert _uncounted() == before
 
     def test_a_form_without_any_token_returns_403(self, operation: Operation, visitor: Browser):
-        assert visitor.post(operation.path, {}).status == 403
+        assert visitor.forge(operation.path, {"form_token": None}).status == 403
 
     def test_a_form_with_another_sessions_token_returns_403(self, operation: Operation, visitor: Browser, world: World):
         other = Browser(visitor.api).signed_in(world.person().user_id)
         before = _uncounted()
-        assert visitor.post(operation.path, {"form_token": other.form_token}).status == 403
+        assert visitor.forge(operation.path, {"form_token": other.form_token}).status == 403
         assert _uncounted() == before
 
-    def test_a_form_with_the_token_of_the_users_other_session_returns_403(
-        self, operation: Operation, visitor: Browser, person: Person
-    ):
+    def test_a_form_with_the_token_of_the_users_other_session_returns_403(self, operation: Operation, visitor, person):
         other = Browser(visitor.api).signed_in(person.user_id)
-        assert visitor.post(operation.path, {"form_token": other.form_token}).status == 403
+        assert visitor.forge(operation.path, {"form_token": other.form_token}).status == 403
 
     def test_an_unreadable_form_returns_400(self, operation: Operation, visitor: Browser):
         assert _submit(visitor, operation, b"form_token=%ff").status == 400
 
     def test_another_media_type_returns_415(self, operation: Operation, visitor: Browser):
-        assert visitor.post(operation.path, {}, **{"Content-Type": "application/json"}).status == 415
+        assert visitor.forge(operation.path, {}, **{"Content-Type": "application/json"}).status == 415
 
     def test_a_form_over_one_mebibyte_returns_413_without_a_session_too(self, operation: Operation, browser: Browser):
-        assert browser.post(operation.path, {"a": "x" * 1_048_577}).status == 413
+        assert browser.forge(operation.path, {"a": "x" * 1_048_577}).status == 413
 
     def test_a_get_request_doesnt_submit_a_form(self, operation: Operation, visitor: Browser):
         before = _uncounted()
@@ -119,7 +113,7 @@ class TestForm:
 
         key = keys.user_token(tokens.digest(visitor.secret))
         table.update(Update(key, "SET #rateLimit = :none", values={"none": 0}), PREPARED)
-        assert visitor.post(operation.path, {"form_token": visitor.form_token}).status == 429
+        assert visitor.forge(operation.path).status == 429
 
 
 # Every form is read by the same code, so one stands for all of them here.
@@ -127,7 +121,7 @@ class TestForm:
 class TestReading:
     @each("token", ["", "0" * 64, "é", "\u2028"])
     def test_any_other_token_returns_403(self, operation: Operation, token: str, visitor: Browser):
-        assert visitor.post(operation.path, {"form_token": token}).status == 403
+        assert visitor.forge(operation.path, {"form_token": token}).status == 403
 
     @each(
         "body",
@@ -140,7 +134,7 @@ class TestReading:
 
     @each("media_type", ["text/plain", "multipart/form-data; boundary=x", ""])
     def test_another_media_type_returns_415(self, operation: Operation, media_type: str, visitor: Browser):
-        assert visitor.post(operation.path, {}, **{"Content-Type": media_type}).status == 415
+        assert visitor.forge(operation.path, {}, **{"Content-Type": media_type}).status == 415
 
 
 HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"
@@ -151,12 +145,12 @@ def test_each_page_has_another_token_and_one_without_salt_is_refused(visitor: Br
     given = []
     for _ in range(2):
         visitor.get("/organizations")
-        given.append(visitor.forms()["/sign-out"][0]["form_token"])
+        given.append(visitor.sends("Sign out")["form_token"])
     assert given[0] != given[1]
-    assert visitor.post("/organizations", {"form_token": given[0]}).status == 404
+    assert visitor.forge("/organizations", {"form_token": given[0]}).status == 404
     unsalted = tokens.keyed_digest("form", visitor.secret)
     for token in (unsalted, given[0][:16] + unsalted):
-        assert visitor.post("/organizations", {"form_token": token}).status == 403
+        assert visitor.forge("/organizations", {"form_token": token}).status == 403
 
 
 class TestWhatIsShown:
@@ -188,7 +182,7 @@ class TestWhatIsShown:
         assert len(page.text.encode()) < api["MinimumCompressionSize"]
 
     def test_a_form_returns_the_same_page(self, visitor: Browser):
-        reply = visitor.post("/device", {"form_token": visitor.form_token, "user_code": HOSTILE})
+        reply = visitor.forge("/device", {"user_code": HOSTILE})
         assert reply.status == 404
         assert "&lt;script&gt;" in reply.text
 
@@ -231,6 +225,26 @@ class TestAssets:
         assert reply.headers["cache-control"] == "public, max-age=31536000, immutable"
         assert "url(" not in reply.text
         assert "@import" not in reply.text
+
+    @each(
+        ("selector", "variable", "strongest"),
+        [
+            (".badge.good", "good", "green"),
+            (".badge.bad", "problem", "red"),
+            (".badge.p0", "p0", "red"),
+            (".tone-problem", "tone-problem", "red"),
+            (".tone-accent", "tone-accent", "green"),
+        ],
+    )
+    def test_good_is_green_and_what_is_urgent_or_failed_is_red(self, browser: Browser, selector, variable, strongest):
+        (address,) = re.findall(r'<link rel="stylesheet" href="([^"]+)">', browser.get("/").text)
+        style = browser.get(address).text
+        (rule,) = re.findall(rf"(?m)^{re.escape(selector)} \{{([^}}]*)", style)
+        assert re.search(rf"(^|\s)(color|--tone): var\(--{variable}\)", rule)
+        values = re.findall(rf"--{variable}: #(..)(..)(..);", style)
+        assert len(values) == 2  # in the light and in the dark scheme
+        for channels in values:
+            assert ("red", "green", "blue")[channels.index(max(channels))] == strongest
 
     @each("name", ["pages.css", "style.css", "pages.0000000000000000.css", "live.js", "..", "app.py", "pages.css%00"])
     def test_no_other_file_is_served(self, browser: Browser, name: str):

@@ -9,16 +9,10 @@ from controlplane.store import detections, inbox, issue_attempts, repositories, 
 from controlplane.store.inbox_items import Evidence, Fix, GithubIssue, InboxItem, LockedFindings, RuntimeVendor
 from controlplane.store.repository_items import RepositoryItem
 from tests.support.browser import Browser, text_of
-from tests.support.reply import Reply
-from tests.support.world import Company, Person, World
+from tests.support.world import Company, World
 
 HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"
 LINK = "https://github.com/acme/shop/blob/1f0c2b9e/src/index.html#L12-L13"
-
-
-@pytest.fixture
-def company(world: World, person: Person) -> Company:
-    return world.company(owner=person)
 
 
 @pytest.fixture
@@ -35,18 +29,8 @@ def path(company: Company, item: InboxItem, below: str = "") -> str:
     return f"/organizations/{company.slug}/inbox/{item.item_id}{below}"
 
 
-def send(visitor: Browser, target: str, **fields: str) -> Reply:
-    return visitor.post(target, {"form_token": visitor.form_token, **fields})
-
-
-def decide(visitor: Browser, company: Company, item: InboxItem, action: str, **fields: str) -> Reply:
-    return send(visitor, path(company, item), action=action, version=item.version, **fields)
-
-
 class TestContent:
-    def test_shows_evidence_with_line_numbers_and_the_fix(
-        self, visitor: Browser, world: World, company: Company, repository: RepositoryItem
-    ):
+    def test_shows_evidence_with_line_numbers_and_the_fix(self, visitor: Browser, world, company, repository):
         code = '<script src="a.js"></script>\nconst x = 1; // "later"'
         place = Evidence("src/index.html, line 12", LINK, "src/index.html", 12, 13, code)
         fix = Fix("Load it after consent.", "tsx", "import { posthog } from 'c15t';\n", ("@c15t/nextjs@^2.2",))
@@ -68,9 +52,7 @@ class TestContent:
             assert wanted in shown
         assert f"{repository.owner}/{repository.name}" in shown
 
-    def test_everything_that_a_source_sends_is_escaped(
-        self, visitor: Browser, world: World, company: Company, repository: RepositoryItem
-    ):
+    def test_everything_that_a_source_sends_is_escaped(self, visitor: Browser, world, company, repository):
         item = world.finding(
             company,
             repository,
@@ -95,74 +77,58 @@ class TestContent:
         assert "12 new findings that are locked" in text_of(reply)
         assert f"/scans/{scan_id}" in reply.text
 
-    def test_another_organizations_finding_returns_404(
-        self, visitor: Browser, world: World, company: Company, item: InboxItem
-    ):
-        foreign = world.finding(world.company())
-        for target in (
-            path(company, foreign),
-            path(world.company(), item),
-            f"/organizations/{company.slug}/inbox/inb_x",
-            f"/organizations/{company.slug}/inbox/{item.item_id[:-1]}{'0' if item.item_id[-1] != '0' else '1'}",
-        ):
-            assert visitor.get(target).status == 404
-            for below in ("", "/issue", "/vendor"):
-                assert send(visitor, target + below, action="accepted", version=foreign.version).status == 404
-        assert inbox.get_item(foreign.item_id).status == "open"
-
 
 class TestDecision:
-    def test_a_decision_redirects_keeps_the_filters_and_can_be_undone(
-        self, visitor: Browser, company: Company, item: InboxItem
-    ):
-        reply = send(
-            visitor, path(company, item, "?priority=P2"), action="dismissed", version=item.version, reason="a test page"
-        )
+    def test_a_decision_redirects_keeps_the_filters_and_can_be_undone(self, visitor: Browser, company, item):
+        visitor.get(path(company, item, "?priority=P2"))
+        reply = visitor.press("Dismiss", fill={"Reason": "a test page"})
         assert (reply.status, reply.headers["location"]) == (303, path(company, item, "?priority=P2&done=dismissed"))
-        reply = visitor.get(reply.headers["location"])
+        reply = visitor.follow(reply)
         assert "The finding is dismissed." in text_of(reply)
         assert "Ada Lovelace dismissed this finding a test page" in text_of(reply)
         assert f'href="/organizations/{company.slug}/inbox?priority=P2"' in reply.text
-        undo = visitor.forms()[path(company, item, "?priority=P2")][0]
-        assert send(visitor, path(company, item), action="undo", version=undo["version"]).status == 303
+        reply = visitor.press("Undo")
         assert inbox.get_item(item.item_id).status == "open"
-        assert "The finding has its former status again." in text_of(visitor.get(path(company, item, "?done=undo")))
+        assert "The finding has its former status again." in text_of(visitor.follow(reply))
+
+    def test_each_button_makes_its_decision(self, visitor: Browser, company: Company, item: InboxItem):
+        visitor.get(path(company, item))
+        for label, status in (("Accept", "accepted"), ("Dismiss", "dismissed"), ("Resolve", "resolved")):
+            visitor.press(label)
+            assert inbox.get_item(item.item_id).status == status
+        visitor.press("Reopen")
+        assert inbox.get_item(item.item_id).status == "open"
 
     def test_an_unknown_message_shows_nothing(self, visitor: Browser, company: Company, item: InboxItem):
         assert 'role="status"' not in visitor.get(path(company, item, "?done=You%20won")).text
 
-    def test_a_stale_version_says_who_changed_it_and_offers_to_decide_again(
-        self, visitor: Browser, world: World, company: Company, item: InboxItem
-    ):
+    def test_a_stale_version_says_who_changed_it_and_offers_to_decide_again(self, visitor, world, company, item):
         member = world.member(company, person=world.person(name="Grace Hopper"))
+        visitor.get(path(company, item))
         inbox.change_status(item, "accepted", item.version, member.user_id, "it is ours")
-        reply = decide(visitor, company, item, "dismissed", reason="not ours")
+        reply = visitor.press("Dismiss", fill={"Reason": "not ours"})
         assert reply.status == 409
         assert "Grace Hopper accepted it on March 4, 2026, 05:06 UTC: “it is ours”" in text_of(reply)
-        again = visitor.forms()[path(company, item)][0]
-        assert again["reason"] == "not ours"
-        assert send(visitor, path(company, item), **{**again, "action": "dismissed"}).status == 303
-        assert inbox.get_item(item.item_id).status_reason == "not ours"
+        assert visitor.press("Dismiss it anyway").status == 303
+        decided = inbox.get_item(item.item_id)
+        assert (decided.status, decided.status_reason) == ("dismissed", "not ours")
 
-    def test_a_change_of_details_is_told_from_a_change_of_status(
-        self, visitor: Browser, company: Company, item: InboxItem, now
-    ):
+    def test_a_change_of_details_is_told_from_a_change_of_status(self, visitor: Browser, company, item, now):
+        visitor.get(path(company, item))
         now.advance(60)
         issue_attempts.complete(
             item.item_id, None, GithubIssue(7, "https://github.com/acme/shop/issues/7", "2026-03-04T05:06:07Z")
         )
-        reply = decide(visitor, company, item, "dismissed")
+        reply = visitor.press("Dismiss")
         assert reply.status == 409
         assert "Its details changed on" in text_of(reply)
 
     def test_an_unusable_decision_returns_400(self, visitor: Browser, company: Company, item: InboxItem):
         for fields in ({"action": "closed"}, {"action": "accepted", "reason": "x" * 1001}, {"action": "undo"}):
-            assert send(visitor, path(company, item), version=item.version, **fields).status == 400
+            assert visitor.forge(path(company, item), {"version": item.version, **fields}).status == 400
         assert inbox.get_item(item.item_id).version == item.version
 
-    def test_the_history_names_people_scans_and_former_members(
-        self, visitor: Browser, world: World, company: Company, item: InboxItem, now
-    ):
+    def test_the_history_names_people_scans_and_former_members(self, visitor: Browser, world, company, item, now):
         leaving = world.member(company)
         for status, user_id in (("accepted", leaving.user_id), ("resolved", company.owner.user_id)):
             now.advance(60)
@@ -188,19 +154,18 @@ class TestIssue:
         from controlplane.core.settings import settings
 
         monkeypatch.setitem(settings.__dict__, "issue_wait_seconds", 0.01)
-        visitor.get(path(company, item))
-        assert path(company, item, "/issue") in visitor.forms()
-        reply = send(visitor, path(company, item, "/issue"))
+        page = visitor.get(path(company, item))
+        reply = visitor.press("Open an issue")
         assert reply.headers["location"] == path(company, item, "?done=pending")
         attempt = issue_attempts.find_progress(item.item_id)
         assert attempt is not None
         assert attempt.attempt is not None
         reply = visitor.get(reply.headers["location"])
         assert "The issue is being opened on GitHub." in text_of(reply)
-        assert path(company, item, "/issue") not in visitor.forms()
+        assert not visitor.offers("Open an issue")
         url = "https://github.com/acme/shop/issues/7"
         issue_attempts.complete(item.item_id, None, GithubIssue(7, url, "2026-03-04T05:06:07Z"))
-        assert send(visitor, path(company, item, "/issue")).headers["location"].endswith("?done=issue")
+        assert visitor.press("Open an issue", on=page).headers["location"].endswith("?done=issue")
         reply = visitor.get(path(company, item))
         assert f'<a href="{url}">Issue #7</a>' in reply.text
 
@@ -209,35 +174,29 @@ class TestIssue:
 
         monkeypatch.setitem(settings.__dict__, "issue_wait_seconds", 0)
         visitor.get(path(company, item))
-        reply = send(visitor, path(company, item, "/issue"), existing="the first")
-        assert reply.status == 400
-        assert 'value="the first"' in reply.text
-        reply = send(visitor, path(company, item, "/issue"), existing=" #42 ")
+        existing = "Or link an existing issue"
+        assert visitor.press("Link this issue", fill={existing: "the first"}).status == 400
+        assert visitor.entered(existing) == "the first"
+        reply = visitor.press("Link this issue", fill={existing: " #42 "})
         assert reply.headers["location"] == path(company, item, "?done=pending")
         progress = issue_attempts.find_progress(item.item_id)
         assert progress is not None
         assert progress.attempt is not None
         assert progress.attempt.existing == 42
 
-    def test_a_member_sees_who_can_open_one_and_is_refused(
-        self, browser: Browser, world: World, company: Company, item: InboxItem
-    ):
+    def test_a_member_sees_who_can_open_one_and_is_refused(self, browser: Browser, world, company, item):
         visitor = browser.signed_in(world.member(company).user_id)
         assert "Admins and owners can open an issue" in text_of(visitor.get(path(company, item)))
-        assert path(company, item, "/issue") not in visitor.forms()
-        assert send(visitor, path(company, item, "/issue")).status == 403
-        progress = issue_attempts.find_progress(item.item_id)
-        assert progress is not None
-        assert progress.attempt is None
+        assert not visitor.offers("Open an issue")
 
     def test_a_disconnected_repository_and_another_source_are_refused_with_the_reason(
         self, visitor: Browser, world: World, company: Company, repository: RepositoryItem, item: InboxItem
     ):
         repositories.disconnect_repository(repository.repository_id)
         assert "no issue can be opened" in text_of(visitor.get(path(company, item)))
-        assert send(visitor, path(company, item, "/issue")).status == 409
+        assert visitor.forge(path(company, item, "/issue")).status == 409
         advisory = world.finding(company)
-        reply = send(visitor, path(company, advisory, "/issue"))
+        reply = visitor.forge(path(company, advisory, "/issue"))
         assert (reply.status, "only for code-audit findings" in text_of(reply)) == (409, True)
 
 
@@ -260,28 +219,24 @@ class TestVendor:
         found = inbox.list_items(company.organization_id, "open", 10, None).items
         return next(item for item in found if item.source == "runtime")
 
-    def test_an_admin_approves_the_vendor_and_the_finding_is_resolved(
-        self, visitor: Browser, company: Company, seen: InboxItem
-    ):
+    @pytest.mark.parametrize(("label", "state"), [("Approve", "approved"), ("Ignore", "ignored")])
+    def test_an_admins_decision_about_the_vendor_resolves_the_finding(self, visitor, company, seen, label, state):
         shown = text_of(visitor.get(path(company, seen)))
         assert "Loaded from segment.com , before the visitor consented" in shown
-        reply = send(visitor, path(company, seen, "/vendor"), decision="approve")
-        assert reply.headers["location"] == path(company, seen, "?done=approved")
-        shown = text_of(visitor.get(reply.headers["location"]))
-        assert "The vendor is approved for this project." in shown
-        assert "Ada Lovelace approved the vendor" in shown
+        reply = visitor.press(label)
+        assert reply.headers["location"] == path(company, seen, f"?done={state}")
+        shown = text_of(visitor.follow(reply))
+        assert f"The vendor is {state} for this project." in shown
+        assert f"Ada Lovelace {state} the vendor" in shown
         vendor = vendors.find_vendor(ProjectId.stored(seen.project_id or ""), "segment")
         assert vendor is not None
-        assert (vendor.state, vendor.decided_by) == ("approved", company.owner.user_id)
+        assert (vendor.state, vendor.decided_by) == (state, company.owner.user_id)
         assert inbox.get_item(seen.item_id).status == "resolved"
 
-    def test_a_member_and_an_unknown_decision_are_refused(
-        self, browser: Browser, world: World, company: Company, item: InboxItem, seen: InboxItem
-    ):
+    def test_a_member_and_an_unknown_decision_are_refused(self, browser: Browser, world, company, item, seen):
         visitor = browser.signed_in(company.owner.user_id)
-        assert send(visitor, path(company, seen, "/vendor"), decision="delete").status == 400
-        assert send(visitor, path(company, item, "/vendor"), decision="approve").status == 400
+        assert visitor.forge(path(company, seen, "/vendor"), {"decision": "delete"}).status == 400
+        assert visitor.forge(path(company, item, "/vendor"), {"decision": "approve"}).status == 400
         visitor = browser.signed_in(world.member(company).user_id)
         assert "Admins and owners decide about vendors." in text_of(visitor.get(path(company, seen)))
-        assert send(visitor, path(company, seen, "/vendor"), decision="approve").status == 403
-        assert inbox.get_item(seen.item_id).status == "open"
+        assert not visitor.offers("Approve")

@@ -40,9 +40,7 @@ class TestAnotherSubject:
         changed = [item for item in table_dump() if item not in before]
         assert [item["pk"]["S"][:3] for item in changed] == ["IP#"]
 
-    def test_another_subject_never_takes_over_an_account_with_an_identity_from_the_issuer(
-        self, browser: Browser, issuer: Issuer
-    ):
+    def test_another_subject_never_takes_over_an_account_with_an_identity_from_the_issuer(self, browser, issuer):
         sign_in(browser, issuer)
         self._is_refused(browser, issuer)
         sign_in(browser, issuer)
@@ -62,9 +60,7 @@ class TestAnotherSubject:
         reply = sign_in(Browser(browser.api), issuer, subject="subject-2")
         assert "ask help@assent.test to move it" in text_of(reply)
 
-    def test_a_subject_of_another_issuer_joins_by_verified_address(
-        self, browser: Browser, issuer: Issuer, world: World
-    ):
+    def test_a_subject_of_another_issuer_joins_by_verified_address(self, browser: Browser, issuer, world):
         person = world.person(ADA)
         elsewhere = Subject(OTHER_ISSUER, "subject-1")
         for leg in identities.first_legs(elsewhere, person.user_id).values():
@@ -154,9 +150,7 @@ class TestChangedAddress:
         for it in made:
             assert table.get(keys.member(it.organization_id, user_id))["email"] == "countess@example.com"
 
-    def test_a_changed_address_is_ignored_if_another_account_has_it(
-        self, browser: Browser, issuer: Issuer, world: World
-    ):
+    def test_a_changed_address_is_ignored_if_another_account_has_it(self, browser: Browser, issuer, world):
         other = world.person("countess@example.com")
         sign_in(browser, issuer)
         user_id = account(browser).user_id
@@ -175,4 +169,4 @@ class TestChangedAddress:
         issuer.changes = {"email": "countess@example.com"}
         sign_in(browser, issuer)
         browser.get("/invitations")
-        assert browser.submit("/invitations/accept").status == 303
+        assert browser.press("Accept").status == 303

@@ -11,14 +11,9 @@ from controlplane.store.table import table
 from tests.support.browser import Browser, text_of
 from tests.support.calls import intercepted
 from tests.support.reply import Reply
-from tests.support.world import Company, Person, World
+from tests.support.world import Company, World
 
 HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"
-
-
-@pytest.fixture
-def company(world: World, person: Person) -> Company:
-    return world.company(owner=person)
 
 
 def path(company: Company, query: str = "") -> str:
@@ -30,9 +25,14 @@ def titles(reply: Reply) -> list[str]:
     return re.findall(r"<h3><a href=[^>]*>([^<]*)</a></h3>", reply.text)
 
 
-def decide(visitor: Browser, company: Company, items: Sequence[InboxItem], action: str, **more: str) -> Reply:
-    chosen = {f"item-{item.item_id}": item.version for item in items}
-    return visitor.post(path(company), {"form_token": visitor.form_token, "action": action, **chosen, **more})
+def opened(visitor: Browser, company: Company) -> Reply:
+    return visitor.get(path(company, "?status=all"))
+
+
+def decide(visitor: Browser, on: Reply, items: Sequence[InboxItem], label: str, reason: str = "") -> Reply:
+    """Selects findings on a page of the inbox and presses a button."""
+    selected = {f"Select {item.title}": True for item in items}
+    return visitor.press(label, fill={**selected, "Reason": reason}, on=on)
 
 
 def statuses(items: Sequence[InboxItem]) -> list[str]:
@@ -92,9 +92,7 @@ class TestList:
                 assert f"/inbox/inb_{company.organization_id[4:]}" in reply.text
                 assert re.search(rf'<a href="[^"]*\?{re.escape(query)}">{wanted[0]}', reply.text), query
 
-    def test_a_search_goes_on_page_by_page_and_finds_each_match_once(
-        self, visitor: Browser, world: World, company: Company, now, monkeypatch
-    ):
+    def test_a_search_goes_on_page_by_page_and_finds_each_match_once(self, visitor, world, company, now, monkeypatch):
         monkeypatch.setattr("dashboard.inbox.ITEMS_PER_PAGE", 2)
         monkeypatch.setattr("controlplane.rules.inbox_lists.MOST_READ", 4)
         for number in range(11):
@@ -140,93 +138,89 @@ class TestList:
 
 
 class TestDecisions:
-    def test_decides_about_many_findings_and_undoes_it(self, visitor: Browser, world: World, company: Company):
-        found = [world.finding(company) for _ in range(3)]
-        kept = inbox.change_status(found[2], "accepted", found[2].version, company.owner.user_id, "we know")
-        reply = decide(visitor, company, [*found[:2], kept], "dismissed", reason="not ours")
-        assert "3 findings are dismissed." in text_of(reply)
-        assert statuses(found) == ["dismissed"] * 3
-        assert inbox.get_item(kept.item_id).status_reason == "not ours"
-        reply = visitor.submit(path(company))
-        assert "3 findings are restored." in text_of(reply)
-        assert statuses(found) == ["open", "open", "accepted"]
-        assert inbox.get_item(kept.item_id).status_reason == "we know"
+    @pytest.fixture
+    def found(self, world: World, company: Company) -> list[InboxItem]:
+        return [world.finding(company, title=f"Finding {name}") for name in "abc"]
 
-    def test_undo_leaves_what_changed_since_and_what_the_decision_did_not_change(
-        self, visitor: Browser, world: World, company: Company
-    ):
+    def test_each_button_decides_about_the_selected_findings(self, visitor: Browser, company, found):
+        for label, status in (("Accept", "accepted"), ("Dismiss", "dismissed"), ("Resolve", "resolved")):
+            reply = decide(visitor, opened(visitor, company), found[:2], label, "not ours")
+            assert f"2 findings are {status}." in text_of(reply)
+            assert statuses(found) == [status, status, "open"]
+            assert inbox.get_item(found[0].item_id).status_reason == "not ours"
+        assert "2 findings are reopened." in text_of(decide(visitor, opened(visitor, company), found[:2], "Reopen"))
+        assert statuses(found) == ["open"] * 3
+
+    def test_a_decision_about_findings_of_any_status_is_undone(self, visitor: Browser, company, found):
+        found[2] = inbox.change_status(found[2], "accepted", found[2].version, company.owner.user_id, "we know")
+        decide(visitor, opened(visitor, company), found, "Dismiss", "not ours")
+        assert statuses(found) == ["dismissed"] * 3
+        assert "3 findings are restored." in text_of(visitor.press("Undo"))
+        assert statuses(found) == ["open", "open", "accepted"]
+        assert inbox.get_item(found[2].item_id).status_reason == "we know"
+
+    def test_undo_leaves_what_changed_since_and_what_the_decision_did_not_change(self, visitor, world, company, found):
         member = world.member(company, person=world.person(name="Grace Hopper"))
-        before, changed, restored = (world.finding(company) for _ in range(3))
-        before = inbox.change_status(before, "dismissed", before.version, company.owner.user_id, None)
-        decide(visitor, company, [before, changed, restored], "dismissed")
-        form = visitor.forms()[path(company)][0]
-        assert form.keys() == {"form_token", "action", f"item-{changed.item_id}", f"item-{restored.item_id}"}
+        before, changed, restored = found
+        inbox.change_status(before, "dismissed", before.version, company.owner.user_id, None)
+        decide(visitor, opened(visitor, company), found, "Dismiss")
+        sent = visitor.sends("Undo").keys() - {"form_token", "action"}
+        assert sent == {f"item-{changed.item_id}", f"item-{restored.item_id}"}
         current = inbox.get_item(changed.item_id)
         inbox.change_status(current, "accepted", current.version, member.user_id, "it is ours")
-        reply = visitor.submit(path(company))
+        reply = visitor.press("Undo")
         assert "1 finding is restored." in text_of(reply)
         assert "Grace Hopper accepted it on" in text_of(reply)
-        assert statuses([before, changed, restored]) == ["dismissed", "accepted", "open"]
+        assert statuses(found) == ["dismissed", "accepted", "open"]
 
-    def test_a_stale_finding_says_who_changed_it_and_can_be_decided_again(
-        self, visitor: Browser, world: World, company: Company
-    ):
+    def test_a_stale_finding_says_who_changed_it_and_can_be_decided_again(self, visitor, world, company, found):
         member = world.member(company, person=world.person(name="Grace Hopper"))
-        fresh, stale = world.finding(company), world.finding(company, title="Contested")
+        page, (fresh, stale, _) = opened(visitor, company), found
         inbox.change_status(stale, "accepted", stale.version, member.user_id, "it is ours")
-        reply = decide(visitor, company, [fresh, stale], "resolved", reason="fixed")
-        assert "1 finding is resolved." in text_of(reply)
-        assert "1 finding was not resolved:" in text_of(reply)
-        assert "Grace Hopper accepted it on March 4, 2026, 05:06 UTC: “it is ours”" in text_of(reply)
+        shown = text_of(decide(visitor, page, [fresh, stale], "Resolve", "fixed"))
+        assert "1 finding is resolved." in shown
+        assert "1 finding was not resolved:" in shown
+        assert "Grace Hopper accepted it on March 4, 2026, 05:06 UTC: “it is ours”" in shown
         assert statuses([fresh, stale]) == ["resolved", "accepted"]
-        again = visitor.forms()[path(company)][1]
-        assert again["reason"] == "fixed"
-        reply = visitor.post(path(company), again)
-        assert "1 finding is resolved." in text_of(reply)
-        assert statuses([stale]) == ["resolved"]
+        assert "1 finding is resolved." in text_of(visitor.press("Resolve it anyway"))
+        decided = inbox.get_item(stale.item_id)
+        assert (decided.status, decided.status_reason) == ("resolved", "fixed")
 
-    def test_a_repeated_form_changes_nothing(self, visitor: Browser, world: World, company: Company):
-        item = world.finding(company)
-        decide(visitor, company, [item], "accepted")
-        version = inbox.get_item(item.item_id).version
-        assert "1 finding is accepted." in text_of(decide(visitor, company, [item], "accepted"))
-        assert inbox.get_item(item.item_id).version == version
+    def test_a_repeated_form_changes_nothing(self, visitor: Browser, company: Company, found: list[InboxItem]):
+        page = opened(visitor, company)
+        decide(visitor, page, found[:1], "Accept")
+        version = inbox.get_item(found[0].item_id).version
+        assert "1 finding is accepted." in text_of(decide(visitor, page, found[:1], "Accept"))
+        assert inbox.get_item(found[0].item_id).version == version
 
-    def test_findings_of_another_organization_stay(self, visitor: Browser, world: World, company: Company):
-        own, other = world.finding(company), world.finding(world.company(), title="Foreign")
-        reply = decide(visitor, company, [own, other], "dismissed")
+    def test_findings_of_another_organization_stay(self, visitor: Browser, world, company, found):
+        other = world.finding(world.company(), title="Foreign")
+        fields = {"action": "dismissed", **{f"item-{it.item_id}": it.version for it in (found[0], other)}}
+        reply = visitor.forge(path(company), fields)
         assert "exist anymore" in text_of(reply)
         assert "Foreign" not in reply.text
-        assert statuses([own, other]) == ["dismissed", "open"]
-        assert decide(visitor, world.company(), [other], "dismissed").status == 404
+        assert statuses([found[0], other]) == ["dismissed", "open"]
+        assert visitor.forge(path(world.company()), fields).status == 404
 
-    def test_an_unusable_form_changes_nothing_and_keeps_the_reason(
-        self, visitor: Browser, world: World, company: Company
-    ):
-        item = world.finding(company)
-        for chosen, action, reason in (
-            ([], "dismissed", "because"),
-            ([item], "deleted", "because"),
-            ([item], "dismissed", "because " * 200),
+    def test_an_unusable_form_changes_nothing_and_keeps_the_reason(self, visitor: Browser, company, found):
+        chosen = {f"item-{found[0].item_id}": found[0].version}
+        many = {f"item-{found[0].item_id[:-3]}{number:03}": "x" for number in range(51)}
+        for fields, message in (
+            ({"action": "dismissed", "reason": "because"}, "Select"),
+            ({**chosen, "action": "deleted", "reason": "because"}, ""),
+            ({**chosen, "action": "dismissed", "reason": "because" * 200}, ""),
+            ({**many, "action": "dismissed", "reason": "because"}, "at most 50"),
         ):
-            reply = decide(visitor, company, chosen, action, reason=reason)
-            assert reply.status == 400
-            assert f'value="{reason.strip()}' in reply.text
-        many = {f"item-{item.item_id[:-3]}{number:03}": "x" for number in range(51)}
-        reply = visitor.post(path(company), {"form_token": visitor.form_token, "action": "dismissed", **many})
-        assert (reply.status, "at most 50" in text_of(reply)) == (400, True)
-        assert statuses([item]) == ["open"]
+            reply = visitor.forge(path(company), fields)
+            assert (reply.status, message in text_of(reply)) == (400, True)
+            assert visitor.entered("Reason") == fields["reason"]
+        assert statuses(found) == ["open"] * 3
 
     def test_fifty_findings_fit_into_a_form(self, visitor: Browser, world: World, company: Company):
-        found = [world.finding(company) for _ in range(50)]
-        assert "50 findings are accepted." in text_of(decide(visitor, company, found, "accepted"))
+        found = [world.finding(company, title=f"Finding {number}") for number in range(50)]
+        assert "50 findings are accepted." in text_of(decide(visitor, opened(visitor, company), found, "Accept"))
 
-    def test_a_member_can_decide(self, browser: Browser, world: World, company: Company):
-        item = world.finding(company)
+    def test_a_member_can_decide(self, browser: Browser, world: World, company: Company, found: list[InboxItem]):
         visitor = browser.signed_in(world.member(company).user_id)
-        assert "1 finding is accepted." in text_of(decide(visitor, company, [item], "accepted"))
-
-
-def test_the_inbox_of_another_organization_returns_404(visitor: Browser, world: World):
-    other = world.company()
-    assert visitor.get(path(other)).status == 404
+        reply = decide(visitor, opened(visitor, company), found[:1], "Accept")
+        assert "1 finding is accepted." in text_of(reply)

@@ -42,9 +42,7 @@ def owners(company: Company) -> int:
 
 
 class TestLink:
-    def test_the_link_of_an_invitation_leads_through_the_sign_in_to_its_answer(
-        self, browser: Browser, world: World, api: Api
-    ):
+    def test_the_link_of_an_invitation_leads_through_the_sign_in_to_its_answer(self, browser: Browser, world, api):
         company, guest, stranger = world.company(), world.person(), world.person()
         body = {"email": guest.email.upper(), "role": "admin"}
         invitation_id = api.post("/v1/invitations", company.owner.token, json_body=body).data["id"]
@@ -57,7 +55,7 @@ class TestLink:
             assert company.owner.name not in text_of(shown) or outsider is company.owner
         browser.signed_in(guest.user_id)
         assert "invites you to be an admin" in text_of(browser.get(path))
-        assert "You are now a member" in text_of(browser.follow(browser.submit("/invitations/accept")))
+        assert "You are now a member" in text_of(browser.follow(browser.press("Accept")))
         assert "This invitation isn't open" in text_of(browser.get(path))
         assert "This invitation isn't open" in text_of(browser.get("/invitations/inv_unknown"))
 
@@ -71,18 +69,16 @@ class TestLink:
         other = world.company()
         blocked = api.post("/v1/invitations", other.owner.token, json_body=body).data["id"]
         visitor.get(f"/invitations/{blocked}")
-        visitor.submit("/invitations/block")
+        visitor.press("Decline and block")
         again = api.post("/v1/invitations", other.owner.token, json_body=body).data["id"]
         assert "This invitation isn't open" in text_of(visitor.get(f"/invitations/{again}"))
 
-    def test_an_invitation_that_expired_or_whose_organization_is_gone_isnt_open(
-        self, visitor: Browser, world: World, person: Person, now
-    ):
+    def test_an_invitation_that_expired_or_whose_organization_is_gone_isnt_open(self, visitor, world, person, now):
         former = world.company()
         expired, gone = (invite(visitor, company, person.email) for company in (world.company(), former))
         table.delete(Delete(keys.organization(former.organization_id)), PREPARED)
         assert "This invitation isn't open" in text_of(visitor.get(f"/invitations/{gone}"))
-        assert visitor.post(ACCEPT, {"form_token": visitor.form_token, "invitation_id": gone}).status == 404
+        assert visitor.forge(ACCEPT, {"invitation_id": gone}).status == 404
         now.advance(7 * 24 * 3600)
         visitor.signed_in(person.user_id)
         assert "This invitation isn't open" in text_of(visitor.get(f"/invitations/{expired}"))
@@ -117,62 +113,50 @@ class TestShown:
 class TestAccepted:
     def test_accepting_creates_one_membership(self, visitor: Browser, company: Company, person: Person, role: str):
         invite(visitor, company, person.email, role)
-        visitor.get("/invitations")
-        (fields,) = visitor.forms()[ACCEPT]
-        reply = visitor.follow(visitor.submit(ACCEPT))
+        page = visitor.get("/invitations")
+        reply = visitor.follow(visitor.press("Accept"))
         assert f"You are now a member of Acme, as {role}." in text_of(reply)
         assert role_of(person, company) == role
         roster = table.get(keys.member(company.organization_id, person.user_id))
         assert (roster["role"], roster["email"], roster["name"]) == (role, person.email, person.name)
         assert owners(company) == (2 if role == "owner" else 1)
         assert pending(visitor, company) == []
-        assert visitor.post(ACCEPT, fields).status == 404
+        assert visitor.press("Accept", on=page).status == 404
         assert owners(company) == (2 if role == "owner" else 1)
 
-    def test_an_organization_that_is_deleted_concurrently_gets_no_member(
-        self, visitor: Browser, company: Company, person: Person, role: str
-    ):
+    def test_an_organization_that_is_deleted_concurrently_gets_no_member(self, visitor: Browser, company, person, role):
         invite(visitor, company, person.email, role)
         visitor.get("/invitations")
         organization = Delete(keys.organization(company.organization_id))
         with before_the_transaction(table.client, lambda: table.delete(organization, PREPARED)):
-            assert visitor.submit(ACCEPT).status == 404
+            assert visitor.press("Accept").status == 404
         assert role_of(person, company) is None
 
-    def test_accepting_frees_the_address_for_another_invitation(
-        self, visitor: Browser, company: Company, person: Person, role: str
-    ):
-        invite(visitor, company, person.email, role)
-        visitor.get("/invitations")
-        visitor.submit(DECLINE)
-        invite(visitor, company, person.email, role)
-        visitor.get("/invitations")
-        visitor.submit(ACCEPT)
+    def test_accepting_frees_the_address_for_another_invitation(self, visitor: Browser, company, person, role):
+        for answer in ("Decline", "Accept"):
+            invite(visitor, company, person.email, role)
+            visitor.get("/invitations")
+            visitor.press(answer)
         assert role_of(person, company) == role
 
 
 class TestDeclined:
-    def test_declining_removes_the_invitation_without_a_membership(
-        self, visitor: Browser, company: Company, person: Person
-    ):
+    def test_declining_removes_the_invitation_without_a_membership(self, visitor: Browser, company, person):
         invite(visitor, company, person.email)
-        visitor.get("/invitations")
-        (fields,) = visitor.forms()[DECLINE]
-        assert "You declined the invitation." in text_of(visitor.follow(visitor.submit(DECLINE)))
+        page = visitor.get("/invitations")
+        assert "You declined the invitation." in text_of(visitor.follow(visitor.press("Decline")))
         assert role_of(person, company) is None
         assert pending(visitor, company) == []
         assert table.get(keys.invitee(person.email, company.organization_id)) is None
-        assert visitor.post(DECLINE, fields).status == 404
+        assert visitor.press("Decline", on=page).status == 404
 
 
 @pytest.mark.parametrize("action", [ACCEPT, DECLINE])
 class TestRefused:
     def _post(self, visitor: Browser, action: str, invitation_id: str) -> int:
-        return visitor.post(action, {"form_token": visitor.form_token, "invitation_id": invitation_id}).status
+        return visitor.forge(action, {"invitation_id": invitation_id}).status
 
-    def test_an_invitation_to_another_address_returns_404_and_remains(
-        self, visitor: Browser, company: Company, person: Person, action: str
-    ):
+    def test_an_invitation_to_another_address_returns_404_and_remains(self, visitor: Browser, company, person, action):
         other = invite(visitor, company, "someone@example.com")
         assert self._post(visitor, action, other) == 404
         assert len(pending(visitor, company)) == 1
@@ -188,9 +172,7 @@ class TestRefused:
         assert self._post(visitor, action, made) == 404
 
     @pytest.mark.parametrize("ended", ["invitation", "lock"])
-    def test_an_invitation_that_ends_concurrently_returns_404(
-        self, visitor: Browser, company: Company, person: Person, action: str, ended: str
-    ):
+    def test_an_invitation_that_ends_concurrently_returns_404(self, visitor: Browser, company, person, action, ended):
         made = InvitationId.stored(invite(visitor, company, person.email))
         lock = keys.invitee(person.email, company.organization_id)
         gone = Delete(keys.invitation(*made.location) if ended == "invitation" else lock)
@@ -198,9 +180,7 @@ class TestRefused:
             assert self._post(visitor, action, made) == 404
         assert role_of(person, company) is None
 
-    def test_an_expired_invitation_that_is_still_stored_returns_404(
-        self, visitor: Browser, company: Company, person: Person, action: str, now
-    ):
+    def test_an_expired_invitation_that_is_still_stored_returns_404(self, visitor, company, person, action, now):
         made = invite(visitor, company, person.email)
         now.advance(7 * 24 * 3600)
         visitor.signed_in(person.user_id)
@@ -215,7 +195,7 @@ class TestAlreadyAMember:
         invite(visitor, company, person.email, "owner")
         world.member(company, "member", person)
         visitor.get("/invitations")
-        reply = visitor.submit(ACCEPT)
+        reply = visitor.press("Accept")
         assert reply.status == 409
         assert "already" in text_of(reply)
         assert role_of(person, company) == "member"
@@ -225,24 +205,20 @@ class TestAlreadyAMember:
 
 class TestInviter:
     @pytest.mark.parametrize("is_member", [True, False])
-    def test_an_inviter_who_takes_over_the_invited_address_can_not_accept(
-        self, visitor: Browser, company: Company, world: World, is_member: bool
-    ):
+    def test_an_inviter_who_takes_over_the_invited_address_can_not_accept(self, visitor, company, world, is_member):
         made = invite(visitor, company, "new@example.com", "member")
         users.change_address(users.find_user(company.owner.user_id), "new@example.com")
         if not is_member:
             table.delete(Delete(keys.membership(company.owner.user_id, company.organization_id)), PREPARED)
         visitor.signed_in(company.owner.user_id)
         visitor.get("/invitations")
-        reply = visitor.post(ACCEPT, {"form_token": visitor.form_token, "invitation_id": made})
+        reply = visitor.forge(ACCEPT, {"invitation_id": made})
         assert reply.status == 409
         text = "You are already a member" if is_member else "This invitation is no longer valid"
         assert text in text_of(reply)
         assert (table.get(keys.invitation(*InvitationId.stored(made).location)) is None) is is_member
 
-    def test_an_owner_invitation_requires_that_its_inviter_is_still_an_owner(
-        self, visitor: Browser, company: Company, person: Person, world: World
-    ):
+    def test_an_owner_invitation_requires_that_its_inviter_is_still_an_owner(self, visitor, company, person, world):
         second = world.member(company, "owner")
         made = invite(visitor, company, person.email, "owner", by=second)
         key, own = (
@@ -250,7 +226,7 @@ class TestInviter:
             table.get(keys.membership(second.user_id, company.organization_id)),
         )
         table.put(Put({**own, "role": "admin"}), PREPARED)
-        reply = visitor.post(ACCEPT, {"form_token": visitor.form_token, "invitation_id": made})
+        reply = visitor.forge(ACCEPT, {"invitation_id": made})
         assert reply.status == 409
         assert "This invitation is no longer valid" in text_of(reply)
         table.delete(Delete(key), PREPARED)
@@ -272,11 +248,10 @@ class TestInviter:
             text = text_of(visitor.get("/invitations"))
             assert "No longer valid" in text
             assert "The people who sent these can't invite anyone to that role anymore." in text
-            assert ACCEPT not in visitor.forms()
+            assert not visitor.offers("Accept")
             assert "waiting for you" not in text_of(visitor.get("/"))
             assert pending(visitor, company) == []
-            fields = {"form_token": visitor.form_token, "invitation_id": invitation_id}
-            reply = visitor.post(ACCEPT, fields)
+            reply = visitor.forge(ACCEPT, {"invitation_id": invitation_id})
             assert reply.status == 409
             assert "This invitation is no longer valid" in text_of(reply)
             assert role_of(person, company) is None
@@ -289,12 +264,10 @@ class TestInviter:
         member = MemberId.of_user(company.organization_id, second.user_id)
         visitor.api.patch(f"/v1/members/{member}", company.owner.token, json_body={"role": "admin"})
         visitor.get("/invitations")
-        assert visitor.submit(ACCEPT).status == 303
+        assert visitor.press("Accept").status == 303
         assert role_of(person, company) == "admin"
 
-    def test_a_void_invitation_can_be_removed_and_replaced(
-        self, visitor: Browser, company: Company, person: Person, world: World
-    ):
+    def test_a_void_invitation_can_be_removed_and_replaced(self, visitor: Browser, company, person, world):
         second = world.member(company, "admin")
         void = invite(visitor, company, person.email, by=second)
         world.leave(company, second)
@@ -302,6 +275,6 @@ class TestInviter:
         assert again != void
         assert [shown["id"] for shown in pending(visitor, company)] == [again]
         visitor.get("/invitations")
-        visitor.submit(DECLINE)
+        visitor.press("Decline")
         assert pending(visitor, company) == []
         invariants.check_all(invariants.read_items(table.client, table.name))

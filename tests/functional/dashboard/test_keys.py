@@ -2,23 +2,16 @@
 
 import re
 
-import pytest
-
-from controlplane.core import ids
 from controlplane.store import api_keys, billing, projects
 from controlplane.store.api_key_items import ApiKeyItem
 from controlplane.store.api_keys import KeyDraft
 from controlplane.store.key_restrictions import Restrictions
 from tests.functional.projects.builders import make_project
 from tests.support.browser import Browser, text_of
-from tests.support.world import Company, Person, World, table_dump
+from tests.support.world import Company, World, table_dump
 
+NAMED = {"Name of a new key": "Deploys"}
 HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"
-
-
-@pytest.fixture
-def company(world: World, person: Person) -> Company:
-    return world.company(owner=person)
 
 
 def path(company: Company, below: str = "") -> str:
@@ -31,13 +24,14 @@ def stored(company: Company) -> list[ApiKeyItem]:
 
 def secret_in(browser: Browser) -> str:
     assert browser.last is not None
+    assert "This is the only time that the secret is shown." in text_of(browser.last)
     (secret,) = re.findall(r'<code id="secret">(assent_\w+)</code>', browser.last.text)
     return secret
 
 
-def create(browser: Browser, company: Company, name: str = "Deploys") -> str:
+def create(browser: Browser, company: Company) -> str:
     browser.get(path(company))
-    assert browser.submit(path(company), name=name).status == 200
+    assert browser.press("Create key", fill=NAMED).status == 200
     return secret_in(browser)
 
 
@@ -51,16 +45,14 @@ class TestCreate:
             assert secret not in visitor.get(path(company, shown)).text
         assert secret not in str(table_dump())
 
-    def test_a_form_that_is_sent_again_shows_the_same_secret_and_creates_nothing(
-        self, visitor: Browser, company: Company
-    ):
-        visitor.get(path(company))
-        form = {**visitor.forms()[path(company)][0], "name": "Deploys"}
-        visitor.post(path(company), form)
-        secret = secret_in(visitor)
-        visitor.post(path(company), form)
-        assert secret_in(visitor) == secret
-        reply = visitor.post(path(company), {**form, "name": "Another"})
+    def test_a_form_that_is_sent_again_shows_the_same_secret_and_creates_nothing(self, visitor: Browser, company):
+        page = visitor.get(path(company))
+        secrets = set()
+        for _ in range(2):
+            visitor.press("Create key", fill=NAMED, on=page)
+            secrets.add(secret_in(visitor))
+        assert len(secrets) == 1
+        reply = visitor.press("Create key", fill={"Name of a new key": "Another"}, on=page)
         assert (reply.status, len(stored(company))) == (409, 1)
         assert "This form was already used." in text_of(reply)
 
@@ -71,44 +63,41 @@ class TestCreate:
             ({"name": HOSTILE, "once": "short"}, "This form is incomplete"),
         ):
             visitor.get(path(company))
-            reply = visitor.submit(path(company), **changes)
+            reply = visitor.forge(path(company), {**visitor.sends("Create key"), **changes})
             assert reply.status == 400
             assert message in text_of(reply)
-            assert visitor.forms()[path(company)][0]["name"] == changes["name"]
+            assert visitor.entered("Name of a new key") == changes["name"]
             assert "<script>alert" not in reply.text
         assert stored(company) == []
 
     def test_a_plan_without_api_access_says_whom_to_ask(self, visitor: Browser, company: Company):
         visitor.get(path(company))
         billing.change_plan(company.organization_id, "free")
-        reply = visitor.submit(path(company), name="Deploys")
+        reply = visitor.press("Create key", fill=NAMED)
         assert reply.status == 402
-        assert "The Free plan has no API access. Keys need the Starter plan or higher. To change the plan" in text_of(
-            reply
-        )
-        assert path(company) not in visitor.forms()
+        shown = text_of(reply)
+        assert "The Free plan has no API access. Keys need the Starter plan or higher. To change the plan" in shown
+        assert not visitor.offers("Create key")
 
     def test_a_key_beyond_the_limit_is_not_offered_or_created(self, visitor: Browser, company: Company, monkeypatch):
-        visitor.get(path(company))
+        first, second = visitor.get(path(company)), visitor.get(path(company))
         for module in ("store.api_keys", "core.plans"):
             monkeypatch.setattr(f"controlplane.{module}.API_KEYS_PER_ORGANIZATION", 1)
         monkeypatch.setattr("dashboard.key_routes.API_KEYS_PER_ORGANIZATION", 1)
-        form = visitor.forms()[path(company)][0]
-        assert visitor.submit(path(company), name="First").status == 200
-        reply = visitor.post(path(company), {**form, "once": "x" * 32, "name": "Second"})
+        assert visitor.press("Create key", fill=NAMED, on=first).status == 200
+        reply = visitor.press("Create key", fill=NAMED, on=second)
         assert reply.status == 409
         assert "the most that an organization can have" in text_of(reply)
-        assert path(company) not in visitor.forms()
+        assert not visitor.offers("Create key")
 
 
 class TestRollAndRevoke:
     def test_a_rolled_key_is_replaced_once(self, visitor: Browser, company: Company):
         old_secret = create(visitor, company)
         (old,) = stored(company)
-        visitor.get(path(company, f"/{old.key_id}"))
-        form = visitor.forms()[path(company, f"/{old.key_id}/roll")][0]
+        page = visitor.get(path(company, f"/{old.key_id}"))
         for _ in range(2):
-            assert visitor.post(path(company, f"/{old.key_id}/roll"), form).status == 200
+            assert visitor.press("Roll this key", on=page).status == 200
             secret = secret_in(visitor)
             assert visitor.api.get("/v1/projects", secret).status == 200
         assert visitor.api.get("/v1/projects", old_secret).status == 401
@@ -119,12 +108,12 @@ class TestRollAndRevoke:
     def test_a_revoked_key_stops_working(self, visitor: Browser, company: Company):
         secret = create(visitor, company)
         (key,) = stored(company)
-        visitor.get(path(company, f"/{key.key_id}"))
-        reply = visitor.submit(path(company, f"/{key.key_id}/revoke"))
+        page = visitor.get(path(company, f"/{key.key_id}"))
+        reply = visitor.press("Revoke this key")
         assert (reply.status, reply.headers["location"]) == (303, path(company, "?done=revoked"))
         assert "The key is revoked." in text_of(visitor.get(reply.headers["location"]))
         assert visitor.api.get("/v1/projects", secret).status == 401
-        assert visitor.post(path(company, f"/{key.key_id}/revoke"), {"form_token": visitor.form_token}).status == 404
+        assert visitor.press("Revoke this key", on=page).status == 404
 
     def test_shows_the_last_use_and_the_requests_of_each_day(self, visitor: Browser, company: Company):
         secret = create(visitor, company)
@@ -135,56 +124,30 @@ class TestRollAndRevoke:
 
 
 class TestAccess:
-    def test_a_member_sees_keys_without_forms_and_cannot_change_them(
-        self, browser: Browser, company: Company, world: World
-    ):
+    def test_a_member_sees_keys_without_forms_and_cannot_change_them(self, browser: Browser, company, world):
         world.key(company)
         (key,) = stored(company)
         browser.signed_in(world.member(company).user_id)
         for shown in ("", f"/{key.key_id}"):
             reply = browser.get(path(company, shown))
             assert "Admins and owners can" in text_of(reply)
-            assert set(browser.forms()) == {"/sign-out"}
-        token = {"form_token": browser.form_token, "name": "x", "once": "x" * 32}
-        for below in ("", f"/{key.key_id}/roll", f"/{key.key_id}/revoke"):
-            assert browser.post(path(company, below), token).status == 403
+            assert browser.buttons() == {"Sign out"}
         assert stored(company) == [key]
-
-    def test_another_organizations_keys_look_like_missing_ones(self, visitor: Browser, company: Company, world: World):
-        other = world.company()
-        world.key(other)
-        (key,) = stored(other)
-        missing = f"key_{company.organization_id[4:]}{ids.new_local()}"
-        token = {"form_token": visitor.form_token, "once": "x" * 32}
-        for at in (path(other), path(other, f"/{key.key_id}"), path(company, f"/{key.key_id}"), path(company, "/x")):
-            assert visitor.get(at).status == 404
-        for key_id in (key.key_id, missing, "x"):
-            for change in ("roll", "revoke"):
-                assert visitor.post(path(company, f"/{key_id}/{change}"), token).status == 404
-        assert stored(other) == [key]
-
-
-def form(browser: Browser, company: Company) -> dict[str, str]:
-    """Returns the fields of the form that a person doesn't fill in. No box is checked."""
-    browser.get(path(company))
-    fields = browser.forms()[path(company)][0]
-    return {name: fields[name] for name in ("form_token", "once")}
 
 
 class TestLimits:
     def test_a_key_is_created_with_limits_and_shows_them(self, visitor: Browser, company: Company, world: World, now):
         project = world.connected_repository(company).links[0].project_id
-        fields = {
-            **form(visitor, company),
-            "name": "Deploys",
-            "description": "For <releases>.",
-            "scope-inbox.read": "yes",
-            "scope-projects.read": "yes",
-            f"project-{project}": "yes",
-            "allowed_ips": "198.51.100.0/24\r\n2001:db8::1",
-            "expires_on": "2026-04-01",
+        visitor.get(path(company))
+        limits: dict[str, str | bool] = {
+            "Description": "For <releases>.",
+            "inbox.read": True,
+            "projects.read": True,
+            projects.get_project(project).name: True,
+            "Addresses that may use the key": "198.51.100.0/24\n2001:db8::1",
+            "Expires on": "2026-04-01",
         }
-        assert visitor.post(path(company), fields).status == 200
+        assert visitor.press("Create key", fill={**NAMED, **limits}).status == 200
         secret = secret_in(visitor)
         assert visitor.api.get("/v1/billing", secret).code == "INSUFFICIENT_SCOPE"
         (key,) = stored(company)
@@ -209,18 +172,18 @@ class TestLimits:
             ({"description": "x" * 513}, "Enter a description of up to 512"),
             ({"project-prj_x": "yes"}, "The organization has no such project"),
         ):
-            reply = visitor.post(path(company), {**form(visitor, company), "name": "Deploys", **fields})
+            visitor.get(path(company))
+            reply = visitor.forge(path(company), {**visitor.sends("Create key"), "name": "Deploys", **fields})
             assert (reply.status, message in text_of(reply)) == (400, True), text_of(reply)
         assert stored(company) == []
 
-    def test_a_key_is_not_limited_to_a_project_that_the_organization_does_not_have(
-        self, visitor: Browser, company: Company, world: World
-    ):
+    def test_a_key_is_not_limited_to_a_project_that_the_organization_does_not_have(self, visitor, company, world):
         deleted, foreign = make_project(company), make_project(world.company(), "Theirs")
         projects.delete_project(deleted)
         for project in (deleted, foreign):
-            sent = {**form(visitor, company), "name": "Deploys", f"project-{project.project_id}": "yes"}
-            reply = visitor.post(path(company), sent)
+            visitor.get(path(company))
+            sent = {**visitor.sends("Create key"), "name": "Deploys", f"project-{project.project_id}": "yes"}
+            reply = visitor.forge(path(company), sent)
             assert (reply.status, "The organization has no such project" in text_of(reply)) == (400, True)
             assert stored(company) == []
 
@@ -228,7 +191,7 @@ class TestLimits:
         old = create(visitor, company)
         (key,) = stored(company)
         visitor.get(path(company, f"/{key.key_id}"))
-        reply = visitor.submit(path(company, f"/{key.key_id}/roll"), grace_period="86400")
+        reply = visitor.press("Roll this key", fill={"How long the current secret still works": "1 day"})
         assert "the old secret stops working in 1 day" in text_of(reply)
         (rolled,) = stored(company)
         shown = text_of(visitor.get(path(company, f"/{rolled.key_id}")))
@@ -241,14 +204,14 @@ class TestLimits:
         old = create(visitor, company)
         (key,) = stored(company)
         visitor.get(path(company, f"/{key.key_id}"))
-        visitor.submit(path(company, f"/{key.key_id}/roll"), grace_period="86400")
+        visitor.press("Roll this key", fill={"How long the current secret still works": "1 day"})
         (rolled,) = stored(company)
         now.advance(60)
         assert visitor.api.get("/v1/me", old).status == 200
         own = path(company, f"/{rolled.key_id}")
         page = visitor.get(own)
         assert "Last used March 4, 2026, 05:07 UTC" in text_of(page)
-        reply = visitor.submit(path(company, f"/{key.key_id}/revoke"))
+        reply = visitor.press("Revoke the old secret")
         assert reply.headers["location"].endswith(f"{own}?done=ended")
         shown = text_of(visitor.get(f"{own}?done=ended"))
         assert "The old secret has stopped working." in shown
@@ -260,7 +223,8 @@ class TestLimits:
         secret = create(visitor, company)
         (key,) = stored(company)
         visitor.get(path(company, f"/{key.key_id}"))
-        assert visitor.submit(path(company, f"/{key.key_id}/roll"), grace_period="999999").status == 400
+        sent = {**visitor.sends("Roll this key"), "grace_period": "999999"}
+        assert visitor.forge(path(company, f"/{key.key_id}/roll"), sent).status == 400
         assert visitor.api.get("/v1/me", secret).status == 200
 
     def test_an_expired_key_is_shown_as_such_and_cannot_be_rolled(self, visitor: Browser, company: Company):

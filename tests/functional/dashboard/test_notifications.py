@@ -26,11 +26,6 @@ def _emails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(settings.__dict__, "email_sender", "no-reply@assent.test")
 
 
-@pytest.fixture
-def company(world: World, person: Person) -> Company:
-    return world.company(owner=person)
-
-
 def choices(person: Person, company: Company) -> set[str]:
     return {*mail_choices.find_choices(person.user_id, [company.organization_id])[company.organization_id]}
 
@@ -49,29 +44,27 @@ class TestChoosing:
         shown = visitor.get(PAGE)
         assert f"Emails go to {person.email}" in text_of(shown)
         assert len(re.findall("checked", shown.text)) == len(ALL)
-        organization = {"form_token": visitor.form_token, "organization_id": company.organization_id}
-        reply = visitor.post(PAGE, {**organization, "finding": "on"})
+        off = ("Low credits", "Disabled webhooks", "Leaked API keys", "Weekly digest")
+        reply = visitor.press("Save", fill=dict.fromkeys(off, False))
         assert (reply.status, reply.headers["location"]) == (303, f"{PAGE}?done=saved")
         assert choices(person, company) == {"finding"}
         shown = visitor.get(reply.headers["location"])
         assert "Your choice is saved." in text_of(shown)
         assert len(re.findall("checked", shown.text)) == 1
 
-    def test_members_choose_only_what_they_get_and_keep_the_rest(
-        self, browser: Browser, company: Company, world: World
-    ):
+    def test_members_choose_only_what_they_get_and_keep_the_rest(self, browser: Browser, company, world):
         member = world.member(company)
         browser.signed_in(member.user_id)
         shown = browser.get(PAGE)
         assert 'name="credits"' not in shown.text
         assert "Admins and owners also get emails about low credits" in text_of(shown)
-        browser.post(PAGE, {"form_token": browser.form_token, "organization_id": company.organization_id})
+        browser.press("Save", fill={"New P0 findings": False, "Weekly digest": False})
         assert choices(member, company) == {"credits", "webhook", "key"}
 
     def test_only_ones_own_organizations_can_be_chosen_for(self, visitor: Browser, world: World, person: Person):
         other = world.company()
         for organization_id in (other.organization_id, HOSTILE, ""):
-            reply = visitor.post(PAGE, {"form_token": visitor.form_token, "organization_id": organization_id})
+            reply = visitor.forge(PAGE, {"organization_id": organization_id})
             assert reply.status == 404
             assert "<script>alert" not in reply.text
         assert choices(person, other) == ALL
@@ -88,22 +81,20 @@ class TestChoosing:
         ):
             mail_addresses.stop(person.email.upper(), reason)
             assert message in text_of(visitor.get(PAGE))
-            reply = visitor.submit(f"{PAGE}/resume")
+            reply = visitor.press("Turn emails on again")
             assert reply.headers["location"] == f"{PAGE}?done=resumed"
             assert message not in text_of(visitor.get(PAGE))
 
 
 class TestUnsubscribing:
-    def test_opening_the_link_changes_nothing_and_the_button_stops_one_kind(
-        self, browser: Browser, company: Company, person: Person
-    ):
+    def test_opening_the_link_changes_nothing_and_the_button_stops_one_kind(self, browser: Browser, company, person):
         link = link_of(person, company)
         before = table_dump()
         shown = browser.get(link)
         assert (shown.status, "Weekly digest" in text_of(shown)) == (200, True)
         assert person.email not in shown.text
         assert [it for it in table_dump() if not it["pk"]["S"].startswith("IP#")] == before
-        reply = browser.post(link, {})
+        reply = browser.press("Stop: Weekly digest")
         assert (reply.status, "You are unsubscribed" in text_of(reply)) == (200, True)
         assert choices(person, company) == ALL - {"digest"}
         assert mail_addresses.find_stops([person.email]) == {}
@@ -117,30 +108,28 @@ class TestUnsubscribing:
 
     def test_all_emails_to_the_address_can_be_stopped(self, browser: Browser, company: Company, person: Person):
         browser.get(link_of(person, company))
-        reply = browser.submit(link_of(person, company) + "/all")
+        reply = browser.press("Stop all emails")
         assert "not even invitations" in text_of(reply)
         assert mail_addresses.find_stops([person.email])[person.email].reason == "stopped"
 
     def test_the_link_of_an_invitation_stops_emails_to_its_address(self, browser: Browser, company: Company):
         mail_id = MailId("inv_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v", "0123")
         link = path_of(unsubscriptions.link_of_mail(mail_id))
-        assert browser.post(link, {}).status == 404
+        assert browser.forge(link).status == 404
         mails.claim(mail_id, "Grace@example.com", "invitation", company.organization_id, {})
-        assert "Stop all emails" in text_of(browser.get(link))
-        assert browser.post(link, {}).status == 200
+        browser.get(link)
+        assert browser.press("Stop all emails").status == 200
         assert "grace@example.com" in mail_addresses.find_stops(["grace@example.com"])
 
     def test_a_changed_or_foreign_link_is_refused(self, browser: Browser, company: Company, person: Person):
         link = link_of(person, company)
         former = link_of(person, company, "former")  # type: ignore[arg-type]  # a kind that a later release doesn't have
         for wrong in (link[:-1] + ("A" if link[-1] != "A" else "B"), link[:-9], "/account/unsubscribe/x", former):
-            for reply in (browser.get(wrong), browser.post(wrong, {}), browser.post(wrong + "/all", {})):
+            for reply in (browser.get(wrong), browser.forge(wrong), browser.forge(wrong + "/all")):
                 assert (reply.status, "This link can't be used" in text_of(reply)) == (404, True)
         assert choices(person, company) == ALL
 
-    def test_a_link_works_during_a_rotation_of_the_signing_secret(
-        self, browser: Browser, company: Company, person: Person, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_a_link_works_during_a_rotation_of_the_signing_secret(self, browser: Browser, company, person, monkeypatch):
         use_ring(monkeypatch, BEFORE)
         link = link_of(person, company)
         use_ring(monkeypatch, SWITCHED)
@@ -148,9 +137,7 @@ class TestUnsubscribing:
         use_ring(monkeypatch, ADDED_AGAIN)
         assert browser.get(link).status == 404
 
-    def test_the_link_of_a_deleted_account_leaves_nothing_behind(
-        self, browser: Browser, world: World, company: Company
-    ):
+    def test_the_link_of_a_deleted_account_leaves_nothing_behind(self, browser: Browser, world, company):
         person = world.member(company)
         link = link_of(person, company)
         visitor = Browser(browser.api).signed_in(person.user_id)
@@ -159,12 +146,11 @@ class TestUnsubscribing:
         mails.claim(MailId(person.user_id, "1"), person.email, "digest", company.organization_id, {})
         exported = json.loads(visitor.get("/account/export").text)["items"]
         assert {"account", "email", "email address"} <= {item["kind"] for item in exported}
-        assert (
-            visitor.post("/account/delete", {"form_token": visitor.form_token, "confirmation": person.email}).status
-            == 303
-        )
-        for reply in (browser.post(link, {}), browser.post(link + "/all", {})):
-            assert reply.status == 200
+        page = browser.get(link)
+        visitor.get("/account/delete")
+        assert visitor.press("Delete my account", fill={"Your email address": person.email}).status == 303
+        for label in ("Stop: Weekly digest", "Stop all emails"):
+            assert browser.press(label, on=page).status == 200
         finish_deletions()
         kept = [item for item in table_dump() if person.email in str(item) or "'MAIL" in str(item)]
         assert kept == []

@@ -87,9 +87,7 @@ class TestShown:
         install_consent(make_scan(world.connected_repository(company)))
         assert "of 5 done" not in text_of(visitor.get(f"/organizations/{company.slug}"))
 
-    def test_the_consent_library_is_noticed_in_code_and_by_what_a_website_reports(
-        self, visitor: Browser, company: Company, world: World
-    ):
+    def test_the_consent_library_is_noticed_in_code_and_by_what_a_website_reports(self, visitor, company, world):
         path = f"/organizations/{company.slug}"
         repository = world.connected_repository(company)
         scan = make_scan(repository)
@@ -99,16 +97,12 @@ class TestShown:
         detections.record_detection(detection(repository.links[0].project_id))
         assert "Install the consent library (done)" in text_of(visitor.get(path))
 
-    def test_more_findings_than_are_counted_are_not_given_a_number(
-        self, visitor: Browser, company: Company, world: World
-    ):
+    def test_more_findings_than_are_counted_are_not_given_a_number(self, visitor: Browser, company, world):
         for _ in range(51):
             world.finding(company)
         assert "More than 50" in text_of(visitor.get(f"/organizations/{company.slug}"))
 
-    def test_a_free_plan_says_what_it_lacks_and_a_member_who_can_connect(
-        self, visitor: Browser, world: World, person: Person
-    ):
+    def test_a_free_plan_says_what_it_lacks_and_a_member_who_can_connect(self, visitor: Browser, world, person):
         company = world.company("free")
         world.member(company, person=person)
         reply = visitor.get(f"/organizations/{company.slug}")

@@ -20,16 +20,17 @@ class TestShown:
         reply = visitor.get(SAVE)
         assert "Default" in text_of(reply)
         assert company.slug in text_of(reply)
-        assert SAVE not in visitor.forms()
+        assert not visitor.offers("Make default")
 
     def test_each_of_several_organizations_can_be_chosen(self, visitor: Browser, world: World, person: Person):
-        made = {world.company(owner=person).organization_id for _ in range(3)}
-        default = active(visitor, person)
+        for name in ("Acme", "Birch", "Cedar"):
+            world.company(owner=person, name=name)
         visitor.get(SAVE)
-        assert {form["organization_id"] for form in visitor.forms()[SAVE]} == made - {default}
+        offered = [visitor.offers(f"Make default organization: {name}") for name in ("Acme", "Birch", "Cedar")]
+        assert offered == [0, 1, 1]
         world.clear_default(person)
         visitor.get(SAVE)
-        assert {form["organization_id"] for form in visitor.forms()[SAVE]} == made
+        assert visitor.offers("Make default") == 3
 
 
 class TestSaved:
@@ -37,19 +38,16 @@ class TestSaved:
         first, second = world.company(owner=person), world.company(owner=person, name="Birch")
         assert active(visitor, person) == first.organization_id
         visitor.get(SAVE)
-        reply = visitor.follow(visitor.submit(SAVE, organization_id=second.organization_id))
+        reply = visitor.follow(visitor.press("Make default", near="Birch"))
         assert "Birch is saved as your default organization." in text_of(reply)
         assert active(visitor, person) == second.organization_id
         assert visitor.api.get("/v1/billing", person.token).data["organizationId"] == second.organization_id
 
     @each("named", ["", "x", "org_" + "0" * 16, "ORG#x", "é"])
-    def test_only_an_organization_of_the_user_can_be_saved(
-        self, visitor: Browser, world: World, person: Person, named: str
-    ):
+    def test_only_an_organization_of_the_user_can_be_saved(self, visitor: Browser, world, person, named):
         foreign = world.company()
         for organization_id in (named, foreign.organization_id):
-            fields = {"form_token": visitor.form_token, "organization_id": organization_id}
-            reply = visitor.post(SAVE, fields)
+            reply = visitor.forge(SAVE, {"organization_id": organization_id})
             assert reply.status == 404
             assert "You aren't a member of this organization." in text_of(reply)
         assert active(visitor, person) is None

@@ -68,6 +68,17 @@ class TestShown:
         ):
             assert words in text_of(reply)
 
+    def test_each_tab_leads_to_its_page(self, visitor: Browser, company: Company):
+        visitor.get(path_of(created(visitor, company)["dashboardUrl"]))
+        for tab, heading in (
+            ("Consent", "Consent of Shop"),
+            ("Vendors", "Vendors of Shop"),
+            ("Settings", "Settings of Shop"),
+            ("Overview", "Shop"),
+        ):
+            reply = visitor.press(tab, near="Consent Vendors")
+            assert (reply.status, f"<h1>{heading}</h1>" in reply.text) == (200, True)
+
     def test_the_consent_page_tells_consent_entries_from_audited_websites(self, visitor: Browser, company: Company):
         project = created(visitor, company, websites=["shop.example.com", "audited.example.com"])
         audits.create_audit(ProjectId.stored(project["id"]), project["websites"][1]["id"], 7)
@@ -106,9 +117,7 @@ class TestShown:
 
 @PAGES
 class TestRenamed:
-    def test_a_former_address_redirects_to_the_current_one_with_its_query(
-        self, visitor: Browser, company: Company, below: str
-    ):
+    def test_a_former_address_redirects_to_the_current_one_with_its_query(self, visitor: Browser, company, below):
         project = created(visitor, company)
         former = path_of(project["dashboardUrl"]) + below
         for name in ("Store", "Market"):
@@ -140,9 +149,7 @@ class TestRenamed:
         assert visitor.last is not None
         assert "new.example.com" in visitor.last.text
 
-    def test_a_former_slug_looks_like_an_unknown_one_to_others(
-        self, visitor: Browser, world: World, company: Company, below: str
-    ):
+    def test_a_former_slug_looks_like_an_unknown_one_to_others(self, visitor: Browser, world, company, below):
         rename(visitor, company, created(visitor, company), "Store")
         stranger = Browser(visitor.api).signed_in(world.person().user_id)
         replies = [
@@ -188,15 +195,6 @@ class TestAddresses:
 
 @PAGES
 class TestNotShown:
-    def test_another_organizations_project_looks_like_a_missing_one(self, visitor: Browser, world: World, below: str):
-        foreign = world.company(plan="pro")
-        created(visitor, foreign)
-        there, not_there = (
-            visitor.get(f"/organizations/{foreign.slug}/projects/{slug}{below}") for slug in ("shop", "x")
-        )
-        assert there.status == not_there.status == 404
-        assert there.text == not_there.text
-
     @each("slug", ["nothing", "SHOP", "%23", "x" * 2000, "%C3%A9", "%F0%9F%98%80"])
     def test_an_invalid_slug_returns_404(self, visitor: Browser, company: Company, slug: str, below: str):
         created(visitor, company)

@@ -49,7 +49,7 @@ def invitation_id(visitor: Browser, person: Person, world: World) -> str:
     return invite(visitor, world.company(), person.email)
 
 
-def _addresses(made: PopulatedOrganization, invitation_id: str) -> list[str]:
+def addresses_of(made: PopulatedOrganization, invitation_id: str) -> list[str]:
     """Returns the address of every page, and those of scans and findings in other states."""
     organization_id = made.company.organization_id
     findings = [item.item_id for item in inbox.list_items(organization_id, None, 50, None).items]
@@ -86,19 +86,15 @@ def _count_trips(visitor: Browser, address: str) -> int:
     return trips.taken
 
 
-def test_every_page_takes_at_most_three_round_trips(
-    visitor: Browser, populated: PopulatedOrganization, invitation_id: str
-):
+def test_every_page_takes_at_most_three_round_trips(visitor: Browser, populated, invitation_id):
     visitor.get("/")  # the first request of a minute
-    addresses = _addresses(populated, invitation_id)
+    addresses = addresses_of(populated, invitation_id)
     # One of two requests may also reserve requests for the person.
     counted = {it: min(_count_trips(visitor, it), _count_trips(visitor, it)) for it in addresses}
     assert {address: trips for address, trips in counted.items() if trips > MOST} == {}
 
 
-def test_a_project_with_many_repositories_takes_no_more(
-    visitor: Browser, populated: PopulatedOrganization, world: World
-):
+def test_a_project_with_many_repositories_takes_no_more(visitor: Browser, populated, world):
     project_id = populated.project.project_id
     for _ in range(9):
         repository = world.connected_repository(populated.company, linked=False)
@@ -115,7 +111,7 @@ class Forms:
         self.browser, self.person, self.world = browser, person, world
 
     def send(self, path: str, **fields: str) -> Callable[[], Reply]:
-        return lambda: self.browser.post(path, {"form_token": self.browser.form_token, **fields})
+        return lambda: self.browser.forge(path, fields)
 
     def company(self, path: str) -> Callable[[], Reply]:
         return self.send(path, organization_id=self.world.company(owner=self.person).organization_id)
@@ -131,8 +127,7 @@ class Forms:
 
     def decided(self, path: str) -> Callable[[], Reply]:
         self.send("/device", user_code=request_code(self.browser.api).user_code)()
-        (fields,) = self.browser.forms()[path]
-        return lambda: self.browser.post(path, fields)
+        return lambda: self.browser.press(path.rpartition("/")[2].capitalize())
 
     def revoked(self, path: str) -> Callable[[], Reply]:
         sessions.create(self.person.user_id)
@@ -235,8 +230,7 @@ def test_a_choice_in_the_form_of_a_key_takes_no_more(
     browser = Waiting(api).signed_in(person.user_id)
     sent = {name.format(**values): value for name, value in fields.items()}
     address = f"/organizations/{made.company.slug}{path.format(**values)}"
-    fields = {"form_token": browser.form_token, "once": "once" * 8, **sent}
-    assert _trips_of(lambda: browser.post(address, fields)) == most
+    assert _trips_of(lambda: browser.forge(address, {"once": "once" * 8, **sent})) == most
 
 
 class TestNote:
@@ -256,9 +250,7 @@ class TestNote:
         del visitor.cookies[NOTE]
         assert _count_trips(visitor, "/organizations") == with_note + 1
 
-    def test_a_note_that_wasnt_signed_for_the_session_reads_nothing(
-        self, visitor: Browser, other: Browser, person: Person
-    ):
+    def test_a_note_that_wasnt_signed_for_the_session_reads_nothing(self, visitor: Browser, other, person):
         own, foreign = visitor.cookies[NOTE], other.cookies[NOTE]
         for note in (foreign, foreign.partition(".")[0] + "." + own.partition(".")[2], "", ".", "x", "\x80.\xff"):
             visitor.cookies[NOTE] = note
@@ -279,7 +271,7 @@ class TestNote:
     def test_a_revoked_sessions_note_is_worthless_and_signing_out_deletes_it(self, visitor: Browser):
         kept = dict(visitor.cookies)
         visitor.get("/")
-        visitor.submit("/sign-out")
+        visitor.press("Sign out")
         assert visitor.cookies == {}
         visitor.cookies = kept
         assert visitor.get("/organizations").headers["location"].startswith("/sign-in")

@@ -19,16 +19,10 @@ from controlplane.store.table import Update, table
 from tests.support.api import Reply
 from tests.support.audits import end_scan, make_issue, make_scan
 from tests.support.browser import Browser, text_of
-from tests.support.sqs import FakeSqs
 from tests.support.table import PREPARED
-from tests.support.world import Company, Person, World
+from tests.support.world import Company, World
 
 ISSUES = [make_issue(number) for number in range(1, 6)]
-
-
-@pytest.fixture
-def company(world: World, person: Person) -> Company:
-    return world.company(owner=person)
 
 
 @pytest.fixture
@@ -51,9 +45,7 @@ class TestComparison:
         table.update(Update(scan.key, "SET #comparison = :it", values={"it": comparison.to_item()}), PREPARED)
         return base, scan
 
-    def test_new_fixed_and_remaining_findings_are_counted_and_marked(
-        self, visitor: Browser, company: Company, repository: RepositoryItem
-    ):
+    def test_new_fixed_and_remaining_findings_are_counted_and_marked(self, visitor: Browser, company, repository):
         base, scan = self.compared(repository, company)
         reply = visitor.get(address(company, scan))
         shown = text_of(reply)
@@ -70,16 +62,12 @@ class TestComparison:
             "2 fixed", "1 fixed"
         )
 
-    def test_a_first_scan_is_shown_without_comparison(
-        self, visitor: Browser, company: Company, repository: RepositoryItem
-    ):
+    def test_a_first_scan_is_shown_without_comparison(self, visitor: Browser, company, repository):
         shown = text_of(visitor.get(address(company, make_scan(repository, issues=ISSUES))))
         assert "Still present" not in shown
         assert "previous scan" not in shown
 
-    def test_a_pull_requests_scan_marks_no_finding_as_new(
-        self, visitor: Browser, company: Company, repository: RepositoryItem
-    ):
+    def test_a_pull_requests_scan_marks_no_finding_as_new(self, visitor: Browser, company, repository):
         """It has only new findings."""
         scan = make_scan(repository, issues=ISSUES)
         comparison = Comparison(scan.scan_id, 2, (), new_count=None)
@@ -89,9 +77,7 @@ class TestComparison:
 
 
 class TestAttempts:
-    def test_findings_of_a_later_attempt_are_shown(
-        self, visitor: Browser, company: Company, repository: RepositoryItem
-    ):
+    def test_findings_of_a_later_attempt_are_shown(self, visitor: Browser, company, repository):
         scan = make_scan(repository, issues=ISSUES)
         findings.put_findings(scan.scan_id, 2, [make_issue(77)])
         table.update(
@@ -105,15 +91,14 @@ class TestUnlock:
     def scan(self, repository: RepositoryItem) -> ScanItem:
         return make_scan(repository, issues=ISSUES)
 
-    def test_an_owner_unlocks_the_findings_for_credits(
-        self, visitor: Browser, company: Company, scan: ScanItem, sqs: FakeSqs
-    ):
+    def test_an_owner_unlocks_the_findings_for_credits(self, visitor: Browser, company, scan, sqs):
         billing.add_credits(company.organization_id, 120)
         assert f'href="{address(company, scan, "/unlock")}"' in visitor.get(address(company, scan)).text
-        shown = text_of(visitor.get(address(company, scan, "/unlock")))
+        page = visitor.get(address(company, scan, "/unlock"))
+        shown = text_of(page)
         assert "You unlock 2 findings of shop" in shown
         assert "Price 50 credits Balance 120 credits Balance afterwards 70 credits" in shown
-        reply = visitor.submit(address(company, scan, "/unlock"))
+        reply = visitor.press("Unlock for 50 credits")
         assert (reply.status, reply.headers["location"]) == (303, address(company, scan, "?done=unlocked"))
         assert reads.get_scan(scan.scan_id).access == "full"
         assert billing.get_billing(company.organization_id)[1].credits == 70
@@ -121,7 +106,7 @@ class TestUnlock:
         shown = text_of(visitor.get(reply.headers["location"]))
         assert "All findings of this report are unlocked." in shown
         assert "line 5" in shown
-        again = visitor.post(address(company, scan, "/unlock"), {"form_token": visitor.form_token})
+        again = visitor.press("Unlock for 50 credits", on=page)
         assert again.headers["location"] == address(company, scan, "?done=already")
         assert billing.get_billing(company.organization_id)[1].credits == 70
 
@@ -129,8 +114,8 @@ class TestUnlock:
         billing.add_credits(company.organization_id, 10)
         reply = visitor.get(address(company, scan, "/unlock"))
         assert "The organization has 10 credits, and needs 40 credits more." in text_of(reply)
-        assert visitor.forms().keys() == {"/sign-out"}
-        refused = visitor.post(address(company, scan, "/unlock"), {"form_token": visitor.form_token})
+        assert visitor.buttons() == {"Sign out"}
+        refused = visitor.forge(address(company, scan, "/unlock"))
         assert refused.status == 402
         assert "The organization doesn't have enough credits." in text_of(refused)
         assert reads.get_scan(scan.scan_id).access == "free-preview"
@@ -139,7 +124,7 @@ class TestUnlock:
         billing.enable_top_up(company.organization_id, threshold=5, amount=100, monthly_limit=2)
         shown = text_of(visitor.get(address(company, scan, "/unlock")))
         assert "the automatic top-up adds 100 credits first" in shown
-        assert visitor.submit(address(company, scan, "/unlock")).status == 303
+        assert visitor.press("Unlock for 50 credits").status == 303
         assert billing.get_billing(company.organization_id)[1].credits == 50
 
     def test_only_owners_unlock(self, browser: Browser, world: World, company: Company, scan: ScanItem):
@@ -149,22 +134,11 @@ class TestUnlock:
             assert "An owner of the organization can unlock them for 50 credits." in text_of(shown)
             assert "/unlock" not in shown.text
             assert browser.get(address(company, scan, "/unlock")).status == 403
-            form = {"form_token": browser.form_token}
-            assert browser.post(address(company, scan, "/unlock"), form).status == 403
-        stranger = world.company()
-        browser.signed_in(stranger.owner.user_id)
-        for organization in (company, stranger):
-            assert browser.get(address(organization, scan, "/unlock")).status == 404
-            form = {"form_token": browser.form_token}
-            assert browser.post(address(organization, scan, "/unlock"), form).status == 404
-        assert reads.get_scan(scan.scan_id).access == "free-preview"
 
-    def test_a_scan_without_locked_findings_has_nothing_to_unlock(
-        self, visitor: Browser, company: Company, repository: RepositoryItem
-    ):
+    def test_a_scan_without_locked_findings_has_nothing_to_unlock(self, visitor: Browser, company, repository):
         scan = make_scan(repository, status="running")
         assert "This scan has no locked findings." in text_of(visitor.get(address(company, scan, "/unlock")))
-        reply = visitor.post(address(company, scan, "/unlock"), {"form_token": visitor.form_token})
+        reply = visitor.forge(address(company, scan, "/unlock"))
         assert reply.status == 409
         assert "Only the findings of a completed scan can be unlocked" in text_of(reply)
 
@@ -181,9 +155,7 @@ def rows_of(reply: Reply) -> list[dict[str, str]]:
 
 
 class TestDownloads:
-    def test_only_readable_findings_are_downloaded(
-        self, visitor: Browser, company: Company, repository: RepositoryItem
-    ):
+    def test_only_readable_findings_are_downloaded(self, visitor: Browser, company, repository):
         preview = make_scan(repository, issues=ISSUES)
         full = make_scan(repository, access="full", issues=ISSUES)
         for scan, count in ((preview, 3), (full, 5)):
@@ -195,9 +167,7 @@ class TestDownloads:
             rows = rows_of(visitor.get(address(company, scan, "/findings.csv")))
             assert [row["Line"] for row in rows] == list("12345")[:count]
 
-    def test_a_scan_without_readable_findings_has_no_downloads(
-        self, visitor: Browser, company: Company, repository: RepositoryItem
-    ):
+    def test_a_scan_without_readable_findings_has_no_downloads(self, visitor: Browser, company, repository):
         for status in ("running", "failed"):
             scan = make_scan(repository, status=status)
             for kind in ("sarif", "csv"):
@@ -214,9 +184,7 @@ class TestDownloads:
             assert "The findings of this scan are locked." in text_of(reply)
         assert "/findings." not in visitor.get(address(company, scan)).text
 
-    def test_other_organizations_findings_look_missing(
-        self, browser: Browser, world: World, company: Company, repository: RepositoryItem
-    ):
+    def test_other_organizations_findings_look_missing(self, browser: Browser, world, company, repository):
         scan = make_scan(repository, issues=ISSUES)
         stranger = world.company()
         browser.signed_in(stranger.owner.user_id)
@@ -224,9 +192,7 @@ class TestDownloads:
             for kind in ("sarif", "csv"):
                 assert browser.get(f"/organizations/{slug}/scans/{scan.scan_id}/findings.{kind}").status == 404
 
-    def test_the_file_name_has_no_special_characters(
-        self, visitor: Browser, company: Company, repository: RepositoryItem
-    ):
+    def test_the_file_name_has_no_special_characters(self, visitor: Browser, company, repository):
         scan = make_scan(repository, issues=ISSUES)
         table.update(Update(scan.key, "SET #repositoryName = :x", values={"x": 'a"b\r\nc/../é'}), PREPARED)
         reply = visitor.get(address(company, scan, "/findings.csv"))

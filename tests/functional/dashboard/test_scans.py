@@ -19,12 +19,11 @@ from controlplane.store.scans.items import ScanItem
 from controlplane.store.scans.progress import Coverage, CoveredKind, Progress
 from controlplane.store.table import Put, Update, table
 from dashboard.scans import FINDINGS_PER_PAGE, LATEST
-from tests.functional.conftest import FakeClock
 from tests.support.api import Reply
 from tests.support.audits import end_scan, make_issue, make_scan
 from tests.support.browser import Browser, text_of
 from tests.support.table import PREPARED
-from tests.support.world import Company, Person, World
+from tests.support.world import Company, World
 
 ISSUES = [make_issue(number) for number in range(1, 6)]
 HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"
@@ -38,11 +37,6 @@ POSTHOG = UsedVendor(
     ungated_files=1,
 )
 HOTJAR = UsedVendor(vendor_id="hotjar", name="Hotjar", category="analytics", loading_files=1, ungated_files=0)
-
-
-@pytest.fixture
-def company(world: World, person: Person) -> Company:
-    return world.company(owner=person)
 
 
 @pytest.fixture
@@ -85,9 +79,7 @@ class TestStatus:
         assert "The vendors are listed once the scan has read the package manifests." in text_of(reply)
         assert "Findings" not in text_of(reply)
 
-    def test_a_running_scan_names_its_stage_until_it_ends(
-        self, visitor: Browser, company: Company, repository: RepositoryItem
-    ):
+    def test_a_running_scan_names_its_stage_until_it_ends(self, visitor: Browser, company, repository):
         scan = make_scan(repository, status="running")
         stages = {
             "Queued Done Preparing Downloading the commit Analyzing Not started": Progress("fetch", "running", 0),
@@ -129,9 +121,7 @@ class TestStatus:
         assert f'href="{repository.html_url}/commit/{scan.head_commit_sha}"' in reply.text
         assert f'href="/organizations/{company.slug}/projects/shop"' in reply.text
 
-    def test_a_scan_of_a_deleted_project_is_shown_without_it(
-        self, visitor: Browser, company: Company, repository: RepositoryItem
-    ):
+    def test_a_scan_of_a_deleted_project_is_shown_without_it(self, visitor: Browser, company, repository):
         scan = full_scan(repository)
         visitor.api.delete(f"/v1/projects/{scan.project_id}", company.owner.token)
         reply = show(visitor, company, scan.scan_id)
@@ -140,9 +130,7 @@ class TestStatus:
 
 
 class TestFindings:
-    def test_a_finding_is_shown_with_its_place_and_fix(
-        self, visitor: Browser, company: Company, repository: RepositoryItem
-    ):
+    def test_a_finding_is_shown_with_its_place_and_fix(self, visitor: Browser, company, repository):
         fix = Fix("Waits for consent.", "html", '<script data-src="a.js"></script>', ("c15t@^2.2",))
         issue = replace(ISSUES[0], fix=fix)
         scan = full_scan(repository, [issue])
@@ -159,9 +147,7 @@ class TestFindings:
         assert re.findall(r'data-line="(\d+)"', reply.text) == ["1"]
         assert f'href="{issue.location.permalink}"' in reply.text
 
-    def test_a_finding_of_low_confidence_says_what_is_unknown(
-        self, visitor: Browser, company: Company, repository: RepositoryItem
-    ):
+    def test_a_finding_of_low_confidence_says_what_is_unknown(self, visitor: Browser, company, repository):
         unknown = "The analysis can't tell whether the caller waits for consent."
         issue = replace(ISSUES[0], confidence="low", description=unknown)
         shown = words(visitor, company, full_scan(repository, [issue]))
@@ -172,23 +158,17 @@ class TestFindings:
         assert re.findall(r"src/app\.tsx , line (\d)", shown) == list("12345")
         assert "locked" not in shown
 
-    def test_a_free_preview_shows_three_and_the_price_of_the_others(
-        self, visitor: Browser, company: Company, repository: RepositoryItem
-    ):
+    def test_a_free_preview_shows_three_and_the_price_of_the_others(self, visitor: Browser, company, repository):
         shown = words(visitor, company, make_scan(repository, issues=ISSUES))
         assert re.findall(r"src/app\.tsx , line (\d)", shown) == list("123")
         assert "2 findings more are locked. Unlock them for 50 credits. Unlock findings" in shown
 
-    def test_a_locked_scan_shows_only_the_number_and_the_price(
-        self, visitor: Browser, company: Company, repository: RepositoryItem
-    ):
+    def test_a_locked_scan_shows_only_the_number_and_the_price(self, visitor: Browser, company, repository):
         reply = show(visitor, company, make_scan(repository, again="locked", issues=ISSUES[:1]).scan_id)
         assert "1 finding is locked. Unlock it for 50 credits." in text_of(reply)
         assert "src/app.tsx" not in reply.text
 
-    def test_expired_findings_are_not_shown(
-        self, visitor: Browser, company: Company, repository: RepositoryItem, now: FakeClock
-    ):
+    def test_expired_findings_are_not_shown(self, visitor: Browser, company, repository, now):
         scan = full_scan(repository)
         change(scan, findingsExpireAt=int(now.seconds) + 100_000)
         assert "A later scan replaced this one. Its findings expire on" in words(visitor, company, scan)
@@ -221,9 +201,7 @@ class TestFindings:
 
 
 class TestCoverage:
-    def test_no_findings_say_nothing_about_files_that_were_not_assessed(
-        self, visitor: Browser, company: Company, repository: RepositoryItem
-    ):
+    def test_no_findings_say_nothing_about_files_that_were_not_assessed(self, visitor: Browser, company, repository):
         scan = full_scan(repository, [])
         kinds = (CoveredKind("ERB", 61, 0), CoveredKind("Ruby", 0, 240), CoveredKind("package manifests", 0, 1))
         change(scan, coverage=Coverage(412, 61, {"minified": 2, "other kind of file": 100}, kinds).to_item())
@@ -239,17 +217,13 @@ class TestCoverage:
             "Skipped files Other kind of file 100 Minified 2" in shown
         )
 
-    def test_an_incomplete_scan_says_what_it_left_out(
-        self, visitor: Browser, company: Company, repository: RepositoryItem
-    ):
+    def test_an_incomplete_scan_says_what_it_left_out(self, visitor: Browser, company, repository):
         scan = full_scan(repository, [])
         left_out = "The repository's archive has more than 256 MB: files after apps/web/a.ts weren't read."
         change(scan, coverage=Coverage(412, 61, {}, (), left_out).to_item())
         assert f"This scan is incomplete. {left_out}" in words(visitor, company, scan)
 
-    def test_a_scan_without_files_of_a_kind_lists_none(
-        self, visitor: Browser, company: Company, repository: RepositoryItem
-    ):
+    def test_a_scan_without_files_of_a_kind_lists_none(self, visitor: Browser, company, repository):
         scan = full_scan(repository, [])
         change(scan, coverage=Coverage(10, 9, {}).to_item())
         shown = words(visitor, company, scan)
@@ -258,9 +232,7 @@ class TestCoverage:
 
 
 class TestVendors:
-    def test_a_vendor_says_how_often_it_is_loaded_without_consent(
-        self, visitor: Browser, company: Company, repository: RepositoryItem
-    ):
+    def test_a_vendor_says_how_often_it_is_loaded_without_consent(self, visitor: Browser, company, repository):
         scan = full_scan(repository)
         cases = {
             "PostHog ( posthog-js 1.2.0 ): loaded in 2 files, 1 without consent, from eu.posthog.com": POSTHOG,
@@ -274,9 +246,7 @@ class TestVendors:
         take_inventory(scan)
         assert "No known vendor is used." in words(visitor, company, scan)
 
-    def test_a_scan_without_full_access_hides_what_the_analysis_found(
-        self, visitor: Browser, company: Company, repository: RepositoryItem
-    ):
+    def test_a_scan_without_full_access_hides_what_the_analysis_found(self, visitor: Browser, company, repository):
         scan = make_scan(repository, issues=ISSUES)
         take_inventory(scan, POSTHOG, HOTJAR, truncated=True)
         shown = words(visitor, company, scan)
@@ -309,27 +279,13 @@ class TestHostileText:
 
 
 class TestNotShown:
-    def test_another_organizations_scan_looks_like_a_missing_one(
-        self, visitor: Browser, world: World, company: Company, repository: RepositoryItem
-    ):
-        foreign = world.company()
-        scan = make_scan(world.connected_repository(foreign), issues=ISSUES)
-        own = full_scan(repository)
-        unknown = ScanId.of(company.organization_id, ids.new_local())
-        addresses = [
-            (foreign.slug, scan.scan_id),
-            (company.slug, scan.scan_id),
-            (foreign.slug, own.scan_id),
-            (company.slug, unknown),
-            *((company.slug, text) for text in ("x", "scn_x", "%23", "x" * 2000, "%C3%A9")),
-        ]
-        replies = [visitor.get(f"/organizations/{slug}/scans/{scan_id}") for slug, scan_id in addresses]
+    def test_an_id_that_cannot_exist_looks_like_a_missing_scan(self, visitor: Browser, company: Company):
+        missing = ScanId.of(company.organization_id, ids.new_local())
+        replies = [show(visitor, company, it) for it in (missing, "x", "scn_x", "%23", "x" * 2000, "%C3%A9")]
         assert {reply.status for reply in replies} == {404}
         assert len({reply.text for reply in replies}) == 1
 
-    def test_every_member_sees_a_scan_until_they_leave(
-        self, browser: Browser, world: World, company: Company, repository: RepositoryItem
-    ):
+    def test_every_member_sees_a_scan_until_they_leave(self, browser: Browser, world, company, repository):
         scan = full_scan(repository)
         member = world.member(company)
         browser.signed_in(member.user_id)
@@ -343,9 +299,7 @@ def project_page(company: Company, slug: str) -> str:
 
 
 class TestOnTheProjectsPage:
-    def test_the_latest_scans_are_listed_with_links(
-        self, visitor: Browser, company: Company, repository: RepositoryItem, now: FakeClock
-    ):
+    def test_the_latest_scans_are_listed_with_links(self, visitor: Browser, company, repository, now):
         scans = []
         for count in range(LATEST + 1):
             scans.append(full_scan(repository, ISSUES[:count]))
@@ -359,9 +313,7 @@ class TestOnTheProjectsPage:
         assert "Running shop" in text_of(visitor.get(project_page(company, "shop")))
         assert show(visitor, company, running.scan_id).status == 200
 
-    def test_scans_for_other_projects_of_the_repository_are_not_listed(
-        self, visitor: Browser, company: Company, repository: RepositoryItem
-    ):
+    def test_scans_for_other_projects_of_the_repository_are_not_listed(self, visitor: Browser, company, repository):
         other = projects.create_project(
             company.organization_id, "Blog", region="eu-central", addresses=[], branding="assent"
         )
@@ -375,9 +327,7 @@ class TestOnTheProjectsPage:
         shown = text_of(visitor.get(project_page(company, "blog")))
         assert "No repository is linked to this project." in shown
 
-    def test_the_scans_of_several_repositories_are_listed_together(
-        self, visitor: Browser, world: World, company: Company, repository: RepositoryItem, now: FakeClock
-    ):
+    def test_the_scans_of_several_repositories_are_listed_together(self, visitor, world, company, repository, now):
         second = world.connected_repository(company, linked=False, name="widgets")
         second = repositories.link_project(
             second.repository_id, Link(repository.links[0].project_id, None, None, False)

@@ -13,8 +13,6 @@ from tests.support.browser import Browser, text_of
 from tests.support.issuer import Issuer
 from tests.support.world import Person, World
 
-REVOKE, OTHERS = "/sessions/revoke", "/sessions/revoke-others"
-
 
 @pytest.fixture
 def device(api: Api, person: Person, now) -> dict:
@@ -94,8 +92,7 @@ class TestShown:
 class TestRevoked:
     def test_revoking_a_device_ends_its_access_at_once(self, api: Api, device: dict, visitor: Browser):
         visitor.get("/sessions")
-        fields = next(form for form in visitor.forms()[REVOKE] if form["session_id"] == _id_of(visitor, "Device: Ada"))
-        reply = visitor.post(REVOKE, fields)
+        reply = visitor.press("Revoke", near="Ada's laptop")
         assert reply.status == 200
         assert "Revoked. It no longer has access." in text_of(reply)
         assert "Ada's laptop" not in text_of(reply)
@@ -104,66 +101,45 @@ class TestRevoked:
 
     def test_revoking_the_current_session_signs_out(self, visitor: Browser):
         visitor.get("/sessions")
-        reply = visitor.post(
-            REVOKE,
-            {"form_token": visitor.form_token, "session_id": _id_of(visitor, "Web session: dashboard, and sign out")},
-        )
+        reply = visitor.press("Revoke Web session: dashboard, and sign out")
         assert (reply.status, reply.headers["location"]) == (303, "/signed-out")
         assert visitor.cookies == {}
         assert visitor.get("/sessions").status == 303
 
     def test_revoking_twice_returns_404_with_the_page(self, device: dict, visitor: Browser):
-        visitor.get("/sessions")
-        fields = {"form_token": visitor.form_token, "session_id": _id_of(visitor, "Device: Ada")}
-        assert visitor.post(REVOKE, fields).status == 200
-        reply = visitor.post(REVOKE, fields)
+        page = visitor.get("/sessions")
+        assert visitor.press("Revoke", near="Ada's laptop").status == 200
+        reply = visitor.press("Revoke", near="Ada's laptop", on=page)
         assert reply.status == 404
         assert "<title>Error: Devices and sessions" in reply.text
         assert "no longer there" in text_of(reply)
 
-    def test_revoking_another_users_session_returns_404_and_changes_nothing(
-        self, api: Api, visitor: Browser, world: World
-    ):
+    def test_revoking_another_users_session_returns_404_and_changes_nothing(self, api: Api, visitor, world):
         other = world.person()
         theirs = api.get("/v1/me/sessions", other.token).data[0]["id"]
         for session_id in (theirs, "", "nonsense", "SESSION#x"):
-            assert visitor.post(REVOKE, {"form_token": visitor.form_token, "session_id": session_id}).status == 404
+            assert visitor.forge("/sessions/revoke", {"session_id": session_id}).status == 404
         assert works(api, other.token)
 
 
 class TestAllOthers:
-    def test_revoking_all_others_keeps_the_current_session(
-        self, api: Api, person: Person, device: dict, visitor: Browser
-    ):
+    def test_revoking_all_others_keeps_the_current_session(self, api: Api, person, device, visitor):
         other = sessions.create(person.user_id)
         visitor.get("/sessions")
-        reply = visitor.submit(OTHERS)
+        reply = visitor.press("Revoke all others")
         assert "Revoked 3 entries. Only this session has access now." in text_of(reply)
         assert text_of(reply).count("IP address") == 1
         for secret in (other, person.token, device["accessToken"]):
             assert not works(api, secret)
         assert works(api, visitor.secret)
 
-    def test_revoking_more_than_100_says_that_more_remain(
-        self, person: Person, visitor: Browser, world: World, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_revoking_more_than_100_says_that_more_remain(self, person: Person, visitor, world, monkeypatch):
         monkeypatch.setattr(session_routes, "_REVOKED_AT_ONCE", 28)  # more than a page
         for _ in range(28):
             world.token(person.user_id)
         visitor.get("/sessions")
-        assert "There are more: press the button again." in text_of(visitor.submit(OTHERS))
-        assert "Revoked 1 entry. Only this session" in text_of(visitor.submit(OTHERS))
-
-
-def _id_of(visitor: Browser, words: str) -> str:
-    """Returns the ID of the entry whose button has this text."""
-    assert visitor.last is not None
-    part = next(
-        part
-        for part in visitor.last.text.split("</form>")
-        if f'Revoke<span class="hidden"> {words}' in part.replace("&#39;", "'")
-    )
-    return part.partition('name="session_id" value="')[2].partition('"')[0]
+        assert "There are more: press the button again." in text_of(visitor.press("Revoke all others"))
+        assert "Revoked 1 entry. Only this session" in text_of(visitor.press("Revoke all others"))
 
 
 def test_a_sign_in_is_listed_with_its_client_address(browser: Browser, issuer: Issuer):

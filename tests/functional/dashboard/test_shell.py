@@ -21,9 +21,7 @@ def header(browser: Browser, path: str) -> str:
 
 
 class TestSwitcher:
-    def test_lists_all_organizations_on_pages_of_one(
-        self, visitor: Browser, person: Person, company: Company, world: World
-    ):
+    def test_lists_all_organizations_on_pages_of_one(self, visitor: Browser, person, company, world):
         other = world.company(owner=person, name="Birch")
         for path in ("", "/repositories"):
             shown = header(visitor, f"/organizations/{company.slug}{path}")
@@ -53,7 +51,7 @@ class TestErrors:
             reply = visitor.get(path, Accept="text/html,*/*;q=0.8")
             assert reply.status == 404
             assert "There is no such page" in text_of(reply)
-            assert "/sign-out" in visitor.forms()
+            assert visitor.offers("Sign out")
 
     def test_an_unknown_address_is_in_the_apis_format_for_other_clients(self, visitor: Browser, company: Company):
         for path in ("/nope", "/account/nope", f"/organizations/{company.slug}/nope"):
@@ -68,10 +66,10 @@ class TestErrors:
         assert "<details" not in reply.text
 
     def test_an_expired_form_says_so_and_keeps_the_menus(self, visitor: Browser):
-        reply = visitor.post("/organizations", {"form_token": "x"})
+        reply = visitor.forge("/organizations", {"form_token": "x"})
         assert reply.status == 403
         assert "This form has expired" in text_of(reply)
-        assert "/sign-out" in visitor.forms()
+        assert visitor.offers("Sign out")
 
     def test_each_address_of_a_form_leads_a_browser_to_a_page(self, visitor: Browser):
         pages = {operation.path for operation in operations() if operation.method == "GET"}

@@ -18,7 +18,7 @@ from tests.support.api import Reply
 from tests.support.browser import Browser, text_of
 from tests.support.issuer import Issuer, _key, callback
 from tests.support.logs import captured_logs
-from tests.support.world import World, get_profile, table_dump
+from tests.support.world import get_profile, table_dump
 
 
 def begin(browser: Browser, query: str = "") -> str:
@@ -60,17 +60,13 @@ class TestFirstSignIn:
         assert browser.secret not in dump
         assert "opaque" not in dump
 
-    def test_the_first_sign_in_joins_the_account_with_that_address(
-        self, browser: Browser, issuer: Issuer, world: World
-    ):
+    def test_the_first_sign_in_joins_the_account_with_that_address(self, browser: Browser, issuer, world):
         person = world.person("ada@example.com")
         sign_in(browser, issuer)
         assert principal(browser) == {"type": "session", "userId": person.user_id, "activeOrganizationId": None}
 
     @pytest.mark.parametrize("verified", [False, None, "false", 1, "yes"])
-    def test_an_unverified_address_is_refused_with_the_next_step(
-        self, browser: Browser, issuer: Issuer, world: World, verified: object
-    ):
+    def test_an_unverified_address_is_refused_with_the_next_step(self, browser: Browser, issuer, world, verified):
         world.person("ada@example.com")
         issuer.changes = {"email_verified": verified}
         before = len(table_dump())
@@ -118,9 +114,7 @@ class TestLaterSignIn:
             {"email": None},
         ],
     )
-    def test_a_later_sign_in_reaches_the_same_account_despite_an_unusable_address(
-        self, browser: Browser, issuer: Issuer, claims: dict
-    ):
+    def test_a_later_sign_in_reaches_the_same_account_despite_an_unusable_address(self, browser, issuer, claims):
         sign_in(browser, issuer)
         first = principal(browser)["userId"]
         issuer.changes = claims
@@ -128,9 +122,7 @@ class TestLaterSignIn:
         assert principal(browser)["userId"] == first
         assert get_profile(first).email == "ada@example.com"
 
-    def test_a_later_sign_in_updates_name_and_image_in_every_roster(
-        self, browser: Browser, issuer: Issuer, world: World
-    ):
+    def test_a_later_sign_in_updates_name_and_image_in_every_roster(self, browser: Browser, issuer, world):
         sign_in(browser, issuer)
         user_id = principal(browser)["userId"]
         profile = get_profile(user_id)
@@ -172,9 +164,7 @@ class TestSession:
             (cookie,) = [cookie for cookie in reply.cookies if cookie.startswith(name)]
             assert cookie.split("; ")[1:] == ["Path=/", "Max-Age=43200", "HttpOnly", "SameSite=Lax", "Secure"]
 
-    def test_the_session_cookie_has_no_prefix_without_tls(
-        self, browser: Browser, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_the_session_cookie_has_no_prefix_without_tls(self, browser: Browser, issuer, monkeypatch):
         monkeypatch.setitem(settings.__dict__, "dashboard_base_url", "http://127.0.0.1:3000")
         assert web_session.cookie("session", "x", 5) == "assent-session=x; Path=/; Max-Age=5; HttpOnly; SameSite=Lax"
 
@@ -369,9 +359,7 @@ class TestRefusedToken:
             (401, b'{"error": "invalid_client"}'),
         ],
     )
-    def test_a_token_response_without_a_usable_id_token_is_refused(
-        self, browser: Browser, issuer: Issuer, answer: tuple
-    ):
+    def test_a_token_response_without_a_usable_id_token_is_refused(self, browser: Browser, issuer, answer):
         issuer.answer = answer
         assert sign_in(browser, issuer).status == 400
 
@@ -456,7 +444,7 @@ class TestSignOut:
         sign_in(browser, issuer)
         secret = browser.secret
         browser.get("/")
-        reply = browser.submit("/sign-out")
+        reply = browser.press("Sign out")
         assert (reply.status, reply.headers["location"]) == (303, "/signed-out")
         assert browser.cookies == {}
         assert browser.api.get("/v1/me", secret).status == 401

@@ -10,22 +10,12 @@ from controlplane.store.webhook_items import WebhookItem
 from tests.functional.conftest import FakeClock
 from tests.support.browser import Browser, text_of
 from tests.support.endpoints import URL, Line, Receiver, endpoint
+from tests.support.reply import Reply
 from tests.support.sqs import FakeSqs
 from tests.support.world import Company, Person, World
 
 HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"
-FIELDS = {
-    "name": "Alerts",
-    "url": URL,
-    "format": "standard",
-    **dict.fromkeys(WEBHOOK_EVENTS, ""),
-    "scan.completed": "yes",
-}
-
-
-@pytest.fixture
-def company(world: World, person: Person) -> Company:
-    return world.company(owner=person)
+FILLED = {"Name": "Alerts", "URL": URL, **dict.fromkeys(WEBHOOK_EVENTS, False), "scan.completed": True}
 
 
 @pytest.fixture
@@ -41,35 +31,40 @@ def stored(company: Company) -> list[WebhookItem]:
     return webhooks.list_webhooks(company.organization_id)
 
 
+def secret_in(reply: Reply) -> str:
+    assert "This is the only time that the secret is shown." in text_of(reply)
+    (secret,) = re.findall(r'<code id="secret">(whsec_\w+)</code>', reply.text)
+    return str(secret)
+
+
 def test_an_endpoint_is_created_and_its_secret_is_shown_once(visitor: Browser, company: Company):
-    visitor.get(path(company))
-    form = {**visitor.forms()[path(company)][0], **FIELDS}
-    secrets = set()
+    page, secrets = visitor.get(path(company)), set()
     for _ in range(2):
-        shown = visitor.post(path(company), form).text
-        secrets |= {*re.findall(r'<code id="secret">(whsec_\w+)</code>', shown)}
+        secrets.add(secret_in(visitor.press("Create endpoint", fill=FILLED, on=page)))
     (webhook,) = stored(company)
     assert (webhook.name, webhook.url, webhook.events) == ("Alerts", URL, ("scan.completed",))
     (secret,) = secrets
-    for page in ("", f"/{webhook.webhook_id}"):
-        assert secret not in visitor.get(path(company, page)).text
+    for below in ("", f"/{webhook.webhook_id}"):
+        assert secret not in visitor.get(path(company, below)).text
 
 
 def test_an_unusable_form_creates_nothing_and_keeps_what_was_entered(visitor: Browser, company: Company):
     for changes, message in (
-        ({"name": " "}, "Enter a name"),
-        ({"url": "http://hooks.example.com"}, "must start with https"),
-        ({"url": "https://169.254.169.254/"}, "public host name"),
-        ({"scan.completed": ""}, "Select at least one event."),
-        ({"format": HOSTILE}, "Choose a format."),
-        ({"name": HOSTILE, "url": HOSTILE}, "The URL"),
+        ({"Name": " "}, "Enter a name"),
+        ({"URL": "http://hooks.example.com"}, "must start with https"),
+        ({"URL": "https://169.254.169.254/"}, "public host name"),
+        ({"scan.completed": False}, "Select at least one event."),
+        ({"Name": HOSTILE, "URL": HOSTILE}, "The URL"),
     ):
         visitor.get(path(company))
-        reply = visitor.submit(path(company), **{**FIELDS, **changes})
+        reply = visitor.press("Create endpoint", fill={**FILLED, **changes})
         assert reply.status == 400, changes
         assert message in text_of(reply)
         assert "<script>alert" not in reply.text
         assert 'name="scan.completed" value="yes" checked' in reply.text or "scan.completed" in changes
+    visitor.get(path(company))
+    sent = {**visitor.sends("Create endpoint"), "name": "Alerts", "url": URL, "format": HOSTILE}
+    assert "Choose a format." in text_of(visitor.forge(path(company), sent))
     assert stored(company) == []
 
 
@@ -87,7 +82,7 @@ def test_deliveries_are_shown_and_replayed(visitor: Browser, company: Company, l
     delivery = f"{own}/deliveries/{line.deliveries(webhook)[0].event_id}"
     assert "finding.opened" in text_of(visitor.get(delivery))
     line.receiver.answer = 200
-    reply = visitor.submit(f"{delivery}/replay")
+    reply = visitor.press("Replay")
     assert reply.headers["location"].endswith(f"{delivery}?done=replayed")
     line.work()
     assert "Succeeded" in text_of(visitor.get(f"{delivery}?done=replayed"))
@@ -98,21 +93,21 @@ def test_an_endpoint_is_changed_disabled_enabled_rotated_and_deleted(visitor: Br
     webhook = endpoint(company)
     own = path(company, f"/{webhook.webhook_id}")
     visitor.get(own)
-    assert visitor.submit(own, name="Slack", format="slack").status == 303
+    assert visitor.press("Save", fill={"Name": "Slack", "Format": "Slack incoming webhook"}).status == 303
     assert (stored(company)[0].name, stored(company)[0].format) == ("Slack", "slack")
     visitor.get(own)
-    assert visitor.submit(own, url="ftp://hooks.example.com").status == 400
+    assert visitor.press("Save", fill={"URL": "ftp://hooks.example.com"}).status == 400
     line.happen()
     line.work()
-    for status in ("disabled", "enabled"):
+    for label, status in (("Disable this endpoint", "disabled"), ("Enable this endpoint", "enabled")):
         visitor.get(own)
-        assert visitor.submit(f"{own}/status").status == 303
+        assert visitor.press(label).status == 303
         assert stored(company)[0].status == status
         assert f"The endpoint is {status}." in text_of(visitor.get(f"{own}?done={status}"))
-    assert "whsec_" in visitor.submit(f"{own}/rotate").text
+    assert secret_in(visitor.press("Rotate the secret")) != webhook.secret
     assert stored(company)[0].previous_secret == webhook.secret
     visitor.get(own)
-    assert visitor.submit(f"{own}/delete").status == 303
+    assert visitor.press("Delete this endpoint").status == 303
     assert (stored(company), visitor.get(own).status) == ([], 404)
 
 
@@ -123,7 +118,7 @@ def test_a_disabled_endpoint_says_why_and_offers_no_replay(visitor: Browser, com
     webhooks.update_webhook(webhook, {"status": "disabled"}, company.owner.user_id)
     delivery = path(company, f"/{webhook.webhook_id}/deliveries/{line.deliveries(webhook)[0].event_id}")
     assert "Enable it to replay" in text_of(visitor.get(delivery))
-    assert f"{delivery}/replay" not in visitor.forms()
+    assert not visitor.offers("Replay")
 
 
 def test_members_see_who_can_and_nothing_else(visitor: Browser, world: World, person: Person):
@@ -134,6 +129,3 @@ def test_members_see_who_can_and_nothing_else(visitor: Browser, world: World, pe
     assert "Admins and owners can see and change webhooks." in text_of(shown)
     assert "hooks.example.com" not in shown.text
     assert visitor.get(path(company, f"/{webhook.webhook_id}")).status == 403
-    assert visitor.get(path(world.company())).status == 404
-    other = endpoint(world.company(owner=person, name="Other"))
-    assert visitor.get(path(world.company(owner=person), f"/{other.webhook_id}")).status == 404

@@ -57,7 +57,7 @@ class TestSending:
         browser = Browser(api).signed_in(guest.user_id)
         assert email.link("Open the invitation") in email.html
         browser.get(email.link("Open the invitation"))
-        joined = browser.follow(browser.submit("/invitations/accept"))
+        joined = browser.follow(browser.press("Accept"))
         assert "You are now a member of Acme, as admin" in text_of(joined)
         assert post_office.work(3600) == []
 
@@ -112,7 +112,7 @@ class TestSending:
         invitation_id = invite(api, company)
         browser = Browser(api).signed_in(guest.user_id)
         browser.get(f"/invitations/{invitation_id}")
-        browser.submit("/invitations/block")
+        browser.press("Decline and block")
         invite(api, company)
         assert post_office.work() == []
         assert outcome(company) == "sent"
@@ -189,7 +189,7 @@ class TestFeedback:
         browser = Browser(api)
         browser.get(link)
         assert mail_addresses.find_stops([GRACE]) == {}
-        browser.submit(f"{link}/all")
+        browser.press("Stop all emails")
         api.post(f"/v1/invitations/{invitation_id}/resend", company.owner.token)
         assert post_office.work() == []
         assert outcome(company) == "stopped"

@@ -290,7 +290,7 @@ class TestChoice:
         assert [it.to for it in post_office.work()] == [company.owner.email]
         browser = Browser(api).signed_in(admin.user_id)
         browser.get("/account/notifications")
-        browser.submit("/account/notifications/resume")
+        browser.press("Turn emails on again")
         credits_low(company)
         assert len(post_office.work()) == 2
 

@@ -206,6 +206,22 @@ class TestReport:
         assert re.findall(r"src/(\d)\.tsx", comment) == ["1", "2", "3"]
         assert "- and 2 more" in comment
 
+    def test_the_title_counts_new_and_fixed_findings_and_urgent_ones_are_failures(self, repository: RepositoryItem):
+        priorities = ("P0", "P1", "P2", "P3")
+        new = [make_issue(number, priority, f"{priority}.tsx") for number, priority in enumerate(priorities, 10)]
+        outcome = self.reported(repository, [make_issue(number) for number in range(1, 4)], new)
+        assert (outcome.state.title, outcome.state.conclusion) == ("4 new findings, 3 fixed", "failure")
+        shown = [(it.path, it.start_line, it.end_line, it.level) for it in outcome.annotations]
+        assert shown == [
+            ("P0.tsx", 10, 11, "failure"),
+            ("P1.tsx", 11, 12, "failure"),
+            ("P2.tsx", 12, 13, "warning"),
+            ("P3.tsx", 13, 14, "notice"),
+        ]
+        assert outcome.comment is not None
+        assert outcome.comment.startswith("### 4 new findings, 3 fixed\n")
+        assert "- P0 Google Analytics loads before consent (`P0.tsx`, line 10)" in outcome.comment
+
     def test_an_incomplete_scan_says_so(self, repository: RepositoryItem):
         coverage = Coverage(1, 1, {}, (), "files after ![x](https://evil.example/x.png) weren't read.")
         comment = self.reported(repository, coverage=coverage).comment

@@ -72,7 +72,7 @@ def test_the_approval_page_shows_the_clients_address(proxy, world):
     code = request_code(f"1.2.3.4, {CLIENT}").data["userCode"]
     visitor = Browser(Api()).signed_in(world.person().user_id)
     visitor.get("/device")
-    text = text_of(visitor.submit("/device", user_code=code))
+    text = text_of(visitor.press("Continue", fill={"Code": code}))
     assert (CLIENT in text, "1.2.3.4" in text) == (True, False)
 
 

@@ -3,84 +3,34 @@
 import pytest
 
 from controlplane.store import keys
+from controlplane.store.organizations import Role
 from controlplane.store.table import table
-from tests.functional.conftest import FakeClock
+from tests.functional.members.conftest import GRACE, Organization
 from tests.support.api import Api
-from tests.support.each import each
-from tests.support.world import ALL_SCOPES, Company, World, table_dump
-
-PATH = "/v1/invitations"
-WEEK = 7 * 24 * 3600
+from tests.support.world import World, table_dump
 
 
-@pytest.fixture
-def company(world: World) -> Company:
-    return world.company()
+@pytest.mark.parametrize("role", ["owner", "admin"])
+def test_canceling_removes_only_the_invitation_and_the_lock_of_its_address(role: Role, acme: Organization):
+    invitation_id, other = acme.invited("Grace@example.com", "owner"), acme.invited("ada@example.com")
+    reply = acme.cancel(invitation_id, by=acme.member(role))
+    assert (reply.status, reply.data) == (200, {"deleted": True})
+    assert acme.pending() == [other]
+    assert table.get(keys.invitation(acme.id, invitation_id[20:])) is None
+    assert acme.lock_of(GRACE) is None
+    assert acme.cancel(invitation_id).code == "NOT_FOUND"
 
 
-@pytest.fixture
-def invitation(api: Api, company: Company) -> str:
-    """Returns the ID of a pending invitation for the owner role."""
-    body = {"email": "Grace@example.com", "role": "owner"}
-    return str(api.post(PATH, company.owner.token, json_body=body).data["id"])
+def test_a_member_may_not_cancel(acme: Organization):
+    invitation_id = acme.invited()
+    assert acme.cancel(invitation_id, by=acme.member()).code == "FORBIDDEN"
+    assert acme.pending() == [invitation_id]
 
 
-class Test200:
-    @pytest.mark.parametrize("role", ["owner", "admin"])
-    def test_canceling_removes_the_invitation_and_the_lock_of_its_address(
-        self, api: Api, world: World, company: Company, invitation: str, role
-    ):
-        reply = api.delete(f"{PATH}/{invitation}", world.member(company, role).token)
-        assert reply.status == 200
-        assert reply.data == {"deleted": True}
-        assert api.get(PATH, company.owner.token).data == []
-        assert table.get(keys.invitation(company.organization_id, invitation[20:])) is None
-        assert table.get(keys.invitee("grace@example.com", company.organization_id)) is None
-
-    def test_canceling_keeps_other_invitations(self, api: Api, company: Company, invitation: str):
-        body = {"email": "ada@example.com", "role": "member"}
-        other = api.post(PATH, company.owner.token, json_body=body).data
-        api.delete(f"{PATH}/{invitation}", company.owner.token)
-        assert api.get(PATH, company.owner.token).data == [other]
-
-
-class Test403:
-    def test_returns_403_if_a_member_cancels(self, api: Api, world: World, company: Company, invitation: str):
-        assert api.delete(f"{PATH}/{invitation}", world.member(company).token).code == "FORBIDDEN"
-        assert len(api.get(PATH, company.owner.token).data) == 1
-
-    def test_returns_403_for_an_api_key_and_for_a_token_without_the_scope(
-        self, api: Api, world: World, company: Company, invitation: str
-    ):
-        scopes = [scope for scope in ALL_SCOPES if scope != "members.write"]
-        for token in (world.key(company), world.token(company.owner.user_id, scopes)):
-            assert api.delete(f"{PATH}/{invitation}", token).error["details"] == {"requiredScope": "members.write"}
-
-
-class Test404:
-    def test_another_organizations_invitation_looks_like_an_unknown_one(
-        self, api: Api, world: World, company: Company, invitation: str
-    ):
-        stranger = world.company().owner
-        before = len(table_dump())
-        foreign = api.delete(f"{PATH}/{invitation}", stranger.token)
-        unknown = api.delete(f"{PATH}/inv_{'0' * 34}", stranger.token)
-        assert (foreign.status, foreign.text) == (404, unknown.text)
-        assert len(table_dump()) == before
-
-    def test_returns_404_for_a_canceled_invitation(self, api: Api, company: Company, invitation: str):
-        assert api.delete(f"{PATH}/{invitation}", company.owner.token).status == 200
-        again = api.delete(f"{PATH}/{invitation}", company.owner.token)
-        unknown = api.delete(f"{PATH}/inv_{'0' * 34}", company.owner.token)
-        assert (again.status, again.text) == (404, unknown.text)
-
-    def test_returns_404_for_an_expired_invitation_that_is_still_stored(
-        self, api: Api, world: World, company: Company, invitation: str, now: FakeClock
-    ):
-        token = world.token(company.owner.user_id, lifetime_seconds=2 * WEEK)
-        now.advance(WEEK)
-        assert api.delete(f"{PATH}/{invitation}", token).code == "NOT_FOUND"
-
-    @each("named", ["x", "inv_", "inv_" + "l" * 34, "mem_" + "0" * 32, "%0A", "inv_" + "0" * 5000])
-    def test_returns_404_for_a_malformed_id(self, api: Api, company: Company, named: str):
-        assert api.delete(f"{PATH}/{named}", company.owner.token).code == "NOT_FOUND"
+def test_an_invitation_of_another_organization_looks_like_an_unknown_one(acme: Organization, api: Api, world: World):
+    theirs = Organization(api, world).invited()
+    before = len(table_dump())
+    for send in (acme.cancel, acme.resend):
+        replies = [send(invitation_id) for invitation_id in (theirs, f"inv_{'0' * 34}")]
+        assert {(reply.status, reply.text) for reply in replies} == {(404, replies[0].text)}
+    assert len(table_dump()) == before

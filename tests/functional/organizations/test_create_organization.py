@@ -362,7 +362,7 @@ class TestLimit:
         assert api.post("/v1/invitations", inviting.owner.token, json_body=body).status == 201
         browser = Browser(api).signed_in(person.user_id)
         browser.get("/invitations")
-        reply = browser.submit("/invitations/accept")
+        reply = browser.press("Accept")
         assert reply.status == 409
         assert "You already own the maximum number of organizations." in text_of(reply)
         assert organizations.find_membership(person.user_id, inviting.organization_id) is None

@@ -30,7 +30,7 @@ def check_events(events: Iterable[str]) -> tuple[str, ...]:
     if not chosen:
         raise InvalidPayload.at(["events"], "Select at least one event.", "missing")
     if not chosen <= {*WEBHOOK_EVENTS}:
-        raise InvalidPayload.at(["events"], f"Select from these events: {', '.join(WEBHOOK_EVENTS)}.", "unknown_event")
+        raise InvalidPayload.at(["events"], f"Choose from these events: {', '.join(WEBHOOK_EVENTS)}.", "unknown_event")
     return tuple(event for event in WEBHOOK_EVENTS if event in chosen)
 
 

@@ -25,7 +25,7 @@ _RENEWED = {"lastUsedAt", "expiresAt", "digest", "familyId"}
 class CredentialItem:
     """One entry. To revoke it, revoke the token `digest`, else the token family, else the approved device request.
 
-    `created_at` and `last_used_at` (accurate to the hour) are None if unknown. `expires_at` is a Unix time.
+    `last_used_at` is accurate to the hour. `expires_at` is a Unix time.
     """
 
     user_id: str
@@ -36,8 +36,8 @@ class CredentialItem:
     expires_at: int
     device_name: str | None = None
     address: str | None = None
-    created_at: str | None = None
-    last_used_at: str | None = None
+    created_at: str
+    last_used_at: str
     digest: str | None = None
     family_id: str | None = None
     request_digest: str | None = None

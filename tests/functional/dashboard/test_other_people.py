@@ -1,0 +1,79 @@
+"""Rules for every page and form of an organization: outsiders, people of other organizations, and lesser roles."""
+
+import re
+from dataclasses import dataclass
+
+import pytest
+
+from controlplane.core.roles import RANK
+from tests.functional.dashboard.test_round_trips import FORMS_OF_ORGANIZATIONS, addresses_of
+from tests.functional.test_roles_at_commit import Scene
+from tests.support.browser import Browser
+from tests.support.populated_organization import id_part, populate_organization
+from tests.support.world import Company, World, table_dump
+
+
+@dataclass
+class Elsewhere(Scene):
+    """The caller sends the forms of `company` to the pages of their own organization."""
+
+    own: Company
+
+    @property
+    def pages(self) -> str:
+        return f"/organizations/{self.own.slug}"
+
+
+def contents(company: Company) -> list[dict]:
+    """Returns what is stored of the organization."""
+    counters = {"hits", "win", "usedHour"}
+    found = [it for it in table_dump() if id_part(company.organization_id) in str(it)]
+    return [{name: value for name, value in it.items() if name not in counters} for it in found]
+
+
+def made_of(page: str) -> bool:
+    """Returns whether the page shows one thing of the organization, which another one doesn't have."""
+    return len(re.findall(r"/\w+_\w+|/projects/(?!new)", page)) > 0
+
+
+def test_a_page_of_another_organization_looks_like_one_of_a_missing_organization(visitor: Browser, world: World):
+    made = populate_organization(world)
+    own = world.company(owner=world.person())
+    browser = Browser(visitor.api).signed_in(own.owner.user_id)
+    slug = made.company.slug
+    pages = [it for it in addresses_of(made, "") if it.startswith(f"/organizations/{slug}")]
+    for page in pages:
+        foreign, missing, at_home = (browser.get(page.replace(slug, it)) for it in (slug, "missing", own.slug))
+        if missing.status == 303:  # the address of a form, which leads to its page
+            continue
+        assert (foreign.status, missing.status) == (404, 404), page
+        assert foreign.text.replace(slug, "") == missing.text.replace("missing", ""), page
+        assert at_home.status == (404 if made_of(page) else 200), page
+
+
+# Only those who came back from GitHub have the offers that this form has to contain.
+FORMS = [
+    (name, least, prepare) for name, least, prepare in FORMS_OF_ORGANIZATIONS if not name.endswith("/repositories")
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "prepare"), FORMS, ids=[f"{number} {name}" for number, (name, *_) in enumerate(FORMS)]
+)
+def test_a_form_changes_nothing_for_outsiders_and_for_members_with_a_lesser_role(name: str, least, prepare, api, world):
+    company, own = world.company(), world.company()
+    lesser = [role for role in RANK if RANK[role] < RANK[least]]
+    scenes = {
+        "outsider": Scene(world, company, own.owner, api),
+        "outsider at home": Elsewhere(world, company, own.owner, api, own),
+        **{role: Scene(world, company, world.member(company, role), api) for role in lesser},
+    }
+    for who, scene in scenes.items():
+        send = prepare(scene)
+        before = contents(company)
+        status = send().status
+        assert contents(company) == before, who
+        if who != "outsider at home":
+            assert status == (404 if who == "outsider" else 403), who
+        elif "{" in name.partition("}")[2]:
+            assert status == 404, who
