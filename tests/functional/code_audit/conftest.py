@@ -20,7 +20,7 @@ ISSUES = ONE, TWO, THREE, FOUR, FIVE = [make_issue(number) for number in range(1
 KEY = {"Idempotency-Key": "8f14e45f-ceea-467f-a9b7-0d5b2c3a1e77"}
 
 
-class Org:
+class Organization:
     """An organization whose owner sends the requests, unless `who` is another caller's token."""
 
     def __init__(self, api: Api, world: World, plan: str = "pro") -> None:
@@ -91,13 +91,13 @@ def fingerprints(issues: list[Any]) -> list[str]:
 
 
 @pytest.fixture
-def org(api: Api, world: World) -> Org:
-    return Org(api, world)
+def acme(api: Api, world: World) -> Organization:
+    return Organization(api, world)
 
 
 @pytest.fixture
-def free(api: Api, world: World) -> Org:
+def free(api: Api, world: World) -> Organization:
     """Returns an organization on the free plan with credits for one report."""
-    made = Org(api, world, "free")
+    made = Organization(api, world, "free")
     world.credits(made.company, 80)
     return made

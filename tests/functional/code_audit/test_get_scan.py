@@ -4,7 +4,7 @@ from controlplane.store.scans import execution
 from controlplane.store.scans.inventories import Inventory
 from controlplane.store.scans.progress import STAGES, Coverage
 from controlplane.store.table import Put, table
-from tests.functional.code_audit.conftest import ISSUES, ONE, Org, change
+from tests.functional.code_audit.conftest import ISSUES, ONE, Organization, change
 from tests.support.audits import end_scan, lease_of
 from tests.support.code_host import SHA
 from tests.support.each import each
@@ -18,12 +18,12 @@ def progress(stage, stage_status, completed):
     }  # fmt: skip
 
 
-def test_a_completed_preview_has_all_fields(org):
-    repository = org.connect(name="shop")
-    scan = org.scan(repository, issues=ISSUES)
-    assert org.get(scan).data == {
+def test_a_completed_preview_has_all_fields(acme):
+    repository = acme.connect(name="shop")
+    scan = acme.scan(repository, issues=ISSUES)
+    assert acme.get(scan).data == {
         "id": scan.scan_id,
-        "organizationId": org.id,
+        "organizationId": acme.id,
         "repositoryId": repository.repository_id,
         "repositoryName": "shop",
         "branch": "main",
@@ -53,14 +53,14 @@ def test_a_completed_preview_has_all_fields(org):
     }
 
 
-def test_the_inventory_says_that_it_does_not_list_everything(org):
-    scan = org.scan()
+def test_the_inventory_says_that_it_does_not_list_everything(acme):
+    scan = acme.scan()
     table.put(Put(Inventory(files=10, truncated=True).to_item(scan.scan_id)), PREPARED)
-    assert org.get(scan).data["inventory"]["truncated"] is True
+    assert acme.get(scan).data["inventory"]["truncated"] is True
 
 
-def test_a_queued_scan_has_no_counts_and_no_times(org):
-    shown = org.get(org.scan(status="queued")).data
+def test_a_queued_scan_has_no_counts_and_no_times(acme):
+    shown = acme.get(acme.scan(status="queued")).data
     assert (shown["status"], shown["progress"]) == ("queued", progress("fetch", "pending", 0))
     assert {name for name, value in shown.items() if value is None} == {
         "pullRequestNumber", "findingCount", "issueCount", "startedAt", "completedAt", "failure", "coverage",
@@ -68,42 +68,42 @@ def test_a_queued_scan_has_no_counts_and_no_times(org):
     }  # fmt: skip
 
 
-def test_each_time_is_that_of_its_event(org, now):
-    scan = org.scan(status="queued")
+def test_each_time_is_that_of_its_event(acme, now):
+    scan = acme.scan(status="queued")
     now.advance(1)
     execution.acquire_scan(scan.scan_id, 420)
     now.advance(1)
     end_scan(scan)
-    shown = org.get(scan).data
+    shown = acme.get(scan).data
     times = [shown[name] for name in ("createdAt", "startedAt", "completedAt")]
     assert times == [f"2026-03-04T05:06:{second}.000Z" for second in ("07", "08", "09")]
 
 
-def test_places_and_distinct_findings_are_counted_apart(org):
-    scan = org.scan(status="running")
+def test_places_and_distinct_findings_are_counted_apart(acme):
+    scan = acme.scan(status="running")
     execution.complete_scan(scan, lease_of(scan), 7, 5, Coverage(1, 1, {}))
-    shown = org.get(scan).data
+    shown = acme.get(scan).data
     assert (shown["findingCount"], shown["issueCount"]) == (7, 5)
 
 
 @each("trigger", ["push", "scheduled"])
-def test_a_scan_that_no_person_started_is_shown_as_scheduled(trigger, org):
-    scan = org.scan()
+def test_a_scan_that_no_person_started_is_shown_as_scheduled(trigger, acme):
+    scan = acme.scan()
     change(scan, trigger=trigger)
-    shown = org.get(scan).data
+    shown = acme.get(scan).data
     assert (shown["trigger"], shown["scope"]) == ("scheduled", "repository")
 
 
 @each("stage", STAGES)
-def test_a_running_scan_shows_its_stage(stage, org):
-    scan, done = org.scan(status="running"), STAGES.index(stage)
+def test_a_running_scan_shows_its_stage(stage, acme):
+    scan, done = acme.scan(status="running"), STAGES.index(stage)
     for status, completed in (("running", done), ("completed", done + 1)):
         execution.report_stage(lease_of(scan), stage, status)
-        assert org.get(scan).data["progress"] == progress(stage, status, completed)
+        assert acme.get(scan).data["progress"] == progress(stage, status, completed)
 
 
-def test_a_failed_scan_shows_the_reason_and_the_stage(org):
-    shown = org.get(org.scan(status="failed")).data
+def test_a_failed_scan_shows_the_reason_and_the_stage(acme):
+    shown = acme.get(acme.scan(status="failed")).data
     assert (shown["status"], shown["unlockCredits"]) == ("failed", None)
     assert shown["failure"] == {"code": "REPOSITORY_TOO_LARGE", "message": "Too large."}
     assert shown["progress"]["stageStatus"] == "failed"
@@ -111,14 +111,14 @@ def test_a_failed_scan_shows_the_reason_and_the_stage(org):
 
 
 @each(("options", "price"), [({"issues": [ONE]}, 0), ({"again": "full", "status": "queued"}, None)])
-def test_unlocking_is_free_if_nothing_is_locked_and_a_full_scan_has_no_price(options, price, org):
-    assert org.get(org.scan(**options)).data["unlockCredits"] == price
+def test_unlocking_is_free_if_nothing_is_locked_and_a_full_scan_has_no_price(options, price, acme):
+    assert acme.get(acme.scan(**options)).data["unlockCredits"] == price
 
 
-def test_a_scan_of_another_organization_looks_like_an_unknown_one(org, api, world):
-    scan = Org(api, world).scan(again="full", issues=ISSUES)
+def test_a_scan_of_another_organization_looks_like_an_unknown_one(acme, api, world):
+    scan = Organization(api, world).scan(again="full", issues=ISSUES)
     unknown = f"{scan.scan_id[:-1]}{'0' if scan.scan_id[-1] != '0' else '1'}"
     for report in ("", "/issues", "/sarif", "/diff", f"/diff?base={scan.scan_id}"):
-        replies = [org.get(it, report) for it in (scan, unknown)]
+        replies = [acme.get(it, report) for it in (scan, unknown)]
         assert ([it.code for it in replies], replies[0].text) == (["NOT_FOUND"] * 2, replies[1].text), report
-    assert org.unlock(scan).code == "NOT_FOUND"
+    assert acme.unlock(scan).code == "NOT_FOUND"

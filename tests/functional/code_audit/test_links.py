@@ -8,7 +8,7 @@ from controlplane.core import clock
 from controlplane.core.schedules import next_run
 from controlplane.store import projects, repositories
 from controlplane.store.table import table
-from tests.functional.code_audit.conftest import REPOSITORIES, Org
+from tests.functional.code_audit.conftest import REPOSITORIES, Organization
 from tests.functional.projects.builders import make_project
 from tests.support.calls import before_the_transaction
 from tests.support.each import each
@@ -35,13 +35,13 @@ SETTINGS = {
 class Links:
     """The links of a repository, which has one."""
 
-    def __init__(self, org: Org) -> None:
-        self.org, self.repository = org, org.connect()
+    def __init__(self, acme: Organization) -> None:
+        self.acme, self.repository = acme, acme.connect()
         self.id, self.first = self.repository.repository_id, self.repository.links[0].project_id
 
     def send(self, method, project_id="", body=None, who=None, query="", **headers):
         path = f"{REPOSITORIES}/{self.id}/links{project_id and '/'}{project_id}{query}"
-        return self.org.send(method, path, body, who, **headers)
+        return self.acme.send(method, path, body, who, **headers)
 
     def link(self, project_id, **body):
         return self.send("POST", body={"projectId": project_id, **body})
@@ -54,13 +54,13 @@ class Links:
 
 
 @pytest.fixture
-def links(org):
-    return Links(org)
+def links(acme):
+    return Links(acme)
 
 
 @pytest.fixture
-def new_project(org):
-    return lambda: make_project(org.company).project_id
+def new_project(acme):
+    return lambda: make_project(acme.company).project_id
 
 
 def named(project_id):
@@ -72,7 +72,7 @@ def delete(project_id):
     projects.delete_project(projects.get_project(project_id))
 
 
-def test_pages_have_every_link_once_without_deleted_projects(org, links, new_project):
+def test_pages_have_every_link_once_without_deleted_projects(acme, links, new_project):
     made = [links.first, *(new_project() for _ in range(3))]
     for project_id in made[1:]:
         links.link(project_id)
@@ -83,7 +83,7 @@ def test_pages_have_every_link_once_without_deleted_projects(org, links, new_pro
     assert [it["projectId"] for it in first.data + second.data] == sorted({*made} - {made[1]})
     assert whole.data == first.data + second.data
     assert whole.body["pagination"] == second.body["pagination"] == {"nextCursor": None, "hasMore": False}
-    elsewhere = Links(org).list(f"?cursor={cursor}")
+    elsewhere = Links(acme).list(f"?cursor={cursor}")
     assert (elsewhere.status, elsewhere.code) == (400, "INVALID_PAYLOAD")
 
 
@@ -97,9 +97,9 @@ def test_a_new_link_has_defaults_or_the_settings_and_the_next_scheduled_scan(lin
     assert reply.data in links.list().data
 
 
-def test_an_idempotency_key_works_for_one_repository(org, links, new_project):
+def test_an_idempotency_key_works_for_one_repository(acme, links, new_project):
     sent = {"method": "POST", "body": {"projectId": new_project()}, "Idempotency-Key": "one"}
-    first, again, elsewhere = links.send(**sent), links.send(**sent), Links(org).send(**sent)
+    first, again, elsewhere = links.send(**sent), links.send(**sent), Links(acme).send(**sent)
     assert (first.status, again.status, again.data) == (201, 201, first.data)
     assert again.headers["idempotency-replayed"] == "true"
     assert (elsewhere.status, elsewhere.code) == (400, "INVALID_PAYLOAD")
@@ -122,10 +122,10 @@ def test_an_unusable_setting_returns_400_and_links_nothing(field, values, links,
     assert links.stored() == [links.first]
 
 
-def test_a_project_that_is_deleted_or_of_another_organization_returns_404(org, links, new_project, world):
+def test_a_project_that_is_deleted_or_of_another_organization_returns_404(acme, links, new_project, world):
     deleted, deleted_late = new_project(), new_project()
     delete(deleted)
-    foreign = make_project(world.company(owner=org.owner)).project_id
+    foreign = make_project(world.company(owner=acme.owner)).project_id
     for project_id in (deleted, foreign, "prj_x"):
         assert links.link(project_id).code == "NOT_FOUND"
     with before_the_transaction(table.client, partial(delete, deleted_late)):
@@ -173,15 +173,15 @@ def test_a_project_is_unlinked_once_even_if_it_is_deleted(links):
     assert links.send("DELETE", links.first).status == 404
 
 
-def test_a_repository_is_disconnected_once(org, links):
+def test_a_repository_is_disconnected_once(acme, links):
     path = f"{REPOSITORIES}/{links.id}"
-    assert org.send("DELETE", path).data == {"deleted": True, "repositoryId": links.id}
+    assert acme.send("DELETE", path).data == {"deleted": True, "repositoryId": links.id}
     assert repositories.find_repository(links.id) is None
-    assert org.send("DELETE", path).status == 404
+    assert acme.send("DELETE", path).status == 404
 
 
-def test_members_read_links_and_admins_change_them(org, links, new_project, world):
-    admin, member, project_id = world.member(org.company, "admin"), world.member(org.company), new_project()
+def test_members_read_links_and_admins_change_them(acme, links, new_project, world):
+    admin, member, project_id = world.member(acme.company, "admin"), world.member(acme.company), new_project()
     assert links.list(who=member.token).data == [{**named(links.first), **DEFAULTS}]
     changes = [("POST", "", {"projectId": project_id}), ("PATCH", project_id, {"schedule": "daily"})]
     for method, named_project, body in [*changes, ("DELETE", project_id, None)]:
@@ -190,4 +190,4 @@ def test_members_read_links_and_admins_change_them(org, links, new_project, worl
         assert links.list().data == before
         assert links.send(method, named_project, body, admin.token).status in {200, 201}
     repository = f"{REPOSITORIES}/{links.id}"
-    assert [org.send("DELETE", repository, None, it.token).status for it in (member, admin)] == [403, 200]
+    assert [acme.send("DELETE", repository, None, it.token).status for it in (member, admin)] == [403, 200]

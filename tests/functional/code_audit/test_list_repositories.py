@@ -4,16 +4,16 @@ from controlplane.core import clock
 from controlplane.core.schedules import next_run
 from controlplane.store import hosted_repositories, keys, project_changes, projects, repositories
 from controlplane.store.repository_items import Link
-from tests.functional.code_audit.conftest import REPOSITORIES, Org
+from tests.functional.code_audit.conftest import REPOSITORIES, Organization
 from tests.support.recorded import recorded_calls
 
 
-def listed(org, query=""):
-    return org.send("GET", f"{REPOSITORIES}?organizationId={org.id}{query}")
+def listed(acme, query=""):
+    return acme.send("GET", f"{REPOSITORIES}?organizationId={acme.id}{query}")
 
 
-def test_a_repository_has_all_fields_and_its_linked_projects(org):
-    repository = org.connect(name="shop")
+def test_a_repository_has_all_fields_and_its_linked_projects(acme):
+    repository = acme.connect(name="shop")
     project = projects.get_project(repository.links[0].project_id)
     link = Link(
         project.project_id, "release", "apps/web", True, scan_on_push=True, schedule="daily", failure_threshold="P2"
@@ -22,7 +22,7 @@ def test_a_repository_has_all_fields_and_its_linked_projects(org):
     next_scan = next_run("daily", repository.repository_id, project.project_id, clock.now())
     shown = {
         "id": repository.repository_id,
-        "organizationId": org.id,
+        "organizationId": acme.id,
         "owner": "acme",
         "name": "shop",
         "htmlUrl": "https://github.com/acme/shop",
@@ -45,27 +45,27 @@ def test_a_repository_has_all_fields_and_its_linked_projects(org):
             }
         ],
     }
-    assert listed(org).data == [shown]
+    assert listed(acme).data == [shown]
     hosted_repositories.lose_access(repository)
-    assert listed(org).data == [{**shown, "accessLostAt": "2026-03-04T05:06:07.000Z"}]
+    assert listed(acme).data == [{**shown, "accessLostAt": "2026-03-04T05:06:07.000Z"}]
 
 
-def test_projects_have_their_current_names_and_deleted_ones_are_left_out(org):
-    renamed, orphaned = org.connect(), org.connect()
+def test_projects_have_their_current_names_and_deleted_ones_are_left_out(acme):
+    renamed, orphaned = acme.connect(), acme.connect()
     before = projects.get_project(renamed.links[0].project_id)
     project_changes.update_project(before, {"name": "Renamed"}, may_remove_websites=True)
     projects.delete_project(projects.get_project(orphaned.links[0].project_id))
-    shown = {entry["id"]: [it["projectName"] for it in entry["projects"]] for entry in listed(org).data}
+    shown = {entry["id"]: [it["projectName"] for it in entry["projects"]] for entry in listed(acme).data}
     assert shown == {renamed.repository_id: ["Renamed"], orphaned.repository_id: []}
 
 
-def test_paging_returns_each_repository_once_and_reads_only_its_pages(org, api, world):
-    Org(api, world).connect()
-    made = {org.connect(linked=False).repository_id for _ in range(5)}
+def test_paging_returns_each_repository_once_and_reads_only_its_pages(acme, api, world):
+    Organization(api, world).connect()
+    made = {acme.connect(linked=False).repository_id for _ in range(5)}
     seen, cursor = [], ""
     for _ in range(3):
         with recorded_calls() as calls:
-            reply = listed(org, f"&limit=2{cursor}")
+            reply = listed(acme, f"&limit=2{cursor}")
         read = [call.parameters for call in calls if call.operation == "Query" and "Limit" in call.parameters]
         (query,) = [it for it in read if it["ExpressionAttributeValues"][":low"]["S"] == keys.REPOSITORY_PREFIX]
         assert query["Limit"] <= 4
@@ -74,16 +74,16 @@ def test_paging_returns_each_repository_once_and_reads_only_its_pages(org, api, 
     assert (reply.body["pagination"]["hasMore"], len(seen), set(seen)) == (False, 5, made)
 
 
-def test_a_linked_project_is_shown_however_many_newer_ones_there_are(org, monkeypatch):
+def test_a_linked_project_is_shown_however_many_newer_ones_there_are(acme, monkeypatch):
     monkeypatch.setattr("code_audit.routes._PROJECTS_AHEAD", 1)
-    made = {it.repository_id: [it.links[0].project_id] for it in (org.connect() for _ in range(3))}
-    assert {entry["id"]: [it["projectId"] for it in entry["projects"]] for entry in listed(org).data} == made
+    made = {it.repository_id: [it.links[0].project_id] for it in (acme.connect() for _ in range(3))}
+    assert {entry["id"]: [it["projectId"] for it in entry["projects"]] for entry in listed(acme).data} == made
 
 
-def test_a_cursor_of_another_organization_returns_400(org, world):
+def test_a_cursor_of_another_organization_returns_400(acme, world):
     for _ in range(2):
-        org.connect(linked=False)
-    cursor = listed(org, "&limit=1").body["pagination"]["nextCursor"]
-    other = world.company(owner=org.owner).organization_id
-    reply = org.send("GET", f"{REPOSITORIES}?organizationId={other}&cursor={cursor}")
+        acme.connect(linked=False)
+    cursor = listed(acme, "&limit=1").body["pagination"]["nextCursor"]
+    other = world.company(owner=acme.owner).organization_id
+    reply = acme.send("GET", f"{REPOSITORIES}?organizationId={other}&cursor={cursor}")
     assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")

@@ -24,13 +24,13 @@ SHOWN = [
 ]
 
 
-def listed(org, scan):
-    return org.get(scan, "/issues")
+def listed(acme, scan):
+    return acme.get(scan, "/issues")
 
 
 @each(("options", "shown", "others"), SHOWN)
-def test_the_access_decides_which_findings_are_shown(options, shown, others, org):
-    reply = listed(org, org.scan(**{"issues": ISSUES, **options}))
+def test_the_access_decides_which_findings_are_shown(options, shown, others, acme):
+    reply = listed(acme, acme.scan(**{"issues": ISSUES, **options}))
     assert fingerprints(reply.data.pop("issues")) == fingerprints(shown)
     assert reply.data == {**others, "expiredCount": 0, "findingsExpireAt": None}
     assert FIVE.fingerprint not in reply.text or FIVE in shown
@@ -47,13 +47,13 @@ def test_a_locked_scan_shows_its_count_and_price_until_its_findings_expire(free)
     assert (reply.status, reply.data["issues"], reply.data["expiredCount"]) == (200, [], 5)
 
 
-def test_a_finding_has_all_fields(org):
+def test_a_finding_has_all_fields(acme):
     fix = Fix("Waits for consent.", "html", "<script></script>", ("c15t@^2.2",))
     vendor = FindingVendor("google-analytics", "Google Analytics", "google-analytics.com")
     found = replace(ISSUES[2], confidence="low", fix=fix, vendors=(vendor,))
-    scan = org.scan(issues=[found])
+    scan = acme.scan(issues=[found])
     item = publications.publish_finding(findings.as_discovery(scan, found))
-    (issue,) = listed(org, scan).data["issues"]
+    (issue,) = listed(acme, scan).data["issues"]
     assert issue == {
         "id": f"{scan.scan_id}:{found.fingerprint[:16]}",
         "scanId": scan.scan_id,
@@ -89,27 +89,27 @@ def test_a_finding_has_all_fields(org):
         "decisions": [],
     }
     for status in ("accepted", "dismissed", "resolved"):
-        item = inbox.change_status(item, status, item.version, org.owner.user_id, None)
-        assert listed(org, scan).data["issues"] == [{**issue, "status": status}]
+        item = inbox.change_status(item, status, item.version, acme.owner.user_id, None)
+        assert listed(acme, scan).data["issues"] == [{**issue, "status": status}]
 
 
-def test_a_finding_of_several_vendors_names_none(org):
+def test_a_finding_of_several_vendors_names_none(acme):
     vendors = tuple(FindingVendor(name, name.title(), f"{name}.com") for name in ("segment", "hotjar"))
-    scan = org.scan(issues=[replace(ONE, vendors=vendors)])
-    assert [issue["vendor"] for issue in listed(org, scan).data["issues"]] == [None]
+    scan = acme.scan(issues=[replace(ONE, vendors=vendors)])
+    assert [issue["vendor"] for issue in listed(acme, scan).data["issues"]] == [None]
 
 
-def test_five_hundred_findings_fit_into_one_response(org):
+def test_five_hundred_findings_fit_into_one_response(acme):
     many = [make_issue(number, path="src/" + "x" * 200) for number in range(1, 501)]
-    reply = listed(org, org.scan(again="full", issues=many))
+    reply = listed(acme, acme.scan(again="full", issues=many))
     assert (len(reply.data["issues"]), len(reply.text) < 6 * 1024 * 1024) == (500, True)
 
 
 @each(("status", "again"), product(["queued", "running", "failed", "canceled"], [None, "full", "locked"]))
-def test_a_scan_that_is_not_completed_returns_409_whatever_its_access(status, again, org):
-    scan = org.scan(status="failed" if status == "canceled" else status, again=again)
+def test_a_scan_that_is_not_completed_returns_409_whatever_its_access(status, again, acme):
+    scan = acme.scan(status="failed" if status == "canceled" else status, again=again)
     change(scan, status=status)
-    reply = listed(org, scan)
+    reply = listed(acme, scan)
     is_open = status in {"queued", "running"}
     assert (reply.status, reply.code) == (409, "SCAN_IN_PROGRESS" if is_open else "CONFLICT")
     assert reply.error["details"] == {"scanId": scan.scan_id, "status": status}
@@ -118,28 +118,28 @@ def test_a_scan_that_is_not_completed_returns_409_whatever_its_access(status, ag
     assert reply.error["message"].startswith(said.get(status, ""))
 
 
-def test_a_scan_is_readable_as_soon_as_it_is_completed(org):
-    scan = org.scan(status="running")
-    assert int(listed(org, scan).headers["retry-after"]) > 0
+def test_a_scan_is_readable_as_soon_as_it_is_completed(acme):
+    scan = acme.scan(status="running")
+    assert int(listed(acme, scan).headers["retry-after"]) > 0
     end_scan(scan)
-    assert listed(org, scan).data["issues"] == []
+    assert listed(acme, scan).data["issues"] == []
 
 
 # The findings are read at the same time as the scan, as if its first attempt had stored them.
 
 
-def test_findings_of_the_completed_attempt_are_listed_and_of_no_other(org):
-    scan = org.scan(again="full", issues=ISSUES[:2])
+def test_findings_of_the_completed_attempt_are_listed_and_of_no_other(acme):
+    scan = acme.scan(again="full", issues=ISSUES[:2])
     table.put_all([{**keys.finding(scan.scan_id, 2, 0)._asdict(), **FIVE.to_item()}], PREPARED)
-    assert fingerprints(listed(org, scan).data["issues"]) == fingerprints([ONE, TWO])
+    assert fingerprints(listed(acme, scan).data["issues"]) == fingerprints([ONE, TWO])
     findings.put_findings(scan.scan_id, 2, ISSUES[2:])
     change(scan, findingsAttempt=2, issueCount=3)
-    assert fingerprints(listed(org, scan).data["issues"]) == fingerprints(ISSUES[2:])
+    assert fingerprints(listed(acme, scan).data["issues"]) == fingerprints(ISSUES[2:])
 
 
 @pytest.mark.parametrize(("report", "field"), [("/issues", "issues"), ("/diff", "new")])
-def test_a_scan_that_is_completed_after_its_findings_were_read_has_them_all(report, field, org):
-    scan = org.scan(again="full", issues=ISSUES)
+def test_a_scan_that_is_completed_after_its_findings_were_read_has_them_all(report, field, acme):
+    scan = acme.scan(again="full", issues=ISSUES)
     early = []
 
     def around(call, proceed):
@@ -150,6 +150,6 @@ def test_a_scan_that_is_completed_after_its_findings_were_read_has_them_all(repo
         return answer
 
     with intercepted(table.client, around):
-        reply = org.get(scan, report)
+        reply = acme.get(scan, report)
     assert early
     assert fingerprints(reply.data[field]) == fingerprints(ISSUES)

@@ -57,93 +57,93 @@ def complete(scan):
     end_scan(scan)
 
 
-def read(org, scan, prefer):
+def read(acme, scan, prefer):
     """Returns the response, the status of the scan in it, and the wait that it says was applied."""
-    reply = org.get(scan, Prefer=prefer)
+    reply = acme.get(scan, Prefer=prefer)
     return reply, reply.data["status"], reply.headers.get("preference-applied")
 
 
-def test_a_request_waits_until_the_scan_has_ended(org, pausing):
-    scan = org.scan(status="queued")
+def test_a_request_waits_until_the_scan_has_ended(acme, pausing):
+    scan = acme.scan(status="queued")
     pauses = pausing(7, lambda: complete(scan))
-    assert read(org, scan, "wait=15")[1:] == ("completed", "wait=15")
+    assert read(acme, scan, "wait=15")[1:] == ("completed", "wait=15")
     assert sum(pauses) == 7
 
 
-def test_the_running_scan_is_returned_after_that_time(org, pausing):
-    scan, pauses = org.scan(status="running"), pausing()
-    reply, *rest = read(org, scan, "wait=5")
+def test_the_running_scan_is_returned_after_that_time(acme, pausing):
+    scan, pauses = acme.scan(status="running"), pausing()
+    reply, *rest = read(acme, scan, "wait=5")
     assert (rest, sum(pauses)) == (["running", "wait=5"], 5)
-    assert reply.data == org.get(scan).data
+    assert reply.data == acme.get(scan).data
 
 
-def test_a_scan_that_is_deleted_during_the_wait_is_unknown(org, pausing):
-    scan = org.scan(status="running")
+def test_a_scan_that_is_deleted_during_the_wait_is_unknown(acme, pausing):
+    scan = acme.scan(status="running")
     pausing(2, lambda: table.delete_all([scan.key], PREPARED))
-    assert org.get(scan, Prefer="wait=5").code == "NOT_FOUND"
+    assert acme.get(scan, Prefer="wait=5").code == "NOT_FOUND"
 
 
-def test_the_time_and_the_reads_are_bounded(org, pausing):
-    scan, pauses = org.scan(status="running"), pausing()
+def test_the_time_and_the_reads_are_bounded(acme, pausing):
+    scan, pauses = acme.scan(status="running"), pausing()
     with recorded_calls() as calls:
-        assert read(org, scan, "wait=3600")[2] == "wait=20"
+        assert read(acme, scan, "wait=3600")[2] == "wait=20"
     assert sum(pauses) == 20
     # Each reads the scan and its inventory; one is that of any request. The slot takes two writes.
     assert [call.operation for call in calls].count("BatchGetItem") <= 12 + 17 + 1
     assert len(calls) <= 12 + 17 + 1 + 4
 
 
-def test_an_ended_scan_is_returned_at_once(org, pausing):
-    scan, pauses = org.scan(), pausing()
-    org.get(scan)  # the first request in a minute writes more
+def test_an_ended_scan_is_returned_at_once(acme, pausing):
+    scan, pauses = acme.scan(), pausing()
+    acme.get(scan)  # the first request in a minute writes more
     with recorded_calls() as calls:
-        assert read(org, scan, "wait=5")[1:] == ("completed", "wait=5")
+        assert read(acme, scan, "wait=5")[1:] == ("completed", "wait=5")
     with recorded_calls() as usual:
-        org.get(scan)
+        acme.get(scan)
     assert (pauses, len(calls)) == ([], len(usual))
 
 
-def test_a_request_without_the_preference_or_a_slot_does_not_wait(org, pausing, monkeypatch):
-    scan, pauses = org.scan(status="running"), pausing()
+def test_a_request_without_the_preference_or_a_slot_does_not_wait(acme, pausing, monkeypatch):
+    scan, pauses = acme.scan(status="running"), pausing()
     for prefer in ("wait=x", "respond-async"):
-        assert read(org, scan, prefer)[1:] == ("running", None)
+        assert read(acme, scan, prefer)[1:] == ("running", None)
     monkeypatch.setitem(settings.__dict__, "account_concurrency", 30)
     while any(waiting.acquire_slot(60) for _ in range(20)):
         pass
-    assert read(org, scan, "wait=5")[1:] == ("running", None)
+    assert read(acme, scan, "wait=5")[1:] == ("running", None)
     assert pauses == []
 
 
-def test_a_request_releases_its_slot(org, pausing, monkeypatch):
+def test_a_request_releases_its_slot(acme, pausing, monkeypatch):
     monkeypatch.setitem(settings.__dict__, "account_concurrency", 10)
-    scan, _ = org.scan(status="running"), pausing()
-    assert [read(org, scan, "wait=2")[2] for _ in range(3)] == ["wait=2"] * 3
+    scan, _ = acme.scan(status="running"), pausing()
+    assert [read(acme, scan, "wait=2")[2] for _ in range(3)] == ["wait=2"] * 3
 
 
-def start(org, prefer, repository=None, **headers):
+def start(acme, prefer, repository=None, **headers):
     """Returns the response, and the wait that it says was applied."""
-    reply = org.start(repository or org.connect(), headers={"Prefer": prefer, **headers})
+    reply = acme.start(repository or acme.connect(), headers={"Prefer": prefer, **headers})
     return reply, reply.headers["preference-applied"]
 
 
-def test_a_start_waits_for_the_scan_that_it_starts(org, pausing, monkeypatch):
-    repository = org.connect()
+def test_a_start_waits_for_the_scan_that_it_starts(acme, pausing, monkeypatch):
+    repository = acme.connect()
     monkeypatch.setattr(messages.sender, "client", AtOnce(repository))
-    pauses = pausing(6, lambda: complete(reads.list_scans(org.id, 1, None).scans[0]))
-    reply, applied = start(org, "wait=15", repository)
+    pauses = pausing(6, lambda: complete(reads.list_scans(acme.id, 1, None).scans[0]))
+    reply, applied = start(acme, "wait=15", repository)
     assert (reply.status, applied, sum(pauses)) == (202, "wait=15", 6)
     assert (reply.data["status"], reply.data["scan"]["status"]) == ("started", "completed")
 
 
-def test_a_start_returns_the_request_if_the_scan_does_not_exist_in_time(org, sqs, pausing):
-    repository, pauses = org.connect(), pausing()
-    reply, applied = start(org, "wait=8", repository, **KEY)
+def test_a_start_returns_the_request_if_the_scan_does_not_exist_in_time(acme, sqs, pausing):
+    repository, pauses = acme.connect(), pausing()
+    reply, applied = start(acme, "wait=8", repository, **KEY)
     assert (reply.data["status"], applied, sum(pauses)) == ("starting", "wait=8", 8)
-    again, _ = start(org, "wait=1", repository, **KEY)
+    again, _ = start(acme, "wait=1", repository, **KEY)
     assert (again.data, again.headers["idempotency-replayed"]) == (reply.data, "true")
 
 
-def test_a_start_returns_the_request_as_soon_as_it_has_failed(org, sqs, pausing):
+def test_a_start_returns_the_request_as_soon_as_it_has_failed(acme, sqs, pausing):
     def fail():
         (letter,) = sqs.at(messages.Queue.SCAN_PREPARATION.url)
         request_id = ScanRequestId.stored(json.loads(letter.body)["requestId"])
@@ -151,9 +151,9 @@ def test_a_start_returns_the_request_as_soon_as_it_has_failed(org, sqs, pausing)
         failures.fail_attempted(request_id, Failure("BRANCH_GONE", "It does not exist."), lease)
 
     pauses = pausing(4, fail)
-    assert (start(org, "wait=8")[0].data["status"], sum(pauses)) == ("failed", 4)
+    assert (start(acme, "wait=8")[0].data["status"], sum(pauses)) == ("failed", 4)
 
 
-def test_a_start_honors_a_shorter_wait_than_the_usual_one(org, sqs, pausing):
+def test_a_start_honors_a_shorter_wait_than_the_usual_one(acme, sqs, pausing):
     pauses = pausing()
-    assert (start(org, "wait=0")[1], pauses) == ("wait=0", [])
+    assert (start(acme, "wait=0")[1], pauses) == ("wait=0", [])

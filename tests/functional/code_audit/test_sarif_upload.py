@@ -36,46 +36,46 @@ HOSTILE_PAGES = {
 
 
 @pytest.fixture
-def scanned(org, sqs):
+def scanned(acme, sqs):
     def scan(files):
         """Scans a repository with these files. Returns the completed scan, with full access."""
-        made = run(sqs, org.scan(status="queued", again="full"), files)
+        made = run(sqs, acme.scan(status="queued", again="full"), files)
         assert made.status == "completed"
         return reads.get_scan(made.scan_id)
 
     return scan
 
 
-def results(org, scan, *paths):
+def results(acme, scan, *paths):
     """Returns the results of the scan's log after checking it. paths: all that its results may name."""
-    log = json.loads(org.get(scan, "/sarif").text)
+    log = json.loads(acme.get(scan, "/sarif").text)
     check_sarif(log, set(paths)) if paths else check_sarif(log)
     return log["runs"][0]["results"]
 
 
-def test_findings_in_files_with_hostile_names(org, scanned):
-    found = results(org, scanned(dict.fromkeys(HOSTILE_PATHS, PAGE)), *HOSTILE_PATHS)
+def test_findings_in_files_with_hostile_names(acme, scanned):
+    found = results(acme, scanned(dict.fromkeys(HOSTILE_PATHS, PAGE)), *HOSTILE_PATHS)
     named = {it["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for it in found}
     assert len(named) >= len(HOSTILE_PATHS) - 2
 
 
 @each("page", HOSTILE_PAGES.values(), ids=HOSTILE_PAGES)
-def test_findings_in_hostile_files(page, org, scanned):
-    assert results(org, scanned({"index.html": page}), "index.html")
+def test_findings_in_hostile_files(page, acme, scanned):
+    assert results(acme, scanned({"index.html": page}), "index.html")
 
 
 @pytest.mark.parametrize("decision", ["dismissed", "accepted"])
-def test_a_finding_that_is_not_to_be_fixed_is_suppressed(decision, org, scanned):
+def test_a_finding_that_is_not_to_be_fixed_is_suppressed(decision, acme, scanned):
     scan = scanned({"index.html": PAGE})
     item, *_ = published(scan)
-    change_status(item, decision, item.version, org.owner.user_id, HOSTILE_TEXT)
-    (found,) = (it for it in results(org, scan) if "suppressions" in it)
+    change_status(item, decision, item.version, acme.owner.user_id, HOSTILE_TEXT)
+    (found,) = (it for it in results(acme, scan) if "suppressions" in it)
     assert found["properties"]["status"] == decision
     assert found["suppressions"] == [{"kind": "external", "status": "accepted", "justification": HOSTILE_TEXT}]
 
 
-def test_no_findings_locked_ones_and_as_many_as_a_scan_keeps(org, scanned):
-    assert results(org, scanned({"index.html": "<p>nothing</p>"})) == []
-    assert len(results(org, org.scan(issues=[make_issue(number) for number in range(1, 9)]))) == 3
+def test_no_findings_locked_ones_and_as_many_as_a_scan_keeps(acme, scanned):
+    assert results(acme, scanned({"index.html": "<p>nothing</p>"})) == []
+    assert len(results(acme, acme.scan(issues=[make_issue(number) for number in range(1, 9)]))) == 3
     many = [make_issue(number) for number in range(1, 501)]
-    assert len(results(org, org.scan(again="full", issues=many))) == 500
+    assert len(results(acme, acme.scan(again="full", issues=many))) == 500

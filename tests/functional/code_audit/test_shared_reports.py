@@ -44,10 +44,10 @@ def scans_of(repository, **options):
     return make_scan(repository, issues=ISSUES), make_scan(repository, issues=ISSUES, **options)
 
 
-def is_full(org, scan):
+def is_full(acme, scan):
     """Returns whether the scan is readable in full, and checks that all operations agree."""
-    shown, issues = org.get(scan).data, org.get(scan, "/issues")
-    (listed,) = [one for one in org.send("GET", SCANS).data if one["id"] == scan.scan_id]
+    shown, issues = acme.get(scan).data, acme.get(scan, "/issues")
+    (listed,) = [one for one in acme.send("GET", SCANS).data if one["id"] == scan.scan_id]
     assert listed == {name: value for name, value in shown.items() if name != "inventory"}
     full = issues.status == 200 and len(issues.data["issues"]) == scan.issue_count
     assert (shown["access"] == "full") is (shown["unlockCredits"] is None) is full

@@ -10,7 +10,7 @@ from controlplane.store.leases import MAX_ATTEMPTS
 from controlplane.store.repository_items import Link
 from controlplane.store.scans import execution, reads
 from controlplane.store.table import table
-from tests.functional.code_audit.conftest import KEY, SCANS, AtOnce, Org
+from tests.functional.code_audit.conftest import KEY, SCANS, AtOnce, Organization
 from tests.support.audits import end_scan, make_request, make_scan, preparation_worker, serving, stored_repository
 from tests.support.calls import item_of, refused
 from tests.support.code_host import SHA
@@ -22,8 +22,8 @@ from tests.support.world import table_dump
 
 
 @pytest.fixture
-def repository(org):
-    return org.connect()
+def repository(acme):
+    return acme.connect()
 
 
 def waiting():
@@ -38,8 +38,8 @@ def delete_project_of(repository):
     projects.delete_project(projects.get_project(repository.links[0].project_id))
 
 
-def test_a_scan_that_takes_longer_is_starting_and_its_message_is_sent(org, repository, sqs, world):
-    reply = org.start(repository, world.member(org.company).token)
+def test_a_scan_that_takes_longer_is_starting_and_its_message_is_sent(acme, repository, sqs, world):
+    reply = acme.start(repository, world.member(acme.company).token)
     assert (reply.status, reply.headers["retry-after"]) == (202, "2")
     preparation_id = reply.data["preparationId"]
     assert reply.data == {
@@ -54,20 +54,20 @@ def test_a_scan_that_takes_longer_is_starting_and_its_message_is_sent(org, repos
     assert waiting() == []
 
 
-def test_a_scan_that_exists_in_time_is_returned_also_by_a_dry_run_of_a_retry(org, repository, sqs, monkeypatch):
+def test_a_scan_that_exists_in_time_is_returned_also_by_a_dry_run_of_a_retry(acme, repository, sqs, monkeypatch):
     monkeypatch.setattr(messages.sender, "client", AtOnce(repository))
-    reply = org.start(repository, headers=KEY)
+    reply = acme.start(repository, headers=KEY)
     assert (reply.status, reply.data["status"], "retry-after" in reply.headers) == (202, "started", False)
     scan = reply.data["scan"]
-    assert {**scan, "inventory": None} == org.get(scan["id"]).data
+    assert {**scan, "inventory": None} == acme.get(scan["id"]).data
     assert (scan["status"], scan["access"], scan["headCommitSha"]) == ("queued", "free-preview", SHA)
     body = {"repositoryId": repository.repository_id}
-    assert org.send("POST", f"{SCANS}?dryRun=true", body, **KEY).text == reply.text
+    assert acme.send("POST", f"{SCANS}?dryRun=true", body, **KEY).text == reply.text
 
 
-def test_a_message_that_cant_be_sent_is_sent_once_by_the_sweep(org, repository, sqs, now):
+def test_a_message_that_cant_be_sent_is_sent_once_by_the_sweep(acme, repository, sqs, now):
     sqs.broken = True
-    reply = org.start(repository)
+    reply = acme.start(repository)
     (entry,) = waiting()
     assert (reply.status, entry["message"]["M"]["requestId"]["S"]) == (202, reply.data["preparationId"])
     sqs.broken = False
@@ -78,74 +78,74 @@ def test_a_message_that_cant_be_sent_is_sent_once_by_the_sweep(org, repository, 
 
 
 @pytest.mark.parametrize("code", ["ThrottlingException", "InternalServerError", "AccessDeniedException"])
-def test_a_message_that_was_sent_may_stay_in_the_outbox(code, org, repository, sqs):
+def test_a_message_that_was_sent_may_stay_in_the_outbox(code, acme, repository, sqs):
     with refused(table.client, lambda call: call.operation == "DeleteItem", code):
-        assert org.start(repository).status == 202
+        assert acme.start(repository).status == 202
     assert (len(sqs.at(Queue.SCAN_PREPARATION.url)), len(waiting())) == (1, 1)
 
 
-def test_the_named_project_is_scanned_or_the_first_that_still_exists(org, repository):
-    other, last = (org.connect().links[0].project_id for _ in range(2))
+def test_the_named_project_is_scanned_or_the_first_that_still_exists(acme, repository):
+    other, last = (acme.connect().links[0].project_id for _ in range(2))
     repositories.link_project(repository.repository_id, Link(other, "release", None, False))
-    reply = org.start(repository, projectId=other)
+    reply = acme.start(repository, projectId=other)
     assert scanned_project(reply) == other
-    repository = org.connect()
+    repository = acme.connect()
     for project_id in (other, last):
         repositories.link_project(repository.repository_id, Link(project_id, None, None, False))
     delete_project_of(repository)
-    assert scanned_project(org.start(repository)) == other
+    assert scanned_project(acme.start(repository)) == other
 
 
 @each("status", ["completed", "failed"])
-def test_another_scan_can_start_after_one_has_ended(status, org):
-    repository = org.connect()
-    org.scan(repository, status=status)
-    assert org.start(repository).status == 202
+def test_another_scan_can_start_after_one_has_ended(status, acme):
+    repository = acme.connect()
+    acme.scan(repository, status=status)
+    assert acme.start(repository).status == 202
 
 
-def test_a_scan_without_remaining_attempts_does_not_block_the_repository(org, repository, now):
-    dead = org.scan(repository, status="running")
+def test_a_scan_without_remaining_attempts_does_not_block_the_repository(acme, repository, now):
+    dead = acme.scan(repository, status="running")
     for _ in range(MAX_ATTEMPTS - 1):
         now.advance(420 + 61)
-        assert org.start(repository).code == "SCAN_IN_PROGRESS"  # it is retried
+        assert acme.start(repository).code == "SCAN_IN_PROGRESS"  # it is retried
         execution.acquire_scan(dead.scan_id, 420)
     now.advance(420 + 61)
-    reply = org.start(repository)
+    reply = acme.start(repository)
     assert reply.status == 202
-    ended = org.get(dead).data
+    ended = acme.get(dead).data
     assert (ended["status"], ended["failure"]["code"], ended["completedAt"] is None) == ("failed", "ABANDONED", False)
     assert stored_repository(repository)["activeRequestId"] == reply.data["preparationId"]
 
 
 @pytest.mark.parametrize("block", [make_request, lambda it: make_scan(it, status="queued")])
-def test_a_lost_message_blocks_the_repository_for_at_most_five_days(block, org, repository, world, now):
+def test_a_lost_message_blocks_the_repository_for_at_most_five_days(block, acme, repository, world, now):
     block(repository)
     now.advance(5 * 86_400)
-    token = world.token(org.owner.user_id)
-    assert org.start(repository, token).status == 409
+    token = world.token(acme.owner.user_id)
+    assert acme.start(repository, token).status == 409
     now.advance(1)
-    assert org.start(repository, token).status == 202
+    assert acme.start(repository, token).status == 202
 
 
-def test_a_retry_returns_the_same_response_and_requests_no_other_scan(org, repository, sqs):
-    first = org.start(repository, headers=KEY)
+def test_a_retry_returns_the_same_response_and_requests_no_other_scan(acme, repository, sqs):
+    first = acme.start(repository, headers=KEY)
     sqs.deliver(sqs.letters[0], preparation_worker(serving(repository)), Queue.SCAN_PREPARATION.dead_letters_url)
-    second = org.start(repository, headers=KEY)
+    second = acme.start(repository, headers=KEY)
     assert (second.status, second.text, second.headers["retry-after"]) == (202, first.text, "2")
     assert [it.headers.get("idempotency-replayed") for it in (first, second)] == [None, "true"]
     assert len([item for item in table_dump() if item["sk"]["S"].startswith("SCANREQ#")]) == 1
-    other = org.start(org.connect(), headers=KEY)
+    other = acme.start(acme.connect(), headers=KEY)
     assert (other.status, other.code) == (400, "INVALID_PAYLOAD")
 
 
-def test_a_retry_after_a_crash_before_the_answer_says_that_it_is_one(org, repository):
+def test_a_retry_after_a_crash_before_the_answer_says_that_it_is_one(acme, repository):
     with dies_at("UpdateItem", applied=True):
-        assert org.start(repository, headers=KEY).status == 500
-    reply = org.start(repository, headers=KEY)
+        assert acme.start(repository, headers=KEY).status == 500
+    reply = acme.start(repository, headers=KEY)
     assert (reply.status, reply.data["status"], reply.headers["idempotency-replayed"]) == (202, "starting", "true")
 
 
-def test_a_request_that_cant_be_read_right_after_its_creation_is_read_again(org, repository, sqs):
+def test_a_request_that_cant_be_read_right_after_its_creation_is_read_again(acme, repository, sqs):
     failures = iter([True])
 
     def first_read(call):
@@ -153,14 +153,14 @@ def test_a_request_that_cant_be_read_right_after_its_creation_is_read_again(org,
         return is_read and next(failures, False)
 
     with refused(table.client, first_read, "ThrottlingException"):
-        reply = org.start(repository)
+        reply = acme.start(repository)
     assert (reply.status, reply.data["status"], next(failures, None)) == (202, "starting", None)
 
 
-def test_a_start_adds_only_reads_and_writes_of_the_request_to_the_access_check(org, repository, api):
-    api.get("/v1/me", org.owner.token)  # counting a token's first request in a minute takes two updates
+def test_a_start_adds_only_reads_and_writes_of_the_request_to_the_access_check(acme, repository, api):
+    api.get("/v1/me", acme.owner.token)  # counting a token's first request in a minute takes two updates
     with recorded_calls() as calls:
-        org.start(repository)
+        acme.start(repository)
     # Count; membership with repository; transaction; then the message's entry is deleted while the request is read.
     made = [call.operation for call in calls]
     assert [made[0], {*made[1:3]}, made[3], {*made[4:]}] == [
@@ -170,41 +170,41 @@ def test_a_start_adds_only_reads_and_writes_of_the_request_to_the_access_check(o
 
 
 @each("body", [{}, {"repositoryId": ""}, {"repositoryId": 7}, {"repositoryId": None}])
-def test_a_start_without_a_repository_returns_400(body, org):
-    reply = org.send("POST", SCANS, body)
+def test_a_start_without_a_repository_returns_400(body, acme):
+    reply = acme.send("POST", SCANS, body)
     assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
     assert reply.error["details"][0]["path"] == ["repositoryId"]
 
 
-def test_unknown_foreign_and_malformed_repositories_give_the_same_404(org, api, world):
-    foreign = Org(api, world).connect().repository_id
-    named = (foreign, f"rep_{org.id[4:]}{'0' * 18}", "nonsense", "REPO#x")
-    replies = [org.send("POST", SCANS, {"repositoryId": repository_id}) for repository_id in named]
+def test_unknown_foreign_and_malformed_repositories_give_the_same_404(acme, api, world):
+    foreign = Organization(api, world).connect().repository_id
+    named = (foreign, f"rep_{acme.id[4:]}{'0' * 18}", "nonsense", "REPO#x")
+    replies = [acme.send("POST", SCANS, {"repositoryId": repository_id}) for repository_id in named]
     assert {(it.status, it.code, it.text) for it in replies} == {(404, "NOT_FOUND", replies[0].text)}
 
 
-def test_a_repository_without_that_project_returns_409(org, repository):
-    other = org.connect()
-    replies = [org.start(org.connect(linked=False)), org.start(repository, projectId=other.links[0].project_id)]
+def test_a_repository_without_that_project_returns_409(acme, repository):
+    other = acme.connect()
+    replies = [acme.start(acme.connect(linked=False)), acme.start(repository, projectId=other.links[0].project_id)]
     delete_project_of(repository)
-    replies.append(org.start(repository))
+    replies.append(acme.start(repository))
     assert [(it.status, it.code) for it in replies] == [(409, "REPOSITORY_NOT_LINKED")] * 3
 
 
-def test_returns_409_with_the_request_while_a_scan_is_starting(org, repository):
-    first, second = org.start(repository), org.start(repository)
+def test_returns_409_with_the_request_while_a_scan_is_starting(acme, repository):
+    first, second = acme.start(repository), acme.start(repository)
     assert (second.status, second.code) == (409, "SCAN_IN_PROGRESS")
     assert second.error["details"] == {"preparationId": first.data["preparationId"]}
 
 
 @each("status", ["queued", "running"])
-def test_returns_409_with_the_scan_while_it_is_open(status, org):
-    repository = org.connect()
-    scan = org.scan(repository, status=status)
+def test_returns_409_with_the_scan_while_it_is_open(status, acme):
+    repository = acme.connect()
+    scan = acme.scan(repository, status=status)
     before = stored_repository(repository)
-    reply = org.start(repository, headers={"Idempotency-Key": status})
+    reply = acme.start(repository, headers={"Idempotency-Key": status})
     assert (reply.status, reply.code) == (409, "SCAN_IN_PROGRESS")
     assert (reply.error["details"], stored_repository(repository)) == ({"scanId": scan.scan_id}, before)
     if status == "running":
         end_scan(scan)
-        assert org.start(repository, headers={"Idempotency-Key": status}).status == 202
+        assert acme.start(repository, headers={"Idempotency-Key": status}).status == 202

@@ -25,21 +25,21 @@ def scans(free):
     return [free.scan(issues=ISSUES) for _ in range(3)]
 
 
-def enable(org, threshold=40, amount=100, monthly_limit=3):
-    billing.enable_top_up(org.id, threshold=threshold, amount=amount, monthly_limit=monthly_limit)
+def enable(acme, threshold=40, amount=100, monthly_limit=3):
+    billing.enable_top_up(acme.id, threshold=threshold, amount=amount, monthly_limit=monthly_limit)
 
 
-def used(org):
-    return org.send("GET", "/v1/billing").data["topUp"]["usedThisMonth"]
+def used(acme):
+    return acme.send("GET", "/v1/billing").data["topUp"]["usedThisMonth"]
 
 
-def change_billing(org, assignments, **values):
-    table.update(Update(keys.billing(org.id), f"SET {assignments}", None, values), PREPARED)
+def change_billing(acme, assignments, **values):
+    table.update(Update(keys.billing(acme.id), f"SET {assignments}", None, values), PREPARED)
 
 
-def changes(org):
+def changes(acme):
     """Returns the ledger's entries since the first credits."""
-    return sorted((entry["kind"], entry["credits"]) for entry in org.ledger if entry["kind"] != "operator")
+    return sorted((entry["kind"], entry["credits"]) for entry in acme.ledger if entry["kind"] != "operator")
 
 
 # The credits before a charge of 50, the threshold and amount of the top-up, its entries, and the credits after it.
@@ -138,13 +138,13 @@ def test_a_top_up_that_is_not_enough_returns_402_and_writes_nothing(free, scans)
     assert (changes(free), used(free)) == ([], 0)
 
 
-def disable(org):
-    enable(org)
-    billing.disable_top_up(org.id)
+def disable(acme):
+    enable(acme)
+    billing.disable_top_up(acme.id)
 
 
-def store_without_monthly_limit(org):
-    change_billing(org, "#topUp = :topUp", topUp={"enabled": True, "threshold": 500, "amount": 100})
+def store_without_monthly_limit(acme):
+    change_billing(acme, "#topUp = :topUp", topUp={"enabled": True, "threshold": 500, "amount": 100})
 
 
 @pytest.mark.parametrize("prepare", [disable, store_without_monthly_limit])

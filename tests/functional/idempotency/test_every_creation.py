@@ -1,8 +1,5 @@
 """Every operation that creates something accepts Idempotency-Key, and every one that accepts it honors it."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
-
 import pytest
 
 from controlplane.store import api_keys
@@ -15,7 +12,7 @@ from tests.support.crashes import dies_at
 from tests.support.endpoints import endpoint
 from tests.support.operations import operations
 from tests.support.table import PREPARED
-from tests.support.world import Company, World, table_dump
+from tests.support.world import table_dump
 
 pytestmark = pytest.mark.usefixtures("sqs")
 
@@ -28,72 +25,61 @@ COMPLETED = "PATCH /v1/inbox"
 ROTATION = "POST /v1/webhook-endpoints/{webhookId}/rotate-secret"
 
 
-class Requests(NamedTuple):
-    """A request, and another one with the same Idempotency-Key."""
-
-    path: str
-    body: dict[str, Any]
-    other_body: dict[str, Any]
-
-
-def _link(world: World, company: Company) -> Requests:
-    repository = world.connected_repository(company, linked=False)
-    body = {"projectId": make_project(company).project_id, "rootDirectory": "web"}
-    path = f"/v1/code-audit/repositories/{repository.repository_id}/links"
-    return Requests(path, body, {**body, "rootDirectory": "api"})
-
-
-def _roll(_world: World, company: Company) -> Requests:
-    made = api_keys.create_key(company.organization_id, "deploy", company.owner.user_id, "test")
-    return Requests(f"/v1/api-keys/{made.item.key_id}/roll", {}, {"gracePeriodSeconds": 60})
-
-
-def _rotation(_world: World, company: Company) -> Requests:
-    return Requests(f"/v1/webhook-endpoints/{endpoint(company).webhook_id}/rotate-secret", {}, {})
-
-
-def _scan(world: World, company: Company) -> Requests:
-    first, other = (world.connected_repository(company).repository_id for _ in range(2))
-    return Requests("/v1/code-audit/scans", {"repositoryId": first}, {"repositoryId": other})
-
-
-def _items(world: World, company: Company) -> Requests:
-    found = [world.finding(company) for _ in range(2)]
-
-    def body(status: str) -> dict[str, Any]:
-        return {"items": [{"id": item.item_id, "status": status, "version": item.version} for item in found]}
-
-    return Requests("/v1/inbox", body("accepted"), body("dismissed"))
-
-
-def _fixed(path: str, body: dict[str, Any], **others: Any) -> Callable[[World, Company], Requests]:
-    return lambda world, company: Requests(path, body, {**body, **others})
-
-
-CASES: dict[str, Callable[[World, Company], Requests]] = {
-    "POST /v1/organizations": _fixed("/v1/organizations", {"name": "New Company"}, name="Another Company"),
-    "POST /v1/invitations": _fixed("/v1/invitations", {"email": "grace@example.com", "role": "member"}, role="admin"),
-    "POST /v1/projects": _fixed(
-        "/v1/projects",
-        {"name": "Shop", "region": "eu-central", "websites": ["shop.example.com"]},
-        websites=["other.example.com"],
-    ),
-    "POST /v1/api-keys": _fixed("/v1/api-keys", {"name": "deploy"}, name="other"),
-    "POST /v1/webhook-endpoints": _fixed(
-        "/v1/webhook-endpoints",
+# The body of each request, and what another one with the same Idempotency-Key has instead.
+BODIES = {
+    "POST /v1/organizations": ({"name": "New Company"}, {"name": "Another Company"}),
+    "POST /v1/invitations": ({"email": "grace@example.com", "role": "member"}, {"role": "admin"}),
+    "POST /v1/projects": ({"name": "Shop", "region": "eu-central", "websites": ["a.example.com"]}, {"name": "Other"}),
+    "POST /v1/api-keys": ({"name": "deploy"}, {"name": "other"}),
+    "POST /v1/webhook-endpoints": (
         {"name": "Alerts", "url": "https://hooks.example.com/", "events": ["credits.low"]},
-        name="Other",
+        {"name": "Other"},
     ),
-    "POST /v1/feedback": _fixed("/v1/feedback", {"category": "bug", "message": "It fails."}, message="It fails again."),
-    "POST /v1/code-audit/repositories/{repositoryId}/links": _link,
-    "POST /v1/api-keys/{keyId}/roll": _roll,
-    ROTATION: _rotation,
-    "POST /v1/code-audit/scans": _scan,
-    COMPLETED: _items,
+    "POST /v1/feedback": ({"category": "bug", "message": "It fails."}, {"message": "It fails again."}),
 }
 
 
-def stored() -> set[tuple[str, str]]:
+def link(world, company):
+    repository = world.connected_repository(company, linked=False)
+    body = {"projectId": make_project(company).project_id, "rootDirectory": "web"}
+    return f"/v1/code-audit/repositories/{repository.repository_id}/links", body, {"rootDirectory": "api"}
+
+
+def roll(world, company):
+    made = api_keys.create_key(company.organization_id, "deploy", company.owner.user_id, "test")
+    return f"/v1/api-keys/{made.item.key_id}/roll", {}, {"gracePeriodSeconds": 60}
+
+
+def rotate(world, company):
+    return f"/v1/webhook-endpoints/{endpoint(company).webhook_id}/rotate-secret", {}, {}
+
+
+def start_scan(world, company):
+    first, other = (world.connected_repository(company).repository_id for _ in range(2))
+    return "/v1/code-audit/scans", {"repositoryId": first}, {"repositoryId": other}
+
+
+def change_items(world, company):
+    found = [world.finding(company) for _ in range(2)]
+    accepted, dismissed = (
+        {"items": [{"id": item.item_id, "status": status, "version": item.version} for item in found]}
+        for status in ("accepted", "dismissed")
+    )
+    return "/v1/inbox", accepted, dismissed
+
+
+# These name what has to exist, so they also return the path.
+PREPARED_REQUESTS = {
+    "POST /v1/code-audit/repositories/{repositoryId}/links": link,
+    "POST /v1/api-keys/{keyId}/roll": roll,
+    ROTATION: rotate,
+    "POST /v1/code-audit/scans": start_scan,
+    COMPLETED: change_items,
+}
+CASES = [*BODIES, *PREPARED_REQUESTS]
+
+
+def stored():
     """Returns the keys of the stored items, without the stored response."""
     keys = {(item["pk"]["S"], item["sk"]["S"]) for item in table_dump()}
     return {key for key in keys if not key[0].startswith("IDEMPOTENCY#")}
@@ -114,9 +100,13 @@ class Client:
     """The owner of a new organization, who sends the requests of an operation with one Idempotency-Key."""
 
     def __init__(self, operation, api, world):
-        self._api, self._method = api, operation.partition(" ")[0]
-        self.company = world.company()
-        self._path, *self._bodies = CASES[operation](world, self.company)
+        self._api, self.company = api, world.company()
+        self._method, _, self._path = operation.partition(" ")
+        if operation in BODIES:
+            body, others = BODIES[operation]
+        else:
+            self._path, body, others = PREPARED_REQUESTS[operation](world, self.company)
+        self._bodies = body, {**body, **others}
         self.success = next(it.route.status_code or 200 for it in operations() if it.name == operation)
 
     def send(self, number=0, token=None, key=KEY["Idempotency-Key"]):

@@ -50,7 +50,7 @@ class Keys:
 
 
 @pytest.fixture
-def org(api, world):
+def acme(api, world):
     return Keys(api, world)
 
 
@@ -66,104 +66,104 @@ def is_claim(call):
     return call.operation == "PutItem" and call.parameters["Item"]["pk"]["S"].startswith("IDEMPOTENCY#")
 
 
-def test_the_same_request_returns_identical_bytes_and_says_so(org, api):
-    replies = [org.create() for _ in range(3)]
+def test_the_same_request_returns_identical_bytes_and_says_so(acme, api):
+    replies = [acme.create() for _ in range(3)]
     first = replies[0]
     assert {(it.status, it.text, it.headers["cache-control"]) for it in replies} == {(201, first.text, "no-store")}
     assert [it.headers.get("idempotency-replayed") for it in replies] == [None, "true", "true"]
     assert [it.headers["x-ratelimit-remaining"] for it in replies] == ["599", "598", "597"]
-    assert org.create(name="  deploy ").text == first.text, "an equivalent body is the same request"
-    assert org.ids() == [first.data["keyId"]]
+    assert acme.create(name="  deploy ").text == first.text, "an equivalent body is the same request"
+    assert acme.ids() == [first.data["keyId"]]
     assert api.get("/v1/me", replies[2].data["key"]).status == 200
 
 
-def test_a_roll_is_replayed_for_its_key_only(org):
-    made = [org.create(None).data for _ in range(2)]
-    first, second, other = org.roll(made[0]), org.roll(made[0]), org.roll(made[1])
+def test_a_roll_is_replayed_for_its_key_only(acme):
+    made = [acme.create(None).data for _ in range(2)]
+    first, second, other = acme.roll(made[0]), acme.roll(made[0]), acme.roll(made[1])
     assert (first.status, second.status, second.text, other.status) == (200, 200, first.text, 400)
     assert second.headers["idempotency-replayed"] == "true"
-    assert {*org.ids()} == {first.data["keyId"], made[1]["keyId"]}
+    assert {*acme.ids()} == {first.data["keyId"], made[1]["keyId"]}
 
 
-def test_a_response_is_replayed_for_24_hours_also_after_the_deletion(org, world, now):
-    token = world.token(org.owner.user_id, lifetime_seconds=3 * DAY)
-    first = org.create(who=token)
+def test_a_response_is_replayed_for_24_hours_also_after_the_deletion(acme, world, now):
+    token = world.token(acme.owner.user_id, lifetime_seconds=3 * DAY)
+    first = acme.create(who=token)
     (record,) = records()
     assert int(record["expiresAt"]["N"]) == int(now.seconds) + DAY
     now.advance(DAY - 1)
-    assert org.send("DELETE", f"/{first.data['keyId']}", who=token).status == 200
-    replay = org.create(who=token)
+    assert acme.send("DELETE", f"/{first.data['keyId']}", who=token).status == 200
+    replay = acme.create(who=token)
     assert (replay.status, replay.text, replay.headers["idempotency-replayed"]) == (201, first.text, "true")
     now.advance(1)
-    later = org.create(who=token)
+    later = acme.create(who=token)
     assert (later.data["keyId"] != first.data["keyId"], "idempotency-replayed" in later.headers) == (True, False)
 
 
-def test_each_idempotency_key_is_another_request_with_its_own_secret_and_partition(org):
-    made = [org.create(key).data for key in (KEY, KEY + "x", KEY.upper(), "1", " ")]
+def test_each_idempotency_key_is_another_request_with_its_own_secret_and_partition(acme):
+    made = [acme.create(key).data for key in (KEY, KEY + "x", KEY.upper(), "1", " ")]
     assert [len({it[name] for it in made}) for name in ("keyId", "key")] == [5, 5]
     assert len({record["pk"]["S"] for record in records()}) == 5
-    assert org.create(None).data["keyId"] != org.create(None).data["keyId"]
+    assert acme.create(None).data["keyId"] != acme.create(None).data["keyId"]
     assert len(records()) == 5
 
 
-def test_idempotency_keys_are_bound_to_the_user_the_organization_and_the_operation(org, api, world):
-    first = org.create()
-    assert org.create(who=world.token(org.owner.user_id)).text == first.text
-    admin, other = world.member(org.company, "admin"), Keys(api, world)
-    other.owner = org.owner
-    world.member(other.company, "owner", org.owner)
-    made = [org.create(who=admin.token), other.create(), org.roll(first.data)]
+def test_idempotency_keys_are_bound_to_the_user_the_organization_and_the_operation(acme, api, world):
+    first = acme.create()
+    assert acme.create(who=world.token(acme.owner.user_id)).text == first.text
+    admin, other = world.member(acme.company, "admin"), Keys(api, world)
+    other.owner = acme.owner
+    world.member(other.company, "owner", acme.owner)
+    made = [acme.create(who=admin.token), other.create(), acme.roll(first.data)]
     assert [it.headers.get("idempotency-replayed") for it in made] == [None] * 3
-    world.leave(org.company, admin)
-    assert org.create(who=admin.token).code == "FORBIDDEN"
+    world.leave(acme.company, admin)
+    assert acme.create(who=admin.token).code == "FORBIDDEN"
 
 
-def test_api_keys_of_an_organization_share_idempotency_keys(api, world, org):
+def test_api_keys_of_an_organization_share_idempotency_keys(api, world, acme):
     body = {"name": "Shop", "region": "eu-central", "websites": ["shop.example.com"]}
     first, second = (
-        api.post("/v1/projects", world.key(org.company), json_body=body, headers={"Idempotency-Key": KEY})
+        api.post("/v1/projects", world.key(acme.company), json_body=body, headers={"Idempotency-Key": KEY})
         for _ in range(2)
     )
     assert (first.status, first.text, second.headers["idempotency-replayed"]) == (201, second.text, "true")
 
 
-def test_another_body_returns_400_also_while_the_first_request_runs(org):
+def test_another_body_returns_400_also_while_the_first_request_runs(acme):
     with dies_at("TransactWriteItems", applied=False):
-        assert org.create().status == 500
-    refused = org.create(name="other")
+        assert acme.create().status == 500
+    refused = acme.create(name="other")
     assert (refused.status, refused.code) == (400, "INVALID_PAYLOAD")
     (problem,) = refused.error["details"]
     assert (problem["path"], problem["code"]) == (["Idempotency-Key"], "idempotency_key_reused")
-    running = org.create()
+    running = acme.create()
     assert (running.status, running.error["details"]) == (409, {"reason": "in_flight"})
-    assert (running.headers["retry-after"], org.ids()) == ("1", [])
+    assert (running.headers["retry-after"], acme.ids()) == ("1", [])
 
 
 @each("key", ["", "k" * 256, "tab\there", "nul\0", "del\x7f", "é", "ключ", "🔑", "line\nbreak"], ids=ascii)
-def test_returns_400_unless_the_key_is_1_to_255_printable_ascii_characters(key, org):
-    reply = org.create(key)
+def test_returns_400_unless_the_key_is_1_to_255_printable_ascii_characters(key, acme):
+    reply = acme.create(key)
     assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
     assert reply.error["details"][0]["path"] == ["Idempotency-Key"]
-    assert (org.ids(), records()) == ([], [])
+    assert (acme.ids(), records()) == ([], [])
 
 
 # All printable characters except space and the comma, which would be a second value.
 @each("key", ["k", "k" * 255, "".join(map(chr, range(0x21, 0x7F))).replace(",", "")], ids=["1", "255", "all"])
-def test_accepts_keys_at_both_length_limits(key, org):
-    first, second = org.create(key), org.create(key)
+def test_accepts_keys_at_both_length_limits(key, acme):
+    first, second = acme.create(key), acme.create(key)
     assert (first.status, first.text) == (201, second.text)
 
 
 def test_a_refusal_leaves_the_key_and_its_secret_usable(api, world):
-    org = Keys(api, world, "free")
-    assert (org.create(name="one").code, records()) == ("PLAN_REQUIRED", [])
-    billing.change_plan(org.id, "pro")
-    assert org.create(name="").status == 400
-    assert org.create(who=world.member(org.company).token).status == 403
+    acme = Keys(api, world, "free")
+    assert (acme.create(name="one").code, records()) == ("PLAN_REQUIRED", [])
+    billing.change_plan(acme.id, "pro")
+    assert acme.create(name="").status == 400
+    assert acme.create(who=world.member(acme.company).token).status == 403
     assert records() == []
-    first = org.create(name="two")
-    assert (first.status, org.create(name="two").text) == (201, first.text)
+    first = acme.create(name="two")
+    assert (first.status, acme.create(name="two").text) == (201, first.text)
 
 
 @each(
@@ -174,20 +174,20 @@ def test_a_refusal_leaves_the_key_and_its_secret_usable(api, world):
     ],
 )
 def test_a_failure_of_the_table_leaves_the_key_usable(fails, code, status, api, world):
-    org = Keys(api, world)
+    acme = Keys(api, world)
     with refused(table.client, fails, code):
-        assert org.create().status == status
-    assert (org.create().status, len(org.ids())) == (201, 1)
+        assert acme.create().status == status
+    assert (acme.create().status, len(acme.ids())) == (201, 1)
 
 
-def test_a_crash_after_the_response_was_stored_is_replayed(org):
+def test_a_crash_after_the_response_was_stored_is_replayed(acme):
     with dies_at("UpdateItem", applied=True):
-        assert org.create().status == 500
-    assert org.create().headers["idempotency-replayed"] == "true"
+        assert acme.create().status == 500
+    assert acme.create().headers["idempotency-replayed"] == "true"
 
 
-def test_an_attempt_that_lost_the_key_stores_no_response(org):
-    org.create()
+def test_an_attempt_that_lost_the_key_stores_no_response(acme):
+    acme.create()
     written = table_dump()
     (record,) = records()
     with pytest.raises(ConditionFailed):
@@ -196,31 +196,31 @@ def test_an_attempt_that_lost_the_key_stores_no_response(org):
 
 
 @pytest.mark.parametrize("code", ["ThrottlingException", "ValidationException"])
-def test_a_response_that_cant_be_stored_is_still_returned(code, org, api, now):
+def test_a_response_that_cant_be_stored_is_still_returned(code, acme, api, now):
     with refused(table.client, is_update_of("IDEMPOTENCY#"), code):
-        reply = org.create()
+        reply = acme.create()
     assert (reply.status, api.get("/v1/me", reply.data["key"]).status) == (201, 200)
     now.advance(store.LEASE_SECONDS + 1)
-    assert org.create().error["details"] == {"reason": "answer_lost"}
-    assert org.create(name="other").code == "INVALID_PAYLOAD"
+    assert acme.create().error["details"] == {"reason": "answer_lost"}
+    assert acme.create(name="other").code == "INVALID_PAYLOAD"
 
 
-def test_the_sdks_own_retry_of_claiming_the_key_is_no_conflict(org):
+def test_the_sdks_own_retry_of_claiming_the_key_is_no_conflict(acme):
     def applied_twice(call, proceed):
         if is_claim(call):
             proceed()
         return proceed()
 
     with intercepted(table.client, applied_twice):
-        assert org.create().status == 201
+        assert acme.create().status == 201
 
 
-def test_neither_secret_nor_idempotency_key_is_in_table_or_log(org):
+def test_neither_secret_nor_idempotency_key_is_in_table_or_log(acme):
     with captured_logs() as logs:
-        made = org.create().data
-        org.create()
-        org.create(name="other")
-        rolled = org.roll(made).data
+        made = acme.create().data
+        acme.create()
+        acme.create(name="other")
+        rolled = acme.roll(made).data
     (content,) = [
         found
         for it in records()
@@ -233,20 +233,20 @@ def test_neither_secret_nor_idempotency_key_is_in_table_or_log(org):
             assert secret not in text
 
 
-def test_a_response_moved_to_another_record_reveals_no_secret(org):
-    first = org.create("a").data["key"]
+def test_a_response_moved_to_another_record_reveals_no_secret(acme):
+    first = acme.create("a").data["key"]
     (record,) = records()
-    second = org.create("b").data["key"]
+    second = acme.create("b").data["key"]
     (moved,) = (other for other in records() if other["pk"] != record["pk"])
     stolen = {"stolen": record["data"]["S"]}
     table.update(Update(key_of(moved), "SET #data = :stolen", None, stolen), PREPARED)
-    assert org.create("b").data["key"] not in {first, second}
+    assert acme.create("b").data["key"] not in {first, second}
 
 
-def test_the_record_cant_be_found_from_the_table_and_the_signing_key_alone(org, monkeypatch):
-    org.create()
+def test_the_record_cant_be_found_from_the_table_and_the_signing_key_alone(acme, monkeypatch):
+    acme.create()
     use_ring(monkeypatch, SWITCHED)
-    assert "idempotency-replayed" not in org.create().headers
+    assert "idempotency-replayed" not in acme.create().headers
 
 
 # `idempotent` for operations whose responses contain no secret.

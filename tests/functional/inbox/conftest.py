@@ -16,7 +16,7 @@ STATUSES: tuple[Status, ...] = ("open", "accepted", "dismissed", "resolved")
 LATER = "2026-03-04T06:00:00.000Z"
 
 
-class Org:
+class Organization:
     """An organization on Pro. Its owner sends the requests, unless `who` is another caller's token."""
 
     def __init__(self, api: Api, world: World) -> None:
@@ -78,5 +78,5 @@ def stored() -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def org(api: Api, world: World) -> Org:
-    return Org(api, world)
+def acme(api: Api, world: World) -> Organization:
+    return Organization(api, world)

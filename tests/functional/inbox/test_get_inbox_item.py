@@ -3,12 +3,12 @@
 from controlplane.store.inbox_items import Evidence, Fix, RuntimeVendor
 
 
-def test_a_code_finding_shows_location_reason_and_remediation(org, world):
-    repository = org.connect(name="shop")
-    item = org.find(repository, confidence="high", fix=Fix("Waits for consent.", "html", "<script></script>"))
+def test_a_code_finding_shows_location_reason_and_remediation(acme, world):
+    repository = acme.connect(name="shop")
+    item = acme.find(repository, confidence="high", fix=Fix("Waits for consent.", "html", "<script></script>"))
     listed = {
         "id": item.item_id,
-        "organizationId": org.id,
+        "organizationId": acme.id,
         "title": item.title,
         "summary": "It should not be so.",
         "priority": "P2",
@@ -36,30 +36,30 @@ def test_a_code_finding_shows_location_reason_and_remediation(org, world):
         "decisions": [],
         "lockedFindings": None,
     }
-    for who in (org.owner.token, world.member(org.company).token, world.key(org.company)):
-        assert org.listed(who=who).data == [listed]
-        assert org.get(item, who) == detail
+    for who in (acme.owner.token, world.member(acme.company).token, world.key(acme.company)):
+        assert acme.listed(who=who).data == [listed]
+        assert acme.get(item, who) == detail
 
 
-def test_a_runtime_finding_names_the_vendor_to_decide_about(org):
+def test_a_runtime_finding_names_the_vendor_to_decide_about(acme):
     vendor = RuntimeVendor("prj_x", "segment", "Segment", "segment.com")
     seen = Evidence("A request on https://shop.example.com", "https://api.segment.com/v1/t")
-    shown = org.get(org.find(source="runtime", runtime_vendor=vendor, evidence=(seen,), project_id="prj_x"))
+    shown = acme.get(acme.find(source="runtime", runtime_vendor=vendor, evidence=(seen,), project_id="prj_x"))
     assert shown["runtimeVendor"] == {
         "projectId": "prj_x", "vendorId": "segment", "name": "Segment", "domain": "segment.com",
     }  # fmt: skip
     assert shown["evidence"] == [{"description": seen.description, "url": seen.url, "location": None}]
 
 
-def test_fields_that_the_source_lacks_are_null(org):
-    org.find(summary=None, priority=None)
-    (shown,) = org.listed().data
+def test_fields_that_the_source_lacks_are_null(acme):
+    acme.find(summary=None, priority=None)
+    (shown,) = acme.listed().data
     lacking = {"summary", "priority", "projectId", "repositoryName", "githubIssue", "runtimeVendor"}
     assert {name for name, value in shown.items() if value is None} == lacking
 
 
-def test_a_change_is_visible_at_once(org):
-    item = org.find()
-    changed = org.move(item, "dismissed", "a test page")
-    shown = org.get(item)
+def test_a_change_is_visible_at_once(acme):
+    item = acme.find()
+    changed = acme.move(item, "dismissed", "a test page")
+    shown = acme.get(item)
     assert (shown["status"], shown["version"], shown["statusReason"]) == ("dismissed", changed.version, "a test page")

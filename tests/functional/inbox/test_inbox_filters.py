@@ -9,30 +9,30 @@ from controlplane.rules import inbox_lists
 from controlplane.store import inbox
 from controlplane.store.inbox_items import InboxItem, RuntimeVendor
 from controlplane.store.table import table
-from tests.functional.inbox.conftest import STATUSES, Org, cursor_of
+from tests.functional.inbox.conftest import STATUSES, Organization, cursor_of
 from tests.functional.projects.builders import make_project
 from tests.support.each import each
 from tests.support.recorded import recorded_calls
 
 
-def fill(org: Org, now) -> list[InboxItem]:
+def fill(acme: Organization, now) -> list[InboxItem]:
     """Creates findings of all sources, projects, and repositories in turn. Returns them, oldest first."""
-    repositories = [org.connect() for _ in range(2)]
-    project_id = make_project(org.company).project_id
+    repositories = [acme.connect() for _ in range(2)]
+    project_id = make_project(acme.company).project_id
     vendors = [RuntimeVendor(project_id, name, "Vendor", "vendor.example") for name in ("segment", "hotjar")]
     made = []
     for number, priority in product(range(6), ("P0", "P1", None)):
         now.advance(1)
         if number < 3:
-            made.append(org.find(repositories[number % 2], priority=priority))
+            made.append(acme.find(repositories[number % 2], priority=priority))
         elif number < 5:
             vendor = vendors[number % 2]
-            made.append(org.find(priority=priority, source="runtime", project_id=project_id, runtime_vendor=vendor))
+            made.append(acme.find(priority=priority, source="runtime", project_id=project_id, runtime_vendor=vendor))
         else:
-            made.append(org.find(priority=priority))
+            made.append(acme.find(priority=priority))
     for number, item in enumerate(made[::4]):
         now.advance(1)
-        org.move(item, STATUSES[1 + number % 3])
+        acme.move(item, STATUSES[1 + number % 3])
     return [inbox.get_item(item.item_id) for item in made]
 
 
@@ -53,8 +53,8 @@ def selected(items: list[InboxItem], filters: dict[str, str]) -> list[str]:
     return [item.item_id for item in sorted(found, key=lambda item: item.updated_at, reverse=True)]
 
 
-def test_any_combination_selects_what_it_says(org, now, monkeypatch):
-    items = fill(org, now)
+def test_any_combination_selects_what_it_says(acme, now, monkeypatch):
+    items = fill(acme, now)
     code, runtime = items[0], items[9]
     choices = {
         "status": STATUSES,
@@ -75,49 +75,49 @@ def test_any_combination_selects_what_it_says(org, now, monkeypatch):
         wanted = selected(items, filters)
         hits += bool(wanted)
         query = "".join(f"&{name}={quote(value)}" for name, value in filters.items())
-        assert org.walk(f"&limit={draw.choice([1, 3, 100])}{query}") == wanted, filters
+        assert acme.walk(f"&limit={draw.choice([1, 3, 100])}{query}") == wanted, filters
     assert hits > 15
 
 
-def test_a_page_with_filters_reads_a_bounded_part_and_can_be_empty(org, now, monkeypatch):
+def test_a_page_with_filters_reads_a_bounded_part_and_can_be_empty(acme, now, monkeypatch):
     monkeypatch.setattr(inbox_lists, "MOST_READ", 4)
-    wanted = org.find(priority="P0")
+    wanted = acme.find(priority="P0")
     for _ in range(5):
         now.advance(1)
-        org.find()
+        acme.find()
     with recorded_calls() as calls:
-        first = org.listed("&priority=P0")
+        first = acme.listed("&priority=P0")
     assert [it.parameters["Limit"] for it in calls if it.operation == "Query"] == [5]
     assert (first.data, first.body["pagination"]["hasMore"]) == ([], True)
-    assert org.ids(f"&priority=P0{cursor_of(first)}") == [wanted.item_id]
+    assert acme.ids(f"&priority=P0{cursor_of(first)}") == [wanted.item_id]
 
 
-def test_a_filter_of_repositories_reads_only_findings_that_match_otherwise(org):
-    repository = org.connect()
-    wanted = org.find(repository, priority="P0")
-    org.find(repository, priority="P1"), org.find(priority="P0")
+def test_a_filter_of_repositories_reads_only_findings_that_match_otherwise(acme):
+    repository = acme.connect()
+    wanted = acme.find(repository, priority="P0")
+    acme.find(repository, priority="P1"), acme.find(priority="P0")
     with recorded_calls() as calls:
-        assert org.ids(f"&repositoryId={repository.repository_id}&priority=P0") == [wanted.item_id]
+        assert acme.ids(f"&repositoryId={repository.repository_id}&priority=P0") == [wanted.item_id]
     (read,) = (it for it in calls if "INBOX#" in str(it.parameters.get("RequestItems")))
     assert len(read.parameters["RequestItems"][table.name]["Keys"]) == 1
 
 
-def test_a_repository_is_found_under_its_former_name(org):
-    repository = org.connect()
-    item = org.find(repository, repository_name="former-name")
-    org.find(org.connect(owner="other"), repository_name=repository.name)
-    assert org.ids(f"&repositoryId={repository.repository_id}") == [item.item_id]
+def test_a_repository_is_found_under_its_former_name(acme):
+    repository = acme.connect()
+    item = acme.find(repository, repository_name="former-name")
+    acme.find(acme.connect(owner="other"), repository_name=repository.name)
+    assert acme.ids(f"&repositoryId={repository.repository_id}") == [item.item_id]
 
 
-def test_a_vendor_that_is_too_long_for_lists_is_found(org):
-    project_id = make_project(org.company).project_id
+def test_a_vendor_that_is_too_long_for_lists_is_found(acme):
+    project_id = make_project(acme.company).project_id
     vendor = RuntimeVendor(project_id, "segment", "Segment" * 20, ".".join(["x" * 62] * 16))
-    item = org.find(source="runtime", project_id=project_id, runtime_vendor=vendor)
-    assert (org.ids("&vendorId=segment"), org.ids("&vendorId=hotjar")) == ([item.item_id], [])
+    item = acme.find(source="runtime", project_id=project_id, runtime_vendor=vendor)
+    assert (acme.ids("&vendorId=segment"), acme.ids("&vendorId=hotjar")) == ([item.item_id], [])
 
 
-def test_since_includes_its_own_millisecond_and_understands_time_zones(org):
-    org.find()  # at 05:06:07.000Z
+def test_since_includes_its_own_millisecond_and_understands_time_zones(acme):
+    acme.find()  # at 05:06:07.000Z
     for since, count in {
         "2026-03-04T05:06:07Z": 1,
         "2026-03-04T06:06:07.000+01:00": 1,
@@ -126,15 +126,15 @@ def test_since_includes_its_own_millisecond_and_understands_time_zones(org):
         "2026-03-04T05:06:07.001Z": 0,
     }.items():
         for status in ("", "&status=open"):
-            assert len(org.ids(f"&since={quote(since)}{status}")) == count, since
+            assert len(acme.ids(f"&since={quote(since)}{status}")) == count, since
 
 
-def test_ids_of_another_organization_select_nothing(org, api, world):
-    theirs = Org(api, world)
+def test_ids_of_another_organization_select_nothing(acme, api, world):
+    theirs = Organization(api, world)
     repository = theirs.connect()
     item = theirs.find(repository)
-    assert org.ids(f"&repositoryId={repository.repository_id}") == []
-    assert org.ids(f"&projectId={item.project_id}") == []
+    assert acme.ids(f"&repositoryId={repository.repository_id}") == []
+    assert acme.ids(f"&projectId={item.project_id}") == []
 
 
 _IDS = ["", "x" * 101]
@@ -153,8 +153,8 @@ _WORDS = ["", "P4", "p0", "github", "2026-03-04", "2026-03-04T05:06:07", "177260
         ("vendorId", _IDS),
     ],
 )
-def test_returns_400_for_a_value_that_cant_exist(name, values, org):
+def test_returns_400_for_a_value_that_cant_exist(name, values, acme):
     for value in values:
-        reply = org.listed(f"&{name}={value}")
+        reply = acme.listed(f"&{name}={value}")
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD"), value
         assert reply.error["details"][0]["path"] == [name], value

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from controlplane.store import inbox
-from tests.functional.inbox.conftest import STATUSES, Org, cursor_of
+from tests.functional.inbox.conftest import STATUSES, Organization, cursor_of
 from tests.support.each import each
 from tests.support.recorded import recorded_calls
 
@@ -22,43 +22,43 @@ QUERIES = (
 )
 
 
-def test_the_most_recently_changed_item_is_first(org, now):
+def test_the_most_recently_changed_item_is_first(acme, now):
     made = []
     for _ in range(3):
-        made.append(org.find())
+        made.append(acme.find())
         now.advance(1)
     first, second, third = (item.item_id for item in made)
-    assert org.ids() == [third, second, first]
-    assert org.change(made[0], "accepted").status == 200
-    assert org.ids() == [first, third, second]
+    assert acme.ids() == [third, second, first]
+    assert acme.change(made[0], "accepted").status == 200
+    assert acme.ids() == [first, third, second]
 
 
-def test_the_default_page_size_is_50(org):
+def test_the_default_page_size_is_50(acme):
     for _ in range(51):
-        org.find()
-    assert (len(org.ids()), len(org.ids("&limit=100"))) == (50, 51)
+        acme.find()
+    assert (len(acme.ids()), len(acme.ids("&limit=100"))) == (50, 51)
 
 
 @pytest.mark.parametrize("query", ["", "&status=open"])
-def test_pages_show_every_item_once_and_read_one_more_than_they_show(query, org, api, world, now):
-    Org(api, world).find()
+def test_pages_show_every_item_once_and_read_one_more_than_they_show(query, acme, api, world, now):
+    Organization(api, world).find()
     made = []
     for number in range(12):
-        made.append(org.find().item_id)
+        made.append(acme.find().item_id)
         now.advance(number % 2)  # some of them at the same millisecond
     for limit in (1, 2, 3, 7, 100):
-        assert sorted(org.walk(f"&limit={limit}{query}")) == sorted(made)
+        assert sorted(acme.walk(f"&limit={limit}{query}")) == sorted(made)
     with recorded_calls() as calls:
-        org.listed(f"&limit=3{query}")
+        acme.listed(f"&limit=3{query}")
     assert [it.parameters["Limit"] for it in calls if "IndexName" in it.parameters] == [4]
 
 
 @each("seed", range(6))
 def test_unchanged_items_appear_exactly_once_while_others_move(seed, api, world, now):
-    draw, org = random.Random(seed), Org(api, world)
+    draw, acme = random.Random(seed), Organization(api, world)
     made = []
     for _ in range(15):
-        made.append(org.find())
+        made.append(acme.find())
         now.advance(draw.choice([0, 0.5]))
     still = {item.item_id for item in made}
 
@@ -66,23 +66,25 @@ def test_unchanged_items_appear_exactly_once_while_others_move(seed, api, world,
         now.advance(draw.choice([0, 0.25]))
         for item in draw.sample(made, draw.randint(0, 3)):
             current = inbox.get_item(item.item_id).status
-            org.move(item, draw.choice([status for status in STATUSES if status != current]))
+            acme.move(item, draw.choice([status for status in STATUSES if status != current]))
             still.discard(item.item_id)
         if draw.random() < 0.5:
-            org.find()
+            acme.find()
 
-    seen = org.walk(f"&limit={draw.randint(1, 6)}{draw.choice(['', '&status=open'])}", between)
+    seen = acme.walk(f"&limit={draw.randint(1, 6)}{draw.choice(['', '&status=open'])}", between)
     assert {item_id: seen.count(item_id) for item_id in still} == dict.fromkeys(still, 1)
 
 
-def test_returns_400_for_a_cursor_of_another_list_filter_or_organization(org, api, world):
-    other = Org(api, world)
+def test_returns_400_for_a_cursor_of_another_list_filter_or_organization(acme, api, world):
+    other = Organization(api, world)
     for _ in range(2):
-        org.find(), other.find()
-    cursors = {query: cursor_of(org.listed(f"{query}&limit=1")) for query in QUERIES}
-    accepted = [(mine, its) for mine in QUERIES for its in QUERIES if org.listed(f"{mine}{cursors[its]}").status == 200]
+        acme.find(), other.find()
+    cursors = {query: cursor_of(acme.listed(f"{query}&limit=1")) for query in QUERIES}
+    accepted = [
+        (mine, its) for mine in QUERIES for its in QUERIES if acme.listed(f"{mine}{cursors[its]}").status == 200
+    ]
     assert accepted == [(query, query) for query in QUERIES]
     cursor = cursors[""]
     tampered = cursor[:-1] + ("A" if cursor[-1] != "A" else "B")
-    elsewhere = api.get(f"/v1/projects?organizationId={org.id}{cursor}", org.owner.token)
-    assert {it.code for it in (elsewhere, other.listed(cursor), org.listed(tampered))} == {"INVALID_PAYLOAD"}
+    elsewhere = api.get(f"/v1/projects?organizationId={acme.id}{cursor}", acme.owner.token)
+    assert {it.code for it in (elsewhere, other.listed(cursor), acme.listed(tampered))} == {"INVALID_PAYLOAD"}

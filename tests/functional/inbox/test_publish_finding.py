@@ -5,7 +5,7 @@ import pytest
 from controlplane.store import inbox, issue_attempts
 from controlplane.store.inbox_items import Evidence, GithubIssue, Resolution
 from controlplane.store.table import table
-from tests.functional.inbox.conftest import LATER, Org, publish
+from tests.functional.inbox.conftest import LATER, Organization, publish
 from tests.support.calls import before_the_transaction, intercepted
 from tests.support.each import each
 from tests.support.world import table_dump
@@ -14,13 +14,13 @@ ISSUE = GithubIssue(7, "https://github.com/acme/shop/issues/7", "2026-03-04T05:0
 
 
 @pytest.fixture
-def found(org):
-    return org.world.discovery(org.company, org.connect())
+def found(acme):
+    return acme.world.discovery(acme.company, acme.connect())
 
 
-def only(org, status):
+def only(acme, status):
     """Returns the only item that the organization has in the status."""
-    (item,) = inbox.list_items(org.id, status, 10, None).items
+    (item,) = inbox.list_items(acme.id, status, 10, None).items
     return item
 
 
@@ -33,15 +33,15 @@ def only(org, status):
     ],
 )
 def test_a_new_finding_is_open_unless_settled_or_gone(changes, status, api, world):
-    org = Org(api, world)
-    found = world.discovery(org.company, org.connect())
+    acme = Organization(api, world)
+    found = world.discovery(acme.company, acme.connect())
     item = publish(found, **changes)
     assert (item.status, item.source, item.title) == (status, "code-audit", found.title)
     assert item == inbox.get_item(found.item_id)
 
 
-def test_two_organizations_have_two_items(org, found, api, world):
-    assert publish(found).item_id != publish(found, organization_id=Org(api, world).id).item_id
+def test_two_organizations_have_two_items(acme, found, api, world):
+    assert publish(found).item_id != publish(found, organization_id=Organization(api, world).id).item_id
 
 
 def test_texts_that_are_too_long_are_truncated(found):
@@ -89,36 +89,36 @@ def test_the_same_and_an_older_observation_write_nothing(found):
         ("resolved", {"settled": True}, "resolved"),
     ],
 )
-def test_only_a_resolved_finding_that_is_seen_later_reopens(case, org, found, now):
+def test_only_a_resolved_finding_that_is_seen_later_reopens(case, acme, found, now):
     status, changes, after = case
     publish(found)
     now.advance(1)
-    item = org.move(found, status)
+    item = acme.move(found, status)
     now.advance(3_600)
     again = publish(found, **{"observed_at": LATER, **changes})
-    assert again.status == only(org, after).status == after
+    assert again.status == only(acme, after).status == after
     assert (again.version != item.version) is (again.updated_at != item.updated_at) is (status != after)
 
 
 @pytest.mark.parametrize(
     "changes", [{"title": "Another"}, {"summary": None}, {"priority": "P0"}, {"repository_name": "renamed"}]
 )
-def test_a_change_of_listed_fields_moves_the_item_to_the_top(changes, org, found, now):
+def test_a_change_of_listed_fields_moves_the_item_to_the_top(changes, acme, found, now):
     item = publish(found)
     now.advance(3_600)
     again = publish(found, observed_at=LATER, **changes)
     assert again.version != item.version
-    assert (again.updated_at > item.updated_at, only(org, None).item_id) == (True, item.item_id)
+    assert (again.updated_at > item.updated_at, only(acme, None).item_id) == (True, item.item_id)
     assert {name: getattr(again, name) for name in changes} == changes
 
 
-def test_newer_evidence_doesnt_change_the_version_or_the_place_in_lists(org, found, now):
+def test_newer_evidence_doesnt_change_the_version_or_the_place_in_lists(acme, found, now):
     item = publish(found)
     now.advance(3_600)
     moved = (Evidence("src/moved.html, line 30", None, "src/moved.html", start_line=30, end_line=30, snippet="x"),)
     again = publish(found, observed_at=LATER, evidence=moved)
     assert (again.version, again.updated_at, again.evidence) == (item.version, item.updated_at, moved)
-    listed = only(org, "open")
+    listed = only(acme, "open")
     assert (listed.path, listed.version, listed.updated_at) == ("src/moved.html", item.version, item.updated_at)
 
 
@@ -130,11 +130,11 @@ def test_the_issue_is_kept(found, now):
     assert (again.github_issue, again.title) == (ISSUE, "Another")
 
 
-def test_an_issue_and_a_decision_keep_the_path(org):
-    item = org.find(org.connect())
+def test_an_issue_and_a_decision_keep_the_path(acme):
+    item = acme.find(acme.connect())
     issue_attempts.complete(item.item_id, None, ISSUE, path=item.path)
-    org.move(item, "accepted")
-    assert only(org, "accepted").path == "src/index.html"
+    acme.move(item, "accepted")
+    assert only(acme, "accepted").path == "src/index.html"
 
 
 def test_of_two_first_observations_at_the_same_time_the_later_one_wins(found):
@@ -142,7 +142,7 @@ def test_of_two_first_observations_at_the_same_time_the_later_one_wins(found):
         assert publish(found, observed_at=LATER, title="Later").title == "Later"
 
 
-def test_a_concurrent_change_is_not_overwritten(org, found, now):
+def test_a_concurrent_change_is_not_overwritten(acme, found, now):
     item = publish(found)
     now.advance(3_600)
     dismissed = []
@@ -150,7 +150,7 @@ def test_a_concurrent_change_is_not_overwritten(org, found, now):
     def dismiss_before_the_write(call, proceed):
         if call.operation == "UpdateItem" and not dismissed:
             dismissed.append(item)
-            org.move(item, "dismissed")
+            acme.move(item, "dismissed")
         return proceed()
 
     with intercepted(table.client, dismiss_before_the_write):

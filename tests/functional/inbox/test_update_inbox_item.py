@@ -6,7 +6,7 @@ from itertools import product
 from controlplane.core import clock
 from controlplane.store import inbox
 from controlplane.store.table import table
-from tests.functional.inbox.conftest import LATER, STATUSES, Org, publish, stored
+from tests.functional.inbox.conftest import LATER, STATUSES, Organization, publish, stored
 from tests.support.calls import before_the_transaction
 from tests.support.each import each
 from tests.support.recorded import recorded_calls
@@ -15,58 +15,58 @@ ABSENT = object()
 
 
 @each(("before", "after"), product(STATUSES, STATUSES))
-def test_any_status_can_follow_any_other(before, after, org, now):
-    item = org.move(org.find(), before)
+def test_any_status_can_follow_any_other(before, after, acme, now):
+    item = acme.move(acme.find(), before)
     now.advance(1)
-    reply = org.change(item, after)
+    reply = acme.change(item, after)
     assert (reply.status, reply.data["status"]) == (200, after)
     assert (reply.data["version"] == item.version) is (before == after)
     assert reply.data["updatedAt"] == (item.updated_at if before == after else clock.timestamp())
     assert inbox.get_item(item.item_id).status == after
 
 
-def test_nothing_but_the_status_changes_and_the_item_is_returned(org):
-    item = org.find(org.connect())
+def test_nothing_but_the_status_changes_and_the_item_is_returned(acme):
+    item = acme.find(acme.connect())
     body = {"title": "Mine", "priority": "P0", "projectId": "prj_x", "githubIssue": {"number": 1}, "id": "inb_x"}
-    reply = org.change(item, "accepted", **body)
+    reply = acme.change(item, "accepted", **body)
     changed = inbox.get_item(item.item_id)
     moved = {name: getattr(changed, name) for name in ("version", "updated_at", "history")}
     assert changed == replace(item, status="accepted", **moved)
-    assert org.listed().data == [reply.data]
+    assert acme.listed().data == [reply.data]
 
 
-def test_the_same_status_and_a_repeated_request_write_nothing(org):
-    item = org.find()
+def test_the_same_status_and_a_repeated_request_write_nothing(acme):
+    item = acme.find()
     before = stored()
-    assert org.change(item, "open", reason="why not").data["version"] == item.version
+    assert acme.change(item, "open", reason="why not").data["version"] == item.version
     assert stored() == before
-    first, before = org.change(item, "resolved", reason="fixed"), stored()
-    second = org.change(item, "resolved", reason="fixed")
+    first, before = acme.change(item, "resolved", reason="fixed"), stored()
+    second = acme.change(item, "resolved", reason="fixed")
     assert (second.status, second.data, stored()) == (200, first.data, before)
 
 
-def test_the_reason_and_its_author_are_stored_until_the_next_change(org, world):
-    item, member = org.find(), world.member(org.company)
-    first = org.change(item, "dismissed", member.token, reason="a test page")
+def test_the_reason_and_its_author_are_stored_until_the_next_change(acme, world):
+    item, member = acme.find(), world.member(acme.company)
+    first = acme.change(item, "dismissed", member.token, reason="a test page")
     (kept,) = stored()
     assert (kept["statusReason"], kept["statusBy"]) == ({"S": "a test page"}, {"S": member.user_id})
-    org.change(item, "open", version=first.data["version"], reason=None)
-    assert org.get(item)["statusReason"] is None
+    acme.change(item, "open", version=first.data["version"], reason=None)
+    assert acme.get(item)["statusReason"] is None
 
 
-def test_newer_evidence_doesnt_conflict_with_a_change(org, world, now):
-    found = world.discovery(org.company, org.connect())
+def test_newer_evidence_doesnt_conflict_with_a_change(acme, world, now):
+    found = world.discovery(acme.company, acme.connect())
     item = publish(found)
     now.advance(60)
     publish(found, observed_at=LATER, evidence=())
-    assert org.change(item, "accepted").status == 200
+    assert acme.change(item, "accepted").status == 200
 
 
-def test_a_user_makes_three_table_calls(org):
-    item = org.find()
-    org.api.get("/v1/me", org.owner.token)  # starts the minute
+def test_a_user_makes_three_table_calls(acme):
+    item = acme.find()
+    acme.api.get("/v1/me", acme.owner.token)  # starts the minute
     with recorded_calls() as calls:
-        org.change(item, "accepted")
+        acme.change(item, "accepted")
     assert [call.operation for call in calls] == ["UpdateItem", "BatchGetItem", "TransactWriteItems"]
 
 
@@ -78,48 +78,48 @@ def test_a_user_makes_three_table_calls(org):
         ("reason", [1, True, [], {}, "x" * 1_001]),
     ],
 )
-def test_an_invalid_field_returns_400_and_changes_nothing(field, values, org):
-    item = org.find()
+def test_an_invalid_field_returns_400_and_changes_nothing(field, values, acme):
+    item = acme.find()
     for value in values:
         body = {"status": "accepted", "version": item.version, field: value}
         sent = {name: it for name, it in body.items() if it is not ABSENT}
-        reply = org.api.patch(f"/v1/inbox/{item.item_id}", org.owner.token, json_body=sent)
+        reply = acme.api.patch(f"/v1/inbox/{item.item_id}", acme.owner.token, json_body=sent)
         assert (reply.code, reply.error["details"][0]["path"]) == ("INVALID_PAYLOAD", [field]), value
     assert inbox.get_item(item.item_id) == item
 
 
-def test_another_organizations_item_is_neither_shown_nor_changed(org, api, world):
-    item, other = Org(api, world).find(), org.owner.token
-    unknown = api.get(f"/v1/inbox/{org.find().item_id[:-18]}{'0' * 18}", other)
-    refused = [api.get(f"/v1/inbox/{item.item_id}", token) for token in (other, world.key(org.company))]
-    refused.append(org.change(item, "accepted"))
+def test_another_organizations_item_is_neither_shown_nor_changed(acme, api, world):
+    item, other = Organization(api, world).find(), acme.owner.token
+    unknown = api.get(f"/v1/inbox/{acme.find().item_id[:-18]}{'0' * 18}", other)
+    refused = [api.get(f"/v1/inbox/{item.item_id}", token) for token in (other, world.key(acme.company))]
+    refused.append(acme.change(item, "accepted"))
     assert {(it.code, it.text) for it in refused} == {("NOT_FOUND", unknown.text)}
     assert inbox.get_item(item.item_id) == item
 
 
-def test_a_stale_version_returns_409_with_the_current_one(org, world):
-    item = org.find()
-    assert org.change(item, "open", version="nonsense").error["details"]["currentVersion"] == item.version
-    changed = org.move(item, "accepted")
-    for status, who in (("dismissed", None), ("accepted", world.member(org.company).token)):
-        reply = org.change(item, status, who)
+def test_a_stale_version_returns_409_with_the_current_one(acme, world):
+    item = acme.find()
+    assert acme.change(item, "open", version="nonsense").error["details"]["currentVersion"] == item.version
+    changed = acme.move(item, "accepted")
+    for status, who in (("dismissed", None), ("accepted", world.member(acme.company).token)):
+        reply = acme.change(item, status, who)
         assert (reply.status, reply.code) == (409, "CONFLICT")
         assert reply.error["details"] == {"currentVersion": changed.version, "currentStatus": "accepted"}
     assert inbox.get_item(item.item_id) == changed
 
 
-def test_an_old_version_is_never_valid_again(org):
-    item = org.find()
+def test_an_old_version_is_never_valid_again(acme):
+    item = acme.find()
     versions = [item.version]
     for status in ("accepted", "open", "accepted", "open"):
-        versions.append(org.change(item, status, version=versions[-1]).data["version"])
+        versions.append(acme.change(item, status, version=versions[-1]).data["version"])
     assert len(set(versions)) == 5
-    assert {org.change(item, "dismissed", version=stale).status for stale in versions[:-1]} == {409}
+    assert {acme.change(item, "dismissed", version=stale).status for stale in versions[:-1]} == {409}
 
 
-def test_returns_409_if_the_item_changed_between_read_and_write(org):
-    item = org.find()
+def test_returns_409_if_the_item_changed_between_read_and_write(acme):
+    item = acme.find()
     changed = []
-    with before_the_transaction(table.client, lambda: changed.append(org.move(item, "resolved"))):
-        reply = org.change(item, "accepted")
+    with before_the_transaction(table.client, lambda: changed.append(acme.move(item, "resolved"))):
+        reply = acme.change(item, "accepted")
     assert reply.error["details"] == {"currentVersion": changed[0].version, "currentStatus": "resolved"}

@@ -7,7 +7,7 @@ from controlplane.core.errors import CATALOG
 from controlplane.store import inbox, keys
 from controlplane.store.idempotency import LEASE_SECONDS
 from controlplane.store.table import Delete, table
-from tests.functional.inbox.conftest import Org, stored
+from tests.functional.inbox.conftest import Organization, stored
 from tests.support.audit_log import all_entries
 from tests.support.calls import before_the_transaction, intercepted
 from tests.support.crashes import dies_at
@@ -32,10 +32,10 @@ def logged():
     return [entry for entry in all_entries() if entry["action"] == "inbox.change_status"]
 
 
-def test_each_item_has_its_own_result_in_the_order_of_the_request(org, api, world):
-    items = [org.find() for _ in range(4)]
-    stale, gone, foreign = items[1], items[2], Org(api, world).find()
-    org.move(stale, "accepted")
+def test_each_item_has_its_own_result_in_the_order_of_the_request(acme, api, world):
+    items = [acme.find() for _ in range(4)]
+    stale, gone, foreign = items[1], items[2], Organization(api, world).find()
+    acme.move(stale, "accepted")
     table.delete(Delete(keys.inbox_item(*gone.item_id.location)), PREPARED)
     sent = [
         to("resolved", items[3], reason="fixed"),
@@ -43,7 +43,7 @@ def test_each_item_has_its_own_result_in_the_order_of_the_request(org, api, worl
         {**to("dismissed", items[0]), "id": "nonsense"},
         to("accepted", items[0]),
     ]
-    reply = org.change_all(*sent)
+    reply = acme.change_all(*sent)
     results = reply.data["results"]
     assert reply.status == 200
     assert [it["id"] for it in results] == [it["id"] for it in sent]
@@ -52,7 +52,7 @@ def test_each_item_has_its_own_result_in_the_order_of_the_request(org, api, worl
     for result, change in zip(results, sent, strict=True):
         # What the operation on this item alone returns now.
         body = {name: value for name, value in change.items() if name != "id"}
-        alone = api.patch(f"/v1/inbox/{change['id']}", org.owner.token, json_body=body)
+        alone = api.patch(f"/v1/inbox/{change['id']}", acme.owner.token, json_body=body)
         assert (alone.status, CATALOG.get(alone.body.get("error", {}).get("code"), 200)) == (result["statusCode"],) * 2
         if alone.status == 200:
             assert (result["item"], result["error"]) == (alone.data, None)
@@ -62,51 +62,51 @@ def test_each_item_has_its_own_result_in_the_order_of_the_request(org, api, worl
     assert inbox.get_item(foreign.item_id).status == "open"
 
 
-def test_each_changed_item_has_an_entry_in_the_audit_log_and_no_other(org):
-    items = [org.find() for _ in range(3)]
-    org.change_all(to("dismissed", items[0]), to("open", items[1]), to("dismissed", items[2]))
+def test_each_changed_item_has_an_entry_in_the_audit_log_and_no_other(acme):
+    items = [acme.find() for _ in range(3)]
+    acme.change_all(to("dismissed", items[0]), to("open", items[1]), to("dismissed", items[2]))
     found = {entry["resource"]: entry["after"]["status"] for entry in logged()}
     assert (len(logged()), found) == (2, {items[0].item_id: "dismissed", items[2].item_id: "dismissed"})
 
 
-def test_a_hundred_items_can_be_changed_at_once(org):
-    changes = dismissing(org.find() for _ in range(100))
-    reply = org.change_all(*changes, headers=KEY)
+def test_a_hundred_items_can_be_changed_at_once(acme):
+    changes = dismissing(acme.find() for _ in range(100))
+    reply = acme.change_all(*changes, headers=KEY)
     assert [it["item"]["status"] for it in reply.data["results"]] == ["dismissed"] * 100
-    assert org.change_all(*changes, headers=KEY).text == reply.text
+    assert acme.change_all(*changes, headers=KEY).text == reply.text
 
 
-def test_a_repeated_request_returns_the_same_and_writes_nothing(org):
-    sent = [to("resolved", org.find(), reason="fixed") for _ in range(3)]
-    first, before = org.change_all(*sent), stored()
-    assert org.change_all(*sent).data == first.data
+def test_a_repeated_request_returns_the_same_and_writes_nothing(acme):
+    sent = [to("resolved", acme.find(), reason="fixed") for _ in range(3)]
+    first, before = acme.change_all(*sent), stored()
+    assert acme.change_all(*sent).data == first.data
     assert stored() == before
 
 
-def test_an_idempotency_key_returns_the_first_response_even_if_the_items_changed_since(org):
-    item = org.find()
-    first = org.change_all(to("dismissed", item), headers=KEY)
-    org.move(item, "open")
-    second = org.change_all(to("dismissed", item), headers=KEY)
+def test_an_idempotency_key_returns_the_first_response_even_if_the_items_changed_since(acme):
+    item = acme.find()
+    first = acme.change_all(to("dismissed", item), headers=KEY)
+    acme.move(item, "open")
+    second = acme.change_all(to("dismissed", item), headers=KEY)
     assert (second.text, second.headers["idempotency-replayed"]) == (first.text, "true")
-    assert org.change_all(to("accepted", item), headers=KEY).code == "INVALID_PAYLOAD"
-    assert org.change_all(to("dismissed", item)).data["results"][0]["statusCode"] == 409
+    assert acme.change_all(to("accepted", item), headers=KEY).code == "INVALID_PAYLOAD"
+    assert acme.change_all(to("dismissed", item)).data["results"][0]["statusCode"] == 409
 
 
 @pytest.mark.parametrize(("operation", "applied"), [("TransactWriteItems", True), ("UpdateItem", False)])
-def test_after_a_crash_a_repetition_completes_the_changes(operation, applied, org, now):
-    items = [org.find() for _ in range(12)]
+def test_after_a_crash_a_repetition_completes_the_changes(operation, applied, acme, now):
+    items = [acme.find() for _ in range(12)]
     with dies_at(operation, applied=applied):
-        assert org.change_all(*dismissing(items), headers=KEY).status == 500
-    assert org.change_all(*dismissing(items), headers=KEY).error["details"] == {"reason": "in_flight"}
+        assert acme.change_all(*dismissing(items), headers=KEY).status == 500
+    assert acme.change_all(*dismissing(items), headers=KEY).error["details"] == {"reason": "in_flight"}
     now.advance(LEASE_SECONDS + 1)
-    reply = org.change_all(*dismissing(items), headers=KEY)
+    reply = acme.change_all(*dismissing(items), headers=KEY)
     assert {it["statusCode"] for it in reply.data["results"]} == {200}
     assert (statuses(items), len(logged())) == (["dismissed"] * 12, 12)
 
 
-def test_a_failure_of_the_table_fails_the_request_and_a_repetition_completes_it(org):
-    items = [org.find() for _ in range(3)]
+def test_a_failure_of_the_table_fails_the_request_and_a_repetition_completes_it(acme):
+    items = [acme.find() for _ in range(3)]
     failing = items[1].item_id.local
 
     def refusing(call, proceed):
@@ -115,29 +115,29 @@ def test_a_failure_of_the_table_fails_the_request_and_a_repetition_completes_it(
         return proceed()
 
     with intercepted(table.client, refusing):
-        assert org.change_all(*dismissing(items), headers=KEY).status == 503
+        assert acme.change_all(*dismissing(items), headers=KEY).status == 503
     assert statuses(items) == ["dismissed", "open", "dismissed"]
-    reply = org.change_all(*dismissing(items), headers=KEY)
+    reply = acme.change_all(*dismissing(items), headers=KEY)
     assert [it["statusCode"] for it in reply.data["results"]] == [200] * 3
 
 
-def test_an_item_that_changes_during_the_request_fails_alone(org):
-    first, second = org.find(), org.find()
-    with before_the_transaction(table.client, lambda: org.move(first, "accepted"), first.item_id.local):
-        results = org.change_all(*dismissing([first, second])).data["results"]
+def test_an_item_that_changes_during_the_request_fails_alone(acme):
+    first, second = acme.find(), acme.find()
+    with before_the_transaction(table.client, lambda: acme.move(first, "accepted"), first.item_id.local):
+        results = acme.change_all(*dismissing([first, second])).data["results"]
     assert [it["statusCode"] for it in results] == [409, 200]
     assert results[0]["error"]["details"]["currentStatus"] == "accepted"
 
 
-def test_a_list_that_cant_be_applied_returns_400_and_changes_nothing(org):
-    change = to("dismissed", org.find())
+def test_a_list_that_cant_be_applied_returns_400_and_changes_nothing(acme):
+    change = to("dismissed", acme.find())
     before = stored()
     refused = [[change, change], [], [{**change, "id": f"inb_{number}"} for number in range(101)]]
     for changes in refused:
-        assert org.change_all(*changes).error["details"][0]["path"] == ["items"]
+        assert acme.change_all(*changes).error["details"][0]["path"] == ["items"]
     for field in ("id", "status", "version"):
         lacking = {name: value for name, value in change.items() if name != field}
-        reply = org.change_all(change, lacking)
+        reply = acme.change_all(change, lacking)
         assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
         assert reply.error["details"][0]["path"] == ["items", "1", field]
     assert stored() == before
