@@ -2,16 +2,26 @@
 
 import pytest
 
+from controlplane.core.settings import SigningSecret, settings
 from tests.support.endpoints import Line, Receiver
-from tests.support.sqs import FakeSqs
-from tests.support.world import Company, World
 
 
 @pytest.fixture
-def company(world: World) -> Company:
+def company(world):
     return world.company()
 
 
 @pytest.fixture
-def line(world: World, company: Company, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch) -> Line:
+def line(world, company, sqs, monkeypatch):
     return Line(sqs, world, company, Receiver().install(monkeypatch))
+
+
+@pytest.fixture
+def sign_with(monkeypatch):
+    """Replaces the signing secret, with which the endpoints' secrets are sealed."""
+
+    def change(current, previous=None):
+        changed = settings.model_copy(update={"signing_secret": SigningSecret(current=current, previous=previous)})
+        monkeypatch.setattr("controlplane.core.keyring.settings", changed)
+
+    return change

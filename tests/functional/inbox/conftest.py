@@ -1,0 +1,82 @@
+"""An organization with its inbox, and one way to send each request about its findings."""
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from controlplane.store import inbox, publications
+from controlplane.store.inbox_items import Discovery, InboxItem
+from controlplane.store.status_history import Status
+from tests.support.api import Api, Reply
+from tests.support.world import World, table_dump
+
+STATUSES: tuple[Status, ...] = ("open", "accepted", "dismissed", "resolved")
+LATER = "2026-03-04T06:00:00.000Z"
+
+
+class Organization:
+    """An organization on Pro. Its owner sends the requests, unless `who` is another caller's token."""
+
+    def __init__(self, api: Api, world: World) -> None:
+        self.api, self.world, self.company = api, world, world.company()
+        self.id, self.owner = self.company.organization_id, self.company.owner
+
+    def find(self, repository: Any = None, **changes: Any) -> InboxItem:
+        return self.world.finding(self.company, repository, **changes)
+
+    def connect(self, **changes: Any) -> Any:
+        return self.world.connected_repository(self.company, **changes)
+
+    def move(self, item: InboxItem, status: Status, reason: str | None = None) -> InboxItem:
+        """Changes the status in the owner's name, from the current version."""
+        current = inbox.get_item(item.item_id)
+        return inbox.change_status(current, status, current.version, self.owner.user_id, reason)
+
+    def get(self, item: InboxItem, who: str | None = None) -> Any:
+        return self.api.get(f"/v1/inbox/{item.item_id}", who or self.owner.token).data
+
+    def listed(self, query: str = "", who: str | None = None) -> Reply:
+        return self.api.get(f"/v1/inbox?organizationId={self.id}{query}", who or self.owner.token)
+
+    def ids(self, query: str = "") -> list[str]:
+        return [item["id"] for item in self.listed(query).data]
+
+    def walk(self, query: str, between: Callable[[], None] = lambda: None) -> list[str]:
+        """Returns the ids of all pages in order. Runs `between` after each page."""
+        found, cursor = [], ""
+        while True:
+            reply = self.listed(f"{query}{cursor}")
+            found += [item["id"] for item in reply.data]
+            if not reply.body["pagination"]["hasMore"]:
+                return found
+            cursor = cursor_of(reply)
+            between()
+
+    def change(self, item: InboxItem, status: Any, who: str | None = None, **body: Any) -> Reply:
+        sent = {"status": status, "version": item.version, **body}
+        return self.api.patch(f"/v1/inbox/{item.item_id}", who or self.owner.token, json_body=sent)
+
+    def change_all(self, *changes: dict[str, Any], **options: Any) -> Reply:
+        path = f"/v1/inbox?organizationId={self.id}"
+        return self.api.patch(path, self.owner.token, json_body={"items": changes}, **options)
+
+
+def cursor_of(reply: Reply) -> str:
+    """Returns the parameter with which the next page is requested."""
+    return f"&cursor={quote(reply.body['pagination']['nextCursor'])}"
+
+
+def publish(found: Discovery, **changes: Any) -> InboxItem:
+    return publications.publish_finding(found._replace(**changes))
+
+
+def stored() -> list[dict[str, Any]]:
+    """Returns the items of all inboxes."""
+    return [item for item in table_dump() if item["sk"]["S"].startswith("INBOX#")]
+
+
+@pytest.fixture
+def acme(api: Api, world: World) -> Organization:
+    return Organization(api, world)
