@@ -1,13 +1,17 @@
 """POST /v1/feedback: a day's duplicates share one reference, ten new reports an hour, and a switch to pause."""
 
 import json
-import typing
+from typing import Any
+
+import pytest
 
 from controlplane.core import ids
-from controlplane.store import feedback
-from tests.functional.feedback.conftest import Reporter, stored, taken
+from controlplane.store import codec, feedback
+from tests.support.api import Api, Reply
 from tests.support.each import each
+from tests.support.world import World, table_dump
 
+PATH = "/v1/feedback"
 WHOLE = {
     "category": "docs_mismatch",
     "surface": "docs",
@@ -20,193 +24,333 @@ WHOLE = {
     "clientName": "build-agent",
     "clientVersion": "2.4.0",
 }
-REPORT = {"category": "bug", "message": "It fails."}
-LAST_MILLISECOND, MIDNIGHT = 1_772_668_799.999, 1_772_668_800.0
+OPTIONAL = sorted(set(WHOLE) - {"category", "message"})
+TEXTS = sorted(feedback.FIELD_LIMITS)
 
 
-def test_a_report_is_stored_and_found_by_its_reference(reporter):
-    reply = reporter.send(**WHOLE)
-    reference = reply.data["reference"]
-    assert (reply.status, reply.data) == (201, {"reference": reference, "alreadySubmitted": False})
-    (item,) = stored()
-    assert item == {
-        **WHOLE,
-        "pk": item["pk"],
-        "sk": item["sk"],
-        "reference": reference,
-        "callerId": reporter.person.user_id,
-        "createdAt": "2026-03-04T05:06:07.000Z",
-        "expiresAt": 1_772_600_767 + 400 * 86_400,
-    }
-    assert item["pk"].startswith("FEEDBACK#2026-03-04#")
-    assert reference.startswith("FDB-20260304-")
-    expected = feedback.ReportItem.from_items(item, None)
-    assert feedback.get_report(reference) == feedback.get_report(f" {reference.lower()} ") == expected
-    assert taken() == [1]
+def report(number: int = 0, **fields: Any) -> dict[str, Any]:
+    return {"category": "bug", "message": f"It fails in the way number {number}.", **fields}
 
 
-def test_a_report_needs_no_scope_role_or_organization_and_costs_no_credits(reporter, api, world):
-    company = world.company("starter")
-    world.credits(company, 7)
-    tokens = [world.token(reporter.person.user_id, []), world.key(company), company.owner.token]
-    replies = [reporter.report(who=token) for token in tokens]
+def stored() -> list[dict[str, Any]]:
+    """Returns the reports in the table."""
+    items = [codec.decode_item(item) for item in table_dump()]
+    return [item for item in items if item["pk"].startswith("FEEDBACK#")]
+
+
+def taken() -> list[int]:
+    """Returns how many reports each caller was charged for in each hour."""
+    items = [codec.decode_item(item) for item in table_dump()]
+    return sorted(item["taken"] for item in items if item["pk"].startswith("FEEDBACKQUOTA#"))
+
+
+@pytest.fixture
+def token(world: World) -> str:
+    return world.person().token
+
+
+def fill(api: Api, token: str, count: int = feedback.NEW_PER_HOUR) -> list[Reply]:
+    replies = [api.post(PATH, token, json_body=report(number)) for number in range(count)]
     assert {reply.status for reply in replies} == {201}
-    assert len({reply.data["reference"] for reply in replies}) == 3, "each caller has its own report"
-    assert {it["callerId"] for it in stored()} == {
-        reporter.person.user_id, company.organization_id, company.owner.user_id,
-    }  # fmt: skip
-    assert api.get("/v1/billing", company.owner.token).data["credits"]["balance"] == 7
+    return replies
 
 
-def test_omitted_fields_are_not_stored_and_texts_are_trimmed_and_otherwise_kept(reporter):
-    message = "Zeile 1\nZeile 2\t\u202e\u05e9\u05dc\u202c \U0001f986 e\u0301"
-    reporter.send(category="bug", message=f" \n\t\u00a0{message}\u2003\r\n")
-    (item,) = stored()
-    assert {name: item[name] for name in WHOLE if name in item} == {"category": "bug", "message": message}
+class Test201:
+    def test_returns_a_reference_and_stores_the_report(self, api: Api, world: World):
+        person = world.person()
+        reply = api.post(PATH, person.token, json_body=WHOLE)
+        assert reply.status == 201
+        assert reply.data == {"reference": reply.data["reference"], "alreadySubmitted": False}
+        (item,) = stored()
+        assert item == {
+            **WHOLE,
+            "pk": item["pk"],
+            "sk": item["sk"],
+            "reference": reply.data["reference"],
+            "callerId": person.user_id,
+            "createdAt": "2026-03-04T05:06:07.000Z",
+            "expiresAt": 1_772_600_767 + 400 * 86_400,
+        }
+        assert item["pk"].startswith("FEEDBACK#2026-03-04#")
+        assert taken() == [1]
+
+    def test_the_reference_has_a_prefix_and_finds_the_report(self, api: Api, token: str):
+        reference = api.post(PATH, token, json_body=WHOLE).data["reference"]
+        assert reference.startswith("FDB-20260304-")
+        expected = feedback.ReportItem.from_items(stored()[0], None)
+        assert feedback.get_report(reference) == feedback.get_report(f" {reference.lower()} ") == expected
+
+    def test_needs_no_scope_role_or_organization(self, api: Api, world: World):
+        bare = world.token(world.person().user_id, [])
+        assert api.post(PATH, bare, json_body=report()).status == 201
+
+    def test_an_api_key_reports_for_its_organization(self, api: Api, world: World):
+        company = world.company("starter")
+        assert api.post(PATH, world.key(company), json_body=report()).status == 201
+        assert stored()[0]["callerId"] == company.organization_id
+
+    def test_costs_no_credits(self, api: Api, world: World):
+        company = world.company()
+        world.credits(company, 7)
+        api.post(PATH, company.owner.token, json_body=report())
+        assert api.get("/v1/billing", company.owner.token).data["credits"]["balance"] == 7
+
+    def test_omitted_fields_are_not_stored(self, api: Api, token: str):
+        api.post(PATH, token, json_body=report())
+        assert {"category", "message"} == set(stored()[0]) & {"category", "message", *OPTIONAL}
+
+    @each("category", ["bug", "friction", "docs_mismatch", "feature_request", "performance"])
+    def test_accepts_each_category(self, api: Api, token: str, category: str):
+        assert api.post(PATH, token, json_body=report(category=category)).status == 201
+
+    @each("surface", ["api", "mcp", "cli", "docs", "sdk", "dashboard", "other"])
+    def test_accepts_each_surface(self, api: Api, token: str, surface: str):
+        assert api.post(PATH, token, json_body=report(surface=surface)).status == 201
+
+    @each("field", TEXTS)
+    def test_texts_are_trimmed_before_limits_apply(self, api: Api, token: str, field: str):
+        longest = "ü" * feedback.FIELD_LIMITS[field]
+        reply = api.post(PATH, token, json_body=report(**{field: f" \n\t\u00a0{longest}\u2003\r\n"}))
+        assert reply.status == 201
+        assert feedback.get_report(reply.data["reference"]).fields[field] == longest
+
+    def test_line_breaks_and_any_script_are_kept(self, api: Api, token: str):
+        message = "Zeile 1\nZeile 2\t\u202e\u05e9\u05dc\u202c \U0001f986 e\u0301"
+        api.post(PATH, token, json_body=report(message=message))
+        assert stored()[0]["message"] == message
+
+    def test_different_reports_have_different_references(self, api: Api, token: str):
+        bodies = [
+            report(),
+            report(category="friction"),
+            report(surface="api"),
+            report(expected="x"),
+            report(actual="x"),
+        ]
+        assert len({api.post(PATH, token, json_body=body).data["reference"] for body in bodies}) == 5
+        assert taken() == [5]
+
+    def test_the_same_report_of_another_caller_is_another_report(self, api: Api, world: World):
+        company = world.company()
+        tokens = [company.owner.token, world.member(company).token, world.key(company)]
+        replies = [api.post(PATH, token, json_body=report()) for token in tokens]
+        assert [reply.status for reply in replies] == [201, 201, 201]
+        assert len({reply.data["reference"] for reply in replies}) == 3
 
 
-@each("field", sorted(feedback.FIELD_LIMITS))
-def test_a_text_has_a_greatest_length_after_trimming(field, reporter):
-    longest = "ü" * feedback.FIELD_LIMITS[field]
-    reply = reporter.report(**{field: f" \n\t\u00a0{longest}\u2003\r\n"})
-    assert (reply.status, feedback.get_report(reply.data["reference"]).fields[field]) == (201, longest)
-    before = stored(), taken()
-    refused = reporter.report(**{field: " x" + longest})
-    assert (refused.status, refused.error["details"][0]["path"]) == (400, [field])
-    assert (stored(), taken()) == before
+class Test200:
+    def test_the_same_report_returns_the_same_reference_and_is_not_counted(self, api: Api, token: str):
+        first = api.post(PATH, token, json_body=WHOLE)
+        before = stored(), taken()
+        for _ in range(12):
+            again = api.post(PATH, token, json_body=WHOLE)
+            assert again.status == 200
+            assert again.data == {"reference": first.data["reference"], "alreadySubmitted": True}
+        assert (stored(), taken()) == before
 
+    def test_field_order_and_surrounding_spaces_make_no_difference(self, api: Api, token: str):
+        first = api.post(PATH, token, json_body=WHOLE)
+        body = {name: f"  {WHOLE[name]}\n" for name in reversed(WHOLE)}
+        again = api.post(PATH, token, json_body=body)
+        assert (again.status, again.data["reference"]) == (200, first.data["reference"])
 
-@each(
-    ("field", "values"),
-    [
-        *((field, ["", " ", "\n\t \u00a0\u3000", None, 1, True, [], {}, ["x"]]) for field in feedback.FIELD_LIMITS),
-        *((field, ["", " ", "BUG", "bugs", None, 1, []]) for field in ("category", "surface")),
-        *((field, ["x"]) for field in ("title", "severity", "request_id", "client_name", "Message", "organizationId")),
-    ],
-)
-def test_an_invalid_field_returns_400_and_stores_nothing(field, values, reporter):
-    for value in values:
-        reply = reporter.send(**{**REPORT, field: value})
-        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD"), value
-        assert [field] in [problem["path"] for problem in reply.error["details"]], value
-    assert (stored(), taken()) == ([], [])
+    def test_no_surface_is_the_same_as_other(self, api: Api, token: str):
+        plain = {"category": "bug", "message": "It fails."}
+        replies = [
+            api.post(PATH, token, json_body=body)
+            for body in (plain, {**plain, "surface": "other"}, {**plain, "surface": " other\n"})
+        ]
+        assert [reply.status for reply in replies] == [201, 200, 200]
+        assert len({reply.data["reference"] for reply in replies}) == 1
+        assert len(stored()) == 1
 
+    def test_a_report_of_the_version_before_is_still_repeated(self, api: Api, world: World):
+        person = world.person()
+        fields = {"category": "bug", "message": "It fails."}
+        # Without a surface, or with one other than `other`, the same fields are compared as before.
+        for more in ({}, {"surface": "docs"}, {"expected": "Größe"}):
+            content = json.dumps(fields | more, sort_keys=True, ensure_ascii=False)
+            expected = ids.derived_local(person.user_id, content).upper()
+            reference = api.post(PATH, person.token, json_body=fields | more).data["reference"]
+            assert reference.replace("-", "").endswith(expected)
 
-def test_a_category_and_a_message_are_required(reporter):
-    for field, value in REPORT.items():
-        reply = reporter.send(**{field: value})
-        assert (reply.status, [it["path"] for it in reply.error["details"]]) == (400, [[*REPORT.keys() - {field}]])
+    def test_another_token_of_the_same_user_repeats_the_report(self, api: Api, world: World):
+        person = world.person()
+        api.post(PATH, person.token, json_body=WHOLE)
+        assert api.post(PATH, world.token(person.user_id), json_body=WHOLE).status == 200
 
+    def test_another_key_of_the_same_organization_repeats_the_report(self, api: Api, world: World):
+        company = world.company()
+        api.post(PATH, world.key(company), json_body=WHOLE)
+        assert api.post(PATH, world.key(company), json_body=WHOLE).status == 200
 
-@each("field", ["category", "surface"])
-def test_each_choice_is_accepted(field, api, world):
-    reporter = Reporter(api, world)
-    choices = typing.get_args(feedback.Category if field == "category" else feedback.Surface)
-    replies = [reporter.send(**{**REPORT, field: choice}) for choice in choices]
-    assert {reply.status for reply in replies} == {201}
-    assert len({reply.data["reference"] for reply in replies}) == len(choices)
+    def test_the_report_is_repeated_until_the_last_millisecond_of_the_day(self, api: Api, world: World, now):
+        person = world.person()
+        first = api.post(PATH, person.token, json_body=WHOLE)
+        now.seconds = 1_772_668_799.999
+        again = api.post(PATH, world.token(person.user_id), json_body=WHOLE)
+        assert (again.status, again.data["reference"]) == (200, first.data["reference"])
 
+    def test_a_repeated_report_succeeds_when_the_quota_is_used_up(self, api: Api, token: str):
+        first = fill(api, token)[3]
+        again = api.post(PATH, token, json_body=report(3))
+        assert (again.status, again.data["reference"]) == (200, first.data["reference"])
 
-def test_the_same_report_returns_the_same_reference_and_is_not_counted(reporter, now):
-    first = reporter.send(**WHOLE)
-    before = stored(), taken()
-    same = [WHOLE] * 12 + [{name: f"  {WHOLE[name]}\n" for name in reversed(WHOLE)}]
-    now.seconds = LAST_MILLISECOND
-    for body in same:
-        again = reporter.send(**body)
+    def test_a_repeated_report_succeeds_while_intake_is_paused(self, api: Api, token: str):
+        first = api.post(PATH, token, json_body=WHOLE)
+        feedback.set_intake(paused=True)
+        again = api.post(PATH, token, json_body=WHOLE)
         assert again.status == 200
         assert again.data == {"reference": first.data["reference"], "alreadySubmitted": True}
-    assert (stored(), taken()) == before
 
 
-def test_another_key_of_the_same_organization_repeats_the_report(reporter, world):
-    company = world.company()
-    assert [reporter.send(world.key(company), **WHOLE).status for _ in range(2)] == [201, 200]
+class TestMidnight:
+    def test_the_same_report_is_new_on_the_next_day(self, api: Api, world: World, now):
+        now.seconds = 1_772_668_799.999
+        token = world.person().token
+        last = api.post(PATH, token, json_body=WHOLE)
+        now.seconds = 1_772_668_800.0
+        first = api.post(PATH, token, json_body=WHOLE)
+        assert [last.status, first.status] == [201, 201]
+        assert last.data["reference"].startswith("FDB-20260304-")
+        assert first.data["reference"].startswith("FDB-20260305-")
+        assert {item["createdAt"] for item in stored()} == {"2026-03-04T23:59:59.999Z", "2026-03-05T00:00:00.000Z"}
+        assert taken() == [1, 1]
+
+    def test_the_quota_ends_with_its_hour_and_retry_after_says_when(self, api: Api, world: World, now):
+        now.seconds = 1_772_668_799.999
+        token = world.person().token
+        fill(api, token)
+        refused = api.post(PATH, token, json_body=report(10))
+        assert refused.status == 429
+        assert refused.headers["retry-after"] == "1"
+        now.seconds = 1_772_668_800.0
+        fill(api, token)
+        refused = api.post(PATH, token, json_body=report(10))
+        assert refused.headers["retry-after"] == "3600"
+
+    def test_one_reading_of_the_clock_decides_everything(self, api: Api, token: str, now, monkeypatch):
+        readings = []
+
+        def tick() -> float:
+            # The clock passes midnight between the first and the second reading.
+            readings.append(1_772_668_799.999 + len(readings))
+            return readings[-1]
+
+        monkeypatch.setattr("controlplane.core.clock.source", tick)
+        receipt = feedback.submit_report("usr_0123456789abcdef", report())
+        assert len(readings) == 1
+        assert receipt.reference.startswith("FDB-20260304-")
+        assert stored()[0]["createdAt"] == "2026-03-04T23:59:59.999Z"
 
 
-def test_no_surface_is_the_same_as_other(reporter):
-    bodies = [REPORT, {**REPORT, "surface": "other"}, {**REPORT, "surface": " other\n"}]
-    assert [reporter.send(**body).status for body in bodies] == [201, 200, 200]
-    assert len(stored()) == 1
+class Test400:
+    @pytest.mark.parametrize("field", ["category", "message"])
+    def test_returns_400_without_a_required_field(self, api: Api, token: str, field: str):
+        body = {name: value for name, value in report().items() if name != field}
+        self._refused(api, token, body, field)
+
+    @each("field", TEXTS)
+    @each("value", ["", " ", "\n\t \u00a0\u3000", None, 1, True, [], {}, ["x"]], ids=repr)
+    def test_returns_400_for_an_empty_or_non_string_text(self, api: Api, token: str, field: str, value: Any):
+        self._refused(api, token, report(**{field: value}), field)
+
+    @each("field", TEXTS)
+    def test_returns_400_for_a_text_that_is_too_long_after_trimming(self, api: Api, token: str, field: str):
+        self._refused(api, token, report(**{field: " " + "x" * (feedback.FIELD_LIMITS[field] + 1)}), field)
+
+    @each("field", ["category", "surface"])
+    @each("value", ["", " ", "BUG", "bugs", None, 1, []], ids=repr)
+    def test_returns_400_for_an_unknown_choice(self, api: Api, token: str, field: str, value: Any):
+        self._refused(api, token, report(**{field: value}), field)
+
+    @each("name", ["title", "severity", "request_id", "client_name", "Message", "organizationId"])
+    def test_returns_400_for_an_unknown_property(self, api: Api, token: str, name: str):
+        self._refused(api, token, report(**{name: "x"}), name)
+
+    def _refused(self, api: Api, token: str, body: dict[str, Any], field: str) -> None:
+        reply = api.post(PATH, token, json_body=body)
+        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
+        assert [field] in [problem["path"] for problem in reply.error["details"]]
+        assert stored() == []
+        assert taken() == []
 
 
-@each("more", [{}, {"surface": "docs"}, {"expected": "Größe"}])
-def test_the_reference_is_derived_from_caller_and_fields_so_that_later_releases_recognize_it(more, reporter):
-    content = json.dumps(REPORT | more, sort_keys=True, ensure_ascii=False)
-    expected = ids.derived_local(reporter.person.user_id, content).upper()
-    assert reporter.send(**REPORT, **more).data["reference"].replace("-", "").endswith(expected)
+class Test402:
+    def test_returns_402_for_a_key_on_the_free_plan(self, api: Api, world: World):
+        from controlplane.store import billing
+
+        company = world.company()
+        key = world.key(company)
+        billing.change_plan(company.organization_id, "free")
+        reply = api.post(PATH, key, json_body=report())
+        assert (reply.status, reply.code) == (402, "PLAN_REQUIRED")
+        assert stored() == []
 
 
-def test_another_idempotency_key_repeats_the_same_report(reporter):
-    first, again, replayed = (
-        reporter.send(headers={"Idempotency-Key": key}, **WHOLE) for key in ("7d3a1f0c", "another", "another")
-    )
-    assert (again.status, again.data["reference"]) == (200, first.data["reference"])
-    assert (replayed.status, replayed.text) == (200, again.text)
+class Test429:
+    def test_returns_429_for_the_11th_new_report_in_an_hour(self, api: Api, token: str):
+        fill(api, token)
+        before = stored(), taken()
+        reply = api.post(PATH, token, json_body=report(10))
+        assert (reply.status, reply.code) == (429, "RATE_LIMITED")
+        assert reply.error["details"] == {"reason": "feedback_quota", "limit": 10}
+        assert reply.headers["retry-after"] == str(3600 - 6 * 60 - 7)
+        assert int(reply.headers["x-ratelimit-remaining"]) > 0
+        assert (stored(), taken()) == before
+
+    def test_another_token_or_key_doesnt_reset_the_quota(self, api: Api, world: World):
+        company = world.company()
+        fill(api, company.owner.token)
+        assert api.post(PATH, world.token(company.owner.user_id), json_body=report(10)).status == 429
+        fill(api, world.key(company))
+        assert api.post(PATH, world.key(company), json_body=report(10)).status == 429
+
+    def test_other_callers_have_their_own_quota(self, api: Api, world: World, token: str):
+        fill(api, token)
+        assert api.post(PATH, world.person().token, json_body=report(10)).status == 201
+
+    def test_refused_reports_are_not_counted(self, api: Api, token: str):
+        fill(api, token, 9)
+        api.post(PATH, token, json_body=report(title="x"))
+        feedback.set_intake(paused=True)
+        assert api.post(PATH, token, json_body=report(10)).status == 503
+        feedback.set_intake(paused=False)
+        assert api.post(PATH, token, json_body=report(10)).status == 201
 
 
-def test_the_same_report_is_new_on_the_next_day(reporter, now):
-    replies = []
-    for now.seconds in (LAST_MILLISECOND, MIDNIGHT):
-        replies.append(reporter.send(**WHOLE))
-    assert [(it.status, it.data["reference"][:13]) for it in replies] == [
-        (201, "FDB-20260304-"),
-        (201, "FDB-20260305-"),
-    ]
-    assert {item["createdAt"] for item in stored()} == {"2026-03-04T23:59:59.999Z", "2026-03-05T00:00:00.000Z"}
-    assert taken() == [1, 1]
+class Test503:
+    def test_returns_503_for_a_new_report_while_intake_is_paused(self, api: Api, token: str):
+        feedback.set_intake(paused=True)
+        reply = api.post(PATH, token, json_body=report())
+        assert (reply.status, reply.code) == (503, "SERVICE_UNAVAILABLE")
+        assert stored() == []
+        assert taken() == []
+
+    def test_accepts_reports_again_once_resumed(self, api: Api, token: str):
+        feedback.set_intake(paused=True)
+        feedback.set_intake(paused=False)
+        assert api.post(PATH, token, json_body=report()).status == 201
+
+    def test_a_503_leaves_the_idempotency_key_usable(self, api: Api, token: str):
+        headers = {"Idempotency-Key": "7d3a1f0c"}
+        feedback.set_intake(paused=True)
+        assert api.post(PATH, token, json_body=report(), headers=headers).status == 503
+        feedback.set_intake(paused=False)
+        assert api.post(PATH, token, json_body=report(), headers=headers).status == 201
 
 
-def test_one_reading_of_the_clock_decides_everything(monkeypatch):
-    readings = []
+class TestIdempotencyKey:
+    def test_a_repeated_idempotency_key_replays_the_first_response(self, api: Api, token: str):
+        headers = {"Idempotency-Key": "7d3a1f0c"}
+        first = api.post(PATH, token, json_body=WHOLE, headers=headers)
+        again = api.post(PATH, token, json_body=WHOLE, headers=headers)
+        assert (again.status, again.text) == (201, first.text)
+        assert again.headers["idempotency-replayed"] == "true"
 
-    def tick():
-        # The clock passes midnight between the first and the second reading.
-        readings.append(LAST_MILLISECOND + len(readings))
-        return readings[-1]
-
-    monkeypatch.setattr("controlplane.core.clock.source", tick)
-    receipt = feedback.submit_report("usr_0123456789abcdef", REPORT)
-    assert (len(readings), receipt.reference[:13]) == (1, "FDB-20260304-")
-    assert stored()[0]["createdAt"] == "2026-03-04T23:59:59.999Z"
-
-
-def test_the_11th_new_report_in_an_hour_returns_429_for_all_tokens_of_the_person(reporter, world):
-    first = reporter.fill()[3]
-    before = stored(), taken()
-    reply = reporter.report(10, world.token(reporter.person.user_id))
-    assert (reply.status, reply.code) == (429, "RATE_LIMITED")
-    assert reply.error["details"] == {"reason": "feedback_quota", "limit": 10}
-    assert reply.headers["retry-after"] == str(3600 - 6 * 60 - 7)
-    assert int(reply.headers["x-ratelimit-remaining"]) > 0
-    again = reporter.report(3, world.token(reporter.person.user_id))
-    assert (again.status, again.data["reference"]) == (200, first.data["reference"])
-    assert (stored(), taken()) == before
-
-
-def test_an_organizations_keys_share_a_quota_that_is_not_their_users(reporter, world):
-    company = world.company()
-    reporter.fill(company.owner.token)
-    reporter.fill(world.key(company))
-    assert reporter.report(10, world.key(company)).status == 429
-    assert reporter.report(10).status == 201
-
-
-def test_the_quota_ends_with_its_hour_and_retry_after_says_when(reporter, now):
-    for now.seconds, retry_after in ((LAST_MILLISECOND, "1"), (MIDNIGHT, "3600")):
-        reporter.fill()
-        refused = reporter.report(10)
-        assert (refused.status, refused.headers["retry-after"]) == (429, retry_after)
-
-
-def test_a_new_report_returns_503_during_a_pause_and_is_not_counted(reporter):
-    first = reporter.fill(count=9)[0]
-    reporter.report(title="x")
-    before = stored(), taken()
-    feedback.set_intake(paused=True)
-    refused = reporter.report(9)
-    assert (refused.status, refused.code) == (503, "SERVICE_UNAVAILABLE")
-    assert reporter.report(0).data == {"reference": first.data["reference"], "alreadySubmitted": True}
-    assert (stored(), taken()) == before
-    feedback.set_intake(paused=False)
-    assert [reporter.report(number).status for number in (9, 10)] == [201, 429]
+    def test_another_idempotency_key_repeats_the_same_report(self, api: Api, token: str):
+        first = api.post(PATH, token, json_body=WHOLE, headers={"Idempotency-Key": "7d3a1f0c"})
+        again = api.post(PATH, token, json_body=WHOLE, headers={"Idempotency-Key": "another"})
+        assert (again.status, again.data["reference"]) == (200, first.data["reference"])
+        replayed = api.post(PATH, token, json_body=WHOLE, headers={"Idempotency-Key": "another"})
+        assert (replayed.status, replayed.text) == (200, again.text)
