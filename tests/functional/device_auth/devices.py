@@ -18,10 +18,6 @@ VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 OTHER_VERIFIER = "x" * 43
 
 
-# The body of a response with an access token and a refresh token.
-type Tokens = dict[str, Any]
-
-
 def challenge_of(verifier: str) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
 

@@ -48,11 +48,14 @@ def client(api: Api) -> Iterator[OAuth2Session]:
         yield session
 
 
-def ask(client: OAuth2Session, endpoint: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Requests a code. Returns the response, and the parameters with which the library polls."""
+def test_an_oauth_library_signs_in_refreshes_and_signs_out(client: OAuth2Session, person: Person, now: FakeClock):
+    found = client.get(get_well_known_url(ADDRESS, external=True), withhold_token=True)
+    metadata = AuthorizationServerMetadata(found.json())
+    metadata.validate()
+    assert metadata["issuer"] == ADDRESS
     verifier = generate_token(64)
     asked = client.post(
-        endpoint,
+        metadata["device_authorization_endpoint"],
         data={
             "client_id": CLIENT,
             "scope": "organizations.read projects.read",
@@ -61,17 +64,12 @@ def ask(client: OAuth2Session, endpoint: str) -> tuple[dict[str, Any], dict[str,
         },
         withhold_token=True,
     ).json()
-    poll = {"grant_type": DEVICE_GRANT, "device_code": asked["device_code"], "code_verifier": verifier}
-    return asked, {"url": f"{ADDRESS}/v1/auth/device/token", **poll}
-
-
-def test_an_oauth_library_signs_in_refreshes_and_signs_out(client: OAuth2Session, person: Person, now: FakeClock):
-    found = client.get(get_well_known_url(ADDRESS, external=True), withhold_token=True)
-    metadata = AuthorizationServerMetadata(found.json())
-    metadata.validate()
-    assert metadata["issuer"] == ADDRESS
-    asked, poll = ask(client, metadata["device_authorization_endpoint"])
-    assert poll["url"] == metadata["token_endpoint"]
+    poll = {
+        "url": metadata["token_endpoint"],
+        "grant_type": DEVICE_GRANT,
+        "device_code": asked["device_code"],
+        "code_verifier": verifier,
+    }
     with pytest.raises(OAuthError, match="authorization_pending"):
         client.fetch_token(**poll)
     with pytest.raises(OAuthError, match="slow_down"):
@@ -94,7 +92,21 @@ def test_an_oauth_library_signs_in_refreshes_and_signs_out(client: OAuth2Session
 
 
 def test_the_library_receives_a_denial(client: OAuth2Session, person: Person):
-    asked, poll = ask(client, f"{ADDRESS}/v1/auth/device/code")
+    verifier = generate_token(64)
+    asked = client.post(
+        f"{ADDRESS}/v1/auth/device/code",
+        data={
+            "client_id": CLIENT,
+            "code_challenge": create_s256_code_challenge(verifier),
+            "code_challenge_method": "S256",
+        },
+        withhold_token=True,
+    ).json()
     device_approvals.deny(asked["user_code"], person.user_id)
     with pytest.raises(OAuthError, match="access_denied"):
-        client.fetch_token(**poll)
+        client.fetch_token(
+            f"{ADDRESS}/v1/auth/device/token",
+            grant_type=DEVICE_GRANT,
+            device_code=asked["device_code"],
+            code_verifier=verifier,
+        )

@@ -14,13 +14,13 @@ from controlplane.store import (
     token_families,
 )
 from controlplane.store.device import LIFE_SECONDS
-from controlplane.store.device_approvals import PEOPLE_PER_CODE, UnknownUserCode
+from controlplane.store.device_approvals import PEOPLE_PER_CODE, AlreadyDecided, UnknownUserCode
 from controlplane.store.keys import Key
 from controlplane.store.retry import WriteConflict
 from controlplane.store.table import Delete, LegFailed, Update, table
 from controlplane.store.token_families import REFRESH_SECONDS, Pair, TokenFamilyItem
 from tests.functional.conftest import FakeClock
-from tests.functional.device_auth.devices import CLIENT, Device, Tokens, get_request, refresh, works
+from tests.functional.device_auth.devices import CLIENT, Device, get_request, refresh, request_code, works
 from tests.support.api import Api
 from tests.support.calls import Call, Proceed, before_the_transaction, intercepted
 from tests.support.table import PREPARED
@@ -28,25 +28,18 @@ from tests.support.world import Person, World, table_dump
 
 
 @pytest.fixture
-def token(pair: Tokens) -> str:
+def approved(api: Api, person: Person) -> Device:
+    return request_code(api).approved(person.user_id)
+
+
+@pytest.fixture
+def token(approved: Device) -> str:
     """Returns a refresh token."""
-    return str(pair["refreshToken"])
+    return str(approved.redeem().data["refreshToken"])
 
 
 def family_of(token: str) -> TokenFamilyItem:
     found = token_families.find_family(str(tokens.family_of(token)))
-    assert found is not None
-    return found
-
-
-def get_request_of(request: device.DeviceRequestItem) -> device.DeviceRequestItem:
-    found = device.find_by_digest(request.digest)
-    assert found is not None
-    return found
-
-
-def stored(pointer: dict[str, Any]) -> dict[str, Any]:
-    found = table.get(Key(pointer["pk"], pointer["sk"]))
     assert found is not None
     return found
 
@@ -121,18 +114,20 @@ class TestRequest:
         with pytest.raises(WriteConflict):
             device.redeem(request)
 
-    def test_of_two_polls_at_the_same_time_one_is_recorded(self, pending: Device, now: FakeClock):
-        request = get_request(pending.device_code)
+    def test_of_two_polls_at_the_same_time_one_is_recorded(self, api: Api, now: FakeClock):
+        request = get_request(request_code(api).device_code)
         assert not device.note_poll(request)
         now.advance(1)
         assert device.note_poll(request)
         assert get_request_of(request).interval == request.interval
 
-    def test_a_repeated_write_of_an_early_poll_is_early(self, pending: Device, now: FakeClock):
+    def test_a_repeated_write_of_an_early_poll_is_early(self, api: Api, now: FakeClock):
+        pending = request_code(api)
         pending.redeem()
         now.advance(1)
         request = get_request(pending.device_code)
-        assert [device.note_poll(request) for _ in range(2)] == [True, True]
+        assert device.note_poll(request)
+        assert device.note_poll(request)
 
     def test_a_request_that_was_deleted_is_neither_polled_nor_withdrawn(self, approved: Device, person: Person):
         request = get_request(approved.device_code)
@@ -153,6 +148,12 @@ class TestRequest:
         assert device_approvals.withdraw(request.digest, world.person().user_id) is None
         assert get_request_of(request).status == "redeemed"
 
+    def test_another_person_neither_approves_nor_denies_what_was_approved(self, approved: Device, world: World):
+        for decide in (lambda it: device_approvals.approve(approved.user_code, it, []),
+                       lambda it: device_approvals.deny(approved.user_code, it)):  # fmt: skip
+            with pytest.raises(AlreadyDecided):
+                decide(world.person().user_id)
+
     def test_a_denial_ends_the_listing_of_the_approval(self, approved: Device, person: Person):
         listed = keys.credential(person.user_id, get_request(approved.device_code).listed_as)
         assert table.get(listed) is not None
@@ -168,12 +169,21 @@ class TestRequest:
         assert device.find_by_digest(request.digest) is None
 
 
+def get_request_of(request: device.DeviceRequestItem) -> device.DeviceRequestItem:
+    found = device.find_by_digest(request.digest)
+    assert found is not None
+    return found
+
+
 class TestUserCode:
     @pytest.fixture
-    def pointer(self, pending: Device) -> dict[str, Any]:  # it has the code
+    def pointer(self, api: Api) -> dict[str, Any]:
         """Returns the pointer of a code before anyone has looked it up."""
+        request_code(api)
         (item,) = (it for it in table_dump() if it["pk"]["S"].startswith("UC#"))
-        return stored({"pk": item["pk"]["S"], "sk": item["sk"]["S"]})
+        found = table.get(Key(item["pk"]["S"], item["sk"]["S"]))
+        assert found is not None
+        return found
 
     def test_two_looks_of_a_person_at_the_same_time_count_once(self, pointer: dict[str, Any]):
         for _ in range(2):
@@ -198,3 +208,9 @@ class TestUserCode:
         table.delete(Delete(key), PREPARED)
         with pytest.raises(UnknownUserCode):
             device_approvals._note_look(pointer, "usr_1")
+
+
+def stored(pointer: dict[str, Any]) -> dict[str, Any]:
+    found = table.get(Key(pointer["pk"], pointer["sk"]))
+    assert found is not None
+    return found
