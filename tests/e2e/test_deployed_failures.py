@@ -10,7 +10,7 @@ from controlplane.core.ids import Located
 from controlplane.store import keys
 from controlplane.store.table import table
 from tests.e2e.deployment import Invoked, Stack
-from tests.e2e.failures import QUEUES, DeadLetter, UnfinishedDeletion, paused, take_dead_letter
+from tests.e2e.failures import QUEUES, DeadLetter, UnfinishedDeletion, paused, receive, take_dead_letter
 from tests.e2e.people import Caller
 
 PROTOCOL = "x-forwarded-proto"
@@ -72,15 +72,10 @@ class TestDeadLetters:
 
     @pytest.mark.parametrize("queue", QUEUES)
     def test_a_message_whose_worker_dies_at_every_delivery_is_dead_lettered(self, stack: Stack, queue: str):
-        sqs, waiting = stack.client("sqs"), stack.physical_ids[f"{queue}Queue"]
-        mapping = stack.physical_ids[f"{queue}Messages"]
         body = json.dumps({"queue": queue})
-        with paused(stack, mapping):
-            sqs.send_message(QueueUrl=waiting, MessageBody=body)
+        with paused(stack, stack.physical_ids[f"{queue}Messages"]):
+            stack.client("sqs").send_message(QueueUrl=stack.physical_ids[f"{queue}Queue"], MessageBody=body)
             # Five receives without a delete; at the sixth the message is gone.
-            for _ in range(5):
-                taken = sqs.receive_message(QueueUrl=waiting, VisibilityTimeout=0)
-                assert [it["Body"] for it in taken.get("Messages", [])] == [body]
-            assert "Messages" not in sqs.receive_message(QueueUrl=waiting, VisibilityTimeout=0)
+            assert [receive(stack, queue, body) for _ in range(6)] == [True] * 5 + [False]
             found = take_dead_letter(stack, queue, body)
         assert found == DeadLetter(body, "")

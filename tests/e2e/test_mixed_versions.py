@@ -50,7 +50,7 @@ class Deployments:
     endpoint_url: str
     external: ExternalServices
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
-    """The hash of each function's code, by step."""
+    """The hash of the code of each function and layer, by step."""
 
     lost: dict[str, list[str]] = field(default_factory=dict)
     """Stores, by step, what a version reads in another state than it was written."""
@@ -66,7 +66,12 @@ class Deployments:
             name: functions.get_function_configuration(FunctionName=stack.physical_ids[name], Qualifier=ALIAS)
             for name in FUNCTIONS.keys() & stack.physical_ids.keys()
         }
-        self.codes[step] = {name: it["CodeSha256"] for name, it in configurations.items()}
+        layers = {layer["Arn"] for it in configurations.values() for layer in it.get("Layers", [])}
+        codes = {
+            arn.rsplit(":", 1)[0]: functions.get_layer_version_by_arn(Arn=arn)["Content"]["CodeSha256"]
+            for arn in layers
+        }
+        self.codes[step] = codes | {name: it["CodeSha256"] for name, it in configurations.items()}
         return stack
 
 
