@@ -44,7 +44,8 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "Query": {"TableName": "t"},
     "TransactWriteItems": {"TransactItems": [{"Put": {"TableName": "t", "Item": KEY}}]},
     "SendMessage": {"QueueUrl": "https://queues.assent.test/1/q", "MessageBody": "m"},
-    "ChangeMessageVisibility": {"QueueUrl": "https://queues.assent.test/1/q", "ReceiptHandle": "r", "VisibilityTimeout": 0},
+    "ChangeMessageVisibility": {"QueueUrl": "https://queues.assent.test/1/q", "ReceiptHandle": "r",
+                                "VisibilityTimeout": 0},
 }  # fmt: skip
 
 
