@@ -7,17 +7,12 @@ still be enabled. pydantic's search for plugins in all installed distributions i
 Otherwise the libraries behave as usual. If one has changed in an incompatible way, it is imported as usual, which is
 slower, and `tests/unit/test_lazy_imports.py` fails.
 
-Garbage collection is disabled from here to `finish`: imported modules stay, and scanning them repeatedly is waste. The
-methods of dataclasses aren't compiled again, see `dataclass_code`.
+Garbage collection is disabled from here to `finish`: imported modules stay, and scanning them repeatedly is waste.
 """
 
 import gc
 
 gc.disable()
-
-from controlplane.core import dataclass_code  # noqa: E402
-
-dataclass_code.install()
 
 import importlib  # noqa: E402
 import os  # noqa: E402
@@ -170,23 +165,6 @@ def _import_core_schema() -> bool:
     return True
 
 
-_IDEMPOTENCY = "aws_lambda_powertools.utilities.idempotency"
-# Powertools' own persistence layer: imports boto3.
-_PERSISTENCE = f"{_IDEMPOTENCY}.persistence.dynamodb"
-
-
-def import_idempotency() -> None:
-    """Imports Powertools' idempotency utility without its persistence layer, for which we have our own."""
-    if _IDEMPOTENCY in sys.modules:
-        return
-    placeholders: dict[str, ModuleType] = {_PERSISTENCE: _LazyModule(_PERSISTENCE)}
-    sys.modules.update(placeholders)
-    try:
-        importlib.import_module(_IDEMPOTENCY)
-    finally:
-        _remove_placeholders(placeholders)
-
-
 def _unload(package: str) -> None:
     """Removes the package from sys.modules, so that the next import loads it again."""
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:
@@ -219,7 +197,6 @@ def _skip_pydantic_1() -> None:
 
 def finish() -> None:
     """Ends what speeds up imports, after the last one. Garbage collection ignores all existing objects."""
-    dataclass_code.uninstall()
     gc.freeze()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     gc.enable()
@@ -229,7 +206,6 @@ def finish() -> None:
 def resumed() -> Iterator[None]:
     """Speeds up imports after `finish` in the same way."""
     gc.disable()
-    dataclass_code.install()
     try:
         yield
     finally:
