@@ -148,6 +148,62 @@ class TestSchemas:
         assert slim == run(model)
 
 
+class TestDataclasses:
+    """The build's file with the methods of dataclasses."""
+
+    PROGRAM = """
+        import builtins, dataclasses, pathlib
+        from controlplane.core import dataclass_code
+        sources, compiled = set(), []
+
+        def record(source, *namespaces):
+            sources.add(source)
+            builtins.exec(source, *namespaces)
+
+        def define():
+            @dataclasses.dataclass(frozen=True, slots=True)
+            class Point:
+                x: int
+                y: int = 0
+
+            return Point
+
+        dataclasses.exec = record
+        define()
+        del dataclasses.exec
+        file = pathlib.Path(FOLDER) / "code.bin"
+        file.write_bytes(dataclass_code.dump(sources))
+    """
+
+    def test_a_dataclass_takes_its_methods_from_the_file(self, tmp_path: Path):
+        out = run(f"FOLDER = {str(tmp_path)!r}\n{dedent(self.PROGRAM)}" + dedent("""
+            ordinary = builtins.exec
+            builtins.exec = lambda code, *given: compiled.append(type(code).__name__) or ordinary(code, *given)
+            dataclass_code.install(file)
+            Point = define()
+            point = Point(1)
+            out["point"] = [repr(point), point == Point(1, 0), hash(point) == hash(Point(1))]
+            try:
+                point.x = 2
+            except dataclasses.FrozenInstanceError:
+                out["frozen"] = True
+            dataclasses.make_dataclass("Other", ["name"])
+            out["compiled"] = compiled
+        """))  # fmt: skip
+        assert out["point"] == ["define.<locals>.Point(x=1, y=0)", True, True]
+        assert out["frozen"]
+        assert set(out["compiled"]) == {"code", "str"}  # the class that the file doesn't have is compiled
+        assert out["compiled"][0] == "code"
+
+    def test_the_file_of_another_python_is_ignored(self, tmp_path: Path):
+        out = run(f"FOLDER = {str(tmp_path)!r}\n{dedent(self.PROGRAM)}" + dedent("""
+            file.write_bytes(b"\\0\\0" + file.read_bytes()[2:])
+            dataclass_code.install(file)
+            out["installed"] = "exec" in vars(dataclasses)
+        """))  # fmt: skip
+        assert out == {"installed": False}
+
+
 class TestUnchanged:
     def test_the_openapi_document_is_unchanged(self):
         document = APP + "\nout['document'] = build(title='t', version='1').openapi()"

@@ -7,12 +7,17 @@ still be enabled. pydantic's search for plugins in all installed distributions i
 Otherwise the libraries behave as usual. If one has changed in an incompatible way, it is imported as usual, which is
 slower, and `tests/unit/test_lazy_imports.py` fails.
 
-Garbage collection is disabled from here to `finish`: imported modules stay, and scanning them repeatedly is waste.
+Garbage collection is disabled from here to `finish`: imported modules stay, and scanning them repeatedly is waste. The
+methods of dataclasses aren't compiled again, see `dataclass_code`.
 """
 
 import gc
 
 gc.disable()
+
+from controlplane.core import dataclass_code  # noqa: E402
+
+dataclass_code.install()
 
 import importlib  # noqa: E402
 import os  # noqa: E402
