@@ -1,4 +1,8 @@
-"""Inventories: what a scanned repository is made of. Each is its own item, because lists of scans don't show it."""
+"""Inventories: the languages, packages, and vendors of a scanned repository.
+
+Each is an item of its own: in the scan's item, it would multiply the price of lists and of each progress report. Unless
+the scan's access is `full`, only vendors that manifests name are shown, because others would reveal a locked finding.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
