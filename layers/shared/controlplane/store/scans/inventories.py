@@ -111,7 +111,7 @@ class Inventory:
     truncated: bool = False
 
     def readable(self, scan: ScanItem) -> Self:
-        """Returns what the scan's access makes readable. What the analysis found would reveal locked findings.
+        """Returns the readable part. Unless the access is full, vendors that the analysis found would reveal findings.
 
         That is: vendors that only the code loads, and from which hosts and in how many files vendors are loaded.
         """
