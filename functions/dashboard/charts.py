@@ -21,7 +21,7 @@ _WIDEST_BAR = 60
 # Few bars would otherwise be as wide as the page.
 _MOST_OF_THE_WIDTH = 12
 _INTERVALS = 4
-# More labels don't fit next to each other on a phone: of a day, or of a day with a time.
+# The most labels that fit next to each other on a phone: of days, and of days with times.
 _MOST_LABELS, _MOST_LONG_LABELS = 6, 2
 _SHORT = len("Nov 23")
 

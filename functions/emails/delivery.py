@@ -1,4 +1,4 @@
-"""Hands an email to SES, once: `controlplane.store.mails` describes how, and what remains."""
+"""Hands an email to SES, once: `controlplane.store.mails` describes how, and the remaining risk."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -38,7 +38,7 @@ mailer = Mailer()
 
 
 class Draft(NamedTuple):
-    """An email to send. about: its kind. unsubscribe: the link for email programs, or None. legs: what must hold."""
+    """An email to send. about: its kind. unsubscribe: the link for email programs, or None. legs: its conditions."""
 
     mail_id: MailId
     address: str
@@ -70,7 +70,7 @@ def deliver(draft: Draft) -> None:
 
 
 def _fail(draft: Draft, failure: AwsError) -> None:
-    """Raises what the queue does with the message. The reason contains SES's code, never its text."""
+    """Raises the exception that retries or rejects the message. The reason contains SES's code, never its text."""
     if is_outcome_unknown(failure):
         raise Postponed(_RETRY_SECONDS, "SES did not answer") from failure
     mails.settle(draft.mail_id, "failed")
