@@ -1,4 +1,4 @@
-"""The meaning of a condition: what follows about the visitor's choice if it holds, and if it doesn't."""
+"""The meaning of a condition: the gate that it implies if it holds, and if it doesn't."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNCLEAR: Final = Implied(unclear=True)
 
 
 class Kind(Enum):
-    """The kind of a value, which decides what follows from comparing it."""
+    """The kind of a value, which decides the meaning of its comparisons."""
 
     OTHER = "other"
     # True only with consent, and false without it.
