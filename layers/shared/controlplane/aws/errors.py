@@ -47,9 +47,9 @@ class CredentialsUnavailable(NoAnswer):
 
 
 class Misconfigured(AwsError):
-    """An environment variable asks for something that the client can't do. The text says what to do instead."""
+    """An environment variable asks for an unsupported feature. The text names the alternative."""
 
 
 def is_outcome_unknown(failure: AwsError) -> bool:
-    """Returns whether the service may have done what the call asked for."""
+    """Returns whether the call may have taken effect."""
     return isinstance(failure, NoAnswer) or (isinstance(failure, ServiceError) and failure.status >= 500)

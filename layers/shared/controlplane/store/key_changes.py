@@ -140,7 +140,7 @@ def _shortened(key: ApiKeyItem) -> PreviousSecret | None:
 
 
 def _change(before: ApiKeyItem, after: ApiKeyItem) -> Update:
-    """Returns the leg that writes what differs, and leaves the last use to concurrent requests."""
+    """Returns the leg that writes the changed attributes, and leaves the last use to concurrent requests."""
     old, new = before.to_item(), after.to_item()
     given = {name: value for name, value in new.items() if old.get(name) != value}
     removed = ", ".join(f"#{name}" for name in old if name not in new)
