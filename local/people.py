@@ -12,7 +12,7 @@ _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 
 
 def ensure_people(endpoint: str, pool_id: str, users: list[dict[str, Any]], names: dict[str, str]) -> None:
-    """Lets every user of the demo sign in, and notes under `password` with what. Known passwords are kept."""
+    """Lets every user of the demo sign in, and stores the password under `password`. Known passwords are kept."""
     session = Session()
     session.set_credentials(environment.ACCESS_KEY, environment.SECRET_KEY)
     client = session.create_client("cognito-idp", region_name=environment.REGION, endpoint_url=endpoint)

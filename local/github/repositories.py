@@ -146,7 +146,7 @@ class Repositories:
         return GitRepository(owner, name, path)
 
     def commit(self, owner: str, name: str, source: Path, message: str, branch: str = "main") -> str:
-        """Makes the branch what the files below `source` are, in one more commit. Returns its SHA."""
+        """Adds a commit to the branch with exactly the files below `source`. Returns its SHA."""
         return _commit(GitRepository(owner, name, self._root / owner / f"{name}.git"), source, message, branch)
 
 
