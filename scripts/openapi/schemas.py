@@ -276,7 +276,7 @@ class Schemas:
     def add(self, schemas: dict[str, Schema], *, sent: bool = False) -> None:
         for name, schema in schemas.items():
             if name in _ENUMERATIONS:
-                continue  # FastAPI's description of the same one
+                continue  # FastAPI's own description of an enumeration
             tidied = tidy(schema, sent=sent)
             if self.collected.setdefault(name, tidied) != tidied:
                 raise SystemExit(f"two different models are both named {name}")
