@@ -91,7 +91,7 @@ class Chart(NamedTuple):
 
 
 def labels_of(timestamps: Sequence[str]) -> list[str]:
-    """Returns the days of the timestamps, with the time if a day occurs twice, or the times alone of a single day."""
+    """Labels the timestamps with their days, with days and times if a day occurs twice, or with times if all are of one day."""
     moments = [datetime.fromisoformat(timestamp) for timestamp in timestamps]
     days, times = [f"{moment:%b} {moment.day}" for moment in moments], [f"{moment:%H:%M}" for moment in moments]
     if len(set(days)) == len(days):

@@ -183,7 +183,7 @@ def _nullable(schema: Schema) -> Schema:
 
 
 def _possible(schema: Schema) -> Schema:
-    """Returns the schema without a boolean's only value, for which generators have no type."""
+    """Drops `const` from a boolean: generators have no type for a single boolean value."""
     return {key: value for key, value in schema.items() if key != "const" or not isinstance(value, bool)}
 
 

@@ -102,7 +102,7 @@ def _kind(one: Meaning, other: Meaning) -> Kind:
 def compared(value: Meaning, *, positive: bool, falsy: bool) -> Meaning:
     """Returns the meaning of `value === literal`.
 
-    positive: the literal says yes. falsy: it is false, 0, or empty, so for a flag it is all that isn't consent.
+    positive: the literal means consent. falsy: it is false, 0, or empty, so a flag that equals it means no consent.
     """
     if positive:
         return Meaning(value.true, value.false if value.kind is Kind.FLAG else NOTHING, Kind.FLAG)

@@ -186,7 +186,7 @@ def _part(whole: Meaning, part: str, name: str) -> Meaning:
 
 
 def _likely(whole: Meaning, name: str) -> Meaning:
-    """Returns the meaning of a part whose name speaks of consent, of a value from another file."""
+    """Returns the meaning of a property of another file's value, if the property's name suggests consent."""
     if any(it.module.startswith(_COMPOSABLES) for it in whole.true.providers):
         return by_name(name)
     return whole._replace(true=whole.true._replace(unclear=True))

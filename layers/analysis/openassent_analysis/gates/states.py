@@ -265,7 +265,7 @@ def _saves_choice(reader: Reader, node: SgNode, value: SgNode | None, *, by_othe
 
 
 def written_with_consent(reader: Reader, key: str) -> bool:
-    """Returns whether a place of the file that only runs when the visitor agrees writes a key of storage."""
+    """Returns whether code that only runs when the visitor agrees writes the key of storage."""
     if not key or len(key) > 100:
         return False
     for block in reader.index.scripts:

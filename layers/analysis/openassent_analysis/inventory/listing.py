@@ -34,7 +34,7 @@ def nearness(path: str) -> tuple[int, str]:
 
 
 class Listing:
-    """Every file of an archive, as counts, signs, and the manifests to read."""
+    """The files of an archive: their counts, their signs of technologies, and the manifests to read."""
 
     def __init__(self) -> None:
         self.languages: dict[str, Count] = {}

@@ -30,7 +30,7 @@ class Sign(NamedTuple):
 class Framework:
     id: str
     name: str
-    # Each with its registry first.
+    # Pairs of a registry and a package's name.
     packages: tuple[tuple[str, str], ...]
     files: tuple[str, ...]
     folders: tuple[str, ...]

@@ -198,7 +198,7 @@ class ReviewHost(CodeHost):
         url = self._transport.url(operation.format(**names))
 
         def send(authorization: str) -> Response:
-            # A second change to the same does no harm, so this write is retried like a read.
+            # Repeating the change has no further effect, so this write is retried like a read.
             return self._transport.send_with_retries(Request("PATCH", operation, url, authorization, body), deadline)
 
         self._expect(200, self._authorized(purpose, names, send, deadline), operation, names, deadline)

@@ -109,7 +109,7 @@ def end_of_grace_legs(key: ApiKeyItem, previous: PreviousSecret) -> dict[str, Le
 
 
 def grace_record(key: ApiKeyItem, previous: PreviousSecret, after: Mapping[str, Any] = _NOTHING) -> Recorded:
-    """Returns the entry of the end of the previous secret of the key."""
+    """Returns the audit log's entry for the end of the key's previous secret."""
     action, before = Action.API_KEY_END_GRACE_PERIOD, {"worksUntil": previous.until_text}
     return Recorded(action, key.key_id.organization_id, key.key_id, key.name, before=before, after=after)
 
