@@ -91,7 +91,7 @@ class Chart(NamedTuple):
 
 
 def labels_of(timestamps: Sequence[str]) -> list[str]:
-    """Labels the timestamps with their days, with days and times if a day occurs twice, or with times if all are of one day."""
+    """Labels the timestamps: with days, with times if a day occurs twice, or with times alone on a single day."""
     moments = [datetime.fromisoformat(timestamp) for timestamp in timestamps]
     days, times = [f"{moment:%b} {moment.day}" for moment in moments], [f"{moment:%H:%M}" for moment in moments]
     if len(set(days)) == len(days):
