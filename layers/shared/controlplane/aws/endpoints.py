@@ -24,7 +24,7 @@ _EMAIL = "sesv2"
 _HOSTS = {_EMAIL: "email"}
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?", re.IGNORECASE)
 _PORTS = {"http": 80, "https": 443}
-# The advice for unsupported configurations. docs/operations.md describes the setting.
+# The advice for unsupported configurations. docs/operations/run.md describes the setting.
 _INSTEAD = "Set AWS_CLIENT=botocore to use botocore, which supports it."
 
 
