@@ -175,7 +175,7 @@ class Settings(BaseModel):
     github_client_id: OptionalText = None
     github_client_secret_arn: OptionalText = None
     github_client_secret_file: OptionalText = None
-    # What the App signs its webhooks with: a ring like the signing secret. None: webhooks aren't received.
+    # The secret of the App's webhooks: a ring like the signing secret. None: webhooks aren't received.
     github_webhook_secret: Annotated[SigningSecret | None, BeforeValidator(read_signing_secret)] = Field(
         None, repr=False
     )

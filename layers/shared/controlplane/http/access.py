@@ -141,7 +141,7 @@ class Access[T](Caller):
         return self.known_plan
 
     def read_with_plan[R](self, read: Callable[[], R]) -> tuple[R, str]:
-        """Returns what `read` returns, and the organization's plan, read at the same time unless it is known."""
+        """Returns the result of `read` and the organization's plan, read at the same time unless it is known."""
         if self.known_plan is not None:
             return read(), self.known_plan
         return parallel.read_both(read, lambda: organizations.get_plan(self.organization_id))

@@ -26,7 +26,7 @@ _USER_TOKEN_PREFIXES = {settings.service_brand + tokens.ACCESS, settings.service
 
 @dataclass(slots=True)
 class Principal:
-    """The authenticated caller: a person with a token, or an API key. What the other kind has is None."""
+    """The authenticated caller: a person with a token, or an API key. Fields of the other kind are None."""
 
     kind: Literal["session", "api_key", "oauth"]
     scopes: tuple[str, ...]

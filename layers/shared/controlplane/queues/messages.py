@@ -134,7 +134,7 @@ class HostEvent(Message):
 
 
 def ref_digest(ref: str) -> str:
-    """Returns what a message contains instead of the name of a branch, which may be anything."""
+    """Returns the digest that a message contains instead of a branch's name, which may contain anything."""
     return hashlib.sha256(ref.encode(errors="replace")).hexdigest()[:16]
 
 

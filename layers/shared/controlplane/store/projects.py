@@ -285,7 +285,7 @@ def _recorded(action: Action, before: ProjectItem | None, after: ProjectItem | N
 
 
 def _shown(project: ProjectItem) -> dict[str, Any]:
-    """Returns what the audit log shows of the project."""
+    """Returns the project's fields that the audit log shows."""
     return {
         "name": project.name,
         "slug": project.slug,

@@ -130,7 +130,7 @@ def connect_repository(
         if failure.leg != "name":
             raise
         connected = RepositoryId.stored((failure.item or {})["repositoryId"])
-        if connected != repository.repository_id:  # otherwise our own write, whose response was lost
+        if connected != repository.repository_id:  # if equal, our own write, whose response was lost
             named = Check(name_key, "#repositoryId = :id", {"id": connected})
             return _update_description(connected, hosted, {**(extra_legs or {}), "name": named})
     return repository
@@ -260,7 +260,7 @@ def _schedule_leg(repository_id: RepositoryId, link: Link) -> dict[str, Leg]:
 
 
 def _transact(legs: Mapping[str, Leg], record: Recorded) -> None:
-    """Writes the legs. Raises Forbidden, ProjectGone, and LegFailed if a leg fails that isn't one of this module.
+    """Writes the legs. Raises Forbidden, ProjectGone, and LegFailed for a leg of the caller.
 
     Raises WriteConflict if the links have changed, or the repository is gone.
     """
