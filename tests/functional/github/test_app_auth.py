@@ -232,7 +232,6 @@ class TestPrivateKey:
     def configure(self, monkeypatch):
         def change(**variables: str) -> None:
             monkeypatch.setattr(app_auth, "settings", settings.model_copy(update=variables))
-            monkeypatch.setitem(settings.__dict__, "aws_client", "botocore")  # which moto can replace
 
         return change
 

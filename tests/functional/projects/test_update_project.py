@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.aws.errors import NoAnswer
+from awsclient.errors import NoAnswer
 from controlplane.store import billing, project_changes, projects
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.project_slugs import MAX_FORMER

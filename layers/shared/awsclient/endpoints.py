@@ -5,7 +5,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from controlplane.aws.errors import Misconfigured
+from awsclient.errors import Misconfigured
 
 # How a partition's regions begin, with the domains of its ordinary and its dual-stack endpoints.
 _PARTITIONS = (
@@ -18,14 +18,10 @@ _PARTITIONS = (
     ("", "amazonaws.com", "api.aws"),
 )
 _US_GOV = "us-gov-"
-_SECRETS = "secretsmanager"
-# Hosts that don't begin with the service's name.
-_EMAIL = "sesv2"
-_HOSTS = {_EMAIL: "email"}
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?", re.IGNORECASE)
 _PORTS = {"http": 80, "https": 443}
-# For what the client can't do itself. docs/operations.md describes the setting.
-_INSTEAD = "Set AWS_CLIENT=botocore to use botocore, which supports it."
+# For what the client can't do itself.
+_INSTEAD = "Set AWS_CLIENT=boto3 to use boto3, which supports it."
 
 
 class Proxy(NamedTuple):
@@ -97,19 +93,14 @@ def _is_on(variable: str) -> bool:
 def _configured_url(service: str) -> str | None:
     if _is_on("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"):
         return None
-    name = "SECRETS_MANAGER" if service == _SECRETS else service.upper()
-    return os.environ.get(f"AWS_ENDPOINT_URL_{name}") or os.environ.get("AWS_ENDPOINT_URL") or None
+    return os.environ.get(f"AWS_ENDPOINT_URL_{service.upper()}") or os.environ.get("AWS_ENDPOINT_URL") or None
 
 
 def _regional_host(service: str, name: str, *, is_fips: bool, is_dual_stack: bool) -> str:
     ordinary, dual_stack = next((one, two) for start, one, two in _PARTITIONS if name.startswith(start))
-    if service == _SECRETS:
-        is_dual_stack = False  # its ordinary endpoints are dual-stack
-    elif not is_dual_stack and name.startswith(_US_GOV) and service != _EMAIL:
+    if not is_dual_stack and name.startswith(_US_GOV):
         is_fips = False  # ordinary endpoints of this partition are FIPS endpoints
-    return (
-        f"{_HOSTS.get(service, service)}{'-fips' if is_fips else ''}.{name}.{dual_stack if is_dual_stack else ordinary}"
-    )
+    return f"{service}{'-fips' if is_fips else ''}.{name}.{dual_stack if is_dual_stack else ordinary}"
 
 
 def _find_proxy(endpoint: Endpoint) -> Proxy | None:

@@ -8,12 +8,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from controlplane.aws import credentials
-from controlplane.aws.connection import Response
-from controlplane.aws.credentials import CredentialSource
-from controlplane.aws.endpoints import Endpoint
-from controlplane.aws.errors import CredentialsUnavailable, Misconfigured
-from controlplane.aws.signing import Credentials
+from awsclient import credentials
+from awsclient.connection import Response
+from awsclient.credentials import CredentialSource
+from awsclient.endpoints import Endpoint
+from awsclient.errors import CredentialsUnavailable, Misconfigured
+from awsclient.signing import Credentials
+from awsclient.time_limit import TimeLimit
 from controlplane.core import deadline
 from tests.support.scripted_server import Conversation, Step, answer, hang_up, raw, scripted_server
 
@@ -96,7 +97,7 @@ class TestContainer:
     def test_a_relative_address_leads_to_the_containers_own_host(self, use, monkeypatch):
         asked: list[str] = []
 
-        def send(endpoint: Endpoint, request: bytes) -> Response:
+        def send(endpoint: Endpoint, request: bytes, limit: TimeLimit) -> Response:
             asked.append(f"{endpoint.host} {request.decode().splitlines()[0]}")
             raise OSError
 
@@ -183,7 +184,7 @@ class TestContainer:
     def test_no_attempt_is_repeated_after_the_deadline(self, use, paused):
         use("http://127.0.0.1:1")
         with deadline.budget(0), pytest.raises(CredentialsUnavailable):
-            CredentialSource().current()
+            CredentialSource(TimeLimit(deadline.remaining)).current()
         assert paused == []
 
     def test_only_trusted_hosts_are_asked(self, use, monkeypatch):

@@ -48,8 +48,3 @@ class CredentialsUnavailable(NoAnswer):
 
 class Misconfigured(AwsError):
     """An environment variable asks for something that the client can't do. The text says what to do instead."""
-
-
-def is_outcome_unknown(failure: AwsError) -> bool:
-    """Returns whether the service may have done what the call asked for."""
-    return isinstance(failure, NoAnswer) or (isinstance(failure, ServiceError) and failure.status >= 500)

@@ -1,8 +1,4 @@
-"""Our client of AWS services that speak JSON. Requests are signed and retried as by AWS's SDKs.
-
-It exists because importing botocore was most of a cold start, and its work for each call most of a warm request
-(docs/decisions/0059). botocore remains the measure: the tests compare signatures, endpoints, errors, and retries.
-"""
+"""Calls DynamoDB and SQS. Requests are signed and retried as by AWS's SDKs."""
 
 import json
 import os
@@ -10,71 +6,44 @@ import platform
 import secrets
 import time
 import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
-from controlplane.aws import signing
-from controlplane.aws.connection import Connections, Response
-from controlplane.aws.credentials import CredentialSource
-from controlplane.aws.endpoints import find_endpoint, region
-from controlplane.aws.errors import AwsError, NoAnswer, ServiceError, is_outcome_unknown
-from controlplane.aws.retries import Attempts, Quota
-from controlplane.aws.signing import Scope
+from awsclient import signing
+from awsclient.connection import Connections, Response
+from awsclient.credentials import CredentialSource
+from awsclient.endpoints import find_endpoint, region
+from awsclient.errors import AwsError, NoAnswer, ServiceError
+from awsclient.retries import Attempts, Quota
+from awsclient.signing import Scope
+from awsclient.time_limit import NO_LIMIT, TimeLimit
 
-_USER_AGENT = f"controlplane Python/{platform.python_version()}"
+_USER_AGENT = f"awsclient Python/{platform.python_version()}"
 _SKEWED = {"RequestTimeTooSkewed", "RequestExpired", "RequestInTheFuture", "InvalidSignatureException"}
 # AWS rejects signatures of more than five minutes before or after its own time. The others have another cause.
 _SKEW_SECONDS = 240
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
-    """A service that speaks JSON. `scale_seconds`: the longest pause before the first retry.
+class Service(NamedTuple):
+    """target: what names an operation in a header. scale_seconds: the longest pause before the first retry."""
 
-    target: what names the operation in a header, or None if the path of the request does.
-    paths: the path of each operation, if there is no target.
-    signing_name: the service's name in signatures, if it differs.
-    repeats_unknown: whether an attempt whose outcome is unknown is repeated.
-    """
-
-    name: str
-    target: str | None
-    content_type: str
+    target: str
     scale_seconds: float
     headers: tuple[tuple[str, str], ...] = ()
-    paths: Mapping[str, str] = field(default_factory=dict)
-    signing_name: str | None = None
-    repeats_unknown: bool = True
 
 
 _SERVICES = {
-    service.name: service
-    for service in (
-        Service("dynamodb", "DynamoDB_20120810", "application/x-amz-json-1.0", 0.025),
-        # The header asks for the error codes of its earlier protocol, which botocore reports.
-        Service("sqs", "AmazonSQS", "application/x-amz-json-1.0", 0.05, (("x-amzn-query-mode", "true"),)),
-        Service("secretsmanager", "secretsmanager", "application/x-amz-json-1.1", 0.05),
-        # An email that SES may have accepted must not be sent again right away: see `emails.delivery`.
-        Service(
-            "sesv2",
-            None,
-            "application/json",
-            0.05,
-            paths={"SendEmail": "v2/email/outbound-emails"},
-            signing_name="ses",
-            repeats_unknown=False,
-        ),
-    )
+    "dynamodb": Service("DynamoDB_20120810", 0.025),
+    # The header asks for the error codes of its earlier protocol, which botocore reports.
+    "sqs": Service("AmazonSQS", 0.05, (("x-amzn-query-mode", "true"),)),
 }
 
 
 class Client:
     """A client of one service. Operations are methods, named as in botocore: `get_item` calls GetItem.
 
-    They take and return what is in the service's JSON, and raise the errors of `controlplane.aws.errors`.
+    They take and return what is in the service's JSON, and raise the errors of `awsclient.errors`.
     """
 
     def __init__(self, service: str) -> None:
@@ -93,13 +62,14 @@ class Client:
 class OwnClient(Client):
     """Calls the service directly. Threads can share it. It holds no connection or credential until its first call."""
 
-    def __init__(self, service: str, endpoint_url: str | None = None) -> None:
+    def __init__(self, service: str, endpoint_url: str | None = None, limit: TimeLimit = NO_LIMIT) -> None:
         super().__init__(service)
         self._details = _SERVICES[service]
-        self._scope = Scope(region(), self._details.signing_name or service)
+        self._scope = Scope(region(), service)
         self._endpoint = find_endpoint(service, endpoint_url)
-        self._connections = Connections(self._endpoint)
-        self._credentials = CredentialSource()
+        self._limit = limit
+        self._connections = Connections(self._endpoint, limit)
+        self._credentials = CredentialSource(limit)
         self._quota = Quota()
         # How far the service's clock is ahead of ours.
         self._skew_seconds = 0.0
@@ -109,7 +79,7 @@ class OwnClient(Client):
         if operation == "TransactWriteItems":  # all attempts are one transaction
             parameters = {"ClientRequestToken": secrets.token_hex(16), **parameters}
         body = json.dumps(parameters).encode()
-        attempts = Attempts(self._quota, self._details.scale_seconds)
+        attempts = Attempts(self._quota, self._details.scale_seconds, self._limit)
         while True:
             attempts.made += 1
             try:
@@ -131,37 +101,30 @@ class OwnClient(Client):
         """Returns the bytes of a request that is signed now."""
         credentials = self._credentials.current()
         timestamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(time.time() + self._skew_seconds))
-        path = self._endpoint.path
         headers = {
             "host": self._endpoint.host_header,
-            "content-type": self._details.content_type,
+            "content-type": "application/x-amz-json-1.0",
             "x-amz-date": timestamp,
+            "x-amz-target": f"{self._details.target}.{operation}",
             **dict(self._details.headers),
         }
-        if self._details.target is None:
-            path = f"{path.rstrip('/')}/{self._details.paths[operation]}"
-        else:
-            headers["x-amz-target"] = f"{self._details.target}.{operation}"
         if credentials.token:
             headers["x-amz-security-token"] = credentials.token
-        headers["authorization"] = signing.authorization(
-            credentials, self._scope, signing.canonical_path(path), headers, body
-        )
+        path = signing.canonical_path(self._endpoint.path)
+        headers["authorization"] = signing.authorization(credentials, self._scope, path, headers, body)
         headers["content-length"] = str(len(body))
         headers["user-agent"] = _USER_AGENT
         # The trace of this invocation.
         if trace := os.environ.get("_X_AMZN_TRACE_ID"):
             headers["x-amzn-trace-id"] = trace
         lines = [f"{name}: {value}" for name, value in headers.items()]
-        return "\r\n".join([f"POST {path} HTTP/1.1", *lines, "", ""]).encode() + body
+        return "\r\n".join([f"POST {self._endpoint.path} HTTP/1.1", *lines, "", ""]).encode() + body
 
     def _pause_after(self, failure: ServiceError | NoAnswer, attempts: Attempts) -> float | None:
         if isinstance(failure, ServiceError):
             failure.retries = attempts.made - 1
             if attempts.may_repeat() and self._correct_clock(failure):
                 return 0
-        if not self._details.repeats_unknown and is_outcome_unknown(failure):
-            return None
         return attempts.pause_after(failure)
 
     def _correct_clock(self, failure: ServiceError) -> bool:

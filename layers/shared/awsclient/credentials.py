@@ -9,11 +9,11 @@ from datetime import datetime
 from ipaddress import ip_address
 from pathlib import Path
 
-from controlplane.aws.connection import Connection, Response
-from controlplane.aws.endpoints import Endpoint, parse_url
-from controlplane.aws.errors import CredentialsUnavailable, Misconfigured
-from controlplane.aws.signing import Credentials
-from controlplane.core import deadline
+from awsclient.connection import Connection, Response
+from awsclient.endpoints import Endpoint, parse_url
+from awsclient.errors import CredentialsUnavailable, Misconfigured
+from awsclient.signing import Credentials
+from awsclient.time_limit import NO_LIMIT, TimeLimit
 
 # Plain HTTP may lead only to this machine and to the addresses that ECS and EKS document.
 _CONTAINER_HOST = "169.254.170.2"
@@ -29,7 +29,8 @@ _RETRY_SECONDS = 30
 class CredentialSource:
     """The credentials of this process. They are looked up when they are first used, never at import."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: TimeLimit = NO_LIMIT) -> None:
+        self._limit = limit
         self._fetched: Credentials | None = None
         self._ends_at = self._refresh_at = 0.0
         self._lock = threading.Lock()
@@ -55,7 +56,7 @@ class CredentialSource:
         if self._fetched is not None and now < self._refresh_at:
             return self._fetched  # another thread got them
         try:
-            self._fetched, self._ends_at = _fetch()
+            self._fetched, self._ends_at = _fetch(self._limit)
         except CredentialsUnavailable:
             if self._fetched is None or now >= self._ends_at:
                 raise
@@ -65,7 +66,7 @@ class CredentialSource:
         return self._fetched
 
 
-def _fetch() -> tuple[Credentials, float]:
+def _fetch(limit: TimeLimit) -> tuple[Credentials, float]:
     """Returns credentials from the address in the environment, and the time when they end."""
     relative = os.environ.get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
     url = f"http://{_CONTAINER_HOST}{relative}" if relative else os.environ.get("AWS_CONTAINER_CREDENTIALS_FULL_URI")
@@ -82,16 +83,16 @@ def _fetch() -> tuple[Credentials, float]:
     request = "\r\n".join([*lines, "Connection: close", "", ""]).encode()
     for attempt in range(_ATTEMPTS):
         try:
-            return _read_credentials(_send(endpoint, request))
+            return _read_credentials(_send(endpoint, request, limit))
         except (OSError, ValueError, KeyError, TypeError) as error:
-            if attempt == _ATTEMPTS - 1 or deadline.is_over():
+            if attempt == _ATTEMPTS - 1 or limit.is_over():
                 raise CredentialsUnavailable(type(error).__name__) from error
         time.sleep(_PAUSE_SECONDS * 2**attempt)
     raise AssertionError("the last attempt raises")
 
 
-def _send(endpoint: Endpoint, request: bytes) -> Response:
-    connection = Connection(endpoint, ssl.create_default_context() if endpoint.is_tls else None)
+def _send(endpoint: Endpoint, request: bytes, limit: TimeLimit) -> Response:
+    connection = Connection(endpoint, limit, ssl.create_default_context() if endpoint.is_tls else None)
     try:
         return connection.exchange(request)[0]
     finally:

@@ -1,7 +1,7 @@
-"""HTTP/1.1 connections that are kept open, and end with the request's deadline.
+"""HTTP/1.1 connections that are kept open, and end with the time limit.
 
 A socket timeout restarts with each byte received. Here the timeout of every connect, send, and receive is capped at the
-time left (`controlplane.core.deadline`), so a response that trickles in ends in time, too.
+time left, so a response that trickles in ends in time, too.
 
 A response that is too large, or whose end is ambiguous (RFC 9112), counts as none. Its connection is closed, because
 the rest could be taken for the next response.
@@ -17,9 +17,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from controlplane.aws.endpoints import Endpoint
-from controlplane.aws.errors import NoAnswer, StaleConnection
-from controlplane.core import deadline
+from awsclient.endpoints import Endpoint
+from awsclient.errors import NoAnswer, StaleConnection
+from awsclient.time_limit import NO_LIMIT, TimeLimit
 
 _CONNECT_SECONDS = 1.0
 _READ_SECONDS = 3.0
@@ -38,7 +38,7 @@ _HEAD = re.compile(
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})(?:[\t ]*;[\t\x20-\x7e\x80-\xff]*)?")
 _LENGTH = re.compile(r"[0-9]{1,18}")
 # The root certificates of AWS endpoints, added by the build. Loading the full CA bundle takes 15 ms of the first call.
-ROOTS = Path(__file__).parents[1] / "amazon-roots.pem"
+ROOTS = Path(__file__).with_name("amazon-roots.pem")
 
 
 class Response(NamedTuple):
@@ -77,10 +77,10 @@ class Connection:
     context: verifies the server of an endpoint with TLS. By default, it trusts what AWS's endpoints need.
     """
 
-    def __init__(self, endpoint: Endpoint, context: ssl.SSLContext | None = None) -> None:
+    def __init__(self, endpoint: Endpoint, limit: TimeLimit = NO_LIMIT, context: ssl.SSLContext | None = None) -> None:
         near = endpoint.proxy or endpoint
-        timeout = deadline.bounded(_CONNECT_SECONDS)
-        self._socket = socket.create_connection((near.host, near.port), timeout)
+        self._limit = limit
+        self._socket = socket.create_connection((near.host, near.port), limit.cap(_CONNECT_SECONDS))
         self._received = bytearray()
         self._left = _MOST_BYTES
         # Whether the response to the latest request has begun.
@@ -90,7 +90,7 @@ class Connection:
             if endpoint.proxy:
                 self._open_tunnel(endpoint)
             if endpoint.is_tls:
-                self._socket.settimeout(deadline.bounded(_CONNECT_SECONDS))
+                self._socket.settimeout(limit.cap(_CONNECT_SECONDS))
                 context = context or tls_context(ca_file())
                 self._socket = context.wrap_socket(self._socket, server_hostname=endpoint.host)
         except BaseException:
@@ -129,8 +129,8 @@ class Connection:
         return Response(status, headers, body), stays_open and not self._received
 
     def _limit_time(self) -> None:
-        self._socket.settimeout(deadline.bounded(_READ_SECONDS))
-        if deadline.is_over():
+        self._socket.settimeout(self._limit.cap(_READ_SECONDS))
+        if self._limit.is_over():
             raise TimeoutError("timed out")
 
     def _receive(self) -> bool:
@@ -225,8 +225,9 @@ def _length(value: str) -> int:
 class Connections:
     """The open connections to an endpoint. Threads can share them: each call has a connection to itself."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, limit: TimeLimit = NO_LIMIT) -> None:
         self._endpoint = endpoint
+        self._limit = limit
         self._idle: list[Connection] = []
 
     def exchange(self, request: bytes) -> Response:
@@ -234,7 +235,7 @@ class Connections:
         connection = self._take_idle()
         is_new = connection is None
         try:
-            connection = connection or Connection(self._endpoint)
+            connection = connection or Connection(self._endpoint, self._limit)
             response, stays_open = connection.exchange(request)
         except OSError as error:
             if connection is None:

@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 from botocore.awsrequest import AWSResponse
-from botocore.config import Config
-from botocore.session import Session
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controlplane.aws import botocore_client
-from controlplane.aws.client import read_response
-from controlplane.aws.connection import Response
-from controlplane.aws.errors import NoAnswer, ServiceError
+from awsclient.boto3_client import Boto3Client
+from awsclient.client import read_response
+from awsclient.connection import Response
+from awsclient.errors import NoAnswer, ServiceError
 
 KEY = {"pk": {"S": "ORG#1"}, "sk": {"S": "PROJECT#é"}}
 PREFIXES = ("", "com.amazonaws.dynamodb.v20120810#", "com.amazon.coral.service#", "com.amazonaws.sqs#")
@@ -44,9 +42,10 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "GetItem": {"TableName": "t", "Key": KEY},
     "PutItem": {"TableName": "t", "Item": KEY},
     "Query": {"TableName": "t"},
-    "TransactWriteItems": {"TransactItems": []},
+    "TransactWriteItems": {"TransactItems": [{"Put": {"TableName": "t", "Item": KEY}}]},
     "SendMessage": {"QueueUrl": "https://queues.assent.test/1/q", "MessageBody": "m"},
-    "ChangeMessageVisibility": {"QueueUrl": "https://queues.assent.test/1/q", "ReceiptHandle": "r"},
+    "ChangeMessageVisibility": {"QueueUrl": "https://queues.assent.test/1/q", "ReceiptHandle": "r",
+                                "VisibilityTimeout": 0},
 }  # fmt: skip
 
 
@@ -54,10 +53,8 @@ class Oracle:
     """Reads responses with botocore, and reports refusals as the error of both clients."""
 
     def __init__(self, service: str) -> None:
-        config = Config(parameter_validation=False, retries={"mode": "standard", "total_max_attempts": 1})
-        inner = Session().create_client(service, config=config)
-        inner.meta.events.register("before-send", lambda request, **_: self.response)
-        self.client = botocore_client.BotocoreClient(service, inner)
+        self.client = Boto3Client(service)
+        self.client._client.meta.events.register("before-send", lambda request, **_: self.response)
 
     def read(self, operation: str, status: int, body: bytes, headers: dict[str, str]) -> Any:
         stream: Any = io.BytesIO(body)

@@ -13,7 +13,7 @@ from botocore.credentials import Credentials as BotocoreCredentials
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controlplane.aws.signing import Credentials, Scope, authorization, canonical_path
+from awsclient.signing import Credentials, Scope, authorization, canonical_path
 
 EXAMPLES, REQUESTS_PER_EXAMPLE = 45, 128
 RESERVED = {*botocore.auth.SIGNED_HEADERS_BLACKLIST, "authorization", "date", "host", "x-amz-content-sha256"}
@@ -75,7 +75,7 @@ def test_signatures_equal_botocores_over_5000_requests(*, moments, people, ways,
 
 def test_the_signature_of_awss_own_documentation_is_reproduced():
     """The example of the IAM User Guide, with another service: its key derivation is given there."""
-    from controlplane.aws.signing import _signing_key
+    from awsclient.signing import _signing_key
 
     secret = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
     derived = _signing_key(secret, "20150830", Scope("us-east-1", "iam")).hex()

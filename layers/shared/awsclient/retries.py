@@ -1,14 +1,14 @@
 """When a call is sent again, and after which pause: as in the standard mode of AWS's SDKs.
 
-Every attempt that failed for a reason that may pass is repeated, including writes whose outcome is unknown. The store's
-writes are made for that: see `controlplane.store.table`.
+Every attempt that failed for a reason that may pass is repeated, including writes whose outcome is unknown, so the
+caller's writes need conditions.
 """
 
 import secrets
 import threading
 
-from controlplane.aws.errors import AwsError, CredentialsUnavailable, NoAnswer, ServiceError, StaleConnection
-from controlplane.core import deadline
+from awsclient.errors import AwsError, CredentialsUnavailable, NoAnswer, ServiceError, StaleConnection
+from awsclient.time_limit import TimeLimit
 
 ATTEMPTS = 3
 _TRANSIENT_STATUS = {500, 502, 503, 504}
@@ -78,21 +78,22 @@ class Quota:
 class Attempts:
     """The attempts of one call. `scale_seconds`: the longest pause before the first retry, unless it is throttled."""
 
-    __slots__ = ("_cost", "_quota", "_scale_seconds", "made")
+    __slots__ = ("_cost", "_limit", "_quota", "_scale_seconds", "made")
 
-    def __init__(self, quota: Quota, scale_seconds: float) -> None:
+    def __init__(self, quota: Quota, scale_seconds: float, limit: TimeLimit) -> None:
         self._quota = quota
+        self._limit = limit
         self._scale_seconds = scale_seconds
         self._cost = 0
         self.made = 0
 
     def may_repeat(self) -> bool:
-        return self.made < ATTEMPTS and not deadline.is_over()
+        return self.made < ATTEMPTS and not self._limit.is_over()
 
     def pause_after(self, failure: AwsError) -> float | None:
         """Returns the seconds until the next attempt, or None if that was the last one.
 
-        A stale connection is replaced without a pause. No pause outlasts the request's deadline.
+        A stale connection is replaced without a pause. No pause exceeds the time limit.
         """
         if not self.may_repeat() or not is_transient(failure):
             return None
@@ -106,7 +107,7 @@ class Attempts:
         scale = _THROTTLING_SCALE_SECONDS if throttled else self._scale_seconds
         pause = _jitter() * min(scale * 2 ** (self.made - 1), _LONGEST_PAUSE_SECONDS)
         pause = max(pause, min(_retry_after(failure), pause + _RETRY_AFTER_MOST_SECONDS))
-        left = deadline.remaining()
+        left = self._limit.remaining()
         return None if left is not None and pause >= left else pause
 
     def succeeded(self) -> None:
