@@ -51,7 +51,7 @@ def test_the_restored_table_has_the_settings_that_a_restore_leaves_out(stack: St
 def test_the_restored_table_passes_the_check(stack: Stack, restored: dict[str, Any], project: dict[str, Any]):
     where = ("--table", restored["table"], "--region", REGION, "--endpoint-url", stack.endpoint_url, "--json")
     told = run(
-        *(sys.executable, "-m", "ops", *where, "table", "check"),
+        *(sys.executable, "-m", "ops", "table", "check", *where),
         SERVICE_BRAND="assent",
         PYTHONPATH="functions:layers/shared:.",
     )

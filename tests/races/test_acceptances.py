@@ -6,8 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from controlplane.core.ids import InvitationId, MemberId
-from controlplane.store import invitees, organizations
-from ops import members
+from controlplane.store import invitees, members, organizations
 from tests.races.stage import Stage
 from tests.races.yields import writes_a_membership
 from tests.support.asgi import DirectApi

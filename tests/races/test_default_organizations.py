@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.store import default_organizations, invitees, organizations
+from controlplane.store.members import remove_member
 from controlplane.store.organizations import find_organization
 from ops import members
 from tests.races.stage import Stage
@@ -45,7 +46,7 @@ class Member:
         return lambda: members.add_member(organization, user_id, "owner")
 
     def leave(self, number: int) -> Callable[[], Any]:
-        return lambda: members.remove_member(self.companies[number].organization_id, self.person.user_id)
+        return lambda: remove_member(self.companies[number].organization_id, self.person.user_id)
 
     def save(self, number: int) -> Callable[[], Any]:
         return lambda: default_organizations.save(self.person.user_id, self.companies[number].organization_id)

@@ -22,11 +22,12 @@ from controlplane.store import (
     user_tokens,
     users,
 )
+from controlplane.store.members import remove_member
 from controlplane.store.repository_items import HostedRepository
 from controlplane.store.scans import reads
 from controlplane.store.table import Delete, table
-from ops.members import add_member, remove_member
-from ops.seed import ensure_demo
+from local.demo import ensure_demo
+from ops.members import add_member
 from tests.functional.conftest import FakeClock
 from tests.support.api import Api
 from tests.support.sqs import FakeSqs

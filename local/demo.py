@@ -33,8 +33,8 @@ from controlplane.store.repository_items import HostedRepository, Link
 from controlplane.store.table import table
 from controlplane.store.users import UserItem
 from finding_intake.service import process_finding
+from local.demo_scans import ensure_scans
 from ops import members
-from ops.demo_scans import ensure_scans
 from ops.intake import read_message
 from ops.lookup import find_organization
 
