@@ -8,7 +8,8 @@ import pytest
 import dashboard.consent_code
 from controlplane.core.settings import settings
 from controlplane.store import billing, projects, vendors
-from controlplane.store.project_items import ProjectItem
+from controlplane.store.project_changes import ProjectChange, update_project
+from controlplane.store.project_items import Address, ProjectItem
 from controlplane.store.table import table
 from dashboard.snippets import VERSION
 from openassent_analysis import consent_code
@@ -139,9 +140,12 @@ class TestSettings:
 
     def test_adding_a_website_keeps_what_another_person_adds_at_the_same_time(self, visitor, company, project):
         visitor.get(path(company, "/shop/settings"))
-        api, at = visitor.api, f"/v1/projects/{project.project_id}"
-        both = {"websites": ["example.com", "b.example.net"]}
-        with before_the_transaction(table.client, lambda: api.patch(at, company.owner.token, json_body=both)):
+
+        def add() -> None:
+            added: ProjectChange = {"added_websites": [Address("b.example.net", "domain")]}
+            update_project(project, added, may_remove_websites=False)
+
+        with before_the_transaction(table.client, add):
             visitor.press("Add", fill={"Add websites": "a.example.net"})
         assert stored(project).trusted_origins == ["example.com", "b.example.net", "a.example.net"]
 
