@@ -77,7 +77,7 @@ UNUSED = (
     "aws_lambda_powertools/utilities/validation",
     "idna/cli.py",
     "idna/codec.py",
-    # FastAPI's telemetry is off, and controlplane.core.lazy_imports replaces what it imports.
+    # FastAPI's telemetry is off, and controlplane.core.lazy_imports replaces its imports.
     "opentelemetry",
     "publicsuffixlist/test.py",
     "publicsuffixlist/update.py",
@@ -104,7 +104,7 @@ UNUSED = (
     "urllib3/http2/connection.py",
 )
 
-# Libraries whose packages read the source of their `__init__`: anyio finds out from it what to import later.
+# Libraries whose packages read the source of their `__init__`: anyio reads its later imports from it.
 SOURCE_READERS = ("anyio",)
 
 # Files that a function serves unchanged, and unpacks on request.
@@ -164,7 +164,7 @@ def prepare(build_dir: Path) -> None:
 
 
 def trim_packages(packages: Path) -> None:
-    """Cut a folder of packages down to what runs."""
+    """Removes files that don't run from a folder of packages."""
     remove_clutter(packages)
     for unused in UNUSED:
         remove(packages / unused)
@@ -188,7 +188,7 @@ def remove(path: Path) -> None:
 
 
 def remove_clutter(root: Path) -> None:
-    """Remove what no import reads: type stubs, tests, console scripts, requirement lists, stale bytecode."""
+    """Remove files that no import reads: type stubs, tests, console scripts, requirement lists, stale bytecode."""
     for path in sorted(root.iterdir()):
         if path.name == "bin" or path.suffix == ".data":
             remove(path)
@@ -201,7 +201,7 @@ def remove_clutter(root: Path) -> None:
 
 
 def trim_distribution(info: Path) -> None:
-    """Keep what `importlib.metadata` answers from (name, version, entry points) and the licenses.
+    """Keep the fields that `importlib.metadata` reads (name, version, entry points) and the licenses.
 
     The long description in METADATA goes: libraries that look for plugins read every METADATA there is.
     """
@@ -343,7 +343,7 @@ def zipped_size_bytes(root: Path) -> int:
 
 
 def report(build_dir: Path) -> None:
-    """Print what each artifact weighs. Raises BuildFailed when a function with the layers is more than Lambda takes."""
+    """Print the size of each artifact. Raises BuildFailed when a function with the layers is more than Lambda takes."""
     sizes = {path.name: size_bytes(path) for path in sorted(build_dir.iterdir()) if path.is_dir()}
     for name, size in sizes.items():
         zipped = zipped_size_bytes(build_dir / name)
@@ -386,7 +386,7 @@ def run_sam(architecture: str, build_dir: Path) -> None:
 
 
 def run(command: list[str], **environment: str) -> None:
-    """Raises BuildFailed with what the command printed."""
+    """Raises BuildFailed with the command's output."""
     result = subprocess.run(  # noqa: S603
         command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, check=False
     )

@@ -29,7 +29,7 @@ class NotReady(Exception):
 
 @dataclass
 class Run:
-    """Holds what a run has found, and what it uses."""
+    """The state of a run: its findings, and its tools."""
 
     root: Path
     record: Record
@@ -161,7 +161,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _mutants(root: Path, options: argparse.Namespace) -> tuple[list[Mutant], list[str], str]:
-    """Returns the mutants, the tests that may know more than the record, and what was looked at."""
+    """Returns the mutants, the tests that may know more than the record, and the scope of the run."""
     base = None if options.file and options.tests else find_base(root, options.base)
     more = changed_tests(root, base) if base else []
     lines: dict[str, set[int] | None] = {}

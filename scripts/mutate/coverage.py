@@ -150,7 +150,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Record:
-    """Holds what was recorded: the seconds of each test, and the tests of each place of a module."""
+    """The record: the seconds of each test, and the tests of each place of a module."""
 
     def __init__(self, seconds: dict[str, float], lines: dict[str, dict[str, set[str]]]) -> None:
         self.seconds = seconds

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def change_imports(change: Callable[[str, CodeType], CodeType]) -> None:
-    """Makes every later import run what `change` returns for the module's path and code."""
+    """Makes every later import run the result of `change` for the module's path and code."""
     original = SourceFileLoader.get_code
 
     def get_code(loader: Any, name: str) -> CodeType | None:

@@ -139,12 +139,12 @@ class _Warm(_Collected):
             following = items[position + 1] if position + 1 < len(items) else None
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if self.failed is not None:
-                item.session._setupstate.teardown_exact(None)  # ends what fixtures have started
+                item.session._setupstate.teardown_exact(None)  # tears down the fixtures
                 return
 
 
 def with_warm_tests(root: Path, options: Sequence[str], tests: Sequence[str], act: Callable[[Judge], Any]) -> Any:
-    """Imports the product, collects the files of the tests, and returns what `act` returns. None if that failed.
+    """Imports the product, collects the files of the tests, and returns the result of `act`. None if that failed.
 
     `act` gets a function that judges a trial in a child of this process.
     """
@@ -170,7 +170,7 @@ class _Functions:
                 found.by_place.setdefault(_place(thing.__code__), []).append(thing)
             elif isinstance(thing, _lru_cache_wrapper) and _is_of(thing.__wrapped__, roots):
                 found.caches.append(thing)
-        gc.freeze()  # else pytest's last collection finds what the product has left open
+        gc.freeze()  # without this, pytest's last collection finds the product's open resources
         return found
 
     def replace(self, root: Path, mutant: Mutant) -> None:

@@ -32,7 +32,7 @@ _LOGGED = {"logger", "metrics", "warnings"}
 _CONDITION = re.compile(r"attribute_(?:not_)?exists\(|#\w+ (?:=|<>|<|<=|>|>=|IN|BETWEEN) [:(#]|^contains\(")
 _UPDATE = re.compile(r"\s*(?:SET|REMOVE|ADD|DELETE) ")
 _EXCUSE = re.compile(r"#\s*mutant:\s*(.*)$")
-# Weakens what it is added to. DynamoDB rejects values that no expression uses, so a part can't only be left out.
+# A part that weakens its condition. DynamoDB rejects values that no expression uses, so a part can't only be left out.
 _OR_TRUE = "OR attribute_exists(pk) OR attribute_not_exists(pk)"
 
 
@@ -227,7 +227,7 @@ def _text(node: ast.Constant, value: str) -> Iterator[_Change]:
         for name in re.findall(r"#\w+", value):
             yield _set(node, "value", value.replace(name, f"{name}Other", 1), f"{name} -> {name}Other")
     elif _CONDITION.search(value) and value.count("(") == value.count(")"):
-        # Of a text that is added to a condition, what connects it stays.
+        # The connector of a text that is added to a condition stays.
         whole = value.removeprefix(_AND).removesuffix(_AND)
         if whole.startswith((" ", ",")):
             return

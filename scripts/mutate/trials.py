@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from scripts.mutate.mutants import Mutant
 
-# A mutant may never end. Its tests get this many times what they took, and the time to import the product.
+# A mutant may never end. Its tests get a multiple of their usual time, and the time to import the product.
 _PATIENCE = 10
 _IMPORT_SECONDS = 60
 
