@@ -3,6 +3,7 @@
 An invariant compares the number of keys, their secrets, their restrictions, and their plans after each run.
 """
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -119,6 +120,14 @@ def test_one_of_three_creations_at_49_keys_succeeds(world, stage):
     replies = yield [owner.create] * 3
     assert sorted(reply.status for reply in replies) == [201, 409, 409]
     assert {reply.code for reply in replies if reply.status == 409} == {"KEY_LIMIT_REACHED"}
+
+
+def test_sixteen_threads_create_keys_up_to_50(stage):
+    owner = Owner(stage.fresh(), stage, existing=45)
+    outcomes = run_repeatedly([owner.create] * 16)
+    assert Counter(outcome.get().status for outcome in outcomes) == {201: 5, 409: 11}
+    assert {owner.status(it.value.data["key"]) for it in outcomes if it.value.status == 201} == {200}
+    stage.check_invariants()
 
 
 @race(ends={201, 409})
