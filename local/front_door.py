@@ -9,7 +9,7 @@ from controlplane.http.front_door import ADDRESS_HEADER, SECRET_HEADER, STATUS_H
 from local.gateway import REMAPPED_PREFIX, Request, Response
 
 _CHALLENGE = "www-authenticate"
-# What the gateway sees as the caller's address: one of CloudFront's.
+# The caller's address for the gateway: one of CloudFront's.
 CLOUDFRONT_ADDRESS = "130.176.0.10"
 
 

@@ -31,7 +31,7 @@ AMAZON_ROOTS = (
     "Amazon Root CA 4",
     "Starfield Services Root Certificate Authority - G2",
 )
-# The package of the shared layer. What the build writes for it is for all functions.
+# The package of the shared layer. The build's files for all functions go there.
 SHARED_PACKAGE = Path("controlplane")
 ROOTS_FILE = SHARED_PACKAGE / "amazon-roots.pem"
 DATACLASS_CODE = SHARED_PACKAGE / "core" / "dataclass_code.bin"
@@ -173,7 +173,7 @@ def trim_packages(packages: Path) -> None:
 
 
 def pack(path: Path) -> None:
-    """Compress the file, or every file below the folder. What is packed already stays as it is."""
+    """Compress the file, or every file below the folder. Compressed files stay as they are."""
     for file in [path, *path.rglob("*")]:
         if file.is_file() and file.suffix != ".gz":
             file.with_name(f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes(), mtime=0))
@@ -298,8 +298,8 @@ def has_lasting_bytecode(module: Path) -> bool:
 def bind_architecture(template: Path, architecture: str) -> None:
     """Make the built template accept only the processor that it was built for.
 
-    Otherwise, a deployment with another value succeeds, and no function can import its packages. CloudFormation checks
-    the value, also one that it keeps from an earlier deployment, before it changes anything.
+    Without this, a deployment with another value succeeds, and no function can import its packages. CloudFormation
+    checks the value, also one that it keeps from an earlier deployment, before it changes anything.
     """
     bound = f"    Default: {architecture}\n    AllowedValues:\n    - {architecture}\n"
     text, count = _ARCHITECTURE.subn(bound, template.read_text(encoding="utf-8"))

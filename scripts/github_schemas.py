@@ -58,7 +58,7 @@ WEBHOOKS = (
     "push",
 )
 
-# What a JSON Schema says about values. The rest is for readers.
+# The keywords of JSON Schema that constrain values. The rest is for readers.
 _ASSERTIONS = {"type", "format", "enum", "pattern", "required", "uniqueItems"}
 _BOUNDS = {"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"}
 _COMBINED = ("allOf", "anyOf", "oneOf")

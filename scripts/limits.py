@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-# The share of a limit above which the check fails. What is left is for the next change.
+# The share of a limit above which the check fails. The rest is for the next change.
 HIGHEST_SHARE = 0.85
 _STACK = "s" * 64
 _REGION, _ACCOUNT = "us-gov-west-1", "123456789012"
@@ -173,7 +173,7 @@ def _plain(text: str) -> str:
 
 
 def _meant(name: str, values: Mapping[str, Any]) -> Any:
-    """Returns what a name in the text of `Fn::Sub` means."""
+    """Returns the value of a name in the text of `Fn::Sub`."""
     return values.get(name) or ({"Fn::GetAtt": name.split(".", 1)} if "." in name else {"Ref": name})
 
 

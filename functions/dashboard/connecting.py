@@ -128,7 +128,7 @@ def finish(state: str, code: str | None, installation_id: int | None, user_id: s
 
 
 def open_offers(organization: Membership, sealed: str, secret: str) -> Offers:
-    """Returns what the form carries. Raises CallbackLost, NotAdmin."""
+    """Returns the offers that the form carries, sealed. Raises CallbackLost, NotAdmin."""
     require_admin(organization)
     text, _, seal = sealed.rpartition(".")
     if keyring.signer_of(_OFFERS, f"{secret}\0{text}", seal) is None:

@@ -194,7 +194,7 @@ def page(
 
 
 def _menus(content: dict[str, Any]) -> dict[str, Any]:
-    """Returns what the header of a signed-in person shows. The account is None if it couldn't be read."""
+    """Returns the values of a signed-in person's header. The account is None if it couldn't be read."""
     organization: Membership | None = content.get("organization")
     account: Account | None = content["account"]
     if organization is not None:

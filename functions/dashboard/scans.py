@@ -109,7 +109,7 @@ class Filters(NamedTuple):
 
 
 def get_scans(organization: Membership, filters: Filters, cursor: str | None) -> ShownScans:
-    """Returns a page of the organization's scans. Raises InvalidPayload if the cursor isn't one of this list."""
+    """Returns a page of the organization's scans. Raises InvalidPayload for a cursor of another list."""
     organization_id = organization.organization_id
     binding = filters.binding(organization_id)
     after = cursors.open_sealed(binding, cursor) if cursor else None

@@ -1,6 +1,6 @@
 """The rules of `github_events`: what follows from an event.
 
-An event says what may have changed. What is the case now is read from GitHub, so events may be late, repeated, and out
+An event says what may have changed. The current state is read from GitHub, so events may be late, repeated, and out
 of order, and the last one that is processed leaves the current state.
 """
 

@@ -46,7 +46,7 @@ class Baseline(NamedTuple):
 
 
 def read_baseline(scan: ScanItem) -> Baseline:
-    """Returns what the scan is compared with."""
+    """Returns the findings that the scan is compared with."""
     base = reads.find_production_scan(scan.repository_id, scan.project_id, completed=True)
     if base is None:
         return Baseline(None, [])

@@ -75,7 +75,7 @@ def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: Unr
 
 
 def sight_of(scan: ScanItem, result: Analysis, unread: Unread) -> Sight:
-    """Returns what the scan saw of the repository."""
+    """Returns the scan's coverage: its project and folder, unanalyzed paths, and the linked projects."""
     repository = repositories.find_repository(scan.repository_id)
     linked = {link.project_id for link in repository.links} if repository else set()
     uncertain = result.uncertain.union(unread.paths)

@@ -36,8 +36,8 @@ def set_plan(organization: Organization, plan: Plan) -> Result:
     """Change the plan of an organization and its API keys.
 
     On a plan without API access, the organization's keys are rejected immediately. They aren't deleted, and work again
-    after an upgrade. A key keeps the rate limit it was created with until it is rolled. What exceeds the plan's limits
-    is kept. Projects with the branding none are served with the service's own branding until the plan includes it.
+    after an upgrade. A key keeps the rate limit it was created with until it is rolled. Items beyond the plan's limits
+    are kept. Projects with the branding none are served with the service's own branding until the plan includes it.
     """
     from controlplane.store import billing
     from ops.lookup import get_organization_id, organization_document

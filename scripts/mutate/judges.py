@@ -4,7 +4,7 @@
 right for every mutant, and needs a few seconds.
 
 `judge_warm` is for many mutants inside of functions: a process imports the product and collects the tests once, and in
-each child the functions get the mutant's code. What already ran when the product was imported doesn't run again, so a
+each child the functions get the mutant's code. Code that ran when the product was imported doesn't run again, so a
 mutant that survives there is tried again by the other.
 """
 

@@ -1,7 +1,7 @@
 """Runs trials, each in a process of its own, some at once. Nothing is written to the product's files.
 
 A child is forked from a process that has already imported what it needs, so that a trial takes little longer than its
-tests. What it has started is ended with it.
+tests. Processes that it has started end with it.
 """
 
 import json
@@ -72,7 +72,7 @@ def run_trials(
 
 
 def in_child(act: Callable[[], Any]) -> tuple[Any, str]:
-    """Returns what `act` returns in a child as JSON values, and what it printed. None if it didn't return."""
+    """Runs `act` in a child. Returns its result as JSON values, or None if it didn't return, and its output."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder, "output")
         pid, answer = _fork(act, output)

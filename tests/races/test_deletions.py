@@ -42,7 +42,7 @@ from tests.support.world import Company, World
 
 pytestmark = pytest.mark.races
 
-# The items of a deleted organization that are kept: see docs/decisions/0041.
+# The items of a deleted organization that are kept: see docs/decisions/0040.
 KEPT = ("SLUG#", "LEDGER#", "FEEDBACKQUOTA#", "SCANWATCH", "OUTBOX#")
 
 type Act = Callable[[World, Company], Callable[[], Any]]

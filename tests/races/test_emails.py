@@ -34,7 +34,7 @@ MONDAY = "2026-03-09"
 @pytest.fixture
 def mailbox(monkeypatch: pytest.MonkeyPatch) -> Mailbox:
     made = Mailbox()
-    monkeypatch.setattr(delivery.mailer, "_client", made)
+    monkeypatch.setattr(delivery, "ses", lambda: made)
     monkeypatch.setattr(messages.sender, "_client", FakeSqs())
     monkeypatch.setitem(settings.__dict__, "email_sender", SENDER)
     return made

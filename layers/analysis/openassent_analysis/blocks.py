@@ -43,7 +43,7 @@ _CONSTANTS: Final[Config] = {
         "any": [
             {"kind": "variable_declarator", "has": {"field": "value", "regex": r"['\"`]"}},
             {"kind": "assignment_expression", "has": {"field": "right", "regex": r"['\"`]"}},
-            # What they return.
+            # The functions' results.
             {"kind": "function_declaration", "has": {"field": "body", "regex": r"return[^;]{0,200}['\"`]"}},
             {"kind": "method_definition", "has": {"field": "body", "regex": r"return[^;]{0,200}['\"`]"}},
         ]

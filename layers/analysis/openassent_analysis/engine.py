@@ -28,7 +28,7 @@ from openassent_analysis.rules import Rule, rules
 from openassent_analysis.sources import Source
 from openassent_analysis.templates import read_template
 
-# What templates write.
+# The text that templates write.
 PAGES: Final = frozenset({"html", "javascript", "typescript"})
 _MAX_SNIPPET_LINES: Final = 12
 

@@ -56,8 +56,8 @@ _BY_THEMSELVES: Final = (".py", ".yml", ".yaml", ".toml", ".json", *CONTENT)
 _OTHER_ENVIRONMENT: Final = re.compile(
     r"(?:^|/)config/(?!_default/|production/)[^/]{1,80}/(?:hugo|config|params)\.(?:toml|ya?ml|json)$"
 )
-# Copies that something newer has replaced, by their names, and the releases of a Subversion repository. What loads one
-# of them names it. What extends one of Pug's further layouts names it, too.
+# Copies that something newer has replaced, by their names, and the releases of a Subversion repository. Code that
+# loads one of them names it, and so does a template that extends one of Pug's further layouts.
 _REPLACED: Final = re.compile(
     r"(?:^|/)(?:_?layouts?|base)[-_.]legacy\.[\w.]{1,30}$|(?:^|/)layout[-_.][\w-]{1,40}\.(?:pug|jade)$"
     r"|(?:^|/)(?:[^/]{1,80}[-_. ])?(?:old|deprecated|backup|bak|unused|obsolete)\d{0,3}\.[\w.]{1,30}$"
@@ -72,7 +72,7 @@ _JSX: Final = (".tsx", ".jsx")
 
 @lru_cache(maxsize=4_096)
 def runs(path: str) -> Runs:
-    """Returns whether a file runs by itself, as far as its path shows."""
+    """Returns whether a file runs by itself, by its path."""
     if _REPLACED.search(path) or _OTHER_ENVIRONMENT.search(path):
         return Runs.NEVER
     script = _SCRIPT.search(path) is not None

@@ -95,7 +95,7 @@ class Fingerprints:
 
 
 def shape_of(rule_id: str, category: str, vendor_id: str | None, code: Sequence[str]) -> tuple[str, ...]:
-    """Returns what a finding keeps when its code is edited, or () if edited code is another finding.
+    """Returns the parts of a finding that stay when its code is edited, or () if edited code is another finding.
 
     Another secret is another finding, because the decision on the first one says nothing about it.
     """

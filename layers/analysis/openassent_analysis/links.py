@@ -2,7 +2,7 @@
 
 The code of a match runs in its file's functions, or when the file itself does. From there, the uses of each are
 followed upward, file by file, until they reach code that the browser or a framework runs by itself. A use that waits
-for consent ends its path. What can't be followed makes a finding less certain, and never removes it.
+for consent ends its path. Code that can't be followed makes a finding less certain, and never removes it.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class Links:
         return (exact or found)[:3]
 
     def frontier(self, path: str, gating: Gating) -> Frontier:
-        """Returns what has to be searched for to decide about the code."""
+        """Returns the files, names, and providers whose uses decide about the code."""
         walk = self._walk(path, gating)
         return Frontier(list(walk.frontier), list(walk.names), list(walk.providers))
 

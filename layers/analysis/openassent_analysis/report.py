@@ -43,7 +43,7 @@ MAX_OWN_NAMES: Final = 20
 MAX_ADDRESSES: Final = 20
 # Names under which one file of server code hands on the visitor's choice.
 MAX_CHOICES: Final = 50
-# What one configuration shows about a site.
+# The traits of a site that one configuration shows.
 MAX_TRAITS: Final = 200
 # By list of a report.
 _MAX_LENGTHS: Final = (

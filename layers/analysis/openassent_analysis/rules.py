@@ -24,7 +24,7 @@ _DETAIL: Final = re.compile(r": \{why\}| \(\{version\}\)")
 # In `the {vendor} package`, the article is the package's.
 _ARTICLE_AND_VENDOR: Final = re.compile(r"\b([Tt]he|[Aa]n?) \{vendor\}")
 _START_OF_SENTENCE: Final = re.compile(r"(?:^|(?<=\. ))[a-z]")
-# What rules call the places of `blocks`.
+# The names of `blocks`' places in rules.
 _PLACE: Final = "place-of-markup"
 RULES: Final = Path(__file__).with_name("resources") / "rules"
 # The tree languages of each group of `match`.

@@ -259,7 +259,7 @@ class _Scan:
             self._keep(found)
 
     def _all_found(self, path: str, matches: list[Match]) -> list[tuple[Match, _Found]]:
-        """Returns what each match found. Raises InvalidReport if one refers to something that doesn't exist."""
+        """Returns each match with its finding. Raises InvalidReport if one refers to something that doesn't exist."""
         try:
             return [(match, self._found(path, match)) for match in matches]
         except (KeyError, ValueError, IndexError) as failure:

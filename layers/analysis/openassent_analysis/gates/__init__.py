@@ -66,7 +66,7 @@ def gating(source: Source, block: Block, node: SgNode, vendor: str | None = None
 
 
 def providers(source: Source) -> list[Provider]:
-    """Returns what a file exports that gives the visitor's choice, or renders its children only with consent."""
+    """Returns the exports that give the visitor's choice, or render their children only with consent."""
     found = dict.fromkeys(providers_in(reading_of(source)))
     if source.path.endswith((".vue", ".svelte", ".astro")) and _slots_wait(source):
         found[Provider(DEFAULT, None)] = None
@@ -89,7 +89,7 @@ def calls_on_page(source: Source, name: str) -> list[Gating]:
 
 
 def _layout(source: Source) -> Export | None:
-    """Returns what a template extends."""
+    """Returns the layout that a template extends."""
     return Export(source.template.layout, LAYOUT) if source.template and source.template.layout else None
 
 
@@ -101,7 +101,7 @@ def template_gating(source: Source, offset: int) -> Gating:
 
 
 def _implied_by_template(source: Source, offset: int) -> Implied:
-    """Returns what follows if a template writes what is at a place."""
+    """Returns the gate implied by the template's conditions around a place."""
     layout = _layout(source)
     found = Implied(providers=frozenset({layout})) if layout else NOTHING
     for test in source.template_conditions(offset):

@@ -58,7 +58,7 @@ def _methods_of(reader: Reader, place: Place) -> Iterator[tuple[str, Export | No
 
 
 def _implied_by_state(reader: Reader, place: Place) -> Implied:
-    """Returns what follows if an exported state says yes, by the places that set it."""
+    """Returns the gate implied by an exported state that is true, by the places that set it."""
     declarator = place.node.parent()
     name = declarator.field("name") if declarator is not None else None
     if declarator is None or name is None or name.kind() != "identifier":
@@ -95,7 +95,7 @@ def _exported_in_place(block: Block) -> Iterator[tuple[str, SgNode]]:
 
 
 def _implied_by_value(reader: Reader, place: Place, depth: int) -> Implied:
-    """Returns what follows if an export says yes, shows its children, or calls its parameter."""
+    """Returns the gate implied by an export that is true, renders its children, or calls its parameter."""
     block, node = place
     if depth > 3:
         return NOTHING
@@ -127,7 +127,7 @@ def _implied_by_value(reader: Reader, place: Place, depth: int) -> Implied:
 
 
 def _choice(reader: Reader, block: Block, node: SgNode) -> Implied:
-    """Returns what follows if a value is true. A constant isn't the visitor's choice."""
+    """Returns the gate implied by a true value. A constant isn't the visitor's choice."""
     meaning = reader.meaning(block, node)
     return NOTHING if meaning == NEVER else meaning.true
 
@@ -157,7 +157,7 @@ def _looks_for_key(reader: Reader, function: SgNode) -> bool:
 
 
 def _implied_by_parameters(reader: Reader, place: Place) -> Implied:
-    """Returns what follows if a function calls one of its parameters."""
+    """Returns the gate under which a function calls one of its parameters."""
     block, function = place
     names = reader.index.parameters(function)
     span = function.range()

@@ -29,9 +29,9 @@ class Kind(Enum):
     """The kind of a value, which decides what follows from comparing it."""
 
     OTHER = "other"
-    # True only with consent, false otherwise.
+    # True only with consent, and false without it.
     FLAG = "flag"
-    # What the visitor chose, which can be undecided or a refusal.
+    # The visitor's choice, which can be undecided or a refusal.
     CHOICE = "choice"
     # Something in storage, which may be the choice.
     STORED = "stored"
@@ -56,12 +56,12 @@ MAYBE: Final = Meaning(UNCLEAR, NOTHING, Kind.CHOICE)
 
 
 def both(one: Implied, other: Implied) -> Implied:
-    """Returns what follows if two conditions hold."""
+    """Returns the gate implied by both conditions together."""
     return Implied(one.given or other.given, one.providers | other.providers, one.unclear or other.unclear)
 
 
 def either(one: Implied, other: Implied) -> Implied:
-    """Returns what follows if it isn't known which of two conditions holds."""
+    """Returns the gate that both conditions imply, if one of them holds."""
     if one.given:
         return other
     if other.given:

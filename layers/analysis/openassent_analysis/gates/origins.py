@@ -139,7 +139,7 @@ def _parameter(reader: Reader, block: Block, function: SgNode, name: str) -> Mea
 
 
 def _watched(call: SgNode, callback: SgNode) -> SgNode | None:
-    """Returns what a call watches for a callback: `watch(() => store.choice, callback)`."""
+    """Returns the value that a call watches for a callback: `watch(() => store.choice, callback)`."""
     watched = next(iter(arguments_of(call)), None)
     if watched is None or watched == callback:
         return None

@@ -1,4 +1,4 @@
-"""Values that change: state, stores, variables, and storage. What they mean follows from the places that set them."""
+"""Values that change: state, stores, variables, and storage. Their meaning follows from the places that set them."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def _argument(call: SgNode) -> SgNode | None:
 
 
 def _set_to(reader: Reader, place: Place, value: SgNode | None) -> Implied:
-    """Returns what follows if a value is true because one place has set it."""
+    """Returns the gate implied by a value that one place has set to true."""
     found = reader.found(place.block, place.node)
     if not found.closed and _saves_choice(reader, place.node, value, by_others=found.handed_on or bool(found.callers)):
         return GIVEN

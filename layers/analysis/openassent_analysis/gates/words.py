@@ -104,7 +104,7 @@ _SETTING: Final = re.compile(
     r"|NODE_ENV|hostname|location\b|\bdebug|\.id\b|[a-z_]Id\b|_id\b|ID\b|[kK]ey\b|KEY\b|"
     r"^[A-Z][A-Z0-9_]+$|navigator\.(?!\w*[tT]rack)"
 )
-# What a value is compared with if the visitor has refused, or hasn't decided.
+# Values that a comparison uses if the visitor has refused, or hasn't decided.
 _NOT_YES: Final = re.compile(
     r"(?:false|0|no|n|off|none|null|undefined|nil|never|unset|unknown|undecided|pending|necessary|essential|required"
     r"|minimal|strict\w*|default|dismiss\w*|closed|prompt|basic|technical|)"

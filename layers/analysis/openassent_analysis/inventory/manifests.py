@@ -50,7 +50,7 @@ def needs_only_head(path: str) -> bool:
 
 
 def parts_of(path: str, text: str) -> list[Part]:
-    """Returns what a manifest names, each once, at most `MAX_PARTS`."""
+    """Returns the packages and technologies that a manifest names, each once, at most `MAX_PARTS`."""
     parser = _parser(path)
     found: dict[tuple[str, str, str], Part] = {}
     for part in parser(text) if parser else ():

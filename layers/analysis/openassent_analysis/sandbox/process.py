@@ -204,7 +204,7 @@ class Child:
             except BlockingIOError:
                 return
             except BrokenPipeError:
-                # The child has ended. What it answered before that must be read first, up to the end of its output.
+                # The child has ended. Read its earlier answers first, up to the end of its output.
                 self._unsent.clear()
                 return
             self._unsent[0] = self._unsent[0][sent:]

@@ -74,7 +74,7 @@ DIALECTS: Final = {
     **dict.fromkeys(("pl", "pm"), _code("Perl")),
     "coffee": _code("CoffeeScript"),
 }
-# What a template writes, by the extension before the template's own. Others write pages.
+# The language that a template writes, by the extension before its own. Others write pages.
 _NO_PAGE: Final = re.compile(
     r"\.(?:md|mdx|markdown|txt|text|ya?ml|json|xml|rss|atom|css|scss|sass|less|sql|rb|py|go|java|cs|ex|exs|rs|sh|bash|conf|cfg|ini|toml|env"
     r"|service|properties|csv|ics|tf|rake|proto|kt|swift|c|h|cpp|dockerfile)\.\w+$"

@@ -139,7 +139,7 @@ class _Frame:
     test: Test | None = None
     # True if it ends the function or the page.
     leaves: bool = False
-    # What the branches of the block compare with their values.
+    # The expression that the block's branches compare with values.
     subject: str = ""
 
 
@@ -161,7 +161,7 @@ class Markup:
         # The block closed last, for an `else` after it.
         self.closed: _Frame | None = None
 
-    # What the file writes.
+    # The kind of text that the file writes.
 
     def copy(self, until: int) -> None:
         """Takes text as it is."""
@@ -211,7 +211,7 @@ class Markup:
 
     @property
     def subject(self) -> str:
-        """Returns what the branches of the innermost block compare with their values, or an empty string."""
+        """Returns the subject of the innermost block, which its branches compare with values, or an empty string."""
         return self._frames[-1].subject if self._frames and not self._deeper else ""
 
     def turn(self, text: str | None, end: int, start: int) -> None:

@@ -7,7 +7,7 @@ do next. Details for operators go into `context`, which is logged and never sent
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-# What is wrong with a request: for each problem its code, message, and path.
+# The problems of a request, each with its code, message, and path.
 type Problems = list[dict[str, Any]]
 
 CATALOG: dict[str, int] = {

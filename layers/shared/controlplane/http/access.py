@@ -33,9 +33,9 @@ from controlplane.http.client_address import is_within
 from controlplane.http.explanations import Refusal
 from controlplane.http.reader import RequestReader
 from controlplane.store import organizations, parallel
-from controlplane.store.credentials import Counted
 from controlplane.store.keys import Key
 from controlplane.store.organizations import Role
+from controlplane.store.rate import Counted
 from controlplane.store.table import table
 
 
@@ -141,7 +141,7 @@ class Access[T](Caller):
         return self.known_plan
 
     def read_with_plan[R](self, read: Callable[[], R]) -> tuple[R, str]:
-        """Returns what `read` returns, and the organization's plan, read at the same time unless it is known."""
+        """Returns the result of `read` and the organization's plan, read at the same time unless it is known."""
         if self.known_plan is not None:
             return read(), self.known_plan
         return parallel.read_both(read, lambda: organizations.get_plan(self.organization_id))

@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from controlplane.aws.clients import create_client
-from controlplane.aws.errors import AwsError, ServiceError
+from awsclient.errors import AwsError, ServiceError
 from controlplane.core import deadline, dry_run, ids
+from controlplane.core.aws_clients import create_client
 from controlplane.core.observability import describe, logger
 from controlplane.core.settings import settings
 from controlplane.store import outbox
@@ -134,7 +134,7 @@ class HostEvent(Message):
 
 
 def ref_digest(ref: str) -> str:
-    """Returns what a message contains instead of the name of a branch, which may be anything."""
+    """Returns the digest that a message contains instead of a branch's name, which may contain anything."""
     return hashlib.sha256(ref.encode(errors="replace")).hexdigest()[:16]
 
 

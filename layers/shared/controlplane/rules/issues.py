@@ -45,7 +45,7 @@ class NotACodeFinding(Conflict):
 
 
 class FindingsLocked(Conflict):
-    """The item announces locked findings, and isn't one."""
+    """The item announces locked findings. It isn't a finding itself."""
 
     message = "This item announces locked findings. Unlock the scan's report, then open issues for its findings."
 
@@ -96,7 +96,7 @@ class LinkRefused(Conflict):
 
 
 async def open_issue(item: InboxItem, user_id: str, existing: int | str | None = None) -> InboxItem:
-    """Returns the item with its issue. Opens an issue if there isn't one, or links the existing one.
+    """Returns the item with its issue. Opens an issue if the item has none, or links the existing one.
 
     A dry run returns it as it is. Raises the errors of `request_issue` and `find_issue`.
     """

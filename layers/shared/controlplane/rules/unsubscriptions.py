@@ -43,7 +43,7 @@ def link_of_mail(mail_id: MailId) -> str:
 
 
 def read_link(token: str) -> Subscription:
-    """Returns what the link stops. Raises UnknownLink."""
+    """Returns the subscription that the link ends. Raises UnknownLink."""
     try:
         text = cursors.open_sealed(_BINDING, token)
     except InvalidPayload:

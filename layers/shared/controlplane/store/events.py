@@ -18,7 +18,7 @@ QUEUE, KIND = "notifications", "organization-event"
 # A transaction has at most 100 legs, and a change of one finding takes up to two of them.
 MOST_SUBJECTS = 25
 
-# What webhooks can subscribe to, in the order of the documentation.
+# Events that webhooks can subscribe to, in the order of the documentation.
 WEBHOOK_EVENTS = (
     "finding.opened",
     "finding.resolved",

@@ -55,7 +55,7 @@ class LeakedKey(NamedTuple):
 
 
 def find_leaked_key(key_id: KeyId) -> LeakedKey | None:
-    """Returns what is known of a key that was revoked in the last 90 days. Consistent."""
+    """Returns the record of a leaked key that was revoked in the last 90 days. Consistent."""
     item = table.get(keys.leaked_key(*key_id.location))
     return LeakedKey.from_item(item) if item else None
 

@@ -32,7 +32,7 @@ class LeakedToken(NamedTuple):
 
 
 def find_leaked_token(user_id: str, local: str) -> LeakedToken | None:
-    """Returns what is known of a sign-in that was revoked in the last 90 days. Consistent."""
+    """Returns the record of a leaked token that was revoked in the last 90 days. Consistent."""
     item = table.get(keys.leaked_token(user_id, local))
     return LeakedToken.from_item(item) if item else None
 

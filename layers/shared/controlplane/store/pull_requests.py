@@ -189,7 +189,7 @@ def claim(key: Key) -> tuple[str, PullRequestItem] | None:
     except ConditionFailed as failure:
         if failure.item is None:
             return None
-        if failure.item.get("claim") != claimed:  # otherwise our own write, whose response was lost
+        if failure.item.get("claim") != claimed:  # if equal, our own write, whose response was lost
             raise BeingReported(failure.item["claimedUntil"] - now) from None
         item = failure.item
     return claimed, PullRequestItem.from_item(item)

@@ -143,7 +143,7 @@ def finding_prefix(attempt: int) -> str:
     return f"{FINDING_PREFIX}{attempt:03d}#"
 
 
-# What the scanned repository is made of. Lists of scans don't show it, so it isn't part of the scan's item.
+# A scan's inventory. Lists of scans don't show it, so it isn't part of the scan's item.
 # {pk: SCAN#scn_2f…, sk: INVENTORY, files: 412, languages: [{name: Ruby, files: 310, bytes: 912345}],
 #  frameworks: [{id: rails, name: Ruby on Rails, version: ~> 8.0, path: Gemfile}], packageManagers: [{…}],
 #  vendors: [{id: posthog, name: PostHog, category: analytics, packages: [{name: posthog-js, version: ^1.2.0,
@@ -221,7 +221,7 @@ def scan_queue_pk(repository_id: str) -> str:
 SCAN_QUEUE_PKS = tuple(f"SCANQUEUE#{shard}" for shard in range(shards.SCAN_QUEUE))
 
 
-# The next scheduled scan of a link. One whose time isn't one of the link's schedule anymore has no effect.
+# The next scheduled scan of a link. It has no effect if its time isn't in the link's schedule anymore.
 # {pk: SCANSCHEDULE#17, sk: 2026-03-04T05:16:00.000Z#rep_2f…#01j…, repositoryId: rep_2f…, projectId: prj_2f…}
 def scheduled_scan(at: str, repository_id: str, project_local: str) -> Key:
     shard = shard_of(repository_id, shards.SCAN_SCHEDULE)

@@ -75,7 +75,7 @@ def create_request(
                 raise
             if failure.item is None:
                 raise UnknownRepository from None
-            if failure.item["activeRequestId"] != request_id:  # otherwise our own write, whose response was lost
+            if failure.item["activeRequestId"] != request_id:  # if equal, our own write, whose response was lost
                 _fail_if_lost(failure.item)
                 raise WriteConflict from None
         return request
