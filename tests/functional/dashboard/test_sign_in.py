@@ -63,13 +63,15 @@ class TestFirstSignIn:
         sign_in(browser, issuer)
         assert principal(browser) == {"type": "session", "userId": person.user_id, "activeOrganizationId": None}
 
-    @each("verified", [False, None, "false", 1, "yes"])
+    @pytest.mark.parametrize("verified", [False, None, "false", 1, "yes"])
     def test_an_unverified_address_is_refused_with_the_next_step(self, browser: Browser, issuer, world, verified):
+        world.person("ada@example.com")
+        before = table_dump()
         issuer.changes = {"email_verified": verified}
         reply = sign_in(browser, issuer)
         assert (reply.status, "Verify it there" in text_of(reply)) == (403, True)
         assert web_session.cookie_name("session") not in browser.cookies
-        assert {item["pk"]["S"][:3] for item in table_dump()} == {"IP#"}
+        assert {item["pk"]["S"][:3] for item in table_dump() if item not in before} == {"IP#"}
 
     @each("email", [None, "", "ada", "a b@example.com", "x" * 300 + "@example.com", 7])
     def test_an_invalid_address_is_refused(self, browser: Browser, issuer: Issuer, email: object):
