@@ -132,8 +132,7 @@ class TestChange:
         assert roles(company)[member.user_id] == "admin"
 
     def test_a_member_is_told_who_may_change_members(self, browser: Browser, company: Company, world: World):
-        member = world.member(company)
-        browser.signed_in(member.user_id)
+        browser.signed_in(world.member(company).user_id)
         assert "Admins and owners can invite people" in text_of(browser.get(path(company)))
         assert browser.buttons() == {"Sign out"}
 
