@@ -27,7 +27,7 @@ run: .venv/.ready .tools/ministack/.ready $(REFERENCE) ## Run the whole stack on
 reset: ## Delete the local stack's data and credentials
 	@scripts/reset
 
-test: .venv/.ready .tools/ministack/.ready node_modules/.ready $(REFERENCE) $(SDK) ## Run what a change to the product can break: every operation, page, worker, and command (ENGINE=moto, CLIENT=botocore)
+test: .venv/.ready .tools/ministack/.ready node_modules/.ready $(REFERENCE) $(SDK) ## Run what a change to the product can break: every operation, page, worker, and command (ENGINE=moto, CLIENT=boto3)
 	@$(NICE) .venv/bin/python -m pytest -n 2 --dist worksteal --engine=$(or $(ENGINE),both) --client=$(or $(CLIENT),own) \
 		-p scripts.mutate.coverage tests/architecture tests/cli tests/functional tests/unit
 

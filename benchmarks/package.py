@@ -22,6 +22,7 @@ from scripts import artifacts
 BUILD = ROOT / ".aws-sam" / "build"
 LAYER = "SharedLayer"
 LAYER_SOURCE = ROOT / "layers" / "shared"
+LAYER_PACKAGES = ("awsclient", "controlplane")
 NAIVE_LIBRARIES = ("fastapi", "mangum", "pydantic", "boto3")
 PEERS = Path(__file__).with_name("peers")
 
@@ -51,7 +52,8 @@ def stage_ours(target: Path) -> Package:
         return Package(layer, _copy_functions(BUILD.glob("*/*/app.py"), target), "built by make build")
     reason = "not built" if not built.is_dir() else f"built for another processor than {platform.machine()}"
     _copy_libraries(_pinned(LAYER_SOURCE), layer)
-    shutil.copytree(LAYER_SOURCE / "controlplane", layer / "controlplane", ignore=_CLUTTER)
+    for package in LAYER_PACKAGES:
+        shutil.copytree(LAYER_SOURCE / package, layer / package, ignore=_CLUTTER)
     functions = _copy_functions((ROOT / "functions").glob("*/app.py"), target)
     for group, folder in functions.items():
         # Except for those that this environment lacks.

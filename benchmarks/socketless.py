@@ -28,7 +28,7 @@ def install(recordings: Path) -> None:
 
 
 def _replace_own(replay: Any) -> None:
-    from controlplane.aws.connection import Connections, Response  # noqa: PLC0415 (the measured process's own)
+    from awsclient.connection import Connections, Response  # noqa: PLC0415 (the measured process's own)
 
     wire = importlib.import_module("wire")
 

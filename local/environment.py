@@ -3,6 +3,7 @@
 import os
 import secrets
 from collections.abc import MutableMapping
+from typing import Any
 
 from local import mail, queues
 from local.checkout import DIRECTORY, Memory
@@ -69,3 +70,16 @@ def apply(variables: dict[str, str], target: MutableMapping[str, str] = os.envir
     for name in [name for name in target if name.startswith("AWS_")]:
         del target[name]
     target.update(variables)
+
+
+def create_client(service: str, endpoint: str) -> Any:
+    """Returns a client of MiniStack."""
+    import boto3  # noqa: PLC0415 (slow to import, and not needed to set variables)
+
+    return boto3.client(
+        service,
+        region_name=REGION,
+        endpoint_url=endpoint,
+        aws_access_key_id=ACCESS_KEY,
+        aws_secret_access_key=SECRET_KEY,
+    )

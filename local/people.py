@@ -3,8 +3,6 @@
 import secrets
 from typing import Any
 
-from botocore.session import Session
-
 from local import environment
 
 _WORDS = 4
@@ -13,9 +11,7 @@ _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 
 def ensure_people(endpoint: str, pool_id: str, users: list[dict[str, Any]], names: dict[str, str]) -> None:
     """Lets every user of the demo sign in, and stores the password under `password`. Known passwords are kept."""
-    session = Session()
-    session.set_credentials(environment.ACCESS_KEY, environment.SECRET_KEY)
-    client = session.create_client("cognito-idp", region_name=environment.REGION, endpoint_url=endpoint)
+    client = environment.create_client("cognito-idp", endpoint)
     found = client.list_users(UserPoolId=pool_id)["Users"]
     there = {it["Value"] for user in found for it in user["Attributes"] if it["Name"] == "email"}
     for user in users:

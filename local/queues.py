@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
-from botocore.session import Session
 
 from local.template import load_template
 
@@ -72,7 +72,7 @@ def start_pollers() -> None:
 
 
 def _poll(url: str, handler: Handler) -> None:
-    client = Session().create_client("sqs", config=Config(read_timeout=_LONG_POLL_SECONDS + 10))
+    client = boto3.Session().client("sqs", config=Config(read_timeout=_LONG_POLL_SECONDS + 10))
     while True:
         try:
             take_one(client, url, handler)

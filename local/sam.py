@@ -17,8 +17,6 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
-from botocore.session import Session
-
 from local import checkout, environment
 from local.checkout import HOST
 from local.github import setup
@@ -119,9 +117,7 @@ def bridge_address() -> str | None:
 
 def _store_app_key(endpoint: str) -> None:
     """Stores the GitHub App's private key in Secrets Manager, where functions read it on AWS."""
-    session = Session()
-    session.set_credentials(environment.ACCESS_KEY, environment.SECRET_KEY)
-    client = session.create_client("secretsmanager", region_name=environment.REGION, endpoint_url=endpoint)
+    client = environment.create_client("secretsmanager", endpoint)
     key = setup.key_file(checkout.DIRECTORY / setup.FOLDER).read_text()
     try:
         client.create_secret(Name=_SECRET, SecretString=key)

@@ -6,7 +6,6 @@ import time
 from typing import Any, NamedTuple
 
 from botocore.exceptions import ClientError
-from botocore.session import Session
 
 from local import environment
 from local.ministack import DeployFailed
@@ -29,9 +28,7 @@ class LocalStack:
     """The stack on one MiniStack."""
 
     def __init__(self, endpoint: str, base_url: str) -> None:
-        session = Session()
-        session.set_credentials(environment.ACCESS_KEY, environment.SECRET_KEY)
-        self._client = session.create_client("cloudformation", region_name=environment.REGION, endpoint_url=endpoint)
+        self._client = environment.create_client("cloudformation", endpoint)
         self._template = stateful_part(load_template())
         # Where the sign-in page of the user pool sends people back to.
         self._parameters = {**_PARAMETERS, "DashboardBaseUrl": base_url}

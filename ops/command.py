@@ -96,7 +96,7 @@ def _call(function: Callable[..., Result], values: dict[str, Any], options: Opti
     """Connects and calls the function. Converts errors from AWS to Refused."""
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 (slow to import)
 
-    from controlplane.aws.errors import AwsError, ServiceError  # noqa: PLC0415
+    from awsclient.errors import AwsError, ServiceError  # noqa: PLC0415
 
     try:
         target.connect(options)

@@ -49,7 +49,7 @@ class Options:
 def connect(options: Options) -> None:
     """Connects the store to the table. Raises Misused, NotFound (no such stack), Refused (no local stack).
 
-    Sets environment variables, for botocore and for the shared layer's settings.
+    Sets environment variables, for boto3 and for the shared layer's settings.
     """
     global _connected  # noqa: PLW0603 (one command line, one connection)
     if sum((options.local, bool(options.stack), bool(options.table))) > 1:
@@ -59,7 +59,7 @@ def connect(options: Options) -> None:
         options, local_variables = _local(options)
     if options.region:
         os.environ["AWS_DEFAULT_REGION"] = options.region
-    elif "AWS_REGION" in os.environ:  # set by Lambda and many shells, but not read by botocore
+    elif "AWS_REGION" in os.environ:  # set by Lambda and many shells, but not read by boto3
         os.environ.setdefault("AWS_DEFAULT_REGION", os.environ["AWS_REGION"])
 
     _connected = (options.stack, options.endpoint_url)
@@ -72,8 +72,8 @@ def connect(options: Options) -> None:
     os.environ["TABLE_NAME"] = name
     os.environ.setdefault("PUBLIC_BASE_URL", "https://unused.invalid")
     os.environ.setdefault("DASHBOARD_BASE_URL", "https://unused.invalid")
-    # botocore finds an operator's credentials, such as those of a profile.
-    os.environ["AWS_CLIENT"] = "botocore"
+    # boto3 finds an operator's credentials, such as those of a profile.
+    os.environ["AWS_CLIENT"] = "boto3"
     # The layer logs to stdout, which is only for the command's result.
     os.environ.setdefault("LOG_LEVEL", "CRITICAL")
 
@@ -112,11 +112,11 @@ def _local(options: Options) -> tuple[Options, dict[str, str]]:
 
 def create_client(service: str, endpoint_url: str | None) -> Any:
     """Returns an AWS client with short timeouts, so that a local stack that isn't running is reported quickly."""
-    from botocore.config import Config  # noqa: PLC0415 (slow to import, and not needed for --help)
-    from botocore.session import Session  # noqa: PLC0415
+    import boto3  # noqa: PLC0415 (slow to import, and not needed for --help)
+    from botocore.config import Config  # noqa: PLC0415
 
     config = Config(connect_timeout=3, retries={"mode": "standard", "total_max_attempts": 2})
-    return Session().create_client(service, endpoint_url=endpoint_url, config=config)
+    return boto3.Session().client(service, endpoint_url=endpoint_url, config=config)
 
 
 def connected_client(service: str) -> Any:

@@ -54,9 +54,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--engine", choices=("moto", "fast", "both"), default="moto", help="the functional tests' DynamoDB"
     )
-    parser.addoption(
-        "--client", choices=("own", "botocore"), default="own", help="the client of engines; moto's is botocore"
-    )
+    parser.addoption("--client", choices=("own", "boto3"), default="own", help="the client of engines; moto's is boto3")
     parser.addoption(
         "--lagging", type=int, nargs="?", const=10_000, help="eventually consistent reads miss this many last writes"
     )

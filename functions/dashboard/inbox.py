@@ -12,10 +12,11 @@ from urllib.parse import urlencode
 from controlplane.core import cursors
 from controlplane.core.errors import NotFound
 from controlplane.core.ids import InboxItemId, ProjectId, RepositoryId
+from controlplane.core.priorities import Priority
 from controlplane.rules import inbox_lists
 from controlplane.rules.inbox_lists import Wanted
 from controlplane.store import inbox, issue_attempts, members, projects, repositories, vendors
-from controlplane.store.inbox_items import InboxItem, Priority, Source
+from controlplane.store.inbox_items import InboxItem, Source
 from controlplane.store.issue_attempts import IssueProgress
 from controlplane.store.organizations import Account, Membership
 from controlplane.store.parallel import read_each

@@ -6,9 +6,9 @@ from typing import NamedTuple, cast, get_args
 from controlplane.core.errors import NotFound
 from controlplane.core.ids import ProjectId, RepositoryId
 from controlplane.core.naming import is_branch, is_folder
+from controlplane.core.priorities import Priority
 from controlplane.core.schedules import Schedule
 from controlplane.store import keys, projects, repositories
-from controlplane.store.inbox_items import Priority
 from controlplane.store.organizations import Account, Membership
 from controlplane.store.parallel import read_both
 from controlplane.store.project_items import ProjectItem

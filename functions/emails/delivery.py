@@ -1,11 +1,9 @@
 """Hands an email to SES, once: `controlplane.store.mails` describes how, and the remaining risk."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
-from controlplane.aws.clients import create_client
-from controlplane.aws.errors import AwsError, ServiceError, is_outcome_unknown
-from controlplane.aws.retries import is_throttling
 from controlplane.core.observability import logger
 from controlplane.core.settings import settings
 from controlplane.queues.worker import Delayed, Postponed, Rejected
@@ -19,22 +17,16 @@ _RETRY_SECONDS = UNSETTLED_SECONDS + 10
 _THROTTLED_SECONDS = 60
 # A retry gets the same answer.
 _PERMANENT = {"BadRequestException", "ValidationException"}
+_THROTTLING = {"LimitExceededException", "Throttling", "ThrottlingException", "TooManyRequestsException"}
 
 
-class Mailer:
-    """Holds SES's client, which is created on first use."""
+@cache
+def ses() -> Any:
+    """Returns SES's client. It makes one attempt: an email that SES may have accepted must not be sent again."""
+    import boto3  # noqa: PLC0415 (slow to import)
+    from botocore.config import Config  # noqa: PLC0415
 
-    def __init__(self) -> None:
-        self._client: Any = None
-
-    @property
-    def client(self) -> Any:
-        if self._client is None:
-            self._client = create_client("sesv2")
-        return self._client
-
-
-mailer = Mailer()
+    return boto3.client("sesv2", config=Config(connect_timeout=1, read_timeout=3, retries={"total_max_attempts": 1}))
 
 
 class Draft(NamedTuple):
@@ -61,25 +53,29 @@ def deliver(draft: Draft) -> None:
         return
     except Unsettled as unsettled:
         raise Postponed(unsettled.seconds + 1, "the email's outcome is not known yet") from unsettled
-    try:
-        mailer.client.send_email(**_request(draft))
-    except AwsError as failure:
-        _fail(draft, failure)
+    _send(draft)
     mails.settle(draft.mail_id, "sent")
     logger.info("email sent", extra={"mail": str(draft.mail_id), "about": draft.about})
 
 
-def _fail(draft: Draft, failure: AwsError) -> None:
+def _send(draft: Draft) -> None:
     """Raises the exception that retries or rejects the message. The reason contains SES's code, never its text."""
-    if is_outcome_unknown(failure):
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+
+    try:
+        ses().send_email(**_request(draft))
+    except BotoCoreError as failure:
         raise Postponed(_RETRY_SECONDS, "SES did not answer") from failure
-    mails.settle(draft.mail_id, "failed")
-    code = failure.code if isinstance(failure, ServiceError) else type(failure).__name__
-    if is_throttling(failure):
-        raise Delayed(_THROTTLED_SECONDS, "SES limits requests") from failure
-    if code in _PERMANENT:
-        raise Rejected(f"SES: {code}") from failure
-    raise Postponed(_RETRY_SECONDS, f"SES: {code}") from failure
+    except ClientError as failure:
+        code, status = failure.response["Error"]["Code"], failure.response["ResponseMetadata"]["HTTPStatusCode"]
+        if status >= 500:
+            raise Postponed(_RETRY_SECONDS, "SES did not answer") from failure
+        mails.settle(draft.mail_id, "failed")
+        if status == 429 or code in _THROTTLING:
+            raise Delayed(_THROTTLED_SECONDS, "SES limits requests") from failure
+        if code in _PERMANENT:
+            raise Rejected(f"SES: {code}") from failure
+        raise Postponed(_RETRY_SECONDS, f"SES: {code}") from failure
 
 
 def _request(draft: Draft) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from typing import Any, get_args
 
-from controlplane.aws.errors import AwsError
+from awsclient.errors import AwsError
 from controlplane.core import deadline
 from controlplane.core.errors import RouteNotFound, ServiceUnavailable
 from controlplane.core.scopes import SCOPES

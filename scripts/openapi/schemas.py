@@ -12,13 +12,14 @@ from controlplane.core.acting import Source as ActionSource
 from controlplane.core.actions import Action
 from controlplane.core.errors import CATALOG
 from controlplane.core.plans import PLANS
+from controlplane.core.priorities import Priority
 from controlplane.core.regions import REGIONS
 from controlplane.core.schedules import Schedule
 from controlplane.core.scopes import API_KEY_SCOPES
 from controlplane.http.guidance import HINTS
 from controlplane.rules.projects import BRANDINGS
 from controlplane.store.feedback import Category, Surface
-from controlplane.store.inbox_items import Priority, Source
+from controlplane.store.inbox_items import Source
 from controlplane.store.organizations import Role
 from controlplane.store.project_items import AddressKind
 from controlplane.store.scans.items import Access

@@ -49,7 +49,7 @@ from controlplane.queues import messages
 from controlplane.store.table import table
 held = [name for name, made in (("table", table._client), ("queues", messages.sender._client)) if made is not None]
 import gc
-from controlplane.aws.credentials import CredentialSource
+from awsclient.credentials import CredentialSource
 gc.unfreeze()
 held += ["credentials" for it in gc.get_objects() if isinstance(it, CredentialSource)]
 print(json.dumps({"held": held, "handler": callable(module.handler)}))
@@ -93,8 +93,8 @@ class TestEachFunction:
 COPIES = """
 import json, os
 from system.app import handler
-from controlplane.aws.errors import NoAnswer
-from controlplane.aws.retries import Attempts, Quota
+from awsclient.errors import NoAnswer
+from awsclient.retries import Attempts, Quota
 from controlplane.core import ids
 from local.events import rest_event
 

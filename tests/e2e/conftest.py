@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from controlplane.aws.clients import create_client
+from controlplane.core.aws_clients import create_client
 from controlplane.store.table import table
 from tests.e2e import deployment
 from tests.e2e.deployment import ROOT, Stack

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import system.app
-from controlplane.aws.clients import create_client
 from controlplane.core import deadline, tokens
+from controlplane.core.aws_clients import create_client
 from controlplane.core.settings import load, settings
 from controlplane.http import web_session
 from controlplane.queues import messages

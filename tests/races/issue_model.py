@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any, NamedTuple
 from unittest import mock
 
-from controlplane.aws.errors import NoAnswer
+from awsclient.errors import NoAnswer
 from controlplane.core import clock, deadline
 from controlplane.github import transport
 from controlplane.queues import issue_messages

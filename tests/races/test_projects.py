@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import audits, deletions, leftovers
-from controlplane.store.deletions import DeletionItem
+from controlplane.store import audits, leftovers
+from controlplane.store.deletion_items import DeletionItem, work_item
 from controlplane.store.project_slugs import MAX_FORMER
 from controlplane.store.projects import get_project_by_slug
 from tests.races.shop import Shop
@@ -158,7 +158,7 @@ def test_a_former_slug_of_a_deleted_project_is_kept_by_the_one_that_claims_it(st
         shop.deletes()
 
         def clean_up() -> object:
-            deletion = DeletionItem.from_item(deletions.work_item(shop.project_id).item)
+            deletion = DeletionItem.from_item(work_item(shop.project_id).item)
             return leftovers.remove_slugs(leftovers.Subject.of(deletion, final=False), None)
 
         def check(outcomes: list[Outcome]) -> None:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from controlplane.aws.errors import ServiceError
+from awsclient.errors import ServiceError
 
 
 @dataclass(frozen=True)

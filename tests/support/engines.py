@@ -24,8 +24,8 @@ from uuid import uuid4
 import pytest
 from moto import mock_aws
 
-from controlplane.aws import botocore_client
-from controlplane.aws.clients import create_client
+from awsclient.boto3_client import Boto3Client
+from controlplane.core.aws_clients import create_client
 from tests.support.missing import is_missing
 from tests.support.quick_moto import quick_moto
 from tests.support.table import create_table
@@ -114,7 +114,7 @@ def sequential_engine(name: SequentialEngine) -> Iterator[Callable[[], AbstractC
         with running_engine(*found) as running:
             yield lambda: nullcontext(running.client)
     else:
-        client = botocore_client.create_client("dynamodb")  # the only one that moto can replace
+        client = Boto3Client("dynamodb")  # the only one that moto can replace
         with quick_moto():
             yield lambda: _mocked(client)
 

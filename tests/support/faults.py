@@ -16,8 +16,8 @@ from unittest import mock
 
 from botocore.exceptions import ConnectionClosedError
 
-from controlplane.aws.client import OwnClient
-from controlplane.aws.errors import NoAnswer, ServiceError
+from awsclient.client import OwnClient
+from awsclient.errors import NoAnswer, ServiceError
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.executors import in_order
 from tests.support.outcomes import Aborted, Outcome

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from unittest import mock
 
-from controlplane.aws.botocore_client import BotocoreClient
-from controlplane.aws.client import Client, OwnClient
+from awsclient.boto3_client import Boto3Client
+from awsclient.client import Client, OwnClient
 from controlplane.core import clock
 from tests.support import permissions
 from tests.support.calls import item_of
@@ -152,7 +152,7 @@ def lagging_tables(bound: int | None) -> Iterator[LaggingTables]:
     with ExitStack() as patches:
         _open.append(tables)
         patches.callback(_open.remove, tables)
-        for kind in (OwnClient, BotocoreClient):
+        for kind in (OwnClient, Boto3Client):
             patches.enter_context(mock.patch.object(kind, "call", _through(tables, kind.call)))
         yield tables
 

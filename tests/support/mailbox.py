@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError, ReadTimeoutError
 
-from controlplane.aws.errors import NoAnswer, ServiceError
 from controlplane.core import clock
 from controlplane.core.settings import settings
 from controlplane.queues import messages
@@ -71,7 +71,7 @@ class Email:
 
 @dataclass
 class Mailbox:
-    """SES's client. `fails`: what the next calls raise; after NoAnswer or a 5xx, the email may have been taken."""
+    """SES's client. `fails`: what the next calls raise; after a timeout or a 5xx, the email may have been taken."""
 
     emails: list[Email] = field(default_factory=list)
     fails: list[Exception] = field(default_factory=list)
@@ -88,10 +88,11 @@ class Mailbox:
         return {"MessageId": f"message-{len(self.emails)}"}
 
     def refuse(self, code: str, status: int = 400) -> None:
-        self.fails.append(ServiceError("SendEmail", code, status=status))
+        response = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
+        self.fails.append(ClientError(response, "SendEmail"))
 
     def be_silent(self, *, takes: bool) -> None:
-        self.fails.append(NoAnswer("TimeoutError"))
+        self.fails.append(ReadTimeoutError(endpoint_url="https://email.example"))
         self.takes_before_failing = takes
 
     @property
@@ -143,7 +144,7 @@ class PostOffice:
 def mailbox(monkeypatch: pytest.MonkeyPatch) -> Mailbox:
     """Installs SES's stand-in, and a sender, so that emails are sent."""
     made = Mailbox()
-    monkeypatch.setattr(delivery.mailer, "_client", made)
+    monkeypatch.setattr(delivery, "ses", lambda: made)
     monkeypatch.setitem(settings.__dict__, "email_sender", SENDER)
     monkeypatch.setitem(settings.__dict__, "email_configuration_set", "assent")
     return made

@@ -24,8 +24,8 @@ from unittest import mock
 
 import pytest
 
-from controlplane.aws.botocore_client import BotocoreClient
-from controlplane.aws.client import Client, OwnClient
+from awsclient.boto3_client import Boto3Client
+from awsclient.client import Client, OwnClient
 from controlplane.core import keyring
 from controlplane.store import parallel
 from tests.support.attributes import record_names
@@ -242,7 +242,7 @@ def watched() -> Iterator[None]:
         return ring()
 
     threads = mock.patch.object(parallel, "ThreadPoolExecutor", _Pool)
-    with watch(OwnClient), watch(BotocoreClient), mock.patch.object(keyring, "ring", outer_ring), threads:
+    with watch(OwnClient), watch(Boto3Client), mock.patch.object(keyring, "ring", outer_ring), threads:
         yield
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.aws.errors import NoAnswer
+from awsclient.errors import NoAnswer
 from controlplane.core import clock
 from controlplane.queues import messages
 from controlplane.queues.messages import MAX_RECEIVES

@@ -21,7 +21,7 @@ from itertools import count
 from typing import Any, NamedTuple
 from unittest import mock
 
-from controlplane.aws.errors import ServiceError
+from awsclient.errors import ServiceError
 from controlplane.store import refusals
 from tests.support import lagging, world
 from tests.support.calls import Call, Proceed, intercepted

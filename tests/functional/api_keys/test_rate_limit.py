@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.aws.errors import ServiceError
+from awsclient.errors import ServiceError
 from controlplane.core.settings import settings
 from controlplane.core.tokens import digest
 from controlplane.store import billing, keys

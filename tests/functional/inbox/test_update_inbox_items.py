@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.aws.errors import NoAnswer
+from awsclient.errors import NoAnswer
 from controlplane.core.errors import CATALOG
 from controlplane.store import inbox, keys
 from controlplane.store.idempotency import LEASE_SECONDS

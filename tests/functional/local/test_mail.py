@@ -1,4 +1,4 @@
-"""SES's stand-in of `make run`: our client's emails are kept, shown, and can come back."""
+"""SES's stand-in of `make run`: emails are kept, shown, and can come back."""
 
 import asyncio
 from pathlib import Path
@@ -8,7 +8,6 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from controlplane.aws.client import OwnClient
 from controlplane.queues.messages import Queue
 from emails import delivery
 from local import mail
@@ -44,20 +43,19 @@ class Client:
 
 
 class Relay:
-    """Sends what our client sends to the stand-in."""
+    """Sends emails to the stand-in, as SES's client does."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
 
     def send_email(self, **sent):
-        path = "/" + OwnClient("sesv2", "http://127.0.0.1:1")._details.paths["SendEmail"]
-        return self.client.post(path, json=sent).json()
+        return self.client.post("/v2/email/outbound-emails", json=sent).json()
 
 
 @pytest.fixture
 def pages(tmp_path: Path, post_office: PostOffice, monkeypatch: pytest.MonkeyPatch) -> Client:
     client = Client(mail.create_app(mail.Emails(tmp_path / "emails"), post_office.post))
-    monkeypatch.setattr(delivery.mailer, "_client", Relay(client))
+    monkeypatch.setattr(delivery, "ses", lambda: Relay(client))
     return client
 
 

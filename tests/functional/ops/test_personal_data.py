@@ -13,7 +13,6 @@ from controlplane.core.ids import InvitationId
 from controlplane.rules.accounts import remove_profile
 from controlplane.rules.personal_data import Subject
 from controlplane.store import (
-    billing,
     credential_index,
     default_organizations,
     device,
@@ -266,13 +265,6 @@ class TestWithOrganizations:
         assert sole.organization_id.removeprefix("org_") not in str(
             [it for it in table_dump() if not it["pk"]["S"].startswith(("SLUG#", "ORG#", "OUTBOX#"))]
         )
-
-    def test_with_organizations_keeps_one_that_got_another_owner(self, world: World):
-        person = world.person()
-        company = world.company(owner=person)
-        world.member(company, "owner")
-        accounts.delete_account(person.user_id, users.find_user(person.user_id), with_organizations=True)
-        assert billing.get_billing(company.organization_id)[0].owners == 1
 
 
 class TestAddress:

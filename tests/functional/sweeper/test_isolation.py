@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.aws.errors import ServiceError
+from awsclient.errors import ServiceError
 from controlplane.core import clock
 from controlplane.queues import messages
 from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.aws.client import Client
-from controlplane.aws.errors import NoAnswer, ServiceError
+from awsclient.client import Client
+from awsclient.errors import NoAnswer, ServiceError
 from controlplane.core import deadline, dry_run
 from controlplane.core.actions import Action
 from controlplane.store.codec import encode_item

@@ -3,7 +3,7 @@
 import uuid
 from typing import Any
 
-from controlplane.aws.errors import ServiceError
+from awsclient.errors import ServiceError
 
 CAP = 50
 

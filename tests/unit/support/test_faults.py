@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.aws.errors import NoAnswer, ServiceError
+from awsclient.errors import NoAnswer, ServiceError
 from tests.support.faults import Case, Crashed, Kind, Trial, explore_faults
 from tests.unit.support.cap import Cap
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
+import boto3
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from controlplane.aws import botocore_client
 from tests.support.quick_moto import quick_moto
 from tests.support.table import create_table
 
@@ -108,7 +108,7 @@ def _requests() -> Iterator[tuple[str, dict[str, Any]]]:
 def _history() -> list[Any]:
     """Returns all answers of a moto, and what each request leaves behind in a table with the same two items."""
     seen = []
-    client = botocore_client.create_client("dynamodb")._client
+    client = boto3.client("dynamodb")
     with mock_aws():
         for operation, request in _requests():
             create_table(client, _NAME)

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from controlplane.aws.errors import ServiceError
+from awsclient.errors import ServiceError
 from controlplane.core import ids
 from tests.support import starts
 from tests.support.calls import Call, Proceed, intercepted

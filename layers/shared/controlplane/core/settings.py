@@ -182,8 +182,8 @@ class Settings(BaseModel):
     # Total time that one request may spend on calls to the table, queues, and the sign-in issuer, including retries.
     # It makes a request end within 6 seconds even if they never respond.
     dependency_seconds: float = Field(4.5, gt=0, le=15)
-    # The client of DynamoDB and SQS: our own (controlplane.aws), or botocore as the fallback.
-    aws_client: Literal["own", "botocore"] = "own"
+    # The client of DynamoDB and SQS: our own (layers/shared/awsclient), or boto3.
+    aws_client: Literal["own", "boto3"] = "own"
     # Days until data expires; 0 keeps it forever.
     finding_retention_days: int = Field(90, ge=0)
     resolved_item_retention_days: int = Field(365, ge=0)

@@ -16,9 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from controlplane.aws.clients import create_client
-from controlplane.aws.errors import AwsError
-from controlplane.core import clock
+from controlplane.core import clock, deadline
 from controlplane.core.settings import settings
 from controlplane.github.errors import (
     AccessLost,
@@ -227,8 +225,13 @@ def _read_secret(file: str | None, arn: str | None) -> str:
             raise AppKeyUnreadable(reason=type(failure).__name__) from failure
     if not arn:
         raise AppNotConfigured
+    import boto3  # noqa: PLC0415 (slow to import, and needed once an hour)
+    from botocore.config import Config  # noqa: PLC0415
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+
+    timeouts = {"connect_timeout": deadline.bounded(1), "read_timeout": deadline.bounded(3)}
+    client = boto3.client("secretsmanager", config=Config(**timeouts, retries={"total_max_attempts": 2}))
     try:
-        client = create_client("secretsmanager")
         return str(client.get_secret_value(SecretId=arn)["SecretString"])
-    except (AwsError, KeyError) as failure:
+    except (BotoCoreError, ClientError, KeyError) as failure:
         raise AppKeyUnreadable(reason=type(failure).__name__) from failure

@@ -33,9 +33,9 @@ from controlplane.http.client_address import is_within
 from controlplane.http.explanations import Refusal
 from controlplane.http.reader import RequestReader
 from controlplane.store import organizations, parallel
-from controlplane.store.credentials import Counted
 from controlplane.store.keys import Key
 from controlplane.store.organizations import Role
+from controlplane.store.rate import Counted
 from controlplane.store.table import table
 
 

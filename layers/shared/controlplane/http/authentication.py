@@ -13,8 +13,8 @@ from controlplane.core.settings import settings
 from controlplane.http import owner_limits, rejections
 from controlplane.store import credentials, organizations
 from controlplane.store.api_key_items import KeySecretItem
-from controlplane.store.credentials import Counted
 from controlplane.store.organizations import Role
+from controlplane.store.rate import Counted
 from controlplane.store.table import Throttled
 from controlplane.store.user_tokens import UserTokenItem
 

@@ -22,7 +22,7 @@ from aws_lambda_powertools.utilities.idempotency.persistence.base import BasePer
 from aws_lambda_powertools.utilities.idempotency.persistence.datarecord import DataRecord
 from aws_lambda_powertools.utilities.idempotency.serialization.base import BaseIdempotencySerializer
 
-from controlplane.aws.errors import AwsError
+from awsclient.errors import AwsError
 from controlplane.core import dry_run, keyring, tokens
 from controlplane.core.keyring import SigningKey
 from controlplane.core.observability import describe, logger

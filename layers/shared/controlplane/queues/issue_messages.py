@@ -4,7 +4,7 @@ An attempt stays in the table until its outcome is known, so it is its own outbo
 no result, the sweep sends it again. `store.issue_attempts` describes the life cycle.
 """
 
-from controlplane.aws.errors import AwsError
+from awsclient.errors import AwsError
 from controlplane.core.ids import InboxItemId, RepositoryId
 from controlplane.core.observability import describe, logger
 from controlplane.queues.messages import CreateIssue, Queue, Unreachable, send

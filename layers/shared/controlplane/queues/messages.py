@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from controlplane.aws.clients import create_client
-from controlplane.aws.errors import AwsError, ServiceError
+from awsclient.errors import AwsError, ServiceError
 from controlplane.core import deadline, dry_run, ids
+from controlplane.core.aws_clients import create_client
 from controlplane.core.observability import describe, logger
 from controlplane.core.settings import settings
 from controlplane.store import outbox

@@ -18,7 +18,7 @@ from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, pro
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from pydantic import TypeAdapter, ValidationError
 
-from controlplane.aws.errors import AwsError
+from awsclient.errors import AwsError
 from controlplane.core import acting, deadline
 from controlplane.core.observability import describe, logger, metrics
 from controlplane.queues import messages, shares

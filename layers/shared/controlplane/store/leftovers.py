@@ -15,7 +15,7 @@ from controlplane.core.retention import expiry
 from controlplane.core.settings import settings
 from controlplane.store import default_organizations, feedback, installations, keys, project_slugs, repositories
 from controlplane.store.api_key_items import ApiKeyItem
-from controlplane.store.deletions import DeletionItem
+from controlplane.store.deletion_items import DeletionItem
 from controlplane.store.invitation_items import InvitationItem
 from controlplane.store.keys import Key
 from controlplane.store.organizations import MemberItem

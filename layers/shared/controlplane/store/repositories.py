@@ -9,7 +9,7 @@ from controlplane.core import clock, ids
 from controlplane.core.actions import Action
 from controlplane.core.errors import Forbidden, NotFound
 from controlplane.core.ids import ProjectId, RepositoryId
-from controlplane.store import deletions, keys
+from controlplane.store import deletion_items, keys
 from controlplane.store.legs import set_expression
 from controlplane.store.organizations import admin_check
 from controlplane.store.project_items import ProjectItem
@@ -333,7 +333,7 @@ def disconnect_repository(repository_id: RepositoryId, caller_id: str | None = N
             "repository": Delete(
                 keys.repository(*repository.location), "#owner = :readOwner AND #name = :readName", read
             ),
-            "deletion": deletions.work_item(repository_id),
+            "deletion": deletion_items.work_item(repository_id),
         }
         record = repository.recorded(Action.REPOSITORY_DISCONNECT, before=HostedRepository.to_item(repository))
         own = {"id": repository_id}

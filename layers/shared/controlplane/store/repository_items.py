@@ -10,10 +10,10 @@ from typing import Any, Final, NamedTuple, Self, TypedDict
 from controlplane.core import clock, ids
 from controlplane.core.actions import Action
 from controlplane.core.ids import ProjectId, RepositoryId
+from controlplane.core.priorities import Priority
 from controlplane.core.schedules import Schedule, next_run
 from controlplane.store import keys
 from controlplane.store.codec import present
-from controlplane.store.inbox_items import Priority
 from controlplane.store.table import Recorded
 
 DEFAULT_FAILURE_THRESHOLD: Final = "P1"

@@ -9,9 +9,9 @@ import secrets
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from controlplane.aws.clients import create_client
-from controlplane.aws.errors import AwsError, NoAnswer, ServiceError
+from awsclient.errors import AwsError, NoAnswer, ServiceError
 from controlplane.core import deadline, dry_run
+from controlplane.core.aws_clients import create_client
 from controlplane.core.settings import settings
 from controlplane.store import codec
 from controlplane.store.errors import ConditionFailed, LegFailed, StoreError, TableUnavailable, Throttled

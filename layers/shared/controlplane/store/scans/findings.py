@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self, cast
 
 from controlplane.core.ids import InboxItemId, RepositoryId, ScanId
+from controlplane.core.priorities import Priority
 from controlplane.store import inbox, keys
 from controlplane.store.codec import present
 from controlplane.store.inbox_items import (
@@ -13,7 +14,6 @@ from controlplane.store.inbox_items import (
     Evidence,
     Fix,
     InboxItem,
-    Priority,
     finding_item_id,
 )
 from controlplane.store.keys import Key
