@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.store import default_organizations, invitees, organizations
+from controlplane.store.members import remove_member
 from controlplane.store.organizations import find_organization
 from ops import members
 from tests.races.stage import faults, race
@@ -46,7 +47,7 @@ class Member:
         return lambda: (members.add_member(organization, self.person.user_id, role), organization_id)[1]
 
     def leave(self, number: int = 0) -> None:
-        members.remove_member(self.companies[number], self.person.user_id)
+        remove_member(self.companies[number], self.person.user_id)
 
     def save(self, number: int = 0) -> None:
         default_organizations.save(self.person.user_id, self.companies[number])

@@ -12,7 +12,7 @@ import pytest
 from controlplane.core.ids import InvitationId, MemberId
 from controlplane.core.settings import settings
 from controlplane.store import invitations, invitees, organizations
-from ops import members
+from controlplane.store.members import remove_member
 from tests.races.stage import RACE_TIME, Stage, faults, race
 from tests.races.verdicts import check_first
 from tests.races.yields import writes_a_membership
@@ -203,7 +203,7 @@ class Invited:
 
     def delete_inviter(self) -> object:
         """Runs the part of account deletion that ends memberships."""
-        return members.remove_member(self.company.organization_id, self.second.user_id)
+        return remove_member(self.company.organization_id, self.second.user_id)
 
     def is_member(self) -> bool:
         membership = organizations.find_membership(self.person.user_id, self.company.organization_id)

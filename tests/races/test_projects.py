@@ -10,7 +10,7 @@ import pytest
 
 from controlplane.core.ids import ProjectId
 from controlplane.store import audits, deletions, keys, leftovers
-from controlplane.store.deletions import DeletionItem
+from controlplane.store.deletion_items import DeletionItem
 from controlplane.store.project_slugs import MAX_FORMER
 from controlplane.store.projects import get_project, get_project_by_slug
 from controlplane.store.table import table
