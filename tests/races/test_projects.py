@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from controlplane.core.ids import ProjectId
-from controlplane.store import audits, deletions, keys, leftovers
-from controlplane.store.deletion_items import DeletionItem
+from controlplane.store import audits, keys, leftovers
+from controlplane.store.deletion_items import DeletionItem, work_item
 from controlplane.store.project_slugs import MAX_FORMER
 from controlplane.store.projects import get_project, get_project_by_slug
 from controlplane.store.table import table
@@ -216,7 +216,7 @@ def test_a_former_slug_of_a_deleted_project_is_kept_by_the_one_that_claims_it(wo
     shop.deletes()
 
     def clean_up() -> object:
-        deletion = DeletionItem.from_item(deletions.work_item(shop.project_id).item)
+        deletion = DeletionItem.from_item(work_item(shop.project_id).item)
         return leftovers.remove_slugs(leftovers.Subject.of(deletion, final=False), None)
 
     created, cleaned = yield [shop.creates("Shop"), clean_up]
