@@ -109,8 +109,8 @@ def _code_host(base_url: str) -> dict[str, str]:
 def _seed(known: dict[str, Any] | None, base_url: str) -> dict[str, Any]:
     # The shared layer reads the environment when it is imported.
     from controlplane.store.repository_items import HostedRepository  # noqa: PLC0415
+    from local.demo import ensure_demo  # noqa: PLC0415
     from local.github import setup  # noqa: PLC0415
-    from ops.seed import ensure_demo  # noqa: PLC0415
 
     owner, name = setup.DEMO_OWNER, setup.DEMO_NAME
     address = f"{base_url}{setup.PREFIX}/{owner}/{name}"
@@ -126,8 +126,8 @@ def _seed(known: dict[str, Any] | None, base_url: str) -> dict[str, Any]:
 
 
 def _create_people(endpoint: str, pool_id: str, demo: dict[str, Any]) -> None:
+    from local.demo import USERS  # noqa: PLC0415
     from local.people import ensure_people  # noqa: PLC0415 - loads botocore while MiniStack starts
-    from ops.seed import USERS  # noqa: PLC0415
 
     ensure_people(endpoint, pool_id, demo["users"], {user.email: user.name for user in USERS})
 

@@ -20,7 +20,7 @@ _LOCK = DIRECTORY / "lock"
 
 HOST = "127.0.0.1"
 
-# What is on the path of every function: its own package, and the layers.
+# The import path of every function: its own package, and the layers.
 SOURCES = ("functions", "layers/shared", "layers/analysis")
 
 
@@ -52,7 +52,7 @@ class Memory:
 
 
 def load_memory() -> Memory:
-    """Returns what the last run left, with a new MiniStack port if another process has taken that one since."""
+    """Returns the last run's ports and secrets, with a new MiniStack port if another process has taken it since."""
     try:
         memory = Memory(**json.loads(_MEMORY.read_text()))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Models the template's front door: what CloudFront and its two functions do to requests and responses.
+"""Models the template's front door: CloudFront's and its two functions' changes of requests and responses.
 
 The functions are JavaScript in template.yaml. A test runs that JavaScript and compares it with this.
 """
@@ -9,7 +9,7 @@ from controlplane.http.front_door import ADDRESS_HEADER, SECRET_HEADER, STATUS_H
 from local.gateway import REMAPPED_PREFIX, Request, Response
 
 _CHALLENGE = "www-authenticate"
-# What the gateway sees as the caller's address: one of CloudFront's.
+# The caller's address for the gateway: one of CloudFront's.
 CLOUDFRONT_ADDRESS = "130.176.0.10"
 
 

@@ -1,6 +1,8 @@
 """Arguments that several commands share, and their validation."""
 
 import re
+from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import Annotated
 
 import typer
@@ -10,8 +12,20 @@ _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 MAX_LIFE_SECONDS = 3650 * 86_400
 
 
+def one_of(values: Iterable[str]) -> Callable[[str], str]:
+    """Returns a parser that accepts these values. It raises BadParameter, which becomes exit code 2."""
+    known = tuple(values)
+
+    def parse(text: str) -> str:
+        if text not in known:
+            raise typer.BadParameter(f"{text!r} is not one of {', '.join(known)}.")
+        return text
+
+    return parse
+
+
 def parse_life(text: str) -> int:
-    """Converts 90s, 30m, 1h, or 7d to seconds. Raises BadParameter, which becomes exit code 2."""
+    """Converts 90s, 30m, 1h, or 7d to seconds. Raises BadParameter."""
     match = _LIFE.fullmatch(text)
     if match is None:
         raise typer.BadParameter("Use a number followed by s, m, h, or d, for example 1h.")
@@ -21,19 +35,18 @@ def parse_life(text: str) -> int:
     return seconds
 
 
-def parse_name(text: str) -> str:
-    """Validates a name as the API does: 1 to 100 characters without control characters. Raises BadParameter."""
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 (slow to import, and not needed for --help)
-
-    from controlplane.core.naming import Name as ServiceName  # noqa: PLC0415
-
+def parse_moment(text: str) -> datetime:
+    """Parses a time with its zone. Raises BadParameter."""
     try:
-        return TypeAdapter(ServiceName).validate_python(text)
-    except ValidationError as error:
-        raise typer.BadParameter(error.errors()[0]["msg"]) from None
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise typer.BadParameter("Write the time like this: 2026-03-04T05:06:07Z.")
+    return moment
 
 
 User = Annotated[str, typer.Argument(metavar="USER", help="Email address or user id.")]
 Organization = Annotated[str, typer.Argument(metavar="ORGANIZATION", help="Slug or organization id.")]
-Name = Annotated[str, typer.Option("--name", help="The display name.", parser=parse_name)]
+Project = Annotated[str, typer.Argument(metavar="PROJECT_ID", help="prj_…")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from ops import output, target
-from ops.errors import Misused, Refused
+from ops.errors import Conflict, Misused, NotFound, Refused
 from ops.output import Result
 from ops.target import Options
 
@@ -46,8 +46,7 @@ EndpointUrl = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document; errors as JSON on stderr.")]
 
 
-def root(  # noqa: PLR0917 (Typer passes them by name)
-    ctx: typer.Context,
+def _shared(  # noqa: PLR0917 (Typer passes them by name)
     local: Local = False,
     stack: Stack = None,
     table: TableName = None,
@@ -55,41 +54,32 @@ def root(  # noqa: PLR0917 (Typer passes them by name)
     endpoint_url: EndpointUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Do what has no API: manage users and tokens, organizations, plans, credits, keys, repositories, dead letters.
-
-    Writes to the table directly, under the rules of the service: slugs are unique, an organization always has an owner,
-    and credits never drop below zero. Run it against the local stack (--local), or against AWS (--stack NAME) with the
-    credentials that the AWS CLI would use.
-    """
-    ctx.obj = (Options(local, stack, table, region, endpoint_url), as_json)
+    """Declares the options of every command."""
 
 
 def command(app: typer.Typer, name: str) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
-    """Registers a function as a command of `app`, with the options of `root` in addition to its own.
+    """Registers a function as a command of `app`, with the shared options in addition to its own.
 
     The command prints what the function returns. Functions import the store locally, because it can only be imported
     once the table is known, and because --help must be fast.
     """
 
     def register(function: Callable[..., Result]) -> Callable[..., Result]:
-        own = inspect.signature(function, eval_str=True)
-        shared = list(inspect.signature(root, eval_str=True).parameters.values())
-        ctx, *options = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in shared]
-        accepted = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own.parameters.values()]
+        own, shared = (inspect.signature(it, eval_str=True).parameters.values() for it in (function, _shared))
+        accepted = [it.replace(kind=inspect.Parameter.KEYWORD_ONLY) for it in (*own, *shared)]
 
         def run(**values: Any) -> None:
-            outer, outer_json = values.pop("ctx").obj
-            as_json = values.pop("as_json") or outer_json
-            inner = Options(**{parameter.name: values.pop(parameter.name) for parameter in options[:-1]})
+            as_json = values.pop("as_json")
+            options = Options(**{name: values.pop(name) for name in Options.__annotations__})
             try:
-                result = _call(function, values, inner.over(outer))
+                result = _call(function, values, options)
             except Refused as error:
                 output.show_error(error, as_json=as_json)
                 raise typer.Exit(error.exit_code) from None
             output.show(result, as_json=as_json)
 
         run.__doc__ = unwrap(function.__doc__)
-        run.__signature__ = inspect.Signature([ctx, *accepted, *options])  # type: ignore[attr-defined]
+        run.__signature__ = inspect.Signature(accepted)  # type: ignore[attr-defined]
         app.command(name)(run)
         return function
 
@@ -120,11 +110,14 @@ def _call(function: Callable[..., Result], values: dict[str, Any], options: Opti
 
 def _call_connected(function: Callable[..., Result], values: dict[str, Any]) -> Result:
     from controlplane.core import acting  # noqa: PLC0415 (as the store)
+    from controlplane.core.errors import ApiError  # noqa: PLC0415
     from controlplane.store.table import TableUnavailable, Throttled  # noqa: PLC0415 (reads the environment)
 
     try:
         with acting.command():
             return function(**values)
+    except ApiError as error:  # refused as the API would
+        raise {404: NotFound, 409: Conflict}.get(error.status, Refused)(error.public) from error
     except Throttled as error:
         raise Refused(f"The table is throttled ({error}). Check the current state, then try again.") from error
     except TableUnavailable as error:

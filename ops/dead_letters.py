@@ -25,7 +25,7 @@ _VISIBILITY_SECONDS = 300
 _BATCH = 10  # the SQS maximum
 # Long polling queries all SQS servers, so that an empty response means an empty queue.
 _LONG_POLL_SECONDS = 2
-# What the template's rules make of SES's events.
+# The form to which the template's rules reduce SES's events.
 _REPORTS = {"Email Sent": "sent", "Email Bounced": "bounced", "Email Complaint Received": "complained"}
 _UNKNOWN_REASON = "not recorded: the worker crashed or timed out on every attempt"
 

@@ -36,7 +36,7 @@ def _check(entry: Any, at: int) -> Finding:
 
 
 def send(messages: Iterable[Finding]) -> list[dict[str, Any]]:
-    """Sends the messages to the intake's queue in order. Returns what was sent."""
+    """Sends the messages to the intake's queue in order. Returns those that were sent."""
     client, url = find_queue(QUEUE, QUEUE_VARIABLE)
     sent = [message.model_dump(mode="json", by_alias=True, exclude_none=True) for message in messages]
     for document in sent:

@@ -1,10 +1,14 @@
 """Lookup and display of users and organizations."""
 
+from contextlib import suppress
 from typing import Any
 
-from controlplane.core import ids
-from controlplane.store import billing, keys, organizations, users
+from controlplane.core import clock, ids
+from controlplane.core.ids import OwnedId, ProjectId
+from controlplane.store import billing, keys, organizations, projects, users
+from controlplane.store.identities import IdentityItem
 from controlplane.store.organization_items import OrganizationItem
+from controlplane.store.project_items import ProjectItem
 from controlplane.store.table import table
 from controlplane.store.users import UserItem
 from ops.errors import NotFound
@@ -48,6 +52,21 @@ def get_organization_id(reference: str) -> str:
     return get_organization(reference).organization_id
 
 
+def get_project(reference: str) -> ProjectItem:
+    """Returns the project with this id. Raises NotFound."""
+    with suppress(projects.UnknownProject):
+        return projects.get_project(parse_id(ProjectId, reference, "project"))
+    raise NotFound(f"There is no project {reference}.")
+
+
+def parse_id[Id: OwnedId](kind: type[Id], text: str, noun: str) -> Id:
+    """Returns the id. Raises NotFound if the text isn't one."""
+    parsed = kind.parse(text)
+    if parsed is None:
+        raise NotFound(f"There is no {noun} {text}.")
+    return parsed
+
+
 def user_document(profile: UserItem) -> dict[str, Any]:
     """Returns the displayed fields of a user, without organizations."""
     return {
@@ -60,27 +79,27 @@ def user_document(profile: UserItem) -> dict[str, Any]:
     }
 
 
-def membership_document(membership: organizations.Membership) -> dict[str, Any]:
-    return {
-        "organizationId": membership.organization_id,
-        "slug": membership.slug,
-        "name": membership.name,
-        "role": membership.role,
-    }
+def identity_document(identity: IdentityItem) -> dict[str, str]:
+    return {"issuer": identity.issuer, "subject": identity.subject, "createdAt": identity.created_at}
 
 
 def organization_document(organization_id: str) -> dict[str, Any]:
-    """Returns the displayed fields of an organization. Raises NotFound."""
-    try:
-        organization, account = billing.get_billing(organization_id)
-    except organizations.UnknownOrganization:
-        raise NotFound(f"There is no organization {organization_id}.") from None
+    """Returns the displayed fields of an organization. Raises UnknownOrganization."""
+    organization, account = billing.get_billing(organization_id)
+    top_up = account.top_up
     return {
         "organizationId": organization_id,
         "slug": organization.slug,
         "name": organization.name,
         "plan": organization.plan,
         "credits": account.credits,
+        "topUp": {
+            "enabled": top_up.enabled,
+            "threshold": top_up.threshold,
+            "amount": top_up.amount,
+            "monthlyLimit": top_up.monthly_limit,
+            "usedThisMonth": top_up.used_in(clock.month()),
+        },
         "owners": organization.owners,
         "apiKeys": organization.keys,
         "projects": organization.projects,

@@ -3,13 +3,13 @@
 from controlplane.core.actions import Action
 from controlplane.core.ids import MemberId
 from controlplane.store import events, keys, members, organizations
-from controlplane.store.members import UnknownMember, get_member, remove_member
+from controlplane.store.members import UnknownMember, get_member
 from controlplane.store.organization_items import OrganizationItem
 from controlplane.store.organizations import MemberItem, Membership, Role
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.table import Check, LegFailed, StoreError, Update, table
 
-__all__ = ["UnknownMember", "add_member", "change_role", "list_members", "remove_member"]
+__all__ = ["UnknownMember", "add_member", "change_role", "list_members"]
 
 _PAGE = 100
 

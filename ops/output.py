@@ -1,18 +1,13 @@
-"""The output of commands: formatted with rich for people, or one JSON document on stdout for programs.
+"""The output of commands: text for people, or one JSON document on stdout for programs.
 
-Values in the table come from untrusted users: they must not act as terminal escape sequences or as rich markup.
+Values in the table come from untrusted users: they must not act as terminal escape sequences.
 """
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ops.errors import Misused, Refused
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-_ANY_WIDTH = 10_000
 
 
 class Result(NamedTuple):
@@ -69,49 +64,26 @@ def _plain(value: Any) -> str:
 
 def _print_record(record: dict[str, Any]) -> None:
     """Prints one field per line, then lists of records as tables. Never wraps lines, so that secrets can be copied."""
-    from rich.text import Text  # noqa: PLC0415 (slow to import, and not needed for JSON)
-
-    console = _console()
-    inner = {name: value for name, value in record.items() if isinstance(value, list) and value and _is_records(value)}
+    inner = {name: value for name, value in record.items() if isinstance(value, list) and _has_records(value)}
     width = max((len(name) for name in record if name not in inner), default=0)
     for name, value in record.items():
         if name not in inner:
-            console.print(Text.assemble((f"{name:<{width}}  ", "bold"), _plain(value)), soft_wrap=True)
+            print(f"{name:<{width}}  {_plain(value)}")
     for name, value in inner.items():
-        console.print(Text(f"\n{name}", "bold"))
+        print(f"\n{name}")
         _print_table(value)
 
 
 def _print_table(records: list[dict[str, Any]]) -> None:
-    """Prints one row per record or, if the terminal is too narrow for whole rows, one block per record."""
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    console = _console()
+    """Prints one row per record."""
     if not records:
-        console.print("None.")
+        print("None.")
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in records[0]:
-        table.add_column(name, no_wrap=True)
-    for record in records:
-        table.add_row(*(Text(_plain(value)) for value in record.values()))
-    if console.measure(table, options=console.options.update(max_width=_ANY_WIDTH)).maximum <= console.width:
-        console.print(table)
-        return
-    for number, record in enumerate(records):
-        if number:
-            console.print()
-        _print_record(record)
+    rows = [[*records[0]], *([_plain(value) for value in record.values()] for record in records)]
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-def _console() -> "Console":
-    """Returns a console for stdout. If it isn't a terminal, lines aren't wrapped or truncated."""
-    from rich.console import Console  # noqa: PLC0415
-
-    console = Console(highlight=False, markup=False)
-    return console if console.is_terminal else Console(highlight=False, markup=False, width=_ANY_WIDTH)
-
-
-def _is_records(entries: list[Any]) -> bool:
-    return all(isinstance(entry, dict) for entry in entries)
+def _has_records(entries: list[Any]) -> bool:
+    return bool(entries) and all(isinstance(entry, dict) for entry in entries)

@@ -5,7 +5,7 @@ Call `connect` before the first import of the shared layer's store, which reads 
 
 import json
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +44,6 @@ class Options:
     table: str | None = None
     region: str | None = None
     endpoint_url: str | None = None
-
-    def over(self, outer: "Options") -> "Options":
-        """Returns these options, completed by those given before the command's name."""
-        named = self if self.local or self.stack or self.table else outer
-        return replace(named, region=self.region or outer.region, endpoint_url=self.endpoint_url or outer.endpoint_url)
 
 
 def connect(options: Options) -> None:

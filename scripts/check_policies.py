@@ -69,7 +69,7 @@ def resolved(node: Any, template: Template) -> Any:
 
 
 def _reference(name: str) -> dict[str, Any]:
-    """Returns what a name in the text of `Fn::Sub` means."""
+    """Returns the reference for a name in the text of `Fn::Sub`."""
     return {"Fn::GetAtt": name.split(".", 1)} if "." in name else {"Ref": name}
 
 

@@ -95,7 +95,7 @@ WRONG_TWIN = {
 }
 TWIN = "twin"
 
-# What a tool has found: the template's name, the rule, and the details.
+# A tool's finding: the template's name, the rule, and the details.
 type Found = tuple[str, str, str]
 
 
@@ -111,7 +111,7 @@ class _NoManagedPolicies:
 
 
 def transformed(parameters: dict[str, str], folder: Path = ROOT) -> dict[str, Any]:
-    """Returns what CloudFormation deploys with these parameters. The artifacts' locations are made up."""
+    """Returns the template that CloudFormation deploys with these parameters. The artifacts' locations are made up."""
     template = with_includes(yaml_parse((folder / TEMPLATE.name).read_text(encoding="utf-8")), folder)
     for resource in template["Resources"].values():
         for place in {"CodeUri", "ContentUri"} & resource.get("Properties", {}).keys():
@@ -141,7 +141,7 @@ def referring(template: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_upgrade() -> str:
-    """Compares the template with the last release's. Returns what was compared. Raises Findings."""
+    """Compares the template with the last release's. Returns the two versions. Raises Findings."""
     release = last_release(ROOT)
     if release is None:
         return "not compared, because there is no release before this one, or this clone has no history"
@@ -206,7 +206,7 @@ def _found(text: str) -> list[Found]:
 
 
 def _run(program: str | Path, *arguments: str | Path, cwd: Path = ROOT, **environment: str) -> str:
-    """Returns what the program prints as JSON. Raises Findings if it prints something else."""
+    """Runs the program and returns its output, which is JSON. Raises Findings for any other output."""
     done = subprocess.run(  # noqa: S603 (tools of the project on files of the project)
         [program, *arguments], cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, check=False
     )

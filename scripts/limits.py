@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-# The share of a limit above which the check fails. What is left is for the next change.
+# The share of a limit above which the check fails. The rest is for the next change.
 HIGHEST_SHARE = 0.85
 _STACK = "s" * 64
 _REGION, _ACCOUNT = "us-gov-west-1", "123456789012"
@@ -105,7 +105,7 @@ def of_roles(template: Template) -> Iterator[Measured]:
 
 
 def of_functions(template: Template) -> Iterator[Measured]:
-    """Yields what Lambda limits: a function's variables, as JSON, and the policy that says who may invoke it."""
+    """Yields the sizes that Lambda limits: a function's variables, as JSON, and its resource policy."""
     invokers: dict[str, list[dict[str, Any]]] = {}
     for name, resource in template["Resources"].items():
         properties = resource.get("Properties", {})
@@ -173,7 +173,7 @@ def _plain(text: str) -> str:
 
 
 def _meant(name: str, values: Mapping[str, Any]) -> Any:
-    """Returns what a name in the text of `Fn::Sub` means."""
+    """Returns the value of a name in the text of `Fn::Sub`."""
     return values.get(name) or ({"Fn::GetAtt": name.split(".", 1)} if "." in name else {"Ref": name})
 
 
@@ -191,7 +191,7 @@ def _reference(name: str, template: Template) -> str:
 
 
 def _name(name: str, template: Template) -> str:
-    """Returns a resource's physical name: what the template says, or what CloudFormation makes up."""
+    """Returns a resource's physical name: the template's, or one as CloudFormation generates it."""
     resource = template["Resources"][name]
     given, longest, _ = _NAMES[resource["Type"]]
     if given in resource.get("Properties", {}):

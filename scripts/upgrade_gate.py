@@ -12,7 +12,7 @@ from typing import Any
 
 from local.checkout import ROOT
 
-# Replacing one of these loses data, logs, people, or what tokens are signed with.
+# Replacing one of these loses data, logs, people, or the key that signs tokens.
 STATEFUL_TYPES = (
     "AWS::Backup::BackupVault",
     "AWS::Cognito::UserPool",
@@ -85,7 +85,7 @@ def _index_problems(name: str, before: Template, after: Template) -> list[str]:
 
 
 def problems(commit: str, resolved: Callable[[Path], list[Template]]) -> list[str]:
-    """Returns what forbids to upgrade a stack of the release that the commit named.
+    """Returns the problems of upgrading a stack from the release that the commit named.
 
     resolved: returns the template in a folder, once for each variant of its parameters.
     """

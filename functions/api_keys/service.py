@@ -16,14 +16,14 @@ from controlplane.store.key_restrictions import Restrictions
 
 
 def read_draft(organization_id: str, body: KeyCreate) -> KeyDraft:
-    """Returns what the body says about the new key. Raises InvalidPayload."""
+    """Converts the body to the new key. Raises InvalidPayload."""
     return KeyDraft(
         body.name, body.description or None, Restrictions(**_read_limits(organization_id, body, KeyCreate.model_fields))
     )
 
 
 def payload_of(body: KeyCreate) -> dict[str, Any]:
-    """Returns what a retry must repeat. Only given fields: a body with a name alone is stored as it always was."""
+    """Returns the fields that a retry must repeat: those that were given."""
     return body.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 

@@ -5,11 +5,12 @@ from typing import Self
 from pydantic import Field, JsonValue
 
 from code_audit.fields import SCAN_ID, FindingsExpireAt
+from controlplane.core.priorities import Priority
 from controlplane.http.code_fixes import FindingConfidence, Fix
 from controlplane.http.envelope import Wire
 from controlplane.http.fields import Timestamp
 from controlplane.http.vendor_decisions import AppliedDecision
-from controlplane.store.inbox_items import InboxItem, Priority
+from controlplane.store.inbox_items import InboxItem
 from controlplane.store.scans.findings import FindingItem
 from controlplane.store.scans.items import ScanItem
 from controlplane.store.status_history import Status

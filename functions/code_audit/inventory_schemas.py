@@ -108,7 +108,7 @@ class ScanInventory(Wire):
 
     @classmethod
     def of(cls, scan: ScanItem, inventory: Inventory) -> Self:
-        """Returns what the organization can read."""
+        """Returns the part of the inventory that the organization can read."""
         shown = inventory.readable(scan)
         return cls(
             files=shown.files,

@@ -6,10 +6,10 @@ from pydantic import Field, StrictBool
 
 from code_audit.fields import REPOSITORY_ID
 from controlplane.core.naming import Branch, Folder
+from controlplane.core.priorities import Priority
 from controlplane.core.schedules import Schedule
 from controlplane.http.envelope import Wire
 from controlplane.http.fields import ProjectId
-from controlplane.store.inbox_items import Priority
 from controlplane.store.repository_items import DEFAULT_FAILURE_THRESHOLD, Link, LinkSettings
 
 _BRANCH: dict[str, Any] = {

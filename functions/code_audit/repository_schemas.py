@@ -6,9 +6,9 @@ from pydantic import Field
 
 from code_audit.fields import PROJECT_ID, REPOSITORY_ID, TIME
 from controlplane.core import clock
+from controlplane.core.priorities import Priority
 from controlplane.core.schedules import Schedule
 from controlplane.http.envelope import Wire
-from controlplane.store.inbox_items import Priority
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.repository_items import Link, RepositoryItem
 

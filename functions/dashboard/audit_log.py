@@ -28,7 +28,7 @@ _COLUMNS = (
     *("Request ID", "Entry ID"),
 )
 
-# What was done, in the order in which the filter lists it.
+# The actions, in the order in which the filter lists them.
 ACTIONS: dict[str, str] = {
     Action.PROJECT_CREATE: "Created a project",
     Action.PROJECT_UPDATE: "Changed a project",

@@ -58,7 +58,7 @@ def get_billing(organization_slug: str, account: Account, after: str | None) -> 
 
 
 def _draw(balance: int, entries: list[LedgerItem], *, is_complete: bool) -> Chart | None:
-    """Returns the balance at the end of each of the last days, as far as these latest entries reach."""
+    """Returns the balance at the end of each of the last days that these latest entries cover."""
     if not entries:
         return None
     today = int(clock.now()) // _DAY_SECONDS

@@ -80,7 +80,7 @@ class _State(NamedTuple):
 
 
 class Offers(NamedTuple):
-    """The repositories that a person may connect to an organization. `sealed` is what the form carries."""
+    """The repositories that a person may connect to an organization. `sealed` is the form's field."""
 
     organization: Membership
     repositories: list[HostedRepository]
@@ -128,7 +128,7 @@ def finish(state: str, code: str | None, installation_id: int | None, user_id: s
 
 
 def open_offers(organization: Membership, sealed: str, secret: str) -> Offers:
-    """Returns what the form carries. Raises CallbackLost, NotAdmin."""
+    """Returns the offers that the form carries, sealed. Raises CallbackLost, NotAdmin."""
     require_admin(organization)
     text, _, seal = sealed.rpartition(".")
     if keyring.signer_of(_OFFERS, f"{secret}\0{text}", seal) is None:

@@ -22,7 +22,7 @@ from dashboard.triage import Decision
 
 router = ControlRouter(tags=["Pages"], include_in_schema=False)
 
-# What a finding's page confirms after a redirect.
+# The messages with which a finding's page confirms a form, after the redirect.
 _DONE = {
     "open": "The finding is open again.",
     "accepted": "The finding is accepted.",

@@ -94,7 +94,7 @@ class FoundOwner(NamedTuple):
 
 
 def find_owner(organization: Membership, draft: KeyDraft) -> FoundOwner:
-    """Returns what the creation of the key needs to know."""
+    """Reads the organization, and the projects that the draft names, for the creation of the key."""
     organization_id, wanted = organization.organization_id, draft.restrictions.project_ids or ()
     return FoundOwner(
         *read_both(

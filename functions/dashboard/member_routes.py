@@ -27,7 +27,7 @@ _DONE: Final = {
     "changed": "The role is changed.",
     "removed": "The member is removed, and has lost access.",
 }
-# What the page says about an invitation whose email didn't arrive.
+# The page's texts about an invitation whose email didn't arrive.
 _OUTCOMES: Final = {
     "failed": "Email not delivered",
     "returned": "Email returned: the address doesn't exist, or accepts no mail",

@@ -31,7 +31,7 @@ class Notifications(NamedTuple):
 
 
 def get_notifications(account: Account) -> Notifications:
-    """Returns what the person receives."""
+    """Reads the person's email choices, and why their address gets no emails."""
     profile = get_profile(account)
     held = sorted(account.memberships, key=lambda membership: membership.name.lower())
     found, stops = read_both(
@@ -54,7 +54,7 @@ def save(account: Account, form: Mapping[str, str]) -> None:
     if membership is None:
         raise NotMember
     offered = offered_to(membership)
-    # What isn't offered stays on, for the day on which the role changes.
+    # Hidden choices keep their default, in case the role changes.
     on = [it for it in CHOICES if it not in offered or form.get(it) == "on"]
     mail_choices.save_choices(get_profile(account).user_id, {organization_id: on})
 

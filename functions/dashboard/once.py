@@ -54,7 +54,7 @@ def form_content(session: WebSession, failure: ApiError | None) -> dict[str, str
 def create_once(
     session: WebSession, organization: Membership, operation: str, create: Callable[[Mapping[str, Leg]], str]
 ) -> str:
-    """Returns what `create` returns, or what it returned when the form was sent for the first time.
+    """Returns the result of `create`. If the form was sent before, returns the result of the first time.
 
     create: gets the legs that must come first in its transaction. Raises NotAcceptable, StillRunning, AlreadySent,
     and the errors of `create`.
@@ -106,5 +106,5 @@ def _run(send: Callable[[Access[Any], str], Answer[Created]], session: WebSessio
 
 
 def _payload(session: WebSession) -> dict[str, str]:
-    """Returns what a repeated form has in common with the first one: everything but the CSRF token and the value."""
+    """Returns the fields that a repeated form shares with the first one: all but the CSRF token and the value."""
     return {name: text for name, text in session.form.items() if name not in {FIELD, FORM_TOKEN}}

@@ -129,7 +129,7 @@ def _hour(timestamp: str) -> str:
 
 
 def _counted(number: int, nouns: str) -> str:
-    """Formats a number with what it counts: `12 files` or, if it is one, `1 file`."""
+    """Formats a number with its noun: `12 files` or, if it is one, `1 file`."""
     return f"{number} {nouns.removesuffix('s') if number == 1 else nouns}"
 
 
@@ -194,7 +194,7 @@ def page(
 
 
 def _menus(content: dict[str, Any]) -> dict[str, Any]:
-    """Returns what the header of a signed-in person shows. The account is None if it couldn't be read."""
+    """Returns the values of a signed-in person's header. The account is None if it couldn't be read."""
     organization: Membership | None = content.get("organization")
     account: Account | None = content["account"]
     if organization is not None:

@@ -6,7 +6,7 @@ imported at the first request for one of its paths, which are listed here.
 
 from controlplane.http.route_groups import RouteGroup
 
-# What all pages need is imported in advance, when Lambda gives a function more processor time.
+# Imports of all pages run in advance, when Lambda gives a function more processor time.
 from dashboard import page_parameters  # noqa: F401
 
 GROUPS = (

@@ -36,7 +36,7 @@ class NoScan(NotFound):
 
 
 class ShownScan(NamedTuple):
-    """A scan with what its access makes readable: its inventory, and one page of its findings.
+    """A scan with its readable parts: its inventory, and one page of its findings.
 
     project: None if it was deleted. first: the position of the first finding on the page, starting at 1.
     fixed: inbox items of findings that the previous scan had, on the first page.
@@ -109,7 +109,7 @@ class Filters(NamedTuple):
 
 
 def get_scans(organization: Membership, filters: Filters, cursor: str | None) -> ShownScans:
-    """Returns a page of the organization's scans. Raises InvalidPayload if the cursor isn't one of this list."""
+    """Returns a page of the organization's scans. Raises InvalidPayload for a cursor of another list."""
     organization_id = organization.organization_id
     binding = filters.binding(organization_id)
     after = cursors.open_sealed(binding, cursor) if cursor else None

@@ -136,12 +136,12 @@ def finish_sign_in(state: str, code: str, issuer: str | None, note_of: Callable[
 
 
 def note_purpose(state: str) -> str | None:
-    """Returns the cookie purpose for this sign-in's note, or None if the state isn't one of ours."""
+    """Returns the cookie purpose for this sign-in's note, or None if the state isn't ours."""
     return _note_purpose(state) if _STATE.fullmatch(state) else None
 
 
 def provider_sign_out_url() -> str | None:
-    """Returns the URL that ends the provider's session, or None if there isn't one or the provider is unavailable."""
+    """Returns the URL that ends the provider's session, or None if it has no such URL or is unavailable."""
     try:
         provider, client_id = _provider()
         return provider.end_session_url(client_id, f"{dashboard_base_url()}/signed-out")

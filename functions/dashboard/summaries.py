@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, get_args
 
 from controlplane.core.plans import PLANS, Plan
+from controlplane.core.priorities import Priority
 from controlplane.store import billing, inbox, projects, repositories
 from controlplane.store.default_organizations import NotMember
 from controlplane.store.inbox import InboxPage
-from controlplane.store.inbox_items import Priority
 from controlplane.store.organizations import Membership, UnknownOrganization
 from controlplane.store.parallel import read_each
 from controlplane.store.project_items import ProjectItem

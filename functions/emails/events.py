@@ -16,7 +16,7 @@ _PAGE = 50
 _MONDAY_HOUR = 8
 # Digests are spread over this time, because all are due on Monday morning.
 _SPREAD_SECONDS = 2 * 3600
-# What makes a week worth a digest.
+# Events that make a week worth a digest.
 _ACTIVITY = {"finding.opened", "finding.resolved", "scan.completed"}
 
 

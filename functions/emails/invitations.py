@@ -83,7 +83,7 @@ def _draft(invitation: InvitationItem, organization: OrganizationItem) -> Draft:
 
 
 def _outcome_of(change: NotClaimed, invitation: InvitationItem) -> MailOutcome | None:
-    """Returns what the members' page says about an email that wasn't sent, or None if there is no invitation."""
+    """Returns why an email wasn't sent, for the members' page, or None if there is no invitation."""
     if change.leg in _LIMITS:
         return "limited"
     if change.leg != "address":

@@ -18,7 +18,7 @@ from controlplane.core.settings import settings
 _LONGEST_NAME = 60
 _LONGEST_TITLE = 120
 _SPACE = re.compile(r"\s+")
-# What email programs make links of: a host name, a scheme, and an address.
+# Texts that email programs turn into links: a host name, a scheme, and an address.
 _LINKED = re.compile(r"(?<=\w)[.\u2024\u3002\uff0e\uff61](?=\w)")
 _SLASHES = re.compile(r"/{2,}|\\{2,}")
 

@@ -34,7 +34,7 @@ class Outcome(NamedTuple):
 
 
 def outcome_of(item: PullRequestItem, repository: RepositoryItem) -> Outcome:
-    """Returns what is known of the pull request's head commit."""
+    """Returns the report on the pull request's head commit."""
     if item.scan_id is not None:
         try:
             return _of_scan(reads.get_scan(item.scan_id), repository)

@@ -34,7 +34,7 @@ def persistently(message: HostEvent | ReportPullRequest, installation_id: int, p
 
 
 def _until(message: HostEvent | ReportPullRequest, later: Postponed | Delayed) -> Postponed | Delayed | Rejected:
-    """Returns what to raise: `later`, or that the message isn't retried anymore."""
+    """Returns the exception to raise: `later`, or Rejected if the message isn't retried anymore."""
     if clock.now() >= message.until:
         return Rejected(later.reason)
     return Delayed(later.seconds, later.reason) if is_last_delivery() else later

@@ -59,7 +59,7 @@ def run_again(event: HostEvent) -> None:
         run = host.get_check_run(repository.owner, repository.name, event.subject or 0)
         named = parse_external_id(run.external_id)
         item = pull_requests.find(repository.repository_id, *named) if named else None
-        # What a check run says of itself counts only if it is one of ours.
+        # The external ID of a check run counts only if our App has created it.
         if item is None or run.external_id != external_id(item):
             continue
         if run.check_run_id not in [check["id"] for check in item.checks.values()] or _is_being_scanned(item):
@@ -115,7 +115,7 @@ def _close(repository: RepositoryItem, number: int) -> None:
 
 
 def _cancel_superseded(repository: RepositoryItem, project_id: ProjectId, number: int) -> None:
-    """Cancels the repository's active scan if it is of this pull request, but not the one that is wanted now."""
+    """Cancels the repository's active scan if it is an outdated one of this pull request."""
     stored = table.get(keys.repository(*repository.location))
     if stored is None or not stored.get("activeRequestId"):
         return

@@ -30,12 +30,12 @@ _UNLISTED_SECONDS = 60
 
 
 def external_id(item: PullRequestItem) -> str:
-    """Returns what the pull request's check runs are called, so that they are found again."""
+    """Returns the external ID of the pull request's check runs, by which they are found again."""
     return f"{item.project_id}:{item.number}"
 
 
 def parse_external_id(text: str) -> tuple[ProjectId, int] | None:
-    """Returns the project and the number, or None if the text isn't one of ours."""
+    """Parses the external ID to the project and the number. Returns None if it isn't ours."""
     project, _, number = text.partition(":")
     project_id = ProjectId.parse(project)
     return (project_id, int(number)) if project_id and number.isdecimal() and len(number) < 10 else None
@@ -150,7 +150,7 @@ class _Report:
     def _create(
         self, what: dict[str, str], find: Callable[[], int | None], create: Callable[[], int]
     ) -> tuple[int, bool]:
-        """Returns the id of what was created, and whether it was now: an earlier report may not have recorded it."""
+        """Returns the id of the check run or comment, and whether it was created just now."""
         sent = dict(self._item.creating or {})
         sent_at = sent.pop("sentAt", 0)
         if sent == what:

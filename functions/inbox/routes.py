@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 from fastapi import Query
 
 from controlplane.core.ids import InboxItemId
+from controlplane.core.priorities import Priority
 from controlplane.http.access import Access, Requires, Resource
 from controlplane.http.app import ControlRouter
 from controlplane.http.envelope import Answer, Page
@@ -17,7 +18,7 @@ from controlplane.rules import inbox_changes, inbox_lists, issues
 from controlplane.rules.inbox_changes import Outcome
 from controlplane.rules.inbox_lists import Wanted
 from controlplane.store import inbox, inbox_items, keys
-from controlplane.store.inbox_items import Priority, Source
+from controlplane.store.inbox_items import Source
 from controlplane.store.status_history import Status
 from inbox.schemas import (
     InboxItem,

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import PydanticCustomError
 
+from controlplane.core.priorities import Priority
 from controlplane.http.code_fixes import FindingConfidence, Fix
 from controlplane.http.envelope import Wire
 from controlplane.http.guidance import public_details
@@ -13,7 +14,7 @@ from controlplane.rules.inbox_changes import Outcome
 from controlplane.rules.issues import ISSUE_INVALID
 from controlplane.store import inbox_items
 from controlplane.store.inbox import UnknownItem
-from controlplane.store.inbox_items import Priority, Source
+from controlplane.store.inbox_items import Source
 from controlplane.store.status_history import Status
 
 _SCAN_ID = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"

@@ -11,7 +11,7 @@ from projects.schemas import ProjectCreate, ProjectUpdate
 
 
 class Draft(NamedTuple):
-    """A project to create, validated as far as possible without the database."""
+    """A project to create, validated without the database."""
 
     name: str
     region: str
@@ -40,7 +40,7 @@ def read_draft(body: ProjectCreate) -> Draft:
 
 
 class Change(NamedTuple):
-    """A change, validated as far as possible without the database. `of_consent` is True if the body has `consent`."""
+    """A change, validated without the database. `of_consent` is True if the body has `consent`."""
 
     fields: ProjectChange
     of_consent: bool

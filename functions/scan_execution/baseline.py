@@ -21,7 +21,7 @@ class Baseline(NamedTuple):
     findings: list[FindingItem]
 
     def known(self, scan: ScanItem, history: Mapping[str, HistoryItem]) -> set[str]:
-        """Returns the fingerprints of what the project had before the scan, also those that the baseline left out.
+        """Returns the fingerprints of the project's findings before the scan, also of those that the baseline left out.
 
         history: it may contain what an interrupted attempt at the scan has recorded.
         """
@@ -46,7 +46,7 @@ class Baseline(NamedTuple):
 
 
 def read_baseline(scan: ScanItem) -> Baseline:
-    """Returns what the scan is compared with."""
+    """Returns the findings that the scan is compared with."""
     base = reads.find_production_scan(scan.repository_id, scan.project_id, completed=True)
     if base is None:
         return Baseline(None, [])

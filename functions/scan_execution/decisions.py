@@ -1,4 +1,8 @@
-"""Applies a project's decisions on vendors to the findings of its code."""
+"""Applies a project's decisions on vendors to the findings of its code.
+
+A finding is settled if all of its vendors are decided on, and only if it is about loading them: approving a vendor
+doesn't approve sending it personal data. A person's later decision on the finding itself counts more.
+"""
 
 from collections.abc import Iterable, Mapping
 

@@ -26,7 +26,7 @@ def limits() -> Limits:
 
 
 def describe(unpacked: Unpacked, listing: Listing, result: Analysis) -> str | None:
-    """Returns what was left out at the limits of the whole scan, a sentence for each limit, or None."""
+    """Returns a sentence for each limit of the whole scan that was exceeded, or None."""
     said = []
     if unpacked.cut:
         said.append(f"{_reason(unpacked.cut.limit)}: files after {_shown(unpacked.cut.last_path)} weren't read.")
@@ -47,7 +47,7 @@ def failure(error: ArchiveTooLarge, root_directory: str | None) -> Failure:
 
 
 def _reason(limit: str) -> str:
-    """Returns what exceeds a limit of the archive, or why the analysis skips files."""
+    """Returns the reason for skipped files: a limit of the archive, or of the analysis."""
     applied = limits()
     return {
         "archive_bytes": f"The repository's archive has more than {settings.scan_archive_megabytes:,} MB",

@@ -33,7 +33,7 @@ _MOST_RATIO = 100
 
 
 class Limits(NamedTuple):
-    """Limits for one archive. All but `unpacked_bytes` count only what is below the root directory.
+    """Limits for one archive. All but `unpacked_bytes` count only files below the root directory.
 
     listed_files: files, links, and everything else but folders. stored_bytes: what the files and folders take on disk.
     """
@@ -101,7 +101,7 @@ def unpack(
 
     root_directory: writes only files below it; paths stay relative to the repository. reason_to_skip: gets each
     file's path and size, and returns why to skip it, or None. leave_out: gets the path of each file that exists but
-    isn't written, and the reason, if it isn't one of `reason_to_skip`.
+    isn't written, and the reason, if it isn't from `reason_to_skip`.
 
     The pieces can end with ArchiveTooLarge. Raises that if it was made to be too large, or if no file was written
     before its limit; ArchiveInvalid; and any other error from reading the pieces.

@@ -107,7 +107,7 @@ def _answer(call: Call, endpoint: _Endpoint) -> Response:
 
 
 def _find_quota(call: Call) -> Quota | None:
-    """Returns what the installation has left, if the request has its token and is counted."""
+    """Returns the installation's remaining quota if the request has its token and is counted."""
     token = call.stand_in.find_token(call.authorization)
     quota = call.stand_in.faults.quotas.get(stable_id(token.owner)) if token else None
     return quota if quota is not None and quota.resets_at > clock.now() else None

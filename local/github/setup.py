@@ -51,7 +51,7 @@ def installation_id(owner: str) -> int:
 
 
 def webhook_secret(root: Path) -> str:
-    """Returns what the App signs its webhooks with. Creates it on first use."""
+    """Returns the secret with which the App signs its webhooks. Creates it on first use."""
     path = root / "webhook-secret"
     if not path.exists():
         root.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Answers in the shapes of GitHub's published description, from what the stand-in knows. What it does not know is said
+"""Answers in the shapes of GitHub's published description, from the stand-in's data. Unknown values are said
 as GitHub says it of an empty repository.
 """
 
@@ -11,7 +11,7 @@ from local.github.issues import StoredIssue
 from local.github.repositories import Commit, GitRepository, stable_id
 
 APP_SLUG = setup.APP_SLUG
-# What the App's webhook is subscribed to. Events of installations are always sent.
+# The events that the App's webhook is subscribed to. Events of installations are always sent.
 EVENTS = ("check_run", "issues", "pull_request", "push", "repository")
 
 _REACTIONS = ("+1", "-1", "confused", "eyes", "heart", "hooray", "laugh", "rocket", "total_count")
@@ -185,7 +185,7 @@ def _commit(found: GitRepository, commit: Commit, address: Address) -> dict[str,
 
 
 def push(found: GitRepository, branch: str, head: Commit, address: Address) -> dict[str, Any]:
-    """Returns what an event says about a push of one commit to the branch."""
+    """Returns the event of a push of one commit to the branch."""
     url = f"{address.repository_page(found)}/commit/{head.sha}"
     person = {"name": head.author, "email": head.email}
     commit = {

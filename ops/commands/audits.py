@@ -1,31 +1,19 @@
 """`assent-ops audit`: scheduled website audits and their runs."""
 # ruff: noqa: PLC0415 (see ops.command.command)
 
-from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from ops.arguments import Yes
+from ops.arguments import Project, Yes, one_of
 from ops.command import command
 from ops.errors import Conflict, NotFound, Refused
 from ops.output import Result, confirm
-
-if TYPE_CHECKING:
-    from controlplane.store.project_items import ProjectItem
 
 app = typer.Typer(no_args_is_help=True, help="Website audits and their results.")
 
 _RESULTS = ("passed", "failed")
 
-
-def _parse_result(text: str) -> str:
-    if text not in _RESULTS:
-        raise typer.BadParameter(f"A run's result is one of {', '.join(_RESULTS)}.")
-    return text
-
-
-Project = Annotated[str, typer.Argument(metavar="PROJECT_ID", help="prj_…")]
 Audit = Annotated[str, typer.Argument(metavar="AUDIT_ID", help="aud_…")]
 
 
@@ -38,16 +26,16 @@ def create_audit(
     every_days: Annotated[int, typer.Option("--every-days", min=1, max=365, help="The interval in days.")] = 7,
 ) -> Result:
     """Schedule an audit of a website. Only websites of kind `domain` can be audited, each by at most 5 audits."""
-    from controlplane.store import audits, projects, websites
+    from controlplane.store import audits
+    from ops.lookup import get_project
 
-    item = _get_project(project)
+    item = get_project(project)
     audited = next((it for it in item.websites if website in (it.website_id, it.origin)), None)
     if audited is None:
-        raise NotFound(f"The project has no website {website}. It has: {_origins(item) or 'none'}.")
+        origins = ", ".join(it.origin for it in item.websites)
+        raise NotFound(f"The project has no website {website}. It has: {origins or 'none'}.")
     try:
         audit = audits.create_audit(item.project_id, audited.website_id, every_days)
-    except (projects.UnknownProject, websites.UnknownWebsite):
-        raise NotFound("The website was just removed.") from None
     except audits.NotAuditable:
         raise Refused(f"{audited.origin} is of the kind {audited.kind}; only a domain can be audited.") from None
     except audits.AuditLimitReached:
@@ -67,8 +55,9 @@ def create_audit(
 def list_audits(project: Project) -> Result:
     """List a project's audits, grouped by website."""
     from ops import audits
+    from ops.lookup import get_project
 
-    return Result(audits.list_audits(_get_project(project)))
+    return Result(audits.list_audits(get_project(project)))
 
 
 @command(app, "delete")
@@ -78,13 +67,13 @@ def delete_audit(project: Project, audit: Audit, yes: Yes = False) -> Result:
     A website that is only audited, and not a consent entry, is deleted with its last audit.
     """
     from controlplane.store.audits import UnknownAudit
-    from controlplane.store.projects import UnknownProject
     from ops import audits
+    from ops.lookup import get_project
 
     confirm(f"Delete the audit {audit}?", yes=yes)
     try:
-        deleted_website = audits.delete_audit(_get_project(project), audit)
-    except (UnknownProject, UnknownAudit):
+        deleted_website = audits.delete_audit(get_project(project), audit)
+    except UnknownAudit:
         raise NotFound(f"The project {project} has no audit {audit}.") from None
     return Result({"deleted": True, "auditId": audit, "deletedWebsiteId": deleted_website})
 
@@ -94,19 +83,21 @@ def record_run(
     project: Project,
     audit: Audit,
     result: Annotated[
-        str, typer.Option("--result", parser=_parse_result, metavar="RESULT", help=f"One of {', '.join(_RESULTS)}.")
+        str, typer.Option("--result", parser=one_of(_RESULTS), metavar="RESULT", help=f"{' or '.join(_RESULTS)}.")
     ],
 ) -> Result:
     """Record an audit run, and its result, as of now."""
     from controlplane.store import audits
+    from ops.lookup import get_project
 
-    item = _get_project(project)
+    item = get_project(project)
+    unknown = NotFound(f"The project {project} has no audit {audit}.")
     if not any(audit in website.audits for website in item.websites):
-        raise NotFound(f"The project {project} has no audit {audit}.")
+        raise unknown
     try:
         run = audits.record_run(item.project_id, audit, result)
     except audits.UnknownAudit:
-        raise NotFound(f"The audit {audit} was just deleted.") from None
+        raise unknown from None
     document = {
         "auditId": run.audit_id,
         "projectId": run.project_id,
@@ -114,18 +105,3 @@ def record_run(
         "result": run.result,
     }
     return Result(document)
-
-
-def _get_project(project_id: str) -> "ProjectItem":
-    from controlplane.core.ids import ProjectId
-    from controlplane.store import projects
-
-    parsed = ProjectId.parse(project_id)
-    with suppress(projects.UnknownProject):
-        if parsed is not None:
-            return projects.get_project(parsed)
-    raise NotFound(f"There is no project {project_id}.")
-
-
-def _origins(project: "ProjectItem") -> str:
-    return ", ".join(website.origin for website in project.websites)

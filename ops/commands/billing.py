@@ -2,15 +2,14 @@
 # ruff: noqa: PLC0415 (see ops.command.command)
 
 import re
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from controlplane.core.plans import PLANS
-from ops.arguments import Organization
+from ops.arguments import Organization, one_of
 from ops.command import command
-from ops.errors import NotFound, Refused
+from ops.errors import Refused
 from ops.output import Result
 
 _MOST = 1_000_000_000
@@ -22,25 +21,13 @@ credits_app = typer.Typer(no_args_is_help=True, help="An organization's credit b
 top_up_app = typer.Typer(no_args_is_help=True, help="An organization's automatic top-up, which you invoice.")
 
 
-def _parse_plan(text: str) -> str:
-    if text not in PLANS:
-        raise typer.BadParameter(f"There is no plan {text!r}. There are: {', '.join(PLANS)}.")
-    return text
-
-
 def _parse_month(text: str) -> str:
     if text and not _MONTH.fullmatch(text):
         raise typer.BadParameter("Write a month as 2026-03.")
     return text
 
 
-def _parse_kind(text: str) -> str:
-    if text and text not in _KINDS:
-        raise typer.BadParameter(f"There is no kind {text!r}. There are: {', '.join(_KINDS)}.")
-    return text
-
-
-Plan = Annotated[str, typer.Argument(parser=_parse_plan, metavar="PLAN", help=f"One of {', '.join(PLANS)}.")]
+Plan = Annotated[str, typer.Argument(parser=one_of(PLANS), metavar="PLAN", help=f"One of {', '.join(PLANS)}.")]
 Amount = Annotated[int, typer.Argument(min=1, max=_MOST, help="How many.")]
 
 
@@ -49,18 +36,14 @@ def set_plan(organization: Organization, plan: Plan) -> Result:
     """Change the plan of an organization and its API keys.
 
     On a plan without API access, the organization's keys are rejected immediately. They aren't deleted, and work again
-    after an upgrade. A key keeps the rate limit it was created with until it is rolled. What exceeds the plan's limits
-    is kept. Projects with the branding none are served with the service's own branding until the plan includes it.
+    after an upgrade. A key keeps the rate limit it was created with until it is rolled. Items beyond the plan's limits
+    are kept. Projects with the branding none are served with the service's own branding until the plan includes it.
     """
     from controlplane.store import billing
-    from controlplane.store.organizations import UnknownOrganization
     from ops.lookup import get_organization_id, organization_document
 
     organization_id = get_organization_id(organization)
-    try:
-        billing.change_plan(organization_id, plan)
-    except UnknownOrganization:
-        raise NotFound(f"There is no organization {organization}.") from None
+    billing.change_plan(organization_id, plan)
     return Result(organization_document(organization_id))
 
 
@@ -76,12 +59,6 @@ def take_credits(organization: Organization, amount: Amount) -> Result:
     return _change(organization, -amount)
 
 
-@command(credits_app, "show")
-def show_credits(organization: Organization) -> Result:
-    """Show the credit balance and the automatic top-up."""
-    return _show(organization)
-
-
 @command(credits_app, "list")
 def list_credits(
     organization: Organization,
@@ -89,7 +66,7 @@ def list_credits(
         str, typer.Option("--month", parser=_parse_month, help="Only changes in this month, in UTC: 2026-03.")
     ] = "",
     kind: Annotated[
-        str, typer.Option("--kind", parser=_parse_kind, help=f"Only changes of this kind: {', '.join(_KINDS)}.")
+        str, typer.Option("--kind", parser=one_of(("", *_KINDS)), help=f"Only this kind: {', '.join(_KINDS)}.")
     ] = "",
 ) -> Result:
     """List the changes of the balance, oldest first. Invoice those of the kind top-up."""
@@ -127,69 +104,31 @@ def enable_top_up(
     the month's top-ups are used up, scans can be unlocked only with the credits that are left.
     """
     from controlplane.store import billing
+    from ops.lookup import get_organization_id, organization_document
 
-    settings = {"threshold": threshold, "amount": amount, "monthly_limit": monthly_limit}
-    return _change_top_up(organization, lambda organization_id: billing.enable_top_up(organization_id, **settings))
+    organization_id = get_organization_id(organization)
+    billing.enable_top_up(organization_id, threshold=threshold, amount=amount, monthly_limit=monthly_limit)
+    return Result(organization_document(organization_id))
 
 
 @command(top_up_app, "disable")
 def disable_top_up(organization: Organization) -> Result:
     """Disable the automatic top-up. Its settings and the month's count are kept."""
     from controlplane.store import billing
-
-    return _change_top_up(organization, billing.disable_top_up)
-
-
-@command(top_up_app, "show")
-def show_top_up(organization: Organization) -> Result:
-    """Show the automatic top-up, with its use in this month, and the credit balance."""
-    return _show(organization)
-
-
-def _change_top_up(organization: str, change: Callable[[str], object]) -> Result:
-    from controlplane.store.organizations import UnknownOrganization
-    from ops.lookup import get_organization_id
-
-    try:
-        change(get_organization_id(organization))
-    except UnknownOrganization:
-        raise NotFound(f"There is no organization {organization}.") from None
-    return _show(organization)
-
-
-def _show(organization: str) -> Result:
-    from controlplane.core import clock
-    from controlplane.store import billing
-    from ops.lookup import get_organization_id
+    from ops.lookup import get_organization_id, organization_document
 
     organization_id = get_organization_id(organization)
-    _, account = billing.get_billing(organization_id)
-    top_up = account.top_up
-    return Result(
-        {
-            "organizationId": organization_id,
-            "credits": account.credits,
-            "topUp": {
-                "enabled": top_up.enabled,
-                "threshold": top_up.threshold,
-                "amount": top_up.amount,
-                "monthlyLimit": top_up.monthly_limit,
-                "usedThisMonth": top_up.used_in(clock.month()),
-            },
-        }
-    )
+    billing.disable_top_up(organization_id)
+    return Result(organization_document(organization_id))
 
 
 def _change(organization: str, amount: int) -> Result:
     from controlplane.store import billing
-    from controlplane.store.organizations import UnknownOrganization
     from ops.lookup import get_organization_id
 
     organization_id = get_organization_id(organization)
     try:
         balance = billing.add_credits(organization_id, amount)
-    except UnknownOrganization:
-        raise NotFound(f"There is no organization {organization}.") from None
     except billing.NotEnoughCredits:
         _, account = billing.get_billing(organization_id)
         raise Refused(f"{organization} has {account.credits} credits, fewer than {-amount}.") from None

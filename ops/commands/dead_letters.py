@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ops.arguments import Yes
+from ops.arguments import Yes, one_of
 from ops.command import command
 from ops.errors import Misused
 from ops.output import Result, confirm
@@ -23,13 +23,7 @@ QUEUES = (
     "emails",
 )
 
-
-def _parse_queue(text: str) -> str:
-    if text not in QUEUES:
-        raise typer.BadParameter(f"There is no queue {text!r}. There are: {', '.join(QUEUES)}.")
-    return text
-
-
+_parse_queue = one_of(QUEUES)
 _HELP = f"One of {', '.join(QUEUES)}."
 Queue = Annotated[str, typer.Argument(metavar="QUEUE", parser=_parse_queue, help=_HELP)]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="The maximum number of messages per queue.")]

@@ -10,7 +10,7 @@ from ops.command import command
 from ops.errors import NotFound
 from ops.output import Result
 
-app = typer.Typer(no_args_is_help=True, help="Feedback reports: read them, group them, or pause new ones.")
+app = typer.Typer(no_args_is_help=True, help="Feedback reports: read them, or pause new ones.")
 
 
 def _parse_day(text: str) -> str:
@@ -45,25 +45,6 @@ def show_report(reference: Annotated[str, typer.Argument(metavar="REFERENCE", he
         return Result(feedback.document(get_report(reference)))
     except UnknownReport:
         raise NotFound(f"There is no report {reference}. Reports are kept for 400 days.") from None
-
-
-@command(app, "cluster")
-def cluster_reports(
-    day: Day = None,
-    days: Days = 7,
-    least: Annotated[
-        float,
-        typer.Option("--least", min=0.05, max=1.0, help="The minimum fraction of words that two reports share."),
-    ] = 0.5,
-) -> Result:
-    """Group similar reports, largest group first.
-
-    A report joins a group of the same category if it shares at least that fraction of words (--least) with the group's
-    oldest report. Case is ignored, and all numbers and ids count as the same word.
-    """
-    from ops import feedback
-
-    return Result(feedback.cluster(feedback.read_days(day or feedback.today(), days), least))
 
 
 @command(app, "pause")

@@ -1,7 +1,7 @@
-"""`assent-ops user`, the commands about signing in: identities and the email address."""
+"""`assent-ops user`, the commands about signing in: moving an identity, and the email address."""
 # ruff: noqa: PLC0415 (see ops.command.command)
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -10,31 +10,14 @@ from ops.command import command
 from ops.errors import Conflict, Misused, NotFound, Refused
 from ops.output import Result, confirm
 
-if TYPE_CHECKING:
-    from controlplane.store.identities import IdentityItem
-
 app = typer.Typer()
-
-
-def _document(identity: "IdentityItem") -> dict[str, str]:
-    return {"issuer": identity.issuer, "subject": identity.subject, "createdAt": identity.created_at}
-
-
-@command(app, "identities")
-def list_identities(user: User) -> Result:
-    """List the identities (issuer and subject) that can sign in to an account."""
-    from controlplane.store import identities
-    from ops.lookup import get_user
-
-    found = identities.list_identities(get_user(user).user_id)
-    return Result([_document(identity) for identity in found])
 
 
 @command(app, "move-identity")
 def move_identity(  # noqa: PLR0917 (Typer passes them by name)
     user: User,
     subject: Annotated[
-        str, typer.Argument(metavar="SUBJECT", help="The user's id at the issuer, as listed by `user identities`.")
+        str, typer.Argument(metavar="SUBJECT", help="The user's id at the issuer, as listed by `user show`.")
     ],
     to_subject: Annotated[
         str | None, typer.Option("--to-subject", metavar="SUBJECT", help="The subject that replaces it.")
@@ -58,7 +41,7 @@ def move_identity(  # noqa: PLR0917 (Typer passes them by name)
     """
     from controlplane.store.identities import AccountHasIdentity, IdentityTaken
     from ops import accounts, identities
-    from ops.lookup import get_user
+    from ops.lookup import get_user, identity_document
 
     if (to_subject is None) == (to_user is None):
         raise Misused("Pass either --to-subject or --to-user.")
@@ -70,13 +53,13 @@ def move_identity(  # noqa: PLR0917 (Typer passes them by name)
     try:
         moved = identities.move_identity(profile.user_id, subject, issuer, to=to, is_user=to_user is not None)
     except identities.UnknownIdentity:
-        raise NotFound(f"{user} has no single identity {subject}. See `user identities`, and pass --issuer.") from None
+        raise NotFound(f"{user} has no single identity {subject}. See `user show`, and pass --issuer.") from None
     except IdentityTaken:
         raise Conflict(f"The subject {to_subject} already signs in to an account.") from None
     except AccountHasIdentity:
         raise Conflict(f"{to_user} has an identity from this issuer.") from None
     ended = accounts.revoke_credentials(profile.user_id)
-    return Result({"userId": moved.user_id, **_document(moved), **ended.document()})
+    return Result({"userId": moved.user_id, **identity_document(moved), **ended.document()})
 
 
 @command(app, "set-email")

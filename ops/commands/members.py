@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from ops.arguments import Organization, User, Yes
+from ops.arguments import Organization, User
 from ops.command import command
-from ops.errors import Conflict, NotFound, Refused
-from ops.output import Result, confirm
+from ops.errors import Conflict, NotFound
+from ops.output import Result
 
 if TYPE_CHECKING:
     from controlplane.store.organizations import MemberItem
@@ -52,7 +52,6 @@ def set_role(
     organization: Organization, user: User, role: Annotated[Role, typer.Argument(help="The new role.")]
 ) -> Result:
     """Change a member's role. Fails for the last owner: make another member an owner first."""
-    from controlplane.store.members import LastOwner
     from ops import members
     from ops.lookup import get_organization_id, get_user
 
@@ -61,27 +60,7 @@ def set_role(
         members.change_role(organization_id, user_id, role)
     except members.UnknownMember:
         raise NotFound(f"{user} isn't a member of {organization}.") from None
-    except LastOwner:
-        raise _last_owner(organization, user) from None
     return _changed(organization_id, user_id, role)
-
-
-@command(app, "remove")
-def remove_member(organization: Organization, user: User, yes: Yes = False) -> Result:
-    """Remove a member. Fails for the last owner: make another member an owner first."""
-    from controlplane.store.members import LastOwner
-    from ops import members
-    from ops.lookup import get_organization_id, get_user
-
-    organization_id, user_id = get_organization_id(organization), get_user(user).user_id
-    confirm(f"Remove {user} from {organization}?", yes=yes)
-    try:
-        members.remove_member(organization_id, user_id)
-    except members.UnknownMember:
-        raise NotFound(f"{user} isn't a member of {organization}.") from None
-    except LastOwner:
-        raise _last_owner(organization, user) from None
-    return Result({"removed": True, "organizationId": organization_id, "userId": user_id})
 
 
 def _document(member: "MemberItem") -> dict[str, Any]:
@@ -96,7 +75,3 @@ def _document(member: "MemberItem") -> dict[str, Any]:
 
 def _changed(organization_id: str, user_id: str, role: Role) -> Result:
     return Result({"organizationId": organization_id, "userId": user_id, "role": role})
-
-
-def _last_owner(organization: str, user: str) -> Refused:
-    return Refused(f"{user} is the last owner of {organization}. Make another member an owner first.")

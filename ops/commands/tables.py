@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ops.arguments import parse_moment
 from ops.command import command
 from ops.errors import Refused
 from ops.output import Result
@@ -13,22 +14,12 @@ from ops.output import Result
 app = typer.Typer(no_args_is_help=True, help="Restoring and checking the table.")
 
 
-def _parse_moment(text: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
-        raise typer.BadParameter("Write the time like this: 2026-03-04T05:06:07Z.")
-    return moment
-
-
 @command(app, "restore")
 def restore_table(
     target: Annotated[str, typer.Argument(metavar="NEW_TABLE", help="The name of the table to create.")],
     at: Annotated[
         datetime | None,
-        typer.Option("--at", parser=_parse_moment, metavar="TIME", help="Default: the latest time that is possible."),
+        typer.Option("--at", parser=parse_moment, metavar="TIME", help="Default: the latest time that is possible."),
     ] = None,
 ) -> Result:
     """Restore the table as it was at a time within the last 35 days, as a new table. Changes no other table.

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from controlplane.core.scopes import SCOPES
-from ops.arguments import parse_life
+from ops.arguments import one_of, parse_life
 from ops.command import command
 from ops.output import Result
 
@@ -15,19 +15,15 @@ ALL = "all"
 app = typer.Typer(no_args_is_help=True, help="Bearer tokens that act for a user.")
 
 
-def _parse_scope(text: str) -> str:
-    if text != ALL and text not in SCOPES:
-        raise typer.BadParameter(f"There is no scope {text!r}. There are: {', '.join(SCOPES)}; or {ALL}.")
-    return text
-
-
 @command(app, "create")
 def create_token(
     user: Annotated[str, typer.Option("--user", metavar="USER", help="Email address or user id.")],
     scope: Annotated[
         list[str],
         typer.Option(
-            "--scope", parser=_parse_scope, help=f"A scope of the token; repeatable. `{ALL}` grants every scope."
+            "--scope",
+            parser=one_of((*SCOPES, ALL)),
+            help=f"A scope; repeatable. `{ALL}` grants every scope.",
         ),
     ],
     life: Annotated[

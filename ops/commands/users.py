@@ -5,57 +5,27 @@ from typing import Annotated
 
 import typer
 
-from ops.arguments import Name, Organization, User, Yes
+from ops.arguments import User, Yes
 from ops.command import command
-from ops.errors import Conflict, Misused, NotFound, Refused
+from ops.errors import NotFound, Refused
 from ops.output import Result, confirm
 
 app = typer.Typer(no_args_is_help=True, help="User accounts. To list an organization's users, use `member list`.")
 
 
-@command(app, "create")
-def create_user(
-    email: Annotated[str, typer.Argument(help="The user's address. It is treated as verified.")],
-    name: Name,
-    image: Annotated[str | None, typer.Option("--image", metavar="URL", help="Their picture.")] = None,
-) -> Result:
-    """Create an account. The person who signs in with the address gets it. Exit code 4 if the address is taken."""
-    from controlplane.core.emails import is_email
-    from controlplane.store import users
-    from ops.lookup import user_document
-
-    if not is_email(email):
-        raise Misused(f"{email!r} is not an email address.")
-    try:
-        profile = users.create_user(email, name, image)
-    except users.EmailTaken:
-        raise Conflict(f"{email} already has an account.") from None
-    return Result(user_document(profile))
-
-
 @command(app, "show")
 def show_user(user: User) -> Result:
-    """Show an account and its organizations."""
-    from controlplane.store import organizations
-    from ops.lookup import get_user, membership_document, user_document
+    """Show an account, its organizations, and the identities (issuer and subject) that can sign in to it."""
+    from controlplane.store import identities, organizations
+    from ops.lookup import get_user, identity_document, user_document
 
     profile = get_user(user)
     memberships = organizations.get_account(profile.user_id).memberships
-    documents = [membership_document(membership) for membership in memberships]
-    return Result({**user_document(profile), "organizations": documents})
-
-
-@command(app, "set-organization")
-def set_organization(user: User, organization: Organization) -> Result:
-    """Set the organization for requests that don't name one. The user must be a member of it."""
-    from controlplane.store import default_organizations, organizations
-    from ops.lookup import get_organization_id, get_user, user_document
-
-    user_id, organization_id = get_user(user).user_id, get_organization_id(organization)
-    if organizations.find_membership(user_id, organization_id) is None:
-        raise Refused(f"{user} isn't a member of {organization}. Use `member add` first.")
-    default_organizations.save(user_id, organization_id)
-    return Result(user_document(get_user(user_id)))
+    documents = [
+        {"organizationId": it.organization_id, "slug": it.slug, "name": it.name, "role": it.role} for it in memberships
+    ]
+    signs_in = [identity_document(it) for it in identities.list_identities(profile.user_id)]
+    return Result({**user_document(profile), "organizations": documents, "identities": signs_in})
 
 
 @command(app, "revoke")

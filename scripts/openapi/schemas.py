@@ -12,13 +12,14 @@ from controlplane.core.acting import Source as ActionSource
 from controlplane.core.actions import Action
 from controlplane.core.errors import CATALOG
 from controlplane.core.plans import PLANS
+from controlplane.core.priorities import Priority
 from controlplane.core.regions import REGIONS
 from controlplane.core.schedules import Schedule
 from controlplane.core.scopes import API_KEY_SCOPES
 from controlplane.http.guidance import HINTS
 from controlplane.rules.projects import BRANDINGS
 from controlplane.store.feedback import Category, Surface
-from controlplane.store.inbox_items import Priority, Source
+from controlplane.store.inbox_items import Source
 from controlplane.store.organizations import Role
 from controlplane.store.project_items import AddressKind
 from controlplane.store.scans.items import Access
@@ -183,7 +184,7 @@ def _nullable(schema: Schema) -> Schema:
 
 
 def _possible(schema: Schema) -> Schema:
-    """Returns the schema without a boolean's only value, for which generators have no type."""
+    """Drops `const` from a boolean: generators have no type for a single boolean value."""
     return {key: value for key, value in schema.items() if key != "const" or not isinstance(value, bool)}
 
 
@@ -276,7 +277,7 @@ class Schemas:
     def add(self, schemas: dict[str, Schema], *, sent: bool = False) -> None:
         for name, schema in schemas.items():
             if name in _ENUMERATIONS:
-                continue  # FastAPI's description of the same one
+                continue  # FastAPI's own description of an enumeration
             tidied = tidy(schema, sent=sent)
             if self.collected.setdefault(name, tidied) != tidied:
                 raise SystemExit(f"two different models are both named {name}")

@@ -1,5 +1,6 @@
 """The import rules in pyproject.toml cover every function. `make lint` enforces the rules."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -25,3 +26,9 @@ class TestContracts:
     def test_only_the_scan_imports_the_analysis_because_no_other_function_has_its_layer(self):
         [rule] = [it for it in RULES["contracts"] if it.get("forbidden_modules") == ["openassent_analysis"]]
         assert set(rule["source_modules"]) == (FUNCTIONS | {"controlplane"}) - {"scan_execution"}
+
+
+def test_nothing_scans_the_table():
+    for folder in ("layers/shared/controlplane", "functions"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            assert not re.search(r"\b(client|table)\.scan\(|get_paginator", path.read_text()), path

@@ -1,12 +1,13 @@
-"""Every path, page, anchor, and command that a message, a page, or a document names exists.
+"""Every path, page, file, anchor, and command that a message, a page, or a document names exists.
 
 The texts are all documents, templates, and strings of the code. The places are the routes of the apps, the files of the
-reference, the headings of the documents, the targets of `make`, and the commands of `assent-ops`.
+project and of the reference, the headings of the documents, the targets of `make`, and the commands of `assent-ops`.
 """
 
 import ast
 import json
 import re
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -32,6 +33,11 @@ PATH = re.compile(r"(?<![\w.:/}~*…-])(/[a-z.][^\s`'\"|,;)(\\<>]*)")
 ADDRESS = re.compile(r"https://(?:api|dashboard)\.assent\.example([^\s`'\"|,;)(\\<>]*)")
 COMMAND = re.compile(r"\bassent-ops ([a-z][a-z-]+) ([a-z][a-z-]+)")
 MAKE = re.compile(r"`(?:[A-Z]+=\S+ )?make ([a-z][a-z0-9-]*)`")
+# A file of the project in backticks. `<group>` and `*` stand for any name, and braces for alternatives.
+FILE = re.compile(
+    r"`((?:benchmarks|cli|docs|events|functions|layers|local|ops|requirements|scripts|tests)/[^`\s{}…]+)`"
+)
+TARGETS = dict(re.findall(r"^([a-z0-9-]+):[^=\n]*?(?:## (.*))?$", (ROOT / "Makefile").read_text(), re.MULTILINE))
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(?:#([^)\s]*))?\)")
 # An href or action of a template, with the expression that builds its path.
 PAGE = re.compile(r"(href|action)=\"\{\{ address\(([^{}]*)\) \}\}")
@@ -114,26 +120,18 @@ def headings(path: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", line.lower()).replace(" ", "-") for line in lines}
 
 
-def test_every_named_request_is_a_route():
-    named = [(file, method, path) for file, text in texts() for method, path in REQUEST.findall(text) if is_ours(path)]
-    assert len(named) > 100
-    assert [(file, method, path) for file, method, path in named if not exists(path, method)] == []
-
-
-def test_every_named_path_below_a_known_one_is_a_route():
-    named = [(file, path) for file, text in texts() for path in PATH.findall(text) if is_ours(path)]
-    assert len(named) > 200
-    assert [(file, path) for file, path in named if not exists(path)] == []
-
-
 def is_ours(path: str) -> bool:
     return re.split(r"[/?#]", path)[1].rstrip(".:") in first_segments()
 
 
-def test_every_address_of_the_api_and_the_pages_exists():
-    named = [(file, path.rstrip(".")) for file, text in texts() for path in ADDRESS.findall(text)]
-    assert any(path.startswith("/organizations/") for _, path in named)
-    assert [(file, path) for file, path in named if path and not exists(path)] == []
+def test_every_named_request_path_and_address_is_a_route():
+    requests = [(file, path, it) for file, text in texts() for it, path in REQUEST.findall(text) if is_ours(path)]
+    paths = [(file, path, None) for file, text in texts() for path in PATH.findall(text) if is_ours(path)]
+    addresses = [(file, it.rstrip("."), None) for file, text in texts() for it in ADDRESS.findall(text)]
+    assert min(len(requests), len(paths)) > 100
+    assert any(path.startswith("/organizations/") for _, path, _ in addresses)
+    named = [*requests, *paths, *addresses]
+    assert [(file, path) for file, path, method in named if path and not exists(path, method)] == []
 
 
 def test_every_link_and_form_of_a_page_leads_to_a_route():
@@ -168,8 +166,40 @@ def test_every_named_ops_command_exists():
     assert {it for it in named if it[0] not in groups.commands or it[1] not in groups.commands[it[0]].commands} == set()
 
 
-def test_every_named_target_of_make_exists():
-    targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+def test_every_named_target_of_make_exists_and_every_target_is_described():
     named = {target for _, text in texts() for target in MAKE.findall(text)}
     assert len(named) > 5
-    assert named <= targets
+    assert named <= TARGETS.keys()
+    guide = (ROOT / "docs" / "development.md").read_text()
+    assert [
+        name for name, line in TARGETS.items() if not line or (name != "help" and f"`make {name}`" not in guide)
+    ] == []
+
+
+def test_every_file_that_a_document_names_exists():
+    named = {(path.name, re.sub(r"<[^>]*>", "*", it)) for path in DOCUMENTS for it in FILE.findall(path.read_text())}
+    assert len(named) > 100
+    assert {(name, it) for name, it in named if not any(ROOT.glob(it))} == set()
+
+
+def test_the_index_of_decisions_lists_each_in_order():
+    pages = sorted((ROOT / "docs" / "decisions").glob("0*.md"))
+    titles = [page.read_text().splitlines()[0].removeprefix("# ").split(". ", 1) for page in pages]
+    rows = [f"| {number} | [{title}]({page.name}) |" for page, (number, title) in zip(pages, titles, strict=True)]
+    assert re.findall(r"^\| \d.*", (ROOT / "docs/decisions/README.md").read_text(), re.MULTILINE) == rows
+    assert [int(page.name[:4]) for page in pages] == [int(number) for number, _ in titles]
+
+
+def test_the_newest_release_has_the_version_of_the_project():
+    releases = re.findall(r"^## (\S+) \(\d{4}-\d\d-\d\d\)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert releases[:1] in ([], [tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]])
+
+
+def test_every_invariant_names_tests_that_exist():
+    rows = re.findall(r"^\| (\d+) \|.*\| ([^|]+) \|$", (ROOT / "docs" / "invariants.md").read_text(), re.MULTILINE)
+    assert len(rows) >= 22
+    for number, tests in rows:
+        for module in tests.split(";"):
+            path, *names = re.findall(r"`([^`]+)`", module)
+            missing = [name for name in names if f"def {name}(" not in (ROOT / path).read_text()]
+            assert missing == [], f"{number}: {path} has no {', '.join(missing)}"

@@ -55,16 +55,12 @@ def store(request: pytest.FixtureRequest):
 
 
 class TestStores:
-    def test_tokens_are_kept_for_a_profile(self, store):
+    def test_tokens_are_kept_for_a_profile_until_they_are_forgotten(self, store):
         store.save("work", TOKENS)
-        assert store.load("work") == TOKENS
-        assert store.load("home") is None
-
-    def test_tokens_are_forgotten(self, store):
-        store.save("work", TOKENS)
-        store.delete("work")
-        store.delete("work")
-        assert store.load("work") is None
+        assert (store.load("work"), store.load("home")) == (TOKENS, None)
+        for _ in range(2):
+            store.delete("work")
+            assert store.load("work") is None
 
     def test_only_its_user_can_read_the_file(self):
         FileStore().save("work", TOKENS)
@@ -90,16 +86,11 @@ class TestStores:
 
 
 class TestChoice:
-    def test_the_keyring_comes_first(self):
+    def test_a_keyring_that_answers_comes_first(self):
         assert isinstance(credentials.store(), KeyringStore)
-
-    def test_a_keyring_that_doesnt_answer_is_left_alone(self):
-        keyring.set_keyring(Locked())
-        assert isinstance(credentials.store(), FileStore)
-
-    def test_without_a_keyring_there_is_a_file(self):
-        keyring.set_keyring(keyring.backends.fail.Keyring())
-        assert isinstance(credentials.store(), FileStore)
+        for unusable in (Locked(), keyring.backends.fail.Keyring()):
+            keyring.set_keyring(unusable)
+            assert isinstance(credentials.store(), FileStore)
 
     def test_the_keyring_can_be_turned_off(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setenv("ASSENT_KEYRING", "off")

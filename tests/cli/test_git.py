@@ -41,9 +41,6 @@ class TestChangedSince:
         (tree / "new é.js").write_text("1\n")
         (tree / "ignored.js").write_text("1\n")
         assert git.changed_since(tree, "main") == {"changed.js", "web/page.js", "new é.js"}
-
-    def test_paths_are_relative_to_the_folder(self, tree: Path):
-        (tree / "web" / "page.js").write_text("2\n")
         assert git.changed_since(tree / "web", "main") == {"page.js"}
 
     def test_line_ends_that_git_converts_are_no_change(self, tree: Path):
@@ -63,17 +60,14 @@ class TestWorkingTree:
         assert git.root(tmp_path) is None
 
     def test_the_base_is_checked_out_next_to_the_tree_and_removed(self, tree: Path):
+        run(tree, "remote", "add", "origin", "https://github.com/octocat/hello.git")
         with git.checked_out(tree, "main") as base:
             assert (base / "same.js").read_text() == "1\n"
             assert (base / "gone.js").exists()
+            assert git.remote_name(base) == "octocat/hello"
         assert not base.exists()
         assert run(tree, "worktree", "list").count("\n") == 0
         assert run(tree, "status", "--short") == ""
-
-    def test_the_base_knows_the_name_of_its_repository(self, tree: Path):
-        run(tree, "remote", "add", "origin", "https://github.com/octocat/hello.git")
-        with git.checked_out(tree, "main") as base:
-            assert git.remote_name(base) == "octocat/hello"
 
     def test_a_linked_working_tree_and_sha256_work_too(self, tmp_path: Path):
         run(tmp_path, "init", "-q", "--object-format=sha256", "main")
@@ -109,28 +103,11 @@ class TestWorkingTree:
 
 # Each names a program that git may run.
 PROGRAMS = (
-    "alias.ls-files",
-    "core.alternateRefsCommand",
-    "core.askPass",
-    "core.editor",
-    "core.fsmonitor",
-    "core.gitProxy",
-    "core.pager",
-    "core.sshCommand",
-    "credential.helper",
-    "diff.evil.command",
-    "diff.evil.textconv",
-    "diff.external",
-    "filter.evil.clean",
-    "filter.evil.process",
-    "filter.evil.smudge",
-    "gpg.program",
-    "merge.evil.driver",
-    "pager.diff",
-    "remote.origin.receivepack",
-    "remote.origin.uploadpack",
-    "uploadpack.packObjectsHook",
-)
+    "alias.ls-files", "core.alternateRefsCommand", "core.askPass", "core.editor", "core.fsmonitor", "core.gitProxy",
+    "core.pager", "core.sshCommand", "credential.helper", "diff.evil.command", "diff.evil.textconv", "diff.external",
+    "filter.evil.clean", "filter.evil.process", "filter.evil.smudge", "gpg.program", "merge.evil.driver", "pager.diff",
+    "remote.origin.receivepack", "remote.origin.uploadpack", "uploadpack.packObjectsHook",
+)  # fmt: skip
 HOOKS = ("fsmonitor-watchman", "post-checkout", "post-index-change", "pre-auto-gc", "reference-transaction")
 
 

@@ -14,27 +14,17 @@ HERE = Profile("http://127.0.0.1:3000")
 
 
 class TestProfiles:
-    def test_the_first_profile_is_the_current_one(self):
+    def test_the_first_profile_is_the_current_one_until_another_is_used_or_left(self):
         profiles.save("work", HERE)
         profiles.save("home", Profile("https://assent.example", "acme"))
         assert profiles.current() == "work"
         assert profiles.find("home") == Profile("https://assent.example", "acme")
-
-    def test_another_profile_can_be_used(self):
-        profiles.save("work", HERE)
-        profiles.save("home", HERE)
         profiles.use("home")
         assert profiles.current() == "home"
-
-    def test_an_unknown_profile_cant_be_used(self):
+        profiles.remove("home")
+        assert profiles.current() == "work"
         with pytest.raises(Problem, match="no profile"):
-            profiles.use("nope")
-
-    def test_the_profile_that_is_left_becomes_the_current_one(self):
-        profiles.save("work", HERE)
-        profiles.save("home", HERE)
-        profiles.remove("work")
-        assert profiles.current() == "home"
+            profiles.use("home")
 
     def test_an_organization_is_chosen_for_one_profile(self):
         profiles.save("work", HERE)

@@ -163,4 +163,4 @@ class Operator:
     def __call__(self, *command: str) -> Any:
         """Runs the command and returns its JSON result."""
         where = ("--stack", STACK, "--region", REGION, "--endpoint-url", self.stack.endpoint_url, "--json")
-        return json.loads(run(sys.executable, "-m", "ops", *where, *command, PYTHONPATH="functions:layers/shared:."))
+        return json.loads(run(sys.executable, "-m", "ops", *command, *where, PYTHONPATH="functions:layers/shared:."))

@@ -1,4 +1,4 @@
-"""The restore of docs/operations.md as a drill: the deployed stack's table is restored, completed, and checked."""
+"""The restore of docs/operations/repair.md as a drill: the deployed stack's table is restored and checked."""
 
 import json
 import sys
@@ -51,7 +51,7 @@ def test_the_restored_table_has_the_settings_that_a_restore_leaves_out(stack: St
 def test_the_restored_table_passes_the_check(stack: Stack, restored: dict[str, Any], project: dict[str, Any]):
     where = ("--table", restored["table"], "--region", REGION, "--endpoint-url", stack.endpoint_url, "--json")
     told = run(
-        *(sys.executable, "-m", "ops", *where, "table", "check"),
+        *(sys.executable, "-m", "ops", "table", "check", *where),
         SERVICE_BRAND="assent",
         PYTHONPATH="functions:layers/shared:.",
     )
@@ -68,7 +68,7 @@ def test_a_table_that_exists_is_never_restored_into(operator: Operator, restored
 
 @contextmanager
 def unswept(stack: Stack) -> Iterator[None]:
-    """Keeps the sweep from running in the block, as docs/operations.md says.
+    """Keeps the sweep from running in the block, as docs/operations/repair.md says.
 
     A deployment changes a function's role before the function. In between, a sweep would be denied its table, and log
     an error that `test_deployed_traces` doesn't expect.

@@ -1,4 +1,4 @@
-"""A caller who loses the role while a write runs writes nothing (docs/decisions/0076).
+"""A caller who loses the role while a write runs writes nothing (docs/decisions/0010).
 
 Between the caller's admission and the write, the caller is demoted below the required role or removed, or the
 organization is deleted. Every route that writes in an organization is listed here, so a new one can't be forgotten.

@@ -25,7 +25,7 @@ from controlplane.store.inbox_items import GithubIssue
 from controlplane.store.issue_attempts import IssueExists, RepositoryUnlinked, RoleLost
 from controlplane.store.table import Delete, Update, table
 from issue_creation.service import settle_attempt
-from ops import inbox as operators
+from ops import issues as operators
 from ops.errors import Refused
 from tests.races.stage import RACE_TIME
 from tests.support.calls import Call, Proceed, intercepted

@@ -76,4 +76,13 @@ def page(items: list[Any], cursor: str | None = None) -> httpx.Response:
 
 
 REGION = {"id": "eu-central", "label": "Frankfurt"}
+CODE = {
+    "deviceCode": "dc",
+    "userCode": "ABCD-EFGH",
+    "verificationUri": "https://dashboard.assent.test/device",
+    "verificationUriComplete": "https://dashboard.assent.test/device?code=ABCD-EFGH",
+    "expiresIn": 60,
+    "interval": 5,
+}
+TOKEN = {"accessToken": "a", "tokenType": "Bearer", "expiresIn": 3600, "refreshToken": "r", "scope": "projects.read"}
 ORGANIZATION = {"id": "org_1", "slug": "acme", "name": "Acme", "role": "owner"}

@@ -9,7 +9,7 @@ from controlplane.core.settings import SigningSecret, load
 from controlplane.http import replays
 from controlplane.http.access import Access
 from controlplane.http.authentication import Principal
-from controlplane.store.credentials import Counted
+from controlplane.store.rate import Counted
 from tests.support.rings import NEW, use_ring
 
 # These values were made from this secret.

@@ -10,7 +10,7 @@ _LONGEST_INTEGER = 16
 
 
 def json_of(content: bytes, *, without: str = "") -> Any:
-    """Returns the value of a JSON text, or None if it isn't one, is nested too deeply, or has a huge number.
+    """Returns the value of a JSON text, or None if it is invalid, is nested too deeply, or has a huge number.
 
     without: a credential that is replaced.
     """

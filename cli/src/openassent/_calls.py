@@ -57,7 +57,7 @@ class Call:
     public: bool = False
 
     def __str__(self) -> str:
-        """Returns what messages call it. The query isn't part of it."""
+        """Returns the request's name in messages: method and path, without the query."""
         return f"{self.method} {self.url.partition('?')[0]}"
 
     @property

@@ -47,7 +47,7 @@ def is_web_address(text: str) -> bool:
 
 
 def base_address(text: str) -> str:
-    """Returns the base URL without white space around it. Raises InvalidArgument if it isn't one.
+    """Returns the base URL without white space around it. Raises InvalidArgument if it isn't valid.
 
     It has a scheme and a host, and neither a user nor a query nor a path, except the name of a gateway's stage.
     """

@@ -40,7 +40,7 @@ class TimedOut(ConnectionFailed):
 
 
 class WaitTimedOut(AssentError):
-    """`wait` or `poll` reached its own limit. What it waited for continues."""
+    """`wait` or `poll` reached its own limit. The operation continues."""
 
 
 class ScanStartFailed(AssentError):
@@ -55,7 +55,7 @@ class ScanStartFailed(AssentError):
 
 
 class MalformedResponse(AssentError):
-    """The response isn't one of this API's: a wrong base URL, or a proxy that responds itself."""
+    """The response isn't from this API: a wrong base URL, or a proxy that responds itself."""
 
     def __init__(self, message: str, *, status: int = 0, request_id: str | None = None) -> None:
         super().__init__(message)

@@ -61,7 +61,7 @@ def verify(
     tolerance_seconds: how far the request's time may differ from this machine's.
     now: the time in seconds since 1970, for tests.
 
-    Raises InvalidSignature, InvalidBody, and ValueError for a secret that isn't one.
+    Raises InvalidSignature, InvalidBody, and ValueError for an invalid secret.
     """
     keys = [_key_of(it) for it in ([secrets] if isinstance(secrets, str) else secrets)]
     sent = {name.lower(): value for name, value in headers.items()}

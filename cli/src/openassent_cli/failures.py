@@ -58,7 +58,7 @@ def ending(terminal: Console) -> Iterator[None]:
 
 
 def problem_of(error: AssentError) -> Problem:
-    """Returns what the person sees of an error of the service or of the connection to it."""
+    """Converts an error of the service or the connection to the problem that the person sees."""
     if isinstance(error, ConnectionFailed):
         advice = "Check the address (`assent profile list`) and your connection."
         return Problem(str(error), advice, Exit.NO_CONNECTION)

@@ -117,5 +117,5 @@ def has(folder: Path, reference: str) -> bool:
 
 
 def is_tip(folder: Path, wanted: str, branch: str) -> bool:
-    """Returns whether the commit is the newest of the remote's branch, as far as this clone knows."""
+    """Returns whether the commit is the newest of the remote's branch that this clone has fetched."""
     return has(folder, f"origin/{branch}") and _git(folder, "rev-parse", f"origin/{branch}").strip() == wanted

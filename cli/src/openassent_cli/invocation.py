@@ -151,7 +151,7 @@ def invocation() -> Invocation:
 
 
 def console(*, error: bool = False) -> Console:
-    """Returns the terminal. Rich leaves out colors and progress bars if it isn't one, or if NO_COLOR is set."""
+    """Returns the terminal. Rich leaves out colors and progress bars without a terminal, or if NO_COLOR is set."""
     return Console(stderr=error, highlight=False, soft_wrap=not (sys.stderr if error else sys.stdout).isatty())
 
 

@@ -58,7 +58,7 @@ def write_private(path: Path, content: str) -> None:
 
 
 def checked_name(name: str) -> str:
-    """Returns the name of a profile. Raises Problem if it isn't one."""
+    """Returns the name of a profile. Raises Problem if it is invalid."""
     if not _NAME.match(name):
         message = f"{name!r} isn't the name of a profile."
         raise Problem(message, "Use letters, digits, periods, hyphens, and underscores, 64 at most.", Exit.USAGE)

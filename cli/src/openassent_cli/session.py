@@ -62,7 +62,7 @@ class ProfileAuth(httpx.Auth):
 
 
 def tokens_of(token: Token) -> Tokens:
-    """Returns what is stored of the service's answer."""
+    """Returns the part of the service's answer that is stored."""
     return Tokens(token.access_token, token.refresh_token, time.time() + token.expires_in, token.scope)
 
 

@@ -1,4 +1,4 @@
-"""The addresses of scripts and frames that a file takes from another file of the project: which, and what they are.
+"""The addresses of scripts and frames that a file takes from another file of the project.
 
 Which ones a file takes is read from its text, because most files are never parsed.
 """
@@ -98,7 +98,7 @@ def _wanted(source: Source) -> Iterator[Address]:
 
 
 def _lists(text: str) -> dict[str, str]:
-    """Returns what calls go through, by the names that they give a function."""
+    """Returns the lists that calls iterate over, by the name of the function's parameter."""
     found: dict[str, str] = {}
     for loop in _LOOP.finditer(text):
         for name in _WORD.findall(loop["item"]):
@@ -182,7 +182,7 @@ def _exported(block: Block, name: str) -> list[SgNode]:
 
 
 def _of_instance(block: Block, name: str) -> list[SgNode]:
-    """Returns what a property of a class is set to when an instance is made."""
+    """Returns the values that a class's constructor and fields assign to the property."""
     found = [value for value in block.constants.get(f"{_THIS}.{name}", ()) if _runs_when_made(value)]
     for field in block.root.find_all(_FIELDS) if block.language != "javascript" else ():
         own, value = field.field("name"), field.field("value")

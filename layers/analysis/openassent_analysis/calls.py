@@ -1,4 +1,8 @@
-"""The calls, paths, and elements that show which vendor's code starts, also if the site serves that code itself."""
+"""The calls, paths, and elements that show which vendor's code starts, also if the site serves that code itself.
+
+A call that needs a script from elsewhere counts only if nothing in the project loads the vendor from a known address or
+package. Then that place decides whether the vendor waits for consent.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,7 @@ class Shape:
     """A call that starts a vendor. If `alone`, it also loads the vendor's code."""
 
     vendor: Vendor
-    # A pattern for what is called.
+    # A pattern for the called function.
     callee: str
     # A pattern for the call up to the arguments that decide.
     pattern: re.Pattern[str]

@@ -19,7 +19,7 @@ _READ: Final = re.compile(
     r"(?:\$_COOKIE|[cC]ookies?|COOKIES?)(?:\)|\?)?(?:->|\.|::)?(?:get|has|signed|encrypted|get_signed_cookie|fetch|dig|key\?)?"
     r"\s?[\[(.]\s?(?::|self(?:::|\.)|static::)?(?:[\"'](?P<key>[\w.:-]{2,80})[\"']|(?P<name>\w{2,80}))"
 )
-# What the choice is assigned to, or named in a hash, a dictionary, or a call.
+# The name that the choice is assigned to, or has in a hash, a dictionary, or a call.
 _NAMED: Final = re.compile(
     r"(?:[\"':](?P<quoted>\w{2,60}[?]?)[\"']?\s{0,4}(?:=>|:|,)|[\"'](?P<item>\w{2,60})[\"']\]\s{0,4}=(?!=)"
     r"|(?P<name>\w{2,60})\s{0,4}(?:\|\|)?=(?![=>~])|(?P<key>\w{2,60}):\s)"

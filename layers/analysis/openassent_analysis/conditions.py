@@ -210,7 +210,7 @@ def _is_shown(candidate: Candidate) -> bool:
 
 
 def _name_of(node: SgNode) -> SgNode | None:
-    """Returns what names a node: the key of a pair, or the name of a variable, argument, attribute, or function."""
+    """Returns the node's name: the key of a pair, or the name of a variable, argument, attribute, or function."""
     if node.kind() == "jsx_attribute":
         return node.child(0)
     return node.field("key") or node.field("name") or node.field("left")

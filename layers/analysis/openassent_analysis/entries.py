@@ -36,7 +36,7 @@ _MAIN: Final = re.compile(
     r"(?:^|(?:^|/)(?:src|app|client|frontend|web|www|public|js|assets|javascript|javascripts|packs|entrypoints|resources/js"
     r"|scripts|static))/?(?:index|main|application|bootstrap|client|browser|server|entry|site|global)\.(?:[cm]?[jt]sx?|coffee)$"
 )
-# The main file of a package in a workspace hands on what others import.
+# The main file of a package in a workspace exports for other packages.
 _PACKAGE: Final = re.compile(r"(?:^|/)(?:packages|libs|modules)/[^/]+/(?:[^/]+/){0,2}index\.\w+$")
 _PARTIAL: Final = re.compile(
     r"(?:^|/)(?:_[^/]*$|[^/]{1,60}[-_.]partial\.[\w.]{1,30}$|(?:_?partials?|_?includes?|incl?|parts|snippets|_?shared|fragments"
@@ -50,14 +50,14 @@ _ENTRY: Final = re.compile(r"(?:^|/)(?:src|assets/js|resources/js|javascript)/(?
 _SERVED: Final = frozenset({"public", "static", "www", "wwwroot", "webroot", "htdocs"})
 # Pages name their layout in their front matter.
 _LAYOUT: Final = re.compile(r"(?:^|/)_?layouts?/[^/_][^/]*$")
-# Settings of a server or a site, and what a site shows.
+# Settings of a server or a site, and a site's content.
 _BY_THEMSELVES: Final = (".py", ".yml", ".yaml", ".toml", ".json", *CONTENT)
 # Hugo's settings for another environment than the one that a site is published with.
 _OTHER_ENVIRONMENT: Final = re.compile(
     r"(?:^|/)config/(?!_default/|production/)[^/]{1,80}/(?:hugo|config|params)\.(?:toml|ya?ml|json)$"
 )
-# Copies that something newer has replaced, by their names, and the releases of a Subversion repository. What loads one
-# of them names it. What extends one of Pug's further layouts names it, too.
+# Copies that something newer has replaced, by their names, and the releases of a Subversion repository. Code that
+# loads one of them names it, and so does a template that extends one of Pug's further layouts.
 _REPLACED: Final = re.compile(
     r"(?:^|/)(?:_?layouts?|base)[-_.]legacy\.[\w.]{1,30}$|(?:^|/)layout[-_.][\w-]{1,40}\.(?:pug|jade)$"
     r"|(?:^|/)(?:[^/]{1,80}[-_. ])?(?:old|deprecated|backup|bak|unused|obsolete)\d{0,3}\.[\w.]{1,30}$"
@@ -72,7 +72,7 @@ _JSX: Final = (".tsx", ".jsx")
 
 @lru_cache(maxsize=4_096)
 def runs(path: str) -> Runs:
-    """Returns whether a file runs by itself, as far as its path shows."""
+    """Returns whether a file runs by itself, by its path."""
     if _REPLACED.search(path) or _OTHER_ENVIRONMENT.search(path):
         return Runs.NEVER
     script = _SCRIPT.search(path) is not None

@@ -36,7 +36,7 @@ def distinct(found: Iterable[Found]) -> list[Found]:
 
 
 def _fact(rule: Rule, candidate: Candidate) -> object:
-    """Returns what the candidate is about if others may be about the same, or None."""
+    """Returns the candidate's fact, which others may share, or None."""
     if candidate.secrets:
         return "secret", *candidate.secrets
     if rule.category == "secrets":

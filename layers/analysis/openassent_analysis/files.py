@@ -192,13 +192,13 @@ def decode(content: bytes) -> str:
     return text
 
 
-# What makes lines long without being code: data in addresses and in strings, which is base64, or numbers such as those
+# Long texts that aren't code: data in addresses and in strings, which is base64, or numbers such as those
 # of vector graphics.
 _DATA: Final = (
     r"data:[\w.+-]{1,60}+/[\w.+-]{1,60}+[;,][^\"'`)\s<>]*+"
     r"|[\"'`](?:[A-Za-z0-9+/=_-]{200,}+|[\d .,MmLlHhVvCcSsQqTtAaZzEe+-]{100,}+)(?=[\"'`])"
 )
-# In pages also scripts, styles, drawings, and prose. What remains are the tags. A longer script is a bundle.
+# In pages also scripts, styles, drawings, and prose. The rest are tags. A longer script is a bundle.
 _DATA_OF_PAGE: Final = re.compile(
     r"<(?:script|style)\b[^<>]*+>(?:[^<]|<(?!/(?:script|style))){0,20000}+"
     r"|</?+(?:svg|path|polygon|polyline|rect|circle|ellipse|line|g|use|defs|symbol|stop)\b[^<>]*+>"

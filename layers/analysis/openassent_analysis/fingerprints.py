@@ -1,4 +1,4 @@
-"""Fingerprints, which identify a finding across scans, and what recognizes it when its file is renamed.
+"""Fingerprints, which identify a finding across scans, and digests that recognize it in a renamed file.
 
 A fingerprint is made of rule, path, and the code as a sequence of words: without whitespace, comments, quote style, and
 the punctuation that formatters add and remove (semicolons, commas, parentheses, and braces). Lines and columns aren't
@@ -95,7 +95,7 @@ class Fingerprints:
 
 
 def shape_of(rule_id: str, category: str, vendor_id: str | None, code: Sequence[str]) -> tuple[str, ...]:
-    """Returns what a finding keeps when its code is edited, or () if edited code is another finding.
+    """Returns the parts of a finding that stay when its code is edited, or () if edited code is another finding.
 
     Another secret is another finding, because the decision on the first one says nothing about it.
     """

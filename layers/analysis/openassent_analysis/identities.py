@@ -128,7 +128,7 @@ class _Place(NamedTuple):
         return self.path.rpartition("/")[0]
 
 
-# What two places have in common, the most similar first. The ordinal distinguishes equal code in one file.
+# Properties that two places share, the most similar places first. The ordinal distinguishes equal code in one file.
 _SIMILARITIES: tuple[Callable[[_Place], object], ...] = (
     lambda place: (place.content, place.end(3), place.ordinal),
     lambda place: (place.content, place.end(2), place.ordinal),

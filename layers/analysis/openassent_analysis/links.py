@@ -2,7 +2,7 @@
 
 The code of a match runs in its file's functions, or when the file itself does. From there, the uses of each are
 followed upward, file by file, until they reach code that the browser or a framework runs by itself. A use that waits
-for consent ends its path. What can't be followed makes a finding less certain, and never removes it.
+for consent ends its path. Code that can't be followed makes a finding less certain, and never removes it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _OF_DOUBT: Final = {Unclear.CONDITION: Verdict.CONDITION, Unclear.CALLBACK: Verd
 
 
 class _State(NamedTuple):
-    """A function of a file, or the whole file, and what isn't known about the way from there to the match."""
+    """A function of a file, or the whole file, and the unknown part of the way from there to the match."""
 
     path: str
     name: str
@@ -76,7 +76,7 @@ class _User(NamedTuple):
 
 
 class Frontier(NamedTuple):
-    """Holds what isn't known yet: who uses these files and names, and whether these files give the visitor's choice."""
+    """The open questions: who uses these files and names, and whether these files give the visitor's choice."""
 
     files: list[str]
     names: list[str]
@@ -174,12 +174,12 @@ class Links:
         return (exact or found)[:3]
 
     def frontier(self, path: str, gating: Gating) -> Frontier:
-        """Returns what has to be searched for to decide about the code."""
+        """Returns the files, names, and providers whose uses decide about the code."""
         walk = self._walk(path, gating)
         return Frontier(list(walk.frontier), list(walk.names), list(walk.providers))
 
     def mark(self, searched: Iterable[str], names: Iterable[str], read: Iterable[str]) -> None:
-        """Notes what was searched for, and files whose own exports and providers were read."""
+        """Notes the searched names, and files whose own exports and providers were read."""
         self._searched.update(searched)
         self._named.update(names)
         self._read.update(read)
@@ -268,7 +268,7 @@ class Links:
             names = {name, ANY, *exports.get(name, ())}
             found = [it for it in users if it.name in names]
             known = name in exports or any(name in exported for exported in exports.values())
-            # A file that only hands on what others export.
+            # A file that only re-exports.
             known = known or (not exports and name in self._barrels.get(path, {}))
             if found or known:
                 return found + handed_on
@@ -319,7 +319,7 @@ class Links:
 
 
 class _Walk:
-    """Collects what is found on the way from code to whatever runs it."""
+    """Collects the evidence on the way from code to its entry points."""
 
     def __init__(self) -> None:
         self.gated = False

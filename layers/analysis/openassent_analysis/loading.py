@@ -21,7 +21,7 @@ _PLACEHOLDER: Final = re.compile(
     r"\{\{[^{}]{0,200}\}\}|\{%[^%]{0,200}%\}|<%[^%]{0,200}%>|[$#]\{[^{}]{0,200}\}|<\?[^?]{0,200}\?>|\{[\w.]{1,80}\}"
 )
 _WORD: Final = re.compile(r"[\w$]+")
-# Names of functions of other files that add scripts, as far as names can say it, and addresses of scripts.
+# Names that suggest a function of another file adds scripts, and addresses of scripts.
 _ADDS: Final = re.compile(
     r"^(?:load|inject|insert|append|embed|add)(?!\w*(?:style|css|font|image|link))|script", re.IGNORECASE
 )
@@ -56,7 +56,7 @@ _CALLS: Final = frozenset({"call_expression", "new_expression"})
 
 
 def loaded(source: Source, block: Block, node: SgNode, capture: str | None) -> tuple[Loaded, ...]:
-    """Returns what a candidate loads, judged by a capture or by its whole code. Cached for all rules."""
+    """Returns the candidate's vendors and addresses, by a capture or its whole code. Cached for all rules."""
     key = node, capture
     if key not in block.loaded:
         block.loaded[key] = tuple(dict.fromkeys(_loaded(source, block, node, capture)))
@@ -151,7 +151,7 @@ def _inserted(block: Block, node: SgNode) -> SgNode | None:
 
 
 def scripts_of(block: Block, node: SgNode) -> Iterator[str]:
-    """Yields the addresses that code loads a script from, as far as it shows that they are a script's."""
+    """Yields the addresses from which code visibly loads a script."""
     place = node.get_match("URL") or _inserted(block, node)
     if place is None:
         return
@@ -165,7 +165,7 @@ def scripts_of(block: Block, node: SgNode) -> Iterator[str]:
 def _adds_script(block: Block, node: SgNode) -> bool:
     """Returns whether the candidate sets the address of a script element, or calls a function that says so."""
     if node.kind() == "pair":
-        # An object that a call is given: the call says what it is for.
+        # An object as an argument: the call gives it its meaning.
         given, call = node.ancestors()[1:3]
         return given.kind() != "arguments" or "script" in call.text()[:_LONGEST_NAME].lower()
     if node.kind().startswith("jsx_"):

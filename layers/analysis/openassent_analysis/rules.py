@@ -18,13 +18,13 @@ from openassent_analysis.blocks import PLACE_OF_MARKUP
 from openassent_analysis.findings import CATEGORIES, SEVERITIES
 from openassent_analysis.reading import load_yaml
 
-# Replace what only a finding's texts name.
+# Placeholders that only a finding's texts have.
 _ANY: Final = {"library": "a consent library", "vendors": "trackers", "host": "another host"}
 _DETAIL: Final = re.compile(r": \{why\}| \(\{version\}\)")
 # In `the {vendor} package`, the article is the package's.
 _ARTICLE_AND_VENDOR: Final = re.compile(r"\b([Tt]he|[Aa]n?) \{vendor\}")
 _START_OF_SENTENCE: Final = re.compile(r"(?:^|(?<=\. ))[a-z]")
-# What rules call the places of `blocks`.
+# The names of `blocks`' places in rules.
 _PLACE: Final = "place-of-markup"
 RULES: Final = Path(__file__).with_name("resources") / "rules"
 # The tree languages of each group of `match`.

@@ -245,7 +245,7 @@ class _Scan:
         self._keep(found)
 
     def _take_again(self, path: str, report: Report) -> None:
-        """Adds what a report on a file shows with the addresses of other files, besides what the first one did."""
+        """Adds the results of a second report on a file, made with the addresses of other files."""
         known = {
             (found.finding.rule_id, found.finding.location.start_line)
             for found in self._found_so_far
@@ -259,7 +259,7 @@ class _Scan:
             self._keep(found)
 
     def _all_found(self, path: str, matches: list[Match]) -> list[tuple[Match, _Found]]:
-        """Returns what each match found. Raises InvalidReport if one refers to something that doesn't exist."""
+        """Returns each match with its finding. Raises InvalidReport if one refers to something that doesn't exist."""
         try:
             return [(match, self._found(path, match)) for match in matches]
         except (KeyError, ValueError, IndexError) as failure:

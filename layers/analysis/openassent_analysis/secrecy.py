@@ -51,7 +51,7 @@ _PUBLIC: Final = re.compile(
     re.IGNORECASE,
 )
 # Keys that documentation and tools publish, such as the first accounts of local blockchains, keys for tests, and hashes
-# of nothing. By the start of their SHA-256, so that this file doesn't contain what it recognizes.
+# of nothing. By the start of their SHA-256, so that this file doesn't contain them.
 _PUBLISHED: Final = frozenset({
     "03b970ed8171d73b", "07e23ede2756aa3f", "0fff9ee671b05ea2", "153a182586451358", "1e3e58656012d861",
     "4a4b805b92e737a1", "562a0a18b8efc2b0", "578592185588730b", "739aa5069e8ad159", "78314b11be2e5815",
@@ -62,7 +62,7 @@ _PUBLISHED: Final = frozenset({
 _DEMO_ISSUERS: Final = frozenset({"supabase-demo", "demo", "example"})
 _WORD: Final = re.compile(r"[a-z]{4,}|[A-Z]{4,}|[A-Z][a-z]{3,}")
 _VOWEL: Final = re.compile(r"[aeiouAEIOU]")
-# What says that code shows a secret instead of having one: as the name of a folder or file, and around it.
+# Words for an example of a secret: in the name of a folder or file, and around the secret.
 _SHOWN_BY_PATH: Final = re.compile(
     r"(?i:example|sample|mock|fixture|swagger|openapi|tutorial|i18n|locale|translation|^docs?$|^lang(?:uage)?s?$)"
 )
@@ -127,7 +127,7 @@ def _consists_of_words(text: str) -> bool:
 
 
 def jwt_claims(token: str) -> dict[str, Any]:
-    """Returns the claims of a JSON web token, unverified, or {} if the text isn't one."""
+    """Returns the claims of a JSON web token, unverified, or {} if the text isn't a token."""
     parts = token.split(".")
     if len(parts) != 3:
         return {}

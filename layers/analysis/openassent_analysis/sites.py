@@ -1,4 +1,4 @@
-"""Knows which files the generator of a site runs or serves, as far as its configuration shows it for certain."""
+"""Knows which files a site's generator runs or serves, if its configuration shows it for certain."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Sites:
             self._traits.setdefault(folder, set()).update(traits)
 
     def runs(self, path: str) -> Runs:
-        """Returns whether a file runs by itself, as far as its path and the site that it belongs to show."""
+        """Returns whether a file runs by itself, by its path and its site."""
         folder = path.rpartition("/")[0]
         for _ in range(_MAX_FOLDERS):
             if folder in self._traits:
@@ -82,12 +82,12 @@ class Sites:
 
 
 def traits_of_manifest(text: str) -> list[str]:
-    """Returns what a package.json shows. Runs inside the sandbox."""
+    """Returns the site generators that a package.json names. Runs inside the sandbox."""
     return [_NUXT_2] if _DEPENDS_ON_NUXT_2.search(text) and _BRIDGE not in text else []
 
 
 def traits_of(source: Source, limits: Limits) -> list[str]:
-    """Returns what a site's configuration shows, or nothing if it isn't certain. Runs inside the sandbox."""
+    """Returns the traits that a site's configuration shows for certain. Runs inside the sandbox."""
     if _ASTRO_CONFIG.search(source.path):
         return [] if _OWN_FOLDERS.search(source.text) else [_ASTRO]
     if not _NUXT_CONFIG.search(source.path):

@@ -76,7 +76,7 @@ class Source:
 
     @cached_property
     def vocabulary(self) -> str:
-        """Every word of the text once, as far as blanks separate them. Faster to search for parts of words."""
+        """The text split at blanks, each part once. Faster to search for parts of words."""
         return " ".join(dict.fromkeys(self.text.split()))
 
     @cached_property
@@ -94,7 +94,7 @@ class Source:
 
     @cached_property
     def calls(self) -> list[Shape]:
-        """The calls that start vendors, as far as the text shows them."""
+        """The calls in the text that start vendors."""
         return calls().in_text(self.text, self.vocabulary)
 
     @cached_property
@@ -124,7 +124,7 @@ class Source:
 
     @cached_property
     def imported(self) -> dict[str, Vendor]:
-        """The vendors by the local names of what the file imports from their packages."""
+        """The vendors by the local names of imports from their packages."""
         found: dict[str, Vendor] = {}
         if not self.packages:
             return found

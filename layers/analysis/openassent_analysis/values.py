@@ -30,7 +30,7 @@ _WRAPPERS: Final = frozenset({
 })  # fmt: skip
 _ESCAPE: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|(.))", re.DOTALL)
 _PERCENT: Final = re.compile(r"%([2-7][0-9a-fA-F])")
-# Functions and methods whose result is their argument or receiver, as far as a host is concerned.
+# Functions and methods that keep the host of their argument or receiver.
 _RETURNS_ARGUMENT: Final = frozenset(
     {
         "unescape",
@@ -188,7 +188,7 @@ class _Folding:
         return (UNKNOWN,)
 
     def _computed(self, function: SgNode, depth: int) -> tuple[str, ...]:
-        """Folds what a function returns."""
+        """Folds a function's result."""
         body = function.field("body") if function.kind() in FUNCTIONS else None
         if body is None or body.kind() != "statement_block":
             return self._either(body, depth=depth)
@@ -217,7 +217,7 @@ class _Folding:
         return self._either(*members_of(known, member), depth=depth)
 
     def _taken(self, loop: _Loop, name: str) -> list[SgNode]:
-        """Returns what a name takes in a loop."""
+        """Returns the values of a loop's variable."""
         if loop.pattern == "array_pattern":  # Object.entries(attributes).forEach(([name, value]) => ...)
             given = loop.array.field("arguments")
             of = next(iter(arguments_of(given)), None) if given is not None else None
@@ -275,7 +275,7 @@ def _property(node: SgNode, name: str) -> SgNode | None:
 
 
 def _argument(name: SgNode) -> SgNode | None:
-    """Returns what a parameter is given: by the call in place, or by default. The name itself if that isn't known.
+    """Returns a parameter's value: of the call in place, or the default. Returns the name itself if it isn't known.
 
     None if the name isn't a parameter.
     """
@@ -304,7 +304,7 @@ def _default_in(pattern: SgNode, name: str) -> SgNode | None:
 
 
 def _elements(function: SgNode) -> SgNode | None:
-    """Returns what a function is called with one by one, for example the array of `[...].forEach(function)`."""
+    """Returns the array whose elements a function is called with, as in `[...].forEach(function)`."""
     arguments = function.parent()
     call = arguments.parent() if arguments is not None and arguments.kind() == "arguments" else None
     callee = call.field("function") if call is not None else None
@@ -313,7 +313,7 @@ def _elements(function: SgNode) -> SgNode | None:
 
 
 class _Loop(NamedTuple):
-    """A loop: what it goes through, and the kind of the pattern that its variable is in, or else an empty string."""
+    """A loop: its iterable, and the kind of the pattern that its variable is in, or an empty string."""
 
     array: SgNode
     pattern: str

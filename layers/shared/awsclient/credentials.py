@@ -107,7 +107,7 @@ def _is_trusted(host: str) -> bool:
 
 
 def _read_token() -> str | None:
-    """Returns what proves at the address that this process may have the credentials."""
+    """Returns the token that proves at the address that this process may have the credentials."""
     file = os.environ.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")
     try:
         token = Path(file).read_text() if file else os.environ.get("AWS_CONTAINER_AUTHORIZATION_TOKEN")

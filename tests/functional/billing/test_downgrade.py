@@ -14,8 +14,7 @@ from controlplane.store.scans.causes import Cause
 from controlplane.store.scans.queue import QueuedScan
 from controlplane.store.table import Update, table
 from tests.functional.github_events.conftest import connect
-from tests.functional.projects.builders import make_project
-from tests.functional.projects.test_create_project import fill
+from tests.functional.projects.builders import fill, make_project
 from tests.functional.scan_preparation.test_prepare_scan import prepare
 from tests.support.api import Api
 from tests.support.audit_log import all_entries

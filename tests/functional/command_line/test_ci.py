@@ -1,6 +1,5 @@
 """`assent ci` with a profile: it uses the service's scan of the commit."""
 
-import functools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,40 +53,35 @@ def test_fails_with_new_findings_of_the_scan(shell: Shell, office: Office, clone
     assert shell.run("ci --json").json["scanId"] == found.scan_id
 
 
-def test_passes_if_the_new_findings_are_less_urgent(shell: Shell, office: Office, clone: Path):
-    scan(office, clone, priority="P2")
+def test_passes_if_the_new_findings_are_less_urgent(shell: Shell, office: Office, clone: Path, now: FakeClock):
+    found = scan(office, clone, priority="P2")
     assert shell.run("ci").code == Exit.DONE
     assert shell.run("ci --fail-on P2").code == Exit.FINDINGS
+    now.advance(1)
+    scan(office, clone, status="failed")  # isn't used
+    assert shell.run("ci --json").json["scanId"] == found.scan_id
 
 
-def test_waits_for_a_scan_that_is_running(shell: Shell, office: Office, clone: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("fails", [False, True])
+def test_waits_for_a_scan_that_is_running(
+    fails: bool, shell: Shell, office: Office, clone: Path, monkeypatch: pytest.MonkeyPatch
+):
     running = scan(office, clone, status="running")
     waited: list[float] = []
 
     def sleep(seconds: float) -> None:
         waited.append(seconds)
-        end_scan(running)
+        if fails:
+            failure = Failure("REPOSITORY_TOO_LARGE", "The repository is too large.")
+            failures.fail_attempted(running.scan_id, failure, lease_of(running))
+        else:
+            end_scan(running)
 
     # Not the interpreter's: subprocess sleeps, too, until git has ended.
     monkeypatch.setattr("openassent._sync.code_audit.sleep", sleep)
-    assert shell.run("ci").code == Exit.DONE
-    assert len(waited) == 1
-
-
-def test_says_why_the_scan_failed(shell: Shell, office: Office, clone: Path, monkeypatch: pytest.MonkeyPatch):
-    running = scan(office, clone, status="running")
-    failure = Failure("REPOSITORY_TOO_LARGE", "The repository is too large.")
-    fail = functools.partial(failures.fail_attempted, running.scan_id, failure, lease_of(running))
-    monkeypatch.setattr("openassent._sync.code_audit.sleep", lambda _: fail())
     ended = shell.run("ci")
-    assert (ended.code, ended.stderr.splitlines()[-1]) == (Exit.FAILED, "Error: The repository is too large.")
-
-
-def test_uses_no_scan_that_failed(shell: Shell, office: Office, clone: Path, now: FakeClock):
-    found = scan(office, clone)
-    now.advance(1)
-    scan(office, clone, status="failed")
-    assert shell.run("ci --json").json["scanId"] == found.scan_id
+    assert (ended.code, len(waited)) == (Exit.FAILED if fails else Exit.DONE, 1)
+    assert ended.stderr.endswith("Error: The repository is too large.\n") is fails
 
 
 def test_finds_the_scan_of_a_commit_that_the_pipeline_merged(shell: Shell, office: Office, clone: Path):

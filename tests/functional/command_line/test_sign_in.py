@@ -52,10 +52,17 @@ class TestLogin:
         assert ended.code == 2
         assert ended.stderr.startswith("Error: There is no scope nope.\nThe scopes are api-keys.read, ")
 
-    def test_without_an_address_or_a_terminal_names_the_option(self, gateway: Gateway):
-        ended = Shell().run("login")
+    @pytest.mark.parametrize(
+        ("line", "said"),
+        [
+            ("login", "Error: This needs the address of the service.\nGive --base-url.\n"),
+            ("login --base-url http://api.assent.test", "Use an https URL."),
+        ],
+    )
+    def test_needs_an_encrypted_address(self, line: str, said: str, gateway: Gateway):
+        ended = Shell().run(line)
         assert (ended.code, gateway.requests) == (2, [])
-        assert ended.stderr == "Error: This needs the address of the service.\nGive --base-url.\n"
+        assert said in ended.stderr
 
     @pytest.mark.parametrize("endpoint", ["device_authorization_endpoint", "token_endpoint"])
     @pytest.mark.parametrize("service", ["https://elsewhere.test", ADDRESS.replace("https", "http")])
@@ -70,22 +77,13 @@ class TestLogin:
         assert ended.stderr.startswith(f"Error: The metadata of {ADDRESS} names another service: {service}/")
         assert {request.method for request in gateway.requests} == {"GET"}
 
-    def test_refuses_an_address_without_encryption(self, gateway: Gateway):
-        ended = Shell().run("login --base-url http://api.assent.test")
-        assert (ended.code, gateway.requests) == (2, [])
-        assert "Use an https URL." in ended.stderr
-
-    def test_again_keeps_the_organization(self, approving: list[str], office: Office):
-        shell = Shell()
-        shell.run(self.LINE)
-        shell.run("org use {second}".format(**office.names))
-        assert shell.run(self.LINE).code == 0
-        assert "org_" in shell.run("profile list").stdout
-
-    def test_to_another_service_forgets_the_organization(self, approving: list[str], office: Office):
-        profiles.save("default", Profile("https://elsewhere.test", office.names["second"]))
+    @pytest.mark.parametrize(("before", "kept"), [(ADDRESS, True), ("https://elsewhere.test", False)])
+    def test_keeps_the_organization_of_the_same_service(
+        self, before: str, kept: bool, approving: list[str], office: Office
+    ):
+        profiles.save("default", Profile(before, office.names["second"]))
         assert Shell().run(self.LINE).code == 0
-        assert profiles.find("default") == Profile(ADDRESS)
+        assert profiles.find("default") == Profile(ADDRESS, office.names["second"] if kept else None)
 
 
 class TestRenewal:

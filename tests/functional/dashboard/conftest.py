@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from controlplane.core.settings import settings
-from tests.support.api import Api
+from tests.support.api import Api, Reply
 from tests.support.browser import Browser
 from tests.support.issuer import Issuer
 from tests.support.world import Company, Person, World
@@ -56,3 +56,10 @@ def company(world: World, person: Person) -> Company:
 def visitor(browser: Browser, person: Person) -> Browser:
     """Returns a browser in which the person is signed in."""
     return browser.signed_in(person.user_id)
+
+
+def pages_of(browser: Browser, target: str, following: str = "Next page") -> Iterator[Reply]:
+    """Yields a list's pages, one after the other, with the link to the following one."""
+    yield browser.get(target)
+    while browser.offers(following):
+        yield browser.press(following)

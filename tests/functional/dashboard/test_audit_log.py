@@ -39,25 +39,24 @@ def path(company: Company, rest: str = "") -> str:
     return f"/organizations/{company.slug}/audit-log{rest}"
 
 
+def rename(visitor: Browser, company: Company) -> None:
+    visitor.get(f"/organizations/{company.slug}/projects/shop/settings")
+    visitor.press("Save", near="Description", fill={"Name": "Store"})
+
+
 class TestPage:
     def test_every_action_has_words_and_can_be_chosen(self):
         assert set(ACTIONS) == set(Action)
 
     def test_shows_who_did_what_and_what_changed(self, visitor: Browser, company, person, now):
         project_id = make(company, "Shop", now)
-        visitor.get(f"/organizations/{company.slug}/projects/shop/settings")
-        visitor.press("Save", near="Description", fill={"Name": "Store"})
-        reply = visitor.get(path(company))
-        text = text_of(reply)
-        assert reply.status == 200
-        assert "Changed a project" in text
-        assert "before: Shop after: Store" in text
-        assert "Created a project" in text
+        rename(visitor, company)
+        text = text_of(visitor.get(path(company)))
+        for words in ("Changed a project", "before: Shop after: Store", "Created a project", "The service Background"):
+            assert words in text
         assert f"{person.name} Web page" in text
-        assert "The service Background" in text
         only = text_of(visitor.get(path(company, f"?resource={project_id}&action=project.update")))
-        assert only.count("March 4, 2026") == 1
-        assert "Store" in only
+        assert (only.count("March 4, 2026"), "Store" in only) == (1, True)
         assert "No entries match" in text_of(visitor.get(path(company, "?since=2027-01-01")))
         assert text_of(visitor.get(path(company, "?since=nonsense&action=paint"))) == text
 
@@ -65,12 +64,9 @@ class TestPage:
         entry = table.query(keys.log_pk(company.organization_id, "2026-03")).items[0]
         items = [{**entry, "sk": f"{number:018d}", "name": f"Number {number}."} for number in range(70)]
         table.put_all(items, PREPARED)
-        first = visitor.get(path(company))
-        assert "Latest entries" in text_of(first)
-        following = first.text.partition('pager"')[2].partition('href="')[2].partition('"')[0].replace("&amp;", "&")
-        second = text_of(visitor.get(following))
-        assert "Number 0." in second
-        assert "Number 69." not in second
+        visitor.get(path(company))
+        second = text_of(visitor.press("Earlier entries"))
+        assert [f"Number {number}." in second for number in (0, 69)] == [True, False]
         assert visitor.get(path(company, "?after=x")).status == 400
 
     def test_takes_three_round_trips(self, visitor: Browser, company: Company):
@@ -84,12 +80,10 @@ class TestPage:
         company = world.company()
         world.member(company, "member", person)
         reply = visitor.get(path(company))
-        assert reply.status == 200
         assert "Only admins and owners can read the audit log" in text_of(reply)
-        assert "Created the organization" not in text_of(reply)
-        assert f'href="{path(company)}"' not in reply.text
-        assert visitor.get(path(company, ".csv")).status == 403
-        assert visitor.get(path(company, ".json")).status == 403
+        for hidden in ("Created the organization", f'href="{path(company)}"'):
+            assert hidden not in reply.text
+        assert [visitor.get(path(company, kind)).status for kind in (".csv", ".json")] == [403, 403]
 
     def test_hostile_text_is_escaped(self, visitor: Browser, company: Company, now: FakeClock):
         make(company, HOSTILE, now)
@@ -110,14 +104,16 @@ class TestExport:
         row = dict(zip(header, line, strict=True))
         assert (row["Action"], row["Resource"], row["Source"]) == ("project.create", "'=1+1", "worker")
         assert "websites: a.example" in row["After"]
-        exported = json.loads(visitor.get(path(company, ".json")).text)
-        assert [it["action"] for it in exported["entries"]][:2] == ["project.create", "project.create"]
-        assert {it["action"] for it in exported["entries"]} >= {"organization.create", "project.create"}
+        exported = json.loads(visitor.get(path(company, ".json")).text)["entries"]
+        assert [it["action"] for it in exported] == [
+            *["project.create"] * 2,
+            "organization.change_plan",
+            "organization.create",
+        ]
 
     def test_both_files_and_the_page_have_only_entries_of_the_chosen_actor(self, visitor, company, person, now):
         make(company, "Shop", now)
-        visitor.get(f"/organizations/{company.slug}/projects/shop/settings")
-        visitor.press("Save", near="Description", fill={"Name": "Store"})
+        rename(visitor, company)
         query = f"?actor={person.user_id}&resource="
         rows = [*csv.DictReader(visitor.get(path(company, f".csv{query}")).text.removeprefix("\ufeff").splitlines())]
         entries = json.loads(visitor.get(path(company, f".json{query}")).text)["entries"]

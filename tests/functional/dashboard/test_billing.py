@@ -2,11 +2,14 @@
 
 import re
 
+import pytest
+
 from controlplane.core.ids import ScanId
 from controlplane.core.settings import settings
 from controlplane.store import billing, charges
 from controlplane.store.table import table
 from tests.functional.conftest import FakeClock
+from tests.functional.dashboard.conftest import pages_of
 from tests.support.browser import Browser, text_of
 from tests.support.table import PREPARED
 from tests.support.world import Company, World
@@ -27,13 +30,8 @@ def charge(company: Company, scan_local: str, price: int) -> None:
 
 def shown_amounts(visitor: Browser, company: Company) -> list[int]:
     """Returns the amounts of the ledger as all of its pages show them."""
-    amounts: list[int] = []
-    target = path(company)
-    while target:
-        shown = visitor.get(target).text
-        amounts += [int(it) for it in re.findall(r'<td class="number">([+-]\d+)</td>', shown)]
-        target = next(iter(re.findall(r'href="([^"]+\?after=[^"]+)"', shown)), "")
-    return amounts
+    pages = pages_of(visitor, path(company), "Earlier entries")
+    return [int(it) for page in pages for it in re.findall(r'<td class="number">([+-]\d+)</td>', page.text)]
 
 
 class TestPlan:
@@ -61,31 +59,21 @@ class TestPlan:
 
 
 class TestLedger:
-    def test_each_entry_is_on_one_page_with_the_latest_first(self, visitor: Browser, company, world, now, monkeypatch):
+    @pytest.mark.parametrize("granted", [100, 0])
+    def test_each_entry_is_on_one_page_with_the_latest_first(self, visitor, company, now, monkeypatch, granted):
         monkeypatch.setattr("dashboard.billing.ENTRIES_PER_PAGE", 3)
-        billing.enable_top_up(company.organization_id, threshold=10, amount=40, monthly_limit=2)
-        world.credits(company, 100)
+        billing.enable_top_up(company.organization_id, threshold=10 if granted else 0, amount=40, monthly_limit=4)
+        if granted:
+            billing.add_credits(company.organization_id, granted)
         for number in range(4):
             now.advance(DAY)
-            charge(company, f"01j{number:015d}", 30)
-        now.advance(DAY)
-        world.credits(company, -5)
-        entries = billing.list_ledger(company.organization_id)
-        assert {entry.kind for entry in entries} == {"operator", "unlock", "top-up"}
+            charge(company, f"01j{number:015d}", 40)
         visitor.signed_in(company.owner.user_id)
+        entries = billing.list_ledger(company.organization_id)
+        assert {entry.kind for entry in entries} == {"unlock", "top-up", *(["operator"] if granted else [])}
         amounts = shown_amounts(visitor, company)
         assert sorted(amounts) == sorted(entry.credits for entry in entries)
-        assert (amounts[0], amounts[-1]) == (-5, 100)
-
-    def test_credits_that_come_from_top_ups_alone_have_all_their_pages(self, visitor, company, now, monkeypatch):
-        monkeypatch.setattr("dashboard.billing.ENTRIES_PER_PAGE", 3)
-        billing.enable_top_up(company.organization_id, threshold=0, amount=30, monthly_limit=4)
-        for number in range(4):
-            now.advance(1)
-            charge(company, f"01j{number:015d}", 30)
-        visitor.signed_in(company.owner.user_id)
-        amounts = shown_amounts(visitor, company)
-        assert sorted(amounts) == [-30] * 4 + [30] * 4
+        assert amounts[-1] == (granted or amounts[-1])
 
     def test_draws_the_balance_of_each_day(self, visitor: Browser, company: Company, world: World, now: FakeClock):
         world.credits(company, 100)

@@ -23,7 +23,7 @@ from tests.support.browser import Browser, text_of
 from tests.support.cleanup import finish_deletions
 from tests.support.github import GitHub, github, request_violations, response_violations
 from tests.support.reply import Reply
-from tests.support.world import Company, table_dump
+from tests.support.world import Company, World, table_dump
 
 CALLBACK = "/github/callback"
 DEMO = f"{DEMO_OWNER}/{DEMO_NAME}"
@@ -95,77 +95,69 @@ def connected(company: Company) -> list[str]:
     return sorted(f"{it.owner}/{it.name}" for it in found)
 
 
+def offer(visitor: Browser, company: Company, owner: str = DEMO_OWNER, **changes: object) -> Reply:
+    """Installs the App in the owner's account, and returns the page of repositories that GitHub leads back to."""
+    return visitor.get(changed(install(visitor, company, owner), **changes))
+
+
+def names_in(reply: Reply) -> list[str]:
+    assert reply.status == 200, reply.text
+    return [name for name in (DEMO, "other/blog", "other/wiki") if name in text_of(reply)]
+
+
 class TestConnecting:
     def test_the_whole_path_from_the_organizations_page_to_a_connected_repository(self, visitor, company, code_host):
-        repositories_page = f"/organizations/{company.slug}/repositories"
-        assert f'href="{repositories_page}"' in visitor.get(f"/organizations/{company.slug}").text
-        shown = visitor.get(repositories_page)
-        assert "Connect GitHub" in text_of(shown)
+        visitor.get(f"/organizations/{company.slug}")
+        visitor.press("Repositories")
+        assert visitor.offers("Connect GitHub")
         page = begin(visitor, company)
         assert page.startswith(f"{code_host.url}/github-apps/{APP_SLUG}/installations/new?state=")
         links = urllib3.request("GET", page).data.decode()
         assert f"/installations/{installation_id(DEMO_OWNER)}?state=" in links
-        offered = visitor.get(install(visitor, company))
-        assert (offered.status, DEMO in text_of(offered), "other/" in text_of(offered)) == (200, True, False)
-        reply = connect(visitor)
-        assert f"{DEMO} is connected." in text_of(reply)
-        assert "Link to a project" in text_of(reply)
+        offered = offer(visitor, company)
+        assert names_in(offered) == [DEMO]
+        text = text_of(connect(visitor))
+        assert (f"{DEMO} is connected." in text, "Link to a project" in text) == (True, True)
         (repository,) = repositories.list_all_repositories(company.organization_id)
         assert (repository.owner, repository.name, repository.default_branch) == (DEMO_OWNER, DEMO_NAME, "main")
-        assert (repository.hosted_id, repository.installation_id) == (
-            stable_id(DEMO),
-            installation_id(DEMO_OWNER),
-        )
+        assert (repository.hosted_id, repository.installation_id) == (stable_id(DEMO), installation_id(DEMO_OWNER))
         assert (repository.html_url, repository.visibility) == (f"{code_host.url}/{DEMO}", "private")
-        assert DEMO in text_of(visitor.get(repositories_page))
-
-    def test_connecting_again_keeps_the_repository(self, visitor: Browser, company: Company, code_host: GitHub):
-        page = visitor.get(install(visitor, company))
-        connect(visitor)
-        before = repositories.list_all_repositories(company.organization_id)
-        connect(visitor, on=page)
-        assert repositories.list_all_repositories(company.organization_id) == before
+        assert DEMO in text_of(visitor.get(f"/organizations/{company.slug}/repositories"))
+        connect(visitor, on=offered)
+        assert repositories.list_all_repositories(company.organization_id) == [repository]
 
     def test_an_app_that_is_installed_needs_only_the_persons_identity(self, visitor: Browser, company, code_host):
         page = begin(visitor, company, "?installed=yes")
         assert page.startswith(f"{code_host.url}/login/oauth/authorize?")
-        offered = text_of(visitor.get(own(follow(page))))
-        assert all(name in offered for name in (DEMO, "other/blog", "other/wiki"))
-
-    def test_a_suspended_installation_hides_only_its_own_repositories(self, visitor: Browser, company, code_host):
+        assert names_in(visitor.get(own(follow(page)))) == [DEMO, "other/blog", "other/wiki"]
         code_host.stand_in.faults.suspended = {installation_id(DEMO_OWNER)}
-        offered = visitor.get(own(follow(begin(visitor, company, "?installed=yes"))))
-        assert (offered.status, "other/blog" in text_of(offered), DEMO in text_of(offered)) == (200, True, False)
+        page = begin(visitor, company, "?installed=yes")
+        assert names_in(visitor.get(own(follow(page)))) == ["other/blog", "other/wiki"]
 
     def test_a_callback_without_a_code_asks_github_who_the_person_is(self, visitor: Browser, company, code_host):
-        reply = visitor.get(changed(install(visitor, company, "other"), code=None))
-        assert reply.status == 303
-        assert reply.headers["location"].startswith(f"{code_host.url}/login/oauth/authorize?")
-        offered = text_of(visitor.get(own(follow(reply.headers["location"]))))
-        assert ("other/blog" in offered, DEMO in offered) == (True, False)
+        location = offer(visitor, company, "other", code=None).headers["location"]
+        assert location.startswith(f"{code_host.url}/login/oauth/authorize?")
+        assert names_in(visitor.get(own(follow(location)))) == ["other/blog", "other/wiki"]
 
     def test_only_repositories_that_the_person_can_write_to_are_offered(self, visitor: Browser, company, code_host):
         code_host.stand_in.accounts.read_only = {"other/wiki"}
-        offered = text_of(visitor.get(install(visitor, company, "other")))
-        assert ("other/blog" in offered, "other/wiki" in offered) == (True, False)
+        assert names_in(offer(visitor, company, "other")) == ["other/blog"]
         chosen = {**visitor.sends("Connect"), "repository": str(stable_id("other/wiki"))}
         assert visitor.forge(f"/organizations/{company.slug}/repositories", chosen).status == 400
         assert connected(company) == []
 
 
 class TestRefused:
-    def test_another_persons_installation_cannot_be_connected(self, visitor: Browser, company, code_host):
+    def test_an_installation_of_others_or_one_that_is_suspended_cannot_be_connected(self, visitor, company, code_host):
         code_host.stand_in.accounts.strangers = {"other"}
         callback = changed(install(visitor, company), installation_id=installation_id("other"))
         before = len(table_dump())
         reply = visitor.get(callback)
         assert (reply.status, "other/" in reply.text) == (403, False)
         assert len(table_dump()) == before + 1  # the used state
-
-    def test_an_installation_that_was_suspended_or_is_unknown_cannot_be_connected(self, visitor, company, code_host):
-        assert visitor.get(changed(install(visitor, company), installation_id=4)).status == 403
+        assert offer(visitor, company, installation_id=4).status == 403
         code_host.stand_in.faults.suspended = {installation_id(DEMO_OWNER)}
-        assert visitor.get(install(visitor, company)).status == 403
+        assert offer(visitor, company).status == 403
 
     def test_a_state_works_once_in_its_session_for_an_hour(self, visitor: Browser, company, code_host, person, now):
         callback = install(visitor, company)
@@ -173,19 +165,16 @@ class TestRefused:
         assert other.get(callback).status == 400
         for state in ("", "x", "a.b.c.d.e", f"{dict(parse_qsl(urlsplit(callback).query))['state']}0"):
             assert visitor.get(changed(callback, state=state)).status == 400
-        assert visitor.get(callback).status == 200
-        assert visitor.get(callback).status == 400
+        assert [visitor.get(callback).status for _ in range(2)] == [200, 400]
         late = install(visitor, company)
         now.advance(connecting.STATE_SECONDS)
         assert visitor.get(late).status == 400
-        assert code_host.sent("GET /user/installations")
         assert len(code_host.sent("GET /user/installations")) == 1
 
     def test_what_was_offered_can_be_connected_for_an_hour(self, visitor: Browser, company, code_host, now):
-        visitor.get(install(visitor, company))
+        offer(visitor, company)
         now.advance(connecting.STATE_SECONDS)
-        assert connect(visitor).status == 400
-        assert connected(company) == []
+        assert (connect(visitor).status, connected(company)) == (400, [])
 
     def test_no_more_is_offered_than_a_form_can_have(self, company: Company):
         own = organizations.find_membership(company.owner.user_id, company.organization_id)
@@ -207,67 +196,57 @@ class TestRefused:
         assert offers.repositories == granted[: len(offers.repositories)]
         assert connecting.open_offers(own, offers.sealed, "secret") == offers
 
-    def test_a_code_that_github_rejects_connects_nothing(self, visitor: Browser, company: Company, code_host: GitHub):
-        reply = visitor.get(changed(install(visitor, company), code="x"))
+    def test_a_code_that_github_rejects_and_an_outage_are_reported(self, visitor: Browser, company, code_host):
+        reply = offer(visitor, company, code="x")
         assert (reply.status, "didn't confirm who you are" in text_of(reply)) == (400, True)
+        code_host.stand_in.faults.add("GET /user/installations", Fault(502), Fault(502))
+        reply = offer(visitor, company)
+        assert (reply.status, "GitHub is unavailable" in text_of(reply)) == (503, True)
 
     def test_members_and_strangers_cannot_connect(self, visitor: Browser, world, person, company, code_host):
         member, stranger = world.company(), world.company()
+        world.member(member, "admin", person)
+        offer(visitor, member)
+        world.leave(member, person)
         world.member(member, "member", person)
+        assert connect(visitor).status == 403
         assert visitor.get(f"/organizations/{member.slug}/github").status == 403
         assert visitor.get(f"/organizations/{stranger.slug}/github").status == 404
         assert "Connect GitHub" not in visitor.get(f"/organizations/{member.slug}/repositories").text
-        visitor.get(install(visitor, company))
+        offer(visitor, company)
         chosen = visitor.sends("Connect", near=DEMO)
-        assert visitor.forge(f"/organizations/{member.slug}/repositories", chosen).status == 403
         second = world.company(owner=person)
-        assert visitor.forge(f"/organizations/{second.slug}/repositories", chosen).status == 400
-        assert visitor.forge(f"/organizations/{company.slug}/repositories", {**chosen, "offers": "x.y"}).status == 400
-        assert connected(company) == connected(second) == connected(member) == []
-
-    def test_a_person_who_was_demoted_connects_nothing(self, visitor: Browser, world, person, code_host):
-        company = world.company()
-        world.member(company, "admin", person)
-        visitor.get(install(visitor, company))
-        world.leave(company, person)
-        world.member(company, "member", person)
-        assert connect(visitor).status == 403
-        assert connected(company) == []
+        forgeries = ((member, {}, 403), (second, {}, 400), (company, {"offers": "x.y"}, 400))
+        for organization, changes, status in forgeries:
+            reply = visitor.forge(f"/organizations/{organization.slug}/repositories", {**chosen, **changes})
+            assert (reply.status, connected(organization)) == (status, [])
 
     def test_without_a_client_secret_only_the_operator_connects(self, visitor: Browser, company: Company):
         assert visitor.get(f"/organizations/{company.slug}/github").status == 404
         assert visitor.get(f"{CALLBACK}?state=x&code=x").status == 404
         assert "ask the operator" in text_of(visitor.get(f"/organizations/{company.slug}/repositories"))
 
-    def test_github_that_is_down_is_reported(self, visitor: Browser, company: Company, code_host: GitHub):
-        callback = install(visitor, company)
-        code_host.stand_in.faults.add("GET /user/installations", Fault(502), Fault(502))
-        reply = visitor.get(callback)
-        assert (reply.status, "GitHub is unavailable" in text_of(reply)) == (503, True)
-
 
 class TestOwnership:
     """An installation belongs to one organization, unless the person who connected it moves it."""
 
-    def test_another_person_cannot_connect_an_installation_that_is_in_use(self, visitor, world, company, code_host):
-        visitor.get(install(visitor, company))
-        connect(visitor)
-        rival = world.company()
+    @pytest.fixture
+    def rival(self, world: World) -> Company:
+        return world.company()
+
+    def test_only_who_connected_it_can_use_it_in_another_organization(self, visitor, world, company, rival, code_host):
+        second = world.company(owner=company.owner)
+        for organization in (company, second):
+            offer(visitor, organization)
+            assert connect(visitor).status == 200
         other = Browser(visitor.api).signed_in(rival.owner.user_id)
-        other.get(install(other, rival))
+        offer(other, rival)
         reply = connect(other)
         assert (reply.status, "belongs to another organization" in text_of(reply)) == (409, True)
-        assert connected(rival) == []
+        assert [connected(it) for it in (company, second, rival)] == [[DEMO], [DEMO], []]
 
-    def test_the_same_person_can_use_it_in_another_organization(self, visitor, world, person, company, code_host):
-        second = world.company(owner=person)
-        for organization in (company, second):
-            visitor.get(install(visitor, organization))
-            assert connect(visitor).status == 200
-        assert connected(company) == connected(second) == [DEMO]
-
-    def test_it_is_free_again_after_its_last_repository_is_disconnected(self, visitor, world, company, code_host):
-        page = visitor.get(install(visitor, company, "other"))
+    def test_it_is_free_again_after_its_last_repository_is_disconnected(self, visitor, company, rival, code_host):
+        page = offer(visitor, company, "other")
         for name in ("other/blog", "other/wiki"):
             connect(visitor, name, on=page)
         key = keys.installation(installation_id("other"))
@@ -276,13 +255,12 @@ class TestOwnership:
             repositories.disconnect_repository(repository.repository_id)
             sweeper({"detail-type": "Scheduled Event"}, None)
         assert table.get(key) is None
-        rival = world.company()
         other = Browser(visitor.api).signed_in(rival.owner.user_id)
-        other.get(install(other, rival, "other"))
+        offer(other, rival, "other")
         assert connect(other, "other/blog").status == 200
 
     def test_it_is_free_again_after_the_organization_is_deleted(self, visitor: Browser, company, code_host):
-        visitor.get(install(visitor, company))
+        offer(visitor, company)
         connect(visitor)
         deletions.delete_organization(company.organization_id)
         finish_deletions()

@@ -7,14 +7,18 @@ import pytest
 
 import dashboard.consent_code
 from controlplane.core.settings import settings
-from controlplane.store import audits, billing, project_changes, projects, vendors
+from controlplane.store import billing, projects, vendors
+from controlplane.store.project_changes import ProjectChange, update_project
 from controlplane.store.project_items import Address, ProjectItem
+from controlplane.store.table import table
 from dashboard.snippets import VERSION
 from openassent_analysis import consent_code
 from openassent_analysis.fixes import FIXES
 from openassent_analysis.reading import load_yaml
-from tests.functional.projects.builders import make_project
+from tests.functional.dashboard.conftest import pages_of
+from tests.functional.projects.builders import add_audits, make_project
 from tests.support.browser import Browser, text_of
+from tests.support.calls import before_the_transaction
 from tests.support.reply import Reply
 from tests.support.world import Company
 
@@ -67,20 +71,18 @@ class TestCreate:
             assert "<script>alert" not in reply.text
         assert projects.list_projects(company.organization_id, 50, None).projects == []
 
-    def test_the_plans_limit_is_shown_before_and_enforced(self, visitor: Browser, company: Company, monkeypatch):
+    def test_the_plans_limit_is_shown_before_and_enforced(self, visitor: Browser, company: Company):
         billing.change_plan(company.organization_id, "free")
         visitor.get(path(company, "/new"))
         for number in range(10):
             make_project(company, f"Shop {number}")
         assert visitor.press("Create the project", fill={"Name": "Eleventh"}).status == 402
         for at in ("/new", ""):
-            reply = visitor.get(path(company, at))
-            assert "the most that the Free plan includes" in text_of(reply)
+            assert "the most that the Free plan includes" in text_of(visitor.get(path(company, at)))
             assert not visitor.offers("Create the project")
 
     def test_a_project_named_like_a_page_gets_another_slug(self, visitor: Browser, company: Company):
-        made = make_project(company, "New")
-        assert made.slug == "new-project"
+        assert make_project(company, "New").slug == "new-project"
         assert "New" in text_of(visitor.get(path(company, "/new-project")))
 
 
@@ -136,13 +138,16 @@ class TestSettings:
         reply = forge_change(visitor, company, project, "brand", branding="none")
         assert (reply.status, "To change the plan" in text_of(reply)) == (402, True)
 
-    def test_adding_a_website_keeps_what_another_person_adds_meanwhile(self, visitor: Browser, company, project):
+    def test_adding_a_website_keeps_what_another_person_adds_at_the_same_time(self, visitor, company, project):
         visitor.get(path(company, "/shop/settings"))
-        visitor.press("Add", fill={"Add websites": "a.example.net"})
-        added: project_changes.ProjectChange = {"added_websites": [Address("b.example.net", "domain")]}
-        # `project` was read before the first change.
-        merged = project_changes.update_project(project, added, may_remove_websites=False)
-        assert merged.trusted_origins == ["example.com", "a.example.net", "b.example.net"]
+
+        def add() -> None:
+            added: ProjectChange = {"added_websites": [Address("b.example.net", "domain")]}
+            update_project(project, added, may_remove_websites=False)
+
+        with before_the_transaction(table.client, add):
+            visitor.press("Add", fill={"Add websites": "a.example.net"})
+        assert stored(project).trusted_origins == ["example.com", "b.example.net", "a.example.net"]
 
     def test_a_member_changes_what_the_api_allows_and_removes_nothing(self, browser: Browser, company, project, world):
         browser.signed_in(world.member(company).user_id)
@@ -191,24 +196,19 @@ class TestVendors:
         monkeypatch.setattr("dashboard.projects.VENDORS_PER_PAGE", 2)
         for vendor in ("a", "b", "c"):
             vendors.decide_vendor(project, vendor, "approved", person.user_id)
-        seen, target = [], path(company, "/shop/vendors")
-        while target:
-            shown = visitor.get(target).text
-            seen += re.findall(r"<h2>([abc])</h2>", shown)
-            target = next(iter(re.findall(r'href="([^"]+\?after=[^"]+)"', shown)), "")
+        first = path(company, "/shop/vendors")
+        seen = [it for page in pages_of(visitor, first) for it in re.findall(r"<h2>([abc])</h2>", page.text)]
         assert seen == ["a", "b", "c"]
-        assert "<h2>a</h2>" in visitor.get(path(company, "/shop/vendors?after=%F0%9F")).text
+        assert "<h2>a</h2>" in visitor.get(f"{first}?after=%F0%9F").text
 
 
 class TestConsent:
     def test_the_code_uses_the_instances_own_address(self, visitor: Browser, company, project, monkeypatch):
         monkeypatch.setitem(settings.__dict__, "consent_runtime_base_url", "https://consent.example.com")
-        assert project.consent is not None
         shown = visitor.get(path(company, "/shop/consent"))
         assert f"backendURL: 'https://consent.example.com/{project.consent.instance_id}'" in text_of(shown)
         monkeypatch.setitem(settings.__dict__, "consent_runtime_base_url", None)
-        shown = visitor.get(path(company, "/shop/consent"))
-        assert "mode: 'offline'" in text_of(shown)
+        assert "mode: 'offline'" in text_of(visitor.get(path(company, "/shop/consent")))
 
     def test_packages_and_version_are_those_of_the_fixes_of_scans(self):
         assert load_yaml(FIXES)["c15t"]["checked"] == VERSION
@@ -216,10 +216,7 @@ class TestConsent:
         assert inspect.getsource(consent_code) == inspect.getsource(dashboard.consent_code)
 
 
-class TestAccess:
-    def test_the_audit_state_of_a_website_is_shown(self, visitor: Browser, company: Company, project: ProjectItem):
-        domain = project.primary_website
-        assert domain is not None
-        audits.create_audit(project.project_id, domain.website_id, every_days=7)
-        assert "1 audit" in text_of(visitor.get(path(company, "/shop/settings")))
-        assert "Audited" in text_of(visitor.get(path(company, "/shop")))
+def test_the_audit_state_of_a_website_is_shown(visitor: Browser, company: Company, project: ProjectItem):
+    add_audits(project)
+    assert "1 audit" in text_of(visitor.get(path(company, "/shop/settings")))
+    assert "Audited" in text_of(visitor.get(path(company, "/shop")))

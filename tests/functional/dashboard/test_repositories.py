@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from controlplane.core.schedules import next_run
 from controlplane.store import projects, repositories
 from controlplane.store.repository_items import Link, RepositoryItem
 from controlplane.store.table import table
+from tests.functional.dashboard.conftest import pages_of
 from tests.functional.projects.builders import make_project
 from tests.support.browser import Browser, text_of
 from tests.support.calls import Call, Proceed, intercepted
@@ -117,54 +119,45 @@ class TestLinks:
         assert (reply.status, "Unlink one first" in text_of(reply)) == (400, True)
 
 
-class TestMany:
-    def test_many_repositories_are_listed_by_pages_and_never_read_at_once(self, visitor: Browser, person, world):
-        company = world.company("enterprise", owner=person)
-        first = world.connected_repository(company, name="shop")
-        copies = [
-            replace(first, repository_id=RepositoryId.of(company.organization_id, ids.new_local())) for _ in range(560)
-        ]
-        table.put_all((it.to_item() for it in copies), PREPARED)
-        own = f"/organizations/{company.slug}"
-        seen: set[str] = set()
-        address = f"{own}/repositories"
-        for _ in range(3):
-            shown = visitor.get(address).text
-            page = set(re.findall(r"/repositories/(rep[a-z]*_\w+)\"", shown))
-            assert len(page) == 50
-            assert not page & seen
-            seen |= page
-            address = re.findall(r'href="([^"]+\?after=[^"]+)">Next page', shown)[0]
-        read = 0
+def test_many_repositories_are_listed_by_pages_and_never_read_at_once(visitor: Browser, person: Person, world: World):
+    company = world.company("enterprise", owner=person)
+    first = world.connected_repository(company, name="shop")
+    copies = [
+        replace(first, repository_id=RepositoryId.of(company.organization_id, ids.new_local())) for _ in range(560)
+    ]
+    table.put_all((it.to_item() for it in copies), PREPARED)
+    own = f"/organizations/{company.slug}"
+    pages = [*islice(pages_of(visitor, f"{own}/repositories"), 3)]
+    seen = [{*re.findall(r"/repositories/(rep[a-z]*_\w+)\"", page.text)} for page in pages]
+    assert [len(page) for page in seen] == [50, 50, 50]
+    assert len(set.union(*seen)) == 150
+    read = 0
 
-        def counting(_call: Call, proceed: Proceed) -> Any:
-            nonlocal read
-            answer = proceed()
-            read = max(read, len(answer.get("Items", [])))
-            return answer
+    def counting(_call: Call, proceed: Proceed) -> Any:
+        nonlocal read
+        answer = proceed()
+        read = max(read, len(answer.get("Items", [])))
+        return answer
 
-        with intercepted(table.client, counting):
-            for below in ("", "/repositories", "/inbox", "/scans", "/projects/shop"):
-                assert visitor.get(own + below).status == 200
-        assert read == 501
+    with intercepted(table.client, counting):
+        for below in ("", "/repositories", "/inbox", "/scans", "/projects/shop"):
+            assert visitor.get(own + below).status == 200
+    assert read == 501
 
 
-class TestDisconnecting:
-    def test_an_admin_disconnects_a_repository_after_confirming(self, visitor: Browser, company, repository):
-        visitor.get(path(company, repository))
-        assert "This cannot be undone" in text_of(visitor.get(path(company, repository, "/disconnect")))
-        reply = visitor.follow(visitor.press("Disconnect this repository"))
-        assert "The repository is disconnected." in text_of(reply)
-        assert repositories.find_repository(repository.repository_id) is None
-        assert visitor.get(path(company, repository)).status == 404
+def test_an_admin_disconnects_a_repository_after_confirming(visitor: Browser, company: Company, repository):
+    visitor.get(path(company, repository))
+    assert "This cannot be undone" in text_of(visitor.get(path(company, repository, "/disconnect")))
+    reply = visitor.follow(visitor.press("Disconnect this repository"))
+    assert "The repository is disconnected." in text_of(reply)
+    assert repositories.find_repository(repository.repository_id) is None
+    assert visitor.get(path(company, repository)).status == 404
 
 
-class TestRoles:
-    def test_a_member_sees_links_but_cannot_change_anything(self, visitor: Browser, world: World, person: Person):
-        company = world.company()
-        world.member(company, "member", person)
-        repository = world.connected_repository(company)
-        shown = visitor.get(path(company, repository))
-        assert "The default branch" in text_of(shown)
-        assert path(company, repository, "/links") not in shown.text
-        assert visitor.get(path(company, repository, "/disconnect")).status == 403
+def test_a_member_sees_links_but_cannot_change_anything(browser: Browser, world: World, company: Company):
+    repository = world.connected_repository(company)
+    browser.signed_in(world.member(company).user_id)
+    shown = browser.get(path(company, repository))
+    assert "The default branch" in text_of(shown)
+    assert path(company, repository, "/links") not in shown.text
+    assert browser.get(path(company, repository, "/disconnect")).status == 403

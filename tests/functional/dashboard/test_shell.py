@@ -7,6 +7,7 @@ import pytest
 from controlplane.core.errors import RouteNotFound
 from dashboard import navigation
 from tests.support.browser import Browser, text_of
+from tests.support.cold_start import loaded_by
 from tests.support.operations import operations
 from tests.support.world import Company, Person, World
 
@@ -46,14 +47,13 @@ class TestAreas:
 
 
 class TestErrors:
-    def test_an_unknown_address_is_a_page_with_the_menus_in_a_browser(self, visitor: Browser, company: Company):
+    def test_an_unknown_address_is_a_page_in_a_browser_and_in_the_apis_format_for_others(
+        self, visitor: Browser, company: Company
+    ):
         for path in ("/nope", "/account/nope", f"/organizations/{company.slug}/nope", "/organizations/nope"):
             reply = visitor.get(path, Accept="text/html,*/*;q=0.8")
-            assert reply.status == 404
-            assert "There is no such page" in text_of(reply)
+            assert (reply.status, "There is no such page" in text_of(reply)) == (404, True)
             assert visitor.offers("Sign out")
-
-    def test_an_unknown_address_is_in_the_apis_format_for_other_clients(self, visitor: Browser, company: Company):
         for path in ("/nope", "/account/nope", f"/organizations/{company.slug}/nope"):
             for accepted in ({}, {"Accept": "*/*"}, {"Accept": "application/json"}):
                 reply = visitor.get(path, **accepted)
@@ -62,13 +62,11 @@ class TestErrors:
 
     def test_an_unknown_address_reads_nothing_for_a_signed_out_user(self, browser: Browser):
         reply = browser.get("/nope", Accept="text/html")
-        assert reply.status == 404
-        assert "<details" not in reply.text
+        assert (reply.status, "<details" in reply.text) == (404, False)
 
     def test_an_expired_form_says_so_and_keeps_the_menus(self, visitor: Browser):
         reply = visitor.forge("/organizations", {"form_token": "x"})
-        assert reply.status == 403
-        assert "This form has expired" in text_of(reply)
+        assert (reply.status, "This form has expired" in text_of(reply)) == (403, True)
         assert visitor.offers("Sign out")
 
     def test_each_address_of_a_form_leads_a_browser_to_a_page(self, visitor: Browser):
@@ -86,3 +84,7 @@ class TestErrors:
         assert "Disallow: /\n" in robots.text
         assert icon.headers["content-type"] == "image/svg+xml"
         assert icon.text.startswith("<svg")
+
+
+def test_sign_in_libraries_are_imported_at_the_first_sign_in():
+    assert loaded_by("dashboard.app", {"authlib", "cryptography", "joserfc", "requests"}) == set()

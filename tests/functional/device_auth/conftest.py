@@ -1,7 +1,10 @@
-"""Fixtures for the tests of `device_auth`."""
+"""Fixtures for the tests of `device_auth`: devices in each state of a sign-in, which one person approves."""
 
 import pytest
 
+from controlplane.core.settings import settings
+from tests.functional.device_auth.devices import Device, Tokens, request_code
+from tests.support.api import Api
 from tests.support.world import Person, World
 
 
@@ -11,8 +14,24 @@ def person(world: World) -> Person:
 
 
 @pytest.fixture
+def pending(api: Api) -> Device:
+    """Returns a device that waits for its approval."""
+    return request_code(api)
+
+
+@pytest.fixture
+def approved(pending: Device, person: Person) -> Device:
+    return pending.approved(person.user_id)
+
+
+@pytest.fixture
+def pair(approved: Device) -> Tokens:
+    """Returns the first access token and refresh token of an approved device."""
+    redeemed: Tokens = approved.redeem().data
+    return redeemed
+
+
+@pytest.fixture
 def switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """Disables device authorization."""
-    from controlplane.core.settings import settings
-
     monkeypatch.setitem(settings.__dict__, "device_authorization_enabled", False)

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,9 @@ DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 OTHER_VERIFIER = "x" * 43
 
+# The body of a response with an access token and a refresh token.
+type Tokens = dict[str, Any]
+
 
 def challenge_of(verifier: str) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
@@ -28,15 +32,14 @@ def code_body(**changed: Any) -> dict[str, Any]:
     return {name: value for name, value in body.items() if value is not None}
 
 
-def code_form(**changed: Any) -> dict[str, str]:
-    """Returns the same request in OAuth's form encoding."""
-    form = {
-        "client_id": CLIENT,
-        "code_challenge": challenge_of(VERIFIER),
-        "code_challenge_method": "S256",
-        **changed,
-    }
-    return {name: value for name, value in form.items() if value is not None}
+def in_form(name: str) -> str:
+    """Returns the name of a JSON field in OAuth's form encoding."""
+    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
+
+
+def form_of(body: dict[str, Any]) -> dict[str, Any]:
+    """Returns the same request or response in OAuth's form encoding; None omits a field."""
+    return {in_form(name): value for name, value in body.items() if value is not None}
 
 
 @dataclass
@@ -46,21 +49,14 @@ class Device:
     api: Api
     device_code: str
     user_code: str
-    verifier: str = VERIFIER
 
     def redeem(self, **changed: Any) -> Reply:
-        body = {"deviceCode": self.device_code, "codeVerifier": self.verifier, "clientId": CLIENT, **changed}
+        body = {"deviceCode": self.device_code, "codeVerifier": VERIFIER, "clientId": CLIENT, **changed}
         return self.api.post(TOKEN, json_body={name: value for name, value in body.items() if value is not None})
 
     def redeem_by_form(self, **changed: Any) -> Reply:
-        form = {
-            "grant_type": DEVICE_GRANT,
-            "device_code": self.device_code,
-            "code_verifier": self.verifier,
-            "client_id": CLIENT,
-            **changed,
-        }
-        return self.api.form(TOKEN, {name: value for name, value in form.items() if value is not None})
+        body = {"deviceCode": self.device_code, "codeVerifier": VERIFIER, "clientId": CLIENT}
+        return self.api.form(TOKEN, form_of({"grantType": DEVICE_GRANT, **body, **changed}))
 
     def approved(self, user_id: str, scopes: list[str] | None = None) -> "Device":
         """Returns the same device, approved by this person."""
@@ -86,7 +82,7 @@ def refresh(api: Api, refresh_token: str, **more: Any) -> Reply:
 
 
 def refresh_by_form(api: Api, refresh_token: str, **more: str) -> Reply:
-    return api.form(TOKEN, {"grant_type": "refresh_token", "refresh_token": refresh_token, **more})
+    return api.form(TOKEN, form_of({"grantType": "refresh_token", "refreshToken": refresh_token, **more}))
 
 
 def works(api: Api, access_token: str) -> bool:

@@ -12,7 +12,7 @@ from authlib.oauth2.rfc8414 import AuthorizationServerMetadata, get_well_known_u
 
 from controlplane.store import device_approvals
 from tests.functional.conftest import FakeClock
-from tests.functional.device_auth.devices import CLIENT, DEVICE_GRANT
+from tests.functional.device_auth.devices import CLIENT, DEVICE_GRANT, TOKEN, code_body, form_of
 from tests.support.api import Api
 from tests.support.world import Person
 
@@ -48,32 +48,29 @@ def client(api: Api) -> Iterator[OAuth2Session]:
         yield session
 
 
+def ask(client: OAuth2Session, endpoint: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Requests a code. Returns the response, and the parameters with which the library polls."""
+    verifier = generate_token(64)
+    body = code_body(scope="organizations.read projects.read", codeChallenge=create_s256_code_challenge(verifier))
+    asked = client.post(endpoint, data=form_of(body), withhold_token=True).json()
+    poll = {"grant_type": DEVICE_GRANT, "device_code": asked["device_code"], "code_verifier": verifier}
+    return asked, {"url": ADDRESS + TOKEN, **poll}
+
+
 def test_an_oauth_library_signs_in_refreshes_and_signs_out(client: OAuth2Session, person: Person, now: FakeClock):
     found = client.get(get_well_known_url(ADDRESS, external=True), withhold_token=True)
     metadata = AuthorizationServerMetadata(found.json())
     metadata.validate()
     assert metadata["issuer"] == ADDRESS
-    verifier = generate_token(64)
-    asked = client.post(
-        metadata["device_authorization_endpoint"],
-        data={
-            "client_id": CLIENT,
-            "scope": "organizations.read projects.read",
-            "code_challenge": create_s256_code_challenge(verifier),
-            "code_challenge_method": "S256",
-        },
-        withhold_token=True,
-    ).json()
-    poll = {
-        "url": metadata["token_endpoint"],
-        "grant_type": DEVICE_GRANT,
-        "device_code": asked["device_code"],
-        "code_verifier": verifier,
-    }
-    with pytest.raises(OAuthError, match="authorization_pending"):
+    asked, poll = ask(client, metadata["device_authorization_endpoint"])
+    device_approvals.deny(asked["user_code"], person.user_id)
+    with pytest.raises(OAuthError, match="access_denied"):
         client.fetch_token(**poll)
-    with pytest.raises(OAuthError, match="slow_down"):
-        client.fetch_token(**poll)
+    asked, poll = ask(client, metadata["device_authorization_endpoint"])
+    assert poll["url"] == metadata["token_endpoint"]
+    for refusal in ("authorization_pending", "slow_down"):
+        with pytest.raises(OAuthError, match=refusal):
+            client.fetch_token(**poll)
     device_approvals.approve(asked["user_code"], person.user_id, ["organizations.read"])
     now.advance(asked["interval"] + 5)
     token = client.fetch_token(**poll)
@@ -84,29 +81,7 @@ def test_an_oauth_library_signs_in_refreshes_and_signs_out(client: OAuth2Session
     renewed = client.refresh_token(metadata["token_endpoint"], refresh_token=token["refresh_token"])
     assert renewed["refresh_token"] != token["refresh_token"]
     assert client.get(f"{ADDRESS}/v1/me").status_code == 200
-    gone = client.revoke_token(metadata["revocation_endpoint"], token=renewed["refresh_token"])
-    assert gone.status_code == 200
+    assert client.revoke_token(metadata["revocation_endpoint"], token=renewed["refresh_token"]).status_code == 200
     assert client.get(f"{ADDRESS}/v1/me").status_code == 401
     with pytest.raises(OAuthError, match="invalid_grant"):
         client.refresh_token(metadata["token_endpoint"], refresh_token=renewed["refresh_token"])
-
-
-def test_the_library_receives_a_denial(client: OAuth2Session, person: Person):
-    verifier = generate_token(64)
-    asked = client.post(
-        f"{ADDRESS}/v1/auth/device/code",
-        data={
-            "client_id": CLIENT,
-            "code_challenge": create_s256_code_challenge(verifier),
-            "code_challenge_method": "S256",
-        },
-        withhold_token=True,
-    ).json()
-    device_approvals.deny(asked["user_code"], person.user_id)
-    with pytest.raises(OAuthError, match="access_denied"):
-        client.fetch_token(
-            f"{ADDRESS}/v1/auth/device/token",
-            grant_type=DEVICE_GRANT,
-            device_code=asked["device_code"],
-            code_verifier=verifier,
-        )

@@ -7,7 +7,18 @@ from pathlib import Path
 import pytest
 
 from local.github import setup
+from local.github.setup import DEMO_NAME, DEMO_OWNER
 from tests.support.github import GitHub, github, request_violations, response_violations
+
+DEMO = (DEMO_OWNER, DEMO_NAME)
+REPOSITORY = "GET /repos/{owner}/{repo}"
+BRANCH = "GET /repos/{owner}/{repo}/branches/{branch}"
+TARBALL = "GET /repos/{owner}/{repo}/tarball/{ref}"
+CODELOAD = "GET /_codeload/{owner}/{repo}/legacy.tar.gz/{ref}"
+LIST = "GET /repos/{owner}/{repo}/issues"
+CREATE = "POST /repos/{owner}/{repo}/issues"
+INSTALLATION = "GET /repos/{owner}/{repo}/installation"
+TOKENS = "POST /app/installations/{installation_id}/access_tokens"
 
 
 @pytest.fixture(scope="session")
@@ -27,3 +38,19 @@ def code_host(prepared: Path, tmp_path: Path) -> Iterator[GitHub]:
     for exchange in served.exchanges:
         assert request_violations(exchange) == []
         assert response_violations(exchange) == []
+
+
+@pytest.fixture
+def configured(code_host: GitHub, monkeypatch: pytest.MonkeyPatch) -> GitHub:
+    """Returns the host that the settings name."""
+    code_host.configure(monkeypatch)
+    return code_host
+
+
+def add_repository(code_host: GitHub, owner: str, name: str) -> None:
+    code_host.stand_in.repositories.create(owner, name, setup.DEMO_FILES)
+
+
+def rename(code_host: GitHub) -> None:
+    """Gives the demo repository another name than `old-name`, which keeps leading to it."""
+    code_host.stand_in.faults.renamed["demo-shop/old-name"] = "demo-shop/storefront"

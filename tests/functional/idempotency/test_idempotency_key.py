@@ -11,7 +11,7 @@ from controlplane.http.envelope import Wire
 from controlplane.http.replays import Record
 from controlplane.store import billing, keys
 from controlplane.store import idempotency as store
-from controlplane.store.credentials import Counted
+from controlplane.store.rate import Counted
 from controlplane.store.table import Check, ConditionFailed, LegFailed, Update, table
 from tests.support.api import Api
 from tests.support.calls import Call, intercepted, is_update_of, refused

@@ -8,7 +8,7 @@ import pytest
 
 from controlplane.store import caps, keys, rate
 from controlplane.store.caps import Capacity
-from controlplane.store.credentials import Counted
+from controlplane.store.rate import Counted
 from controlplane.store.table import ConditionFailed, Put, table
 from tests.functional.conftest import FakeClock
 from tests.support.table import PREPARED

@@ -6,11 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import ClassVar
-from urllib.parse import parse_qs
 
 import pytest
 
@@ -19,45 +15,28 @@ from ops import target
 from ops.errors import Refused
 from ops.output import confirm
 from ops.target import Options
-from tests.functional.ops.conftest import Ops
+from tests.functional.ops.conftest import Ops, Stack
 from tests.support.each import each
 from tests.support.missing import is_missing
 from tests.support.world import World
 
 SCRIPT = Path(__file__).parents[3] / "scripts" / "assent-ops"
-GROUPS = (
-    "user",
-    "token",
-    "organization",
-    "member",
-    "plan",
-    "credits",
-    "top-up",
-    "key",
-    "audit",
-    "repository",
-    "github",
-    "dead-letters",
-)
+SHOW = ("user", "show", "ada@example.com")
 
 
 class TestHelp:
-    def test_help_lists_exit_codes_and_command_groups(self, run_without_table: Ops):
-        shown = run_without_table("--help")
-        assert shown.exit_code == 0
-        assert "Exit codes: 0 done" in shown.stdout
-        assert all(group in shown.stdout for group in GROUPS)
-
-    def test_help_says_that_no_command_lists_everything(self, run_without_table: Ops):
-        assert "No command lists all users" in run_without_table("--help").stdout
-
-    @pytest.mark.parametrize("group", GROUPS)
-    def test_help_needs_no_table(self, run_without_table: Ops, monkeypatch: pytest.MonkeyPatch, group: str):
+    def test_help_lists_exit_codes_and_command_groups_and_needs_no_table(
+        self, run_without_table: Ops, monkeypatch: pytest.MonkeyPatch
+    ):
         monkeypatch.delenv("TABLE_NAME")
-        shown = run_without_table(group, "--help")
-        assert shown.exit_code == 0
-        for name in re.findall(r"│ ([a-z][a-z-]+) ", shown.stdout):
-            assert "--json" in run_without_table(group, name, "--help").stdout
+        shown = run_without_table("--help").stdout
+        assert "Exit codes: 0 done" in shown
+        assert "No command lists all users" in shown
+        groups = re.findall(r"│ ([a-z][a-z-]+) ", shown)
+        assert {"user", "plan", "dead-letters", "signing-key", "table"} < {*groups}
+        for group in groups:
+            for name in re.findall(r"│ ([a-z][a-z-]+) ", run_without_table(group, "--help").stdout):
+                assert "--json" in run_without_table(group, name, "--help").stdout
 
     def test_help_imports_neither_the_store_nor_botocore(self):
         code = (
@@ -67,13 +46,23 @@ class TestHelp:
         paths = os.pathsep.join(str(root / name) for name in ("", "layers/shared", "functions"))
         assert subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": paths}, check=False).returncode == 0
 
+    def test_the_script_runs_from_any_folder_and_through_a_link(self, tmp_path: Path):
+        link = tmp_path / "assent-ops"
+        link.symlink_to(SCRIPT)
+        if not (SCRIPT.parents[1] / ".venv/bin/python").exists():
+            is_missing("runs in the project's own environment only")
+        done = subprocess.run([link, "--help"], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "Exit codes" in done.stdout
+
 
 class TestTable:
-    def test_exits_2_without_a_table(self, run_without_table: Ops, monkeypatch: pytest.MonkeyPatch):
+    def test_exits_2_unless_one_table_is_selected(self, run_without_table: Ops, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.delenv("TABLE_NAME")
-        outcome = run_without_table("organization", "show", "acme", "--json")
+        outcome = run_without_table(*SHOW, "--json")
         assert outcome.exit_code == 2
         assert "--stack" in outcome.error["message"]
+        assert run_without_table(*SHOW, "--table", "one", "--stack", "two").exit_code == 2
 
     def test_the_table_can_come_from_the_environment(
         self, run_without_table: Ops, world: World, monkeypatch: pytest.MonkeyPatch
@@ -82,114 +71,71 @@ class TestTable:
         monkeypatch.setenv("TABLE_NAME", table.name)
         assert run_without_table("organization", "show", company.slug, "--json").document["slug"] == company.slug
 
-    def test_the_table_option_works_before_and_after_the_command(self, run_without_table: Ops, world: World):
-        company, name = world.company(), table.name
-        for words in (
-            ("--table", name, "--json", "organization", "show", company.slug),
-            ("organization", "show", company.slug, "--table", name, "--json"),
-        ):
-            assert run_without_table(*words).document["slug"] == company.slug
-
-    def test_exits_2_if_the_table_is_named_in_two_ways(self, run_without_table: Ops):
-        assert run_without_table("user", "show", "a@b.example", "--table", "one", "--stack", "two").exit_code == 2
+    def test_wrong_settings_are_named_without_their_values(self, run_without_table: Ops):
+        code = "from ops.target import connect, Options; connect(Options(table='assent'))"
+        root = SCRIPT.parents[1]
+        paths = os.pathsep.join(str(root / name) for name in ("", "layers/shared", "functions"))
+        environment = {"PYTHONPATH": paths, "AUDIT_LOG_RETENTION_DAYS": "canary"}
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.stderr.splitlines()[-1].endswith("settings are invalid: AUDIT_LOG_RETENTION_DAYS.")
+        assert "canary" not in done.stderr
 
     def test_a_missing_table_fails_with_one_line(self, run_without_table: Ops):
-        outcome = run_without_table("user", "show", "a@b.example", "--table", "nowhere")
-        assert outcome.exit_code == 1
-        assert not outcome.stdout
+        outcome = run_without_table(*SHOW, "--table", "nowhere")
+        assert (outcome.exit_code, outcome.stdout, outcome.stderr.count("\n")) == (1, "", 1)
         assert outcome.stderr.startswith("Error: AWS rejected the call: ")
-        assert outcome.stderr.count("\n") == 1
-
-
-class CloudFormation(BaseHTTPRequestHandler):
-    """The two CloudFormation responses that the tests need, for a stack named shop."""
-
-    ANSWERS: ClassVar = {
-        "DescribeStacks": "<Stacks><member><StackName>shop</StackName><Parameters><member><ParameterKey>ServiceBrand"
-        "</ParameterKey><ParameterValue>consentful</ParameterValue></member><member><ParameterKey>GithubAppId"
-        "</ParameterKey><ParameterValue>77</ParameterValue></member></Parameters><Outputs><member><OutputKey>"
-        "GithubAppKeyArn</OutputKey><OutputValue>arn:key</OutputValue></member></Outputs></member></Stacks>",
-        "DescribeStackResource": "<StackResourceDetail><PhysicalResourceId>shop-Table-1</PhysicalResourceId>"
-        "</StackResourceDetail>",
-    }
-    UNKNOWN = (
-        "<ErrorResponse><Error><Code>ValidationError</Code><Message>no such stack</Message></Error></ErrorResponse>"
-    )
-
-    def do_POST(self):
-        form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
-        action = form["Action"][0]
-        known = form["StackName"] == ["shop"]
-        answer = f"<{action}Response><{action}Result>{self.ANSWERS[action]}</{action}Result></{action}Response>"
-        body = (answer if known else self.UNKNOWN).encode()
-        self.send_response(200 if known else 400)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object):
-        """Disables logging."""
 
 
 class TestStack:
-    @pytest.fixture
-    def endpoint(self) -> Iterator[str]:
-        with HTTPServer(("127.0.0.1", 0), CloudFormation) as server:
-            thread = Thread(target=server.serve_forever)
-            thread.start()
-            yield f"http://127.0.0.1:{server.server_port}"
-            server.shutdown()
-            thread.join()
-
-    def test_a_stack_option_finds_the_table_and_the_secret_brand(self, endpoint: str):
-        target.connect(Options(stack="shop", endpoint_url=endpoint))
+    def test_a_stack_option_finds_the_table_the_brand_and_the_code_host(
+        self, stack: Stack, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.delenv("LOG_LEVEL", raising=False)
+        target.connect(Options(stack="shop", endpoint_url=stack.endpoint))
         assert table.name == os.environ["TABLE_NAME"] == "shop-Table-1"
         assert os.environ["SERVICE_BRAND"] == "consentful"
+        assert (os.environ["GITHUB_APP_ID"], os.environ["GITHUB_APP_SECRET_ARN"]) == ("77", "arn:key")
+        assert os.environ["LOG_LEVEL"] == "CRITICAL"  # keeps the layer's log off stdout
 
-    def test_a_stack_option_finds_the_table_that_replaced_the_stacks_own(
-        self, endpoint: str, monkeypatch: pytest.MonkeyPatch
-    ):
-        named = "<member><ParameterKey>TableName</ParameterKey><ParameterValue>restored</ParameterValue></member>"
-        answer = CloudFormation.ANSWERS["DescribeStacks"].replace("</Parameters>", f"{named}</Parameters>")
-        monkeypatch.setitem(CloudFormation.ANSWERS, "DescribeStacks", answer)
-        target.connect(Options(stack="shop", endpoint_url=endpoint))
+    def test_a_stack_option_finds_the_table_that_replaced_the_stacks_own(self, stack: Stack):
+        stack.parameters["TableName"] = "restored"
+        target.connect(Options(stack="shop", endpoint_url=stack.endpoint))
         assert table.name == os.environ["TABLE_NAME"] == "restored"
 
-    def test_a_stack_option_keeps_the_layers_log_off_stdout(self, endpoint: str, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.delenv("LOG_LEVEL", raising=False)
-        target.connect(Options(stack="shop", endpoint_url=endpoint))
-        assert os.environ["LOG_LEVEL"] == "CRITICAL"
+    def test_a_stack_option_finds_queues_and_says_which_it_lacks(self, stack: Stack):
+        target.connect(Options(stack="shop", endpoint_url=stack.endpoint))
+        assert target.find_queue("WorkQueue", "UNSET")[1] == "shop-WorkQueue-1"
+        with pytest.raises(Refused, match="The stack shop has no Nothing"):
+            target.find_queue("Nothing", "UNSET")
 
-    def test_a_stack_option_finds_the_code_host(self, endpoint: str):
-        target.connect(Options(stack="shop", endpoint_url=endpoint))
-        assert (os.environ["GITHUB_APP_ID"], os.environ["GITHUB_APP_SECRET_ARN"]) == ("77", "arn:key")
-
-    def test_a_stack_option_exits_3_for_an_unknown_stack(self, run_without_table: Ops, endpoint: str):
-        options = ("--stack", "nowhere", "--endpoint-url", endpoint, "--json")
-        outcome = run_without_table("user", "show", "ada@example.com", *options)
+    def test_a_stack_option_exits_3_for_an_unknown_stack(self, run_without_table: Ops, stack: Stack):
+        outcome = run_without_table(*SHOW, "--stack", "nowhere", "--endpoint-url", stack.endpoint, "--json")
         assert outcome.exit_code == 3
         assert outcome.error["code"] == "NOT_FOUND"
 
 
 class TestLocal:
-    def test_local_says_how_to_start_a_missing_stack(
-        self, run_without_table: Ops, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ):
+    @pytest.fixture
+    def state(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         monkeypatch.setattr(target, "LOCAL_STATE", tmp_path / "stack.json")
-        outcome = run_without_table("user", "show", "ada@example.com", "--local", "--json")
+        return target.LOCAL_STATE
+
+    @pytest.mark.usefixtures("state")
+    def test_local_says_how_to_start_a_missing_stack(self, run_without_table: Ops):
+        outcome = run_without_table(*SHOW, "--local", "--json")
         assert outcome.exit_code == 1
         assert "make run" in outcome.error["message"]
 
     def test_local_never_reaches_a_remote_table(
-        self, run_without_table: Ops, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+        self, run_without_table: Ops, state: Path, monkeypatch: pytest.MonkeyPatch
     ):
-        state = tmp_path / "stack.json"
         # nothing listens on that port
         state.write_text('{"ministack_port": 1, "code_host": {"GITHUB_API_URL": "http://127.0.0.1:2/api/v3"}}')
-        monkeypatch.setattr(target, "LOCAL_STATE", state)
         monkeypatch.setenv("AWS_PROFILE", "production")
         monkeypatch.setenv("AWS_ENDPOINT_URL", "https://dynamodb.example.com")
-        outcome = run_without_table("user", "show", "ada@example.com", "--local", "--json")
+        outcome = run_without_table(*SHOW, "--local", "--json")
         assert outcome.exit_code == 1
         assert "127.0.0.1:1/" in outcome.error["message"]
         assert "make run" in outcome.error["message"]
@@ -201,21 +147,31 @@ class TestLocal:
         }
 
     @pytest.mark.parametrize("option", ["--region", "--endpoint-url"])
-    def test_local_finds_the_running_stack(self, run_without_table: Ops, option: str):
-        assert run_without_table("user", "show", "ada@example.com", "--local", option, "there").exit_code == 2
+    def test_local_has_a_region_and_an_endpoint_of_its_own(self, run_without_table: Ops, option: str):
+        assert run_without_table(*SHOW, "--local", option, "there").exit_code == 2
 
 
-class TestJson:
-    @each("words", [("user", "nope"), ("nope",), ("user", "create"), ("user", "show", "a@b.example", "--nope")])
-    def test_wrong_usage_is_reported_as_json(self, ops: Ops, words: tuple[str, ...]):
-        outcome = ops(*words)
-        assert outcome.exit_code == 2
-        assert outcome.error["code"] == "USAGE"
+class TestOutput:
+    def test_records_and_tables_are_text_without_control_characters(self, ops_text: Ops, world: World):
+        person = world.person("ada@example.com", "[red]Ada[/red]\x1b]0;owned\x07")
+        company = world.company(owner=person)
+        lines = ops_text(*SHOW).stdout.splitlines()
+        assert r"name                 [red]Ada[/red]\u001b]0;owned\u0007" in lines
+        assert "image                -" in lines
+        assert "identities           -" in lines
+        assert lines[-4:-2] == ["", "organizations"]
+        assert lines[-2:] == [
+            f"organizationId        slug{' ' * (len(company.slug) - 4)}  name  role",
+            f"{company.organization_id}  {company.slug}  Acme  owner",
+        ]
+
+    def test_an_empty_list_is_none(self, ops_text: Ops, world: World):
+        assert ops_text("key", "list", world.company().slug).stdout == "None.\n"
 
     def test_errors_are_sentences_on_stderr(self, ops_text: Ops):
-        outcome = ops_text("user", "show", "unknown@example.com")
+        outcome = ops_text(*SHOW)
         assert (outcome.exit_code, outcome.stdout) == (3, "")
-        assert outcome.stderr == "Error: There is no user unknown@example.com.\n"
+        assert outcome.stderr == "Error: There is no user ada@example.com.\n"
 
 
 class TestPrompt:
@@ -245,14 +201,3 @@ class TestPrompt:
         with pytest.raises(Refused) as refusal:
             confirm("Delete it?", yes=False)
         assert refusal.value.exit_code == 1
-
-
-class TestScript:
-    def test_the_script_runs_from_any_folder_and_through_a_link(self, tmp_path: Path):
-        link = tmp_path / "assent-ops"
-        link.symlink_to(SCRIPT)
-        if not (SCRIPT.parents[1] / ".venv/bin/python").exists():
-            is_missing("runs in the project's own environment only")
-        done = subprocess.run([link, "--help"], cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        assert "Exit codes" in done.stdout

@@ -76,9 +76,14 @@ def uncounted() -> list[str]:
 
 
 def projects_counted(company: Company) -> int:
+    return int((table.get(keys.organization(company.organization_id)) or {})["projects"])
+
+
+def fill(company: Company, count: int) -> None:
+    """Sets the organization's project count without creating projects."""
     organization = table.get(keys.organization(company.organization_id))
     assert organization is not None
-    return int(organization["projects"])
+    table.put(Put({**organization, "projects": count}), PREPARED)
 
 
 def create(api: Api, token: str, query: str = "", **fields: Any) -> Reply:

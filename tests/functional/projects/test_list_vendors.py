@@ -2,7 +2,6 @@
 
 import json
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 
@@ -10,21 +9,16 @@ from controlplane.store import projects, vendors
 from controlplane.store.project_items import ProjectItem
 from finding_intake.messages import ACCEPTED
 from finding_intake.service import process_finding
-from tests.functional.projects.builders import make_project
+from tests.functional.projects.conftest import Organization
 from tests.support.api import Api, Reply
 from tests.support.each import each
 from tests.support.recorded import recorded_calls
-from tests.support.world import Company, World
+from tests.support.world import World
 
 
 @pytest.fixture
-def company(world: World) -> Company:
-    return world.company()
-
-
-@pytest.fixture
-def project(company: Company) -> ProjectItem:
-    return make_project(company)
+def project(acme: Organization) -> ProjectItem:
+    return acme.project()
 
 
 def detect(project: ProjectItem, vendor_id: str = "segment", minute: int = 0, **fields: Any) -> None:
@@ -42,17 +36,17 @@ def detect(project: ProjectItem, vendor_id: str = "segment", minute: int = 0, **
     process_finding(ACCEPTED.validate_json(json.dumps(message)))
 
 
-def read(api: Api, token: str, project: ProjectItem, query: str = "") -> Reply:
-    return api.get(f"/v1/projects/{project.project_id}/vendors{query}", token)
+def listed(acme: Organization, project: ProjectItem, query: str = "") -> Reply:
+    return acme.get(project, f"/vendors{query}")
 
 
-class Test200:
-    def test_a_detected_vendor_has_these_fields(self, api: Api, company: Company, project: ProjectItem):
-        detect(project, minute=3, category="analytics", seenOn=["https://a.test/3"], beforeConsent=True)
-        detect(project, minute=1, seenOn=["https://a.test/1"])
-        (vendor,) = read(api, company.owner.token, project).data
-        (item,) = api.get("/v1/inbox", company.owner.token).data
-        assert vendor == {
+def test_a_detected_vendor_has_these_fields(acme: Organization, project: ProjectItem):
+    assert listed(acme, project).body["pagination"] == {"nextCursor": None, "hasMore": False}
+    detect(project, minute=3, category="analytics", seenOn=["https://a.test/3"], beforeConsent=True)
+    detect(project, minute=1, seenOn=["https://a.test/1"])
+    (item,) = acme.api.get("/v1/inbox", acme.key).data
+    assert listed(acme, project).data == [
+        {
             "vendorId": "segment",
             "projectId": project.project_id,
             "name": "Segment",
@@ -67,13 +61,13 @@ class Test200:
             "firstSeenAt": "2026-03-04T05:01:00.000Z",
             "lastSeenAt": "2026-03-04T05:03:00.000Z",
         }
+    ]
 
-    def test_a_vendor_that_was_only_decided_on_has_no_fields_of_a_detection(
-        self, api: Api, company: Company, project: ProjectItem
-    ):
-        vendors.decide_vendor(project, "hotjar", "ignored", company.owner.user_id)
-        (vendor,) = read(api, company.owner.token, project).data
-        assert vendor == {
+
+def test_a_vendor_that_was_only_decided_on_has_no_fields_of_a_detection(acme: Organization, project: ProjectItem):
+    vendors.decide_vendor(project, "hotjar", "ignored", acme.owner.user_id)
+    assert listed(acme, project).data == [
+        {
             "vendorId": "hotjar",
             "projectId": project.project_id,
             "name": None,
@@ -82,95 +76,61 @@ class Test200:
             "state": "ignored",
             "reviewState": "rejected",
             "decidedAt": "2026-03-04T05:06:07.000Z",
-            "decidedBy": company.owner.user_id,
+            "decidedBy": acme.owner.user_id,
             "inboxItemId": None,
             "evidence": {"count": 0, "pages": [], "beforeConsent": False},
             "firstSeenAt": None,
             "lastSeenAt": None,
         }
-
-    def test_a_decision_shows_along_with_the_detections(self, api: Api, company: Company, project: ProjectItem):
-        detect(project, minute=1)
-        vendors.decide_vendor(project, "segment", "approved", company.owner.user_id)
-        detect(project, minute=2, seenOn=["https://a.test/"])
-        (vendor,) = read(api, company.owner.token, project).data
-        assert (vendor["state"], vendor["reviewState"]) == ("approved", "accepted")
-        assert vendor["decidedBy"] == company.owner.user_id
-        assert (vendor["evidence"]["count"], vendor["lastSeenAt"]) == (1, "2026-03-04T05:02:00.000Z")
-
-    def test_the_summary_has_the_five_newest_pages(self, api: Api, company: Company, project: ProjectItem):
-        for minute in range(7):
-            detect(project, minute=minute, seenOn=[f"https://a.test/{minute}"], beforeConsent=minute < 6)
-        (vendor,) = read(api, company.owner.token, project).data
-        pages = [f"https://a.test/{minute}" for minute in (6, 5, 4, 3, 2)]
-        assert vendor["evidence"] == {"count": 7, "pages": pages, "beforeConsent": False}
-
-    def test_only_the_projects_own_vendors_are_listed_by_id(self, api: Api, company: Company, project: ProjectItem):
-        for of, vendor_id in ((project, "b"), (project, "a"), (make_project(company, "Other"), "c")):
-            detect(of, vendor_id)
-        assert [vendor["vendorId"] for vendor in read(api, company.owner.token, project).data] == ["a", "b"]
-
-    @each("limit", [1, 2, 3, 100])
-    def test_pages_show_every_vendor_once(self, limit: int, api: Api, company: Company, project: ProjectItem):
-        names = [f"vendor{number}" for number in range(5)]
-        for vendor_id in names:
-            detect(project, vendor_id)
-        seen, cursor = [], ""
-        while True:
-            reply = read(api, company.owner.token, project, f"?limit={limit}{cursor}")
-            seen += [vendor["vendorId"] for vendor in reply.data]
-            if not reply.body["pagination"]["hasMore"]:
-                break
-            cursor = "&cursor=" + quote(reply.body["pagination"]["nextCursor"])
-        assert seen == names
-
-    def test_a_member_and_an_api_key_may_list_vendors(
-        self, api: Api, world: World, company: Company, project: ProjectItem
-    ):
-        detect(project)
-        for token in (world.member(company).token, world.key(company)):
-            assert len(read(api, token, project).data) == 1
-
-    def test_a_project_without_vendors_has_an_empty_list(self, api: Api, company: Company, project: ProjectItem):
-        reply = read(api, company.owner.token, project)
-        assert (reply.data, reply.body["pagination"]) == ([], {"nextCursor": None, "hasMore": False})
+    ]
 
 
-class Test400:
-    def test_a_cursor_of_another_project_is_rejected(self, api: Api, company: Company, project: ProjectItem):
-        other = make_project(company, "Other")
-        for of in (project, other):
-            for vendor_id in ("a", "b"):
-                detect(of, vendor_id)
-        cursor = quote(read(api, company.owner.token, project, "?limit=1").body["pagination"]["nextCursor"])
-        assert read(api, company.owner.token, project, f"?cursor={cursor}").status == 200
-        assert read(api, company.owner.token, other, f"?cursor={cursor}").code == "INVALID_PAYLOAD"
+def test_a_decision_shows_along_with_the_detections(acme: Organization, project: ProjectItem):
+    detect(project, minute=1)
+    vendors.decide_vendor(project, "segment", "approved", acme.owner.user_id)
+    detect(project, minute=2, seenOn=["https://a.test/"])
+    (vendor,) = listed(acme, project).data
+    names = ("state", "reviewState", "decidedBy", "lastSeenAt")
+    assert [vendor[name] for name in names] == [
+        "approved",
+        "accepted",
+        acme.owner.user_id,
+        "2026-03-04T05:02:00.000Z",
+    ]
+    assert vendor["evidence"]["count"] == 1
 
 
-class Test403:
-    def test_returns_403_without_the_scope(self, api: Api, world: World, company: Company, project: ProjectItem):
-        reply = read(api, world.token(company.owner.user_id, ["projects.read"]), project)
-        assert (reply.code, reply.error["details"]) == ("INSUFFICIENT_SCOPE", {"requiredScope": "inbox.read"})
+def test_the_summary_has_the_five_newest_pages(acme: Organization, project: ProjectItem):
+    for minute in range(7):
+        detect(project, minute=minute, seenOn=[f"https://a.test/{minute}"], beforeConsent=minute < 6)
+    (vendor,) = listed(acme, project).data
+    pages = [f"https://a.test/{minute}" for minute in (6, 5, 4, 3, 2)]
+    assert vendor["evidence"] == {"count": 7, "pages": pages, "beforeConsent": False}
 
 
-class Test404:
-    def test_another_organizations_project_and_a_deleted_one_look_alike(
-        self, api: Api, world: World, company: Company, project: ProjectItem
-    ):
-        detect(project)
-        foreign = read(api, world.company().owner.token, project)
-        projects.delete_project(project)
-        deleted = read(api, company.owner.token, project)
-        assert (foreign.status, foreign.text) == (deleted.status, deleted.text) == (404, deleted.text)
+@each("limit", [1, 2, 3, 100])
+def test_pages_show_every_vendor_of_the_project_once_by_id(limit: int, acme: Organization, project: ProjectItem):
+    for vendor_id in ("b", "a", "c"):
+        detect(project, vendor_id)
+    other = acme.project(name="Other")
+    for vendor_id in ("d", "e"):
+        detect(other, vendor_id)
+    reply = listed(acme, project, f"?limit={limit}")
+    seen = [vendor["vendorId"] for vendor in reply.data]
+    while cursor := reply.body["pagination"]["nextCursor"]:
+        assert listed(acme, other, f"?cursor={cursor}").code == "INVALID_PAYLOAD"
+        reply = listed(acme, project, f"?limit={limit}&cursor={cursor}")
+        seen += [vendor["vendorId"] for vendor in reply.data]
+    assert seen == ["a", "b", "c"]
 
-    def test_an_api_key_has_nothing_of_another_organization_read(
-        self, api: Api, world: World, company: Company, project: ProjectItem
-    ):
-        detect(project)
-        key = world.key(world.company())
-        with recorded_calls() as calls:
-            assert read(api, key, project).code == "NOT_FOUND"
-        assert not any(company.organization_id in str(call.parameters) for call in calls)
 
-    def test_a_caller_who_is_refused_is_told_nothing_of_the_cursor(self, api: Api, world: World, project: ProjectItem):
-        assert read(api, world.company().owner.token, project, "?cursor=x").code == "NOT_FOUND"
+def test_another_organization_learns_nothing(acme: Organization, project: ProjectItem, api: Api, world: World):
+    detect(project)
+    stranger = Organization(api, world)
+    with recorded_calls() as calls:
+        by_key = listed(stranger, project)
+    assert not any(acme.id in str(call.parameters) for call in calls)
+    by_person = stranger.get(project, "/vendors?cursor=x", by=stranger.owner)
+    projects.delete_project(project)
+    deleted = listed(acme, project)
+    assert (deleted.status, {by_key.text, by_person.text}) == (404, {deleted.text})

@@ -12,277 +12,216 @@ import pytest
 
 from controlplane.store.project_changes import ProjectChange, update_project
 from controlplane.store.project_items import Address, ProjectItem
-from controlplane.store.projects import get_project
-from tests.functional.projects.builders import add_audits, create, make_project, stored, uncounted, without_consent
-from tests.support.api import Api, Reply
-from tests.support.world import Company, World
+from tests.functional.projects.builders import add_audits, stored, without_consent
+from tests.functional.projects.conftest import Organization, nothing_written, reread
+from tests.support.api import Reply
+from tests.support.each import each
+from tests.support.world import Person
 
 A, B, C, D = "a.example.com", "b.example.com", "c.example.com", "d.example.com"
-LISTS = [lambda *origins: {"consent": {"trustedOrigins": origins}}, lambda *origins: {"websites": origins}]
-BOTH_LISTS = pytest.mark.parametrize("listing", LISTS, ids=["trustedOrigins", "websites"])
-
-
-def update(api: Api, token: str, project: ProjectItem, **fields: Any) -> Reply:
-    return api.patch(f"/v1/projects/{project.project_id}", token, json_body=fields)
-
-
-def trust(api: Api, token: str, project: ProjectItem, *origins: str) -> Reply:
-    return update(api, token, project, consent={"trustedOrigins": origins})
-
-
-def delete(api: Api, token: str, project: ProjectItem, position: int) -> Reply:
-    return api.delete(f"/v1/projects/{project.project_id}/websites/{project.websites[position].website_id}", token)
+LISTS = {
+    "trustedOrigins": lambda *origins: {"consent": {"trustedOrigins": origins}},
+    "websites": lambda *origins: {"websites": origins},
+}
+both_lists = each("listing", LISTS.values(), ids=LISTS)
 
 
 def origins_of(project: ProjectItem) -> list[str]:
-    return [website.origin for website in get_project(project.project_id).websites]
+    return [website.origin for website in reread(project).websites]
 
 
 def entries_of(project: ProjectItem) -> list[str]:
-    return get_project(project.project_id).trusted_origins
+    return reread(project).trusted_origins
 
 
-def audited_only(api: Api, company: Company) -> ProjectItem:
+def audited_only(acme: Organization) -> ProjectItem:
     """Returns a project with the consent entry A, and B, which is audited and not an entry."""
-    project = make_project(company, origins=[A, B])
+    project = acme.project(A, B)
     add_audits(project, position=1)
-    assert trust(api, company.owner.token, project, A).status == 200
-    return get_project(project.project_id)
+    assert acme.trust(project, A).status == 200
+    return reread(project)
 
 
-class TestTrustedOrigins:
-    def test_every_response_lists_the_consent_entries_alone(self, api: Api, world: World):
-        company = world.company()
-        key = world.key(company)
-        project = make_project(company, origins=[A, B])
-        add_audits(project, position=1)
-        changed = trust(api, key, project, A).data
-        path = f"/v1/projects/{project.project_id}"
-        shown = api.get(path, key).data
-        assert changed == api.get("/v1/projects", key).data[0]
-        assert changed["products"]["consent"] == shown["products"]["consent"] == api.get(f"{path}/consent", key).data
-        assert shown["products"]["consent"]["trustedOrigins"] == shown["consent"]["trustedOrigins"] == [A]
-        assert [(it["id"], it["origin"], it["audited"]) for it in shown["websites"]] == [
-            (project.websites[0].website_id, A, False),
-            (project.websites[1].website_id, B, True),
-        ]
-
-    @pytest.mark.parametrize("shape", ["current", "older"])
-    def test_the_websites_of_a_new_project_are_consent_entries(self, shape: str, api: Api, world: World):
-        company = world.company()
-        older = {"organizationId": company.organization_id, "trustedOrigins": [A, B]}
-        reply = create(api, world.key(company), **(older if shape == "older" else {"websites": [A, B]}))
-        consent = reply.data["products"]["consent"] if shape == "older" else reply.data["consent"]
-        assert consent["trustedOrigins"] == [A, B]
-
-    def test_the_entries_are_replaced_in_order_and_remaining_ones_keep_their_ids(self, api: Api, world: World):
-        company = world.company()
-        project = make_project(company, origins=[A, B])
-        changed = trust(api, world.key(company), project, C, f"https://{A.upper()}/").data
-        assert changed["products"]["consent"]["trustedOrigins"] == origins_of(project) == [C, A]
-        assert get_project(project.project_id).websites[1] == project.websites[0]
-
-    def test_an_audited_website_stays_at_its_position_with_its_id(self, api: Api, world: World):
-        company = world.company()
-        key = world.key(company)
-        project = make_project(company, origins=[A, B, C])
-        add_audits(project, position=0)
-        project = get_project(project.project_id)
-        assert trust(api, key, project, C, D).status == 200
-        first, *others = get_project(project.project_id).websites
-        assert first == replace(project.websites[0], trusted=False)
-        assert [website.origin for website in others] == [C, D]
-        primary = [it["primary"] for it in api.get(f"/v1/projects/{project.project_id}", key).data["websites"]]
-        assert primary == [True, False, False]
-
-    def test_an_audited_website_can_become_an_entry_again(self, api: Api, world: World):
-        company = world.company()
-        project = audited_only(api, company)
-        assert trust(api, world.key(company), project, A, B).status == 200
-        assert get_project(project.project_id).websites == tuple(replace(it, trusted=True) for it in project.websites)
-
-    def test_a_website_that_is_neither_entry_nor_audited_disappears(self, api: Api, world: World):
-        company = world.company()
-        project = make_project(company, origins=[A, B])
-        trust(api, world.key(company), project, A)
-        assert origins_of(project) == [A]
+def test_every_response_lists_the_consent_entries_alone(acme: Organization):
+    project = acme.project(A, B)
+    add_audits(project, position=1)
+    changed, shown = acme.trust(project, A).data, acme.get(project).data
+    assert [changed] == acme.call("GET").data
+    assert changed["products"]["consent"] == shown["products"]["consent"] == acme.get(project, "/consent").data
+    assert shown["products"]["consent"]["trustedOrigins"] == shown["consent"]["trustedOrigins"] == [A]
+    assert [(it["id"], it["origin"], it["audited"]) for it in shown["websites"]] == [
+        (project.websites[0].website_id, A, False),
+        (project.websites[1].website_id, B, True),
+    ]
 
 
-@BOTH_LISTS
-class TestBothLists:
-    def test_sending_back_what_was_read_changes_nothing(self, listing: Any, api: Api, world: World):
-        company = world.company()
-        project = make_project(company, origins=[A, B, C, D])
-        for position in (1, 3):
-            add_audits(project, position)
-        trust(api, company.owner.token, project, A, C)
-        before = get_project(project.project_id)
-        read = entries_of(project) if "consent" in listing() else origins_of(project)
-        assert update(api, world.key(company), project, **listing(*read)).status == 200
-        assert replace(get_project(project.project_id), version=before.version) == before
+def test_the_entries_are_replaced_in_order_and_remaining_ones_keep_their_ids(acme: Organization):
+    project = acme.project(A, B)
+    changed = acme.trust(project, C, f"https://{A.upper()}/").data
+    assert changed["products"]["consent"]["trustedOrigins"] == origins_of(project) == [C, A]
+    assert reread(project).websites[1] == project.websites[0]
 
-    def test_no_audit_is_deleted(self, listing: Any, api: Api, world: World):
-        company = world.company()
-        project = make_project(company, origins=[f"s{number}.example.com" for number in range(9)])
-        for position in range(8):
-            add_audits(project, position, 5)
-        *audited, last = get_project(project.project_id).websites
-        before = stored("AUDIT")
-        assert len(before) == 80
-        reply = update(api, world.key(company), project, projectName="B", **listing("s8.example.com"))
-        assert reply.status == 200
-        assert stored("AUDIT") == before
-        kept = (replace(website, trusted=False) for website in audited)
-        assert get_project(project.project_id).websites == (*kept, last)
-        assert reply.data["products"]["consent"]["trustedOrigins"] == ["s8.example.com"]
 
-    def test_a_member_may_not_remove_an_entry_even_if_it_is_audited(self, listing: Any, api: Api, world: World):
-        company = world.company()
-        project = make_project(company, origins=[A, B, C])
-        add_audits(project, position=1)
-        token = world.member(company).token
-        before = uncounted()
-        reply = update(api, token, project, description="not written", **listing(A, D))
+def test_an_audited_website_stays_at_its_position_with_its_id(acme: Organization):
+    project = acme.project(A, B, C)
+    add_audits(project, position=0)
+    project = reread(project)
+    assert acme.trust(project, C, D).status == 200
+    first, *others = reread(project).websites
+    assert first == replace(project.websites[0], trusted=False)
+    assert [website.origin for website in others] == [C, D]
+    assert [website["primary"] for website in acme.get(project).data["websites"]] == [True, False, False]
+
+
+@both_lists
+def test_sending_back_what_was_read_changes_nothing(listing: Any, acme: Organization):
+    project = acme.project(A, B, C, D)
+    for position in (1, 3):
+        add_audits(project, position)
+    acme.trust(project, A, C)
+    before = reread(project)
+    read = entries_of(project) if "consent" in listing() else origins_of(project)
+    assert acme.update(project, **listing(*read)).status == 200
+    assert replace(reread(project), version=before.version) == before
+
+
+@pytest.mark.parametrize("listing", LISTS.values(), ids=LISTS)
+def test_no_audit_is_deleted(listing: Any, acme: Organization):
+    project = acme.project(*(f"s{number}.example.com" for number in range(9)))
+    for position in range(8):
+        add_audits(project, position, 5)
+    *audited, last = reread(project).websites
+    before = stored("AUDIT")
+    reply = acme.update(project, projectName="B", **listing("s8.example.com"))
+    assert (reply.status, len(before), stored("AUDIT") == before) == (200, 80, True)
+    assert reread(project).websites == (*(replace(website, trusted=False) for website in audited), last)
+    assert reply.data["products"]["consent"]["trustedOrigins"] == ["s8.example.com"]
+
+
+@both_lists
+def test_only_admins_and_keys_remove_an_entry_even_if_it_is_audited(listing: Any, acme: Organization):
+    project, member = acme.project(A, B, C), acme.member()
+    add_audits(project, position=1)
+    for left, omitted, named in (([A, B, D], [2], C), ([A, D], [1, 2], f"{B} (and 1 more)")):
+        with nothing_written():
+            reply = acme.update(project, member, description="not written", **listing(*left))
         assert (reply.status, reply.code) == (403, "FORBIDDEN")
-        assert (
-            reply.error["message"] == f"This list omits {B} (and 1 more). Only an admin or owner can remove a website."
-        )
-        omitted = [{"id": it.website_id, "origin": it.origin} for it in project.websites[1:]]
-        assert reply.error["details"] == {"reason": "removes_websites", "websites": omitted}
-        assert uncounted() == before
-
-    def test_a_member_may_add_and_reorder(self, listing: Any, api: Api, world: World):
-        company = world.company()
-        project = make_project(company, origins=[A, B])
-        assert update(api, world.member(company).token, project, **listing(B, C, A)).status == 200
-        assert origins_of(project) == entries_of(project) == [B, C, A]
-
-    def test_a_member_may_omit_a_website_that_stays_as_it_is(self, listing: Any, api: Api, world: World):
-        company = world.company()
-        project = audited_only(api, company)
-        assert update(api, world.member(company).token, project, **listing(A, C)).status == 200
-        assert (origins_of(project), entries_of(project)) == ([A, B, C], [A, C])
-
-    def test_an_organizations_key_may_remove_websites(self, listing: Any, api: Api, world: World):
-        company = world.company()
-        project = make_project(company, origins=[A, B])
-        assert update(api, world.key(company), project, **listing(B)).status == 200
-        assert origins_of(project) == [B]
-
-    def test_audited_websites_that_stay_count_toward_the_limit(self, listing: Any, api: Api, world: World):
-        company = world.company()
-        project = audited_only(api, company)
-        key = world.key(company)
-        others = [f"s{number}.example.com" for number in range(49)]
-        before = uncounted()
-        reply = update(api, key, project, **listing(A, *others))
-        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
-        assert [problem["code"] for problem in reply.error["details"]] == ["too_many_websites"]
-        assert uncounted() == before
-        assert update(api, key, project, **listing(A, *others[1:])).status == 200
+        assert reply.error["message"] == f"This list omits {named}. Only an admin or owner can remove a website."
+        websites = [{"id": project.websites[it].website_id, "origin": project.websites[it].origin} for it in omitted]
+        assert reply.error["details"] == {"reason": "removes_websites", "websites": websites}
+    assert acme.update(project, **listing(A, B)).status == 200
+    assert acme.update(project, acme.member("admin"), **listing(B)).status == 200
+    assert origins_of(project) == entries_of(project) == [B]
 
 
-class TestWebsites:
-    def test_a_listed_website_that_is_only_audited_does_not_become_an_entry(self, api: Api, world: World):
-        company = world.company()
-        project = audited_only(api, company)
-        changed = update(api, world.key(company), project, websites=[B, C, A]).data
-        assert changed["products"]["consent"]["trustedOrigins"] == [C, A]
-        assert origins_of(project) == [B, C, A]
-
-    def test_an_added_website_that_is_only_audited_becomes_an_entry(self, api: Api, world: World):
-        project = audited_only(api, world.company())
-        added: ProjectChange = {"added_websites": [Address(B, "domain")]}
-        assert update_project(project, added, may_remove_websites=False).trusted_origins == [A, B]
-
-    def test_the_only_listed_website_becomes_an_entry(self, api: Api, world: World):
-        company = world.company()
-        project = audited_only(api, company)
-        assert update(api, world.key(company), project, websites=[B]).status == 200
-        assert get_project(project.project_id).websites == (replace(project.websites[1], trusted=True),)
+@both_lists
+def test_a_member_may_add_and_reorder_and_omit_a_website_that_stays_as_it_is(listing: Any, acme: Organization):
+    project, member = acme.project(A, B), acme.member()
+    assert acme.update(project, member, **listing(B, C, A)).status == 200
+    assert origins_of(project) == entries_of(project) == [B, C, A]
+    project = audited_only(acme)
+    assert acme.update(project, member, **listing(A, C)).status == 200
+    assert (origins_of(project), entries_of(project)) == ([A, B, C], [A, C])
 
 
-class TestDeletion:
-    def test_the_last_entry_is_kept_although_another_website_is_audited(self, api: Api, world: World):
-        company = world.company()
-        project = audited_only(api, company)
-        key = world.key(company)
-        before = uncounted()
-        reply = delete(api, key, project, position=0)
-        assert (reply.code, reply.error["details"]) == ("CONFLICT", {"reason": "last_trusted_website"})
-        assert uncounted() == before
+@both_lists
+def test_audited_websites_that_stay_count_toward_the_limit(listing: Any, acme: Organization):
+    project = audited_only(acme)
+    others = [f"s{number}.example.com" for number in range(49)]
+    with nothing_written():
+        reply = acme.update(project, **listing(A, *others))
+    assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
+    assert [problem["code"] for problem in reply.error["details"]] == ["too_many_websites"]
+    assert acme.update(project, **listing(A, *others[1:])).status == 200
 
-    def test_a_website_that_is_only_audited_is_deleted_with_its_audits(self, api: Api, world: World):
-        company = world.company()
-        project = audited_only(api, company)
-        key = world.key(company)
-        reply = delete(api, key, project, position=1)
-        assert reply.data == {"websiteId": project.websites[1].website_id, "deletedAudits": 1}
-        assert (origins_of(project), stored("AUDIT")) == ([A], [])
 
-    def test_without_consent_the_last_audited_website_is_deleted(self, api: Api, world: World):
-        company = world.company()
-        project = audited_only(api, company)
-        key = world.key(company)
-        without_consent(project)
-        assert [delete(api, key, project, position).status for position in (0, 1)] == [200, 200]
-        assert (origins_of(project), stored("AUDIT")) == ([], [])
+@each(
+    ("fields", "origins", "entries"),
+    [
+        ({"websites": [B, C, A]}, [B, C, A], [C, A]),  # a listed website that is only audited doesn't become an entry
+        ({"websites": [B]}, [B], [B]),  # unless it is the only one
+        ({"consent": {"trustedOrigins": [A, B]}}, [A, B], [A, B]),
+    ],
+)
+def test_an_audited_website_becomes_an_entry_only_if_it_is_listed_as_one(
+    fields: dict[str, Any], origins: list[str], entries: list[str], acme: Organization
+):
+    project = audited_only(acme)
+    assert acme.update(project, **fields).data["products"]["consent"]["trustedOrigins"] == entries
+    assert origins_of(project) == origins
+    assert reread(project).websites[origins.index(B)] == replace(project.websites[1], trusted=B in entries)
+
+
+def test_an_added_website_that_is_only_audited_becomes_an_entry(acme: Organization):
+    added: ProjectChange = {"added_websites": [Address(B, "domain")]}
+    assert update_project(audited_only(acme), added, may_remove_websites=False).trusted_origins == [A, B]
+
+
+def test_the_last_entry_is_kept_although_another_website_is_audited(acme: Organization):
+    project = audited_only(acme)
+    with nothing_written():
+        reply = acme.delete_website(project, position=0)
+    assert (reply.code, reply.error["details"]) == ("CONFLICT", {"reason": "last_trusted_website"})
+    without_consent(project)
+    assert acme.delete_website(project, position=0).status == 200
+    assert acme.delete_website(project, position=1).data["deletedAudits"] == 1
+    assert (origins_of(project), stored("AUDIT")) == ([], [])
+
+
+def test_a_website_that_is_only_audited_is_deleted_with_its_audits(acme: Organization):
+    project = audited_only(acme)
+    reply = acme.delete_website(project, position=1)
+    assert reply.data == {"websiteId": project.websites[1].website_id, "deletedAudits": 1}
+    assert (origins_of(project), stored("AUDIT")) == ([A], [])
 
 
 class OlderClient:
     """A client that knows only `trustedOrigins`. It reads the list, then adds an origin to what it read."""
 
-    def __init__(self, api: Api, token: str, project: ProjectItem) -> None:
-        self.api, self.token, self.project = api, token, project
+    def __init__(self, acme: Organization, project: ProjectItem, by: Person) -> None:
+        self.acme, self.project, self.by = acme, project, by
         self.known: list[str] = []
 
     def read(self) -> None:
-        path = f"/v1/projects/{self.project.project_id}/consent"
-        self.known = self.api.get(path, self.token).data["trustedOrigins"]
+        self.known = self.acme.get(self.project, "/consent", self.by).data["trustedOrigins"]
+
+    def send(self, *origins: str) -> Reply:
+        return self.acme.trust(self.project, *origins, by=self.by)
 
     def add(self, origin: str) -> Reply:
-        return trust(self.api, self.token, self.project, *self.known, origin)
-
-    def remove(self, origin: str) -> Reply:
-        return trust(self.api, self.token, self.project, *(it for it in self.known if it != origin))
+        return self.send(*self.known, origin)
 
 
 class CurrentClient(OlderClient):
     """A client that knows only `websites`."""
 
     def read(self) -> None:
-        websites = self.api.get(f"/v1/projects/{self.project.project_id}", self.token).data["websites"]
-        self.known = [website["origin"] for website in websites]
+        self.known = [website["origin"] for website in self.acme.get(self.project, by=self.by).data["websites"]]
 
-    def add(self, origin: str) -> Reply:
-        return update(self.api, self.token, self.project, websites=[*self.known, origin])
+    def send(self, *origins: str) -> Reply:
+        return self.acme.update(self.project, self.by, websites=origins)
 
 
 class TestBothGenerations:
     """The project starts with the entry A, the audited entry B, and C, which is audited and not an entry."""
 
     @pytest.fixture
-    def company(self, world: World) -> Company:
-        return world.company()
-
-    @pytest.fixture
-    def project(self, api: Api, company: Company) -> ProjectItem:
-        project = make_project(company, origins=[A, B, C])
+    def project(self, acme: Organization) -> ProjectItem:
+        project = acme.project(A, B, C)
         for position in (1, 2):
             add_audits(project, position)
-        trust(api, company.owner.token, project, A, B)
-        return get_project(project.project_id)
+        acme.trust(project, A, B)
+        return reread(project)
 
     def check_unharmed(self, project: ProjectItem) -> None:
         """Checks that both clients still find what they had, with its order, IDs, and audits."""
-        assert get_project(project.project_id).websites[:3] == project.websites
+        assert reread(project).websites[:3] == project.websites
         assert len(stored("AUDIT#")) == len(stored("AUDITSCHEDULE#")) == 2
 
     def test_in_every_order_of_their_requests_nothing_of_the_other_is_harmed(
-        self, api: Api, company: Company, project: ProjectItem
+        self, acme: Organization, project: ProjectItem
     ):
-        older = OlderClient(api, company.owner.token, project)
-        current = CurrentClient(api, company.owner.token, project)
+        older, current = OlderClient(acme, project, acme.owner), CurrentClient(acme, project, acme.owner)
         acts = {
             "or": older.read,
             "ow": lambda: older.add(D),
@@ -300,13 +239,13 @@ class TestBothGenerations:
                 assert sorted(added) == ["*.org.test", D]
             else:  # both lists are based on the same state: the later one wins, as with two clients of one generation
                 assert added == (["*.org.test"] if order[-1] == "cw" else [D])
-            assert trust(api, company.owner.token, project, A, B).status == 200
+            assert acme.trust(project, A, B).status == 200
 
     def test_a_members_outdated_list_is_refused_instead_of_removing_the_others_website(
-        self, api: Api, world: World, company: Company, project: ProjectItem
+        self, acme: Organization, project: ProjectItem
     ):
-        token = world.member(company).token
-        clients = [OlderClient(api, token, project), CurrentClient(api, token, project)]
+        member = acme.member()
+        clients = [OlderClient(acme, project, member), CurrentClient(acme, project, member)]
         for one, other in (clients, reversed(clients)):
             one.read()
             other.read()
@@ -317,23 +256,3 @@ class TestBothGenerations:
             assert [website["origin"] for website in reply.error["details"]["websites"]] == [added]
             self.check_unharmed(project)
             assert origins_of(project)[-1] == added
-
-    def test_they_work_on_one_project_in_turn(self, api: Api, company: Company, project: ProjectItem):
-        older = OlderClient(api, company.owner.token, project)
-        current = CurrentClient(api, company.owner.token, project)
-        current.read()
-        assert current.add(D).status == 200
-        older.read()
-        assert older.known == [A, B, D]
-        assert older.remove(B).data["products"]["consent"]["trustedOrigins"] == [A, D]
-        current.read()
-        assert current.known == [A, B, C, D]  # B is audited: it stays
-        reply = current.add("localhost")
-        assert reply.data["products"]["consent"]["trustedOrigins"] == [A, D, "localhost"]  # and is no entry again
-        current.read()
-        assert delete(api, company.owner.token, project, position=1).data["deletedAudits"] == 1
-        older.read()
-        assert older.add(B).status == 200
-        kept = get_project(project.project_id)
-        assert [it.origin for it in kept.websites] == [A, C, D, "localhost", B]
-        assert (kept.websites[1], kept.websites[4].audits) == (project.websites[2], ())

@@ -1,6 +1,5 @@
 """Clients of the SDK whose requests go through the functions' handlers."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -9,11 +8,10 @@ import pytest
 
 from openassent import Assent
 from tests.support.api import Api
-from tests.support.asgi import DirectApi
 from tests.support.sdk import ADDRESS
 
 
-class Gateway(httpx.BaseTransport, httpx.AsyncBaseTransport):
+class Gateway(httpx.BaseTransport):
     """Forwards requests to the functions, as the gateway does.
 
     losing: how many responses to lose, after the functions have done what was requested.
@@ -26,10 +24,6 @@ class Gateway(httpx.BaseTransport, httpx.AsyncBaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         return self._send(self._api, request)
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        # An app is run in an event loop of its own.
-        return await asyncio.to_thread(self._send, DirectApi(), request)
 
     def _send(self, api: Api, request: httpx.Request) -> httpx.Response:
         self.requests.append(request)

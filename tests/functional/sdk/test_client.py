@@ -6,13 +6,12 @@ import httpx
 import pytest
 
 from controlplane.core import clock
-from openassent import Assent, AsyncAssent, Conflict, InvalidRequest, NotFound, Unauthorized, errors, webhooks
+from controlplane.store import device_approvals
+from openassent import Assent, Conflict, InvalidRequest, NotFound, Unauthorized, errors, webhooks
 from openassent.models import InboxItemChange
 from tests.functional.conftest import FakeClock
 from tests.functional.sdk.conftest import Gateway
-from tests.support.audits import make_issue, make_scan
 from tests.support.endpoints import SECRET, Line, Receiver, endpoint
-from tests.support.sdk import ADDRESS, run
 from tests.support.sqs import FakeSqs
 from tests.support.world import Company, World
 
@@ -29,51 +28,23 @@ def client(connect: Connect, company: Company) -> Assent:
     return connect(company.owner.token)
 
 
-def create_projects(client: Assent, now: FakeClock, count: int) -> list[str]:
-    """Returns the ids of new projects, newest first, as lists have them."""
-    made = []
-    for number in range(count):
-        made.append(client.projects.create(name=f"Shop {number}", region="eu-central").id)
-        now.advance(1)
-    return made[::-1]
-
-
-class TestProjects:
-    def test_are_created_listed_changed_and_deleted(self, client: Assent):
-        region = client.regions.list().page().items[0].id
-        made = client.projects.create(name="Shop", region=region, websites=["shop.example.com", "localhost:3000"])
-        assert [it.origin for it in made.websites] == ["shop.example.com", "localhost:3000"]
-        client.projects.update(made.id, description="Since 1906")
-        changed = client.projects.update(made.id, name="Bakery")
-        assert (changed.slug, changed.description) == ("bakery", "Since 1906")
-        assert client.projects.update(made.id, description=None).description is None
-        found = client.projects.get(made.id)
-        assert (found.name, found.region, found.consent is not None) == ("Bakery", region, True)
-        assert client.projects.consent(made.id).trusted_origins == ["shop.example.com", "localhost:3000"]
-        assert client.projects.delete_website(made.id, found.websites[1].id).deleted_audits == 0
-        assert [it.id for it in client.projects.list()] == [made.id]
-        assert client.projects.delete(made.id, dry_run=True).deleted_websites == 1
-        assert client.projects.delete(made.id).deleted
-        with pytest.raises(NotFound):
-            client.projects.get(made.id)
-
-    def test_are_listed_page_by_page(self, client: Assent, gateway: Gateway, now: FakeClock):
-        made = create_projects(client, now, 5)
-        gateway.requests.clear()
-        assert [it.id for it in client.projects.list(limit=2)] == made
-        assert len(gateway.requests) == 3
-
-    def test_are_listed_by_the_asynchronous_client(
-        self, client: Assent, gateway: Gateway, company: Company, now: FakeClock
-    ):
-        made = create_projects(client, now, 3)
-
-        async def listed() -> list[str]:
-            token = company.owner.token
-            async with AsyncAssent(base_url=ADDRESS, api_key=token, transport=gateway) as asynchronous:
-                return [it.id async for it in asynchronous.projects.list(limit=2)]
-
-        assert run(listed()) == made
+def test_projects_are_created_listed_changed_and_deleted(client: Assent):
+    region = client.regions.list().page().items[0].id
+    made = client.projects.create(name="Shop", region=region, websites=["shop.example.com", "localhost:3000"])
+    assert [it.origin for it in made.websites] == ["shop.example.com", "localhost:3000"]
+    client.projects.update(made.id, description="Since 1906")
+    changed = client.projects.update(made.id, name="Bakery")
+    assert (changed.slug, changed.description) == ("bakery", "Since 1906")
+    assert client.projects.update(made.id, description=None).description is None
+    found = client.projects.get(made.id)
+    assert (found.name, found.region, found.consent is not None) == ("Bakery", region, True)
+    assert client.projects.consent(made.id).trusted_origins == ["shop.example.com", "localhost:3000"]
+    assert client.projects.delete_website(made.id, found.websites[1].id).deleted_audits == 0
+    assert [it.id for it in client.projects.list()] == [made.id]
+    assert client.projects.delete(made.id, dry_run=True).deleted_websites == 1
+    assert client.projects.delete(made.id).deleted
+    with pytest.raises(NotFound):
+        client.projects.get(made.id)
 
 
 class TestALostResponse:
@@ -126,58 +97,18 @@ class TestErrors:
         explained = client.requests.get(invalid.value.request_id)
         assert (explained.decision, explained.refusal and explained.refusal.code) == ("refused", "INVALID_REGION")
 
-    def test_of_a_limited_credential_name_the_scope(self, connect: Connect, world: World, company: Company):
-        with pytest.raises(errors.InsufficientScope) as caught:
-            connect(world.key(company)).scans.list().page()
-        assert caught.value.details["requiredScope"] == "code-audit.read"
 
-
-class TestAScan:
-    def test_is_read_with_its_findings(self, client: Assent, world: World, company: Company):
-        repository = world.connected_repository(company, name="shop")
-        scan = make_scan(repository, issues=[make_issue(number) for number in range(1, 6)])
-        assert client.scans.wait(scan.scan_id).status == "completed"
-        assert [it.id for it in client.scans.list(repository_id=repository.repository_id)] == [scan.scan_id]
-        assert client.scans.issues(scan.scan_id).locked_count == 2
-        assert client.scans.diff(scan.scan_id).new_count == 5
-        assert client.scans.sarif(scan.scan_id)["version"] == "2.1.0"
-        (link,) = client.links.list(repository.repository_id)
-        changed = client.links.update(repository.repository_id, link.project_id, schedule="daily")
-        assert changed.schedule == "daily"
-        assert client.links.update(repository.repository_id, link.project_id, schedule=None).schedule is None
-
-    def test_is_started(self, client: Assent, world: World, company: Company, sqs: FakeSqs):
-        repository = world.connected_repository(company)
-        started = client.scans.start(repository_id=repository.repository_id)
-        assert started.status == "starting"
-        found = client.scans.request(started.preparation_id, repository_id=repository.repository_id)
-        assert found.status == "starting"
-        with pytest.raises(errors.ScanInProgress):
-            client.scans.start(repository_id=repository.repository_id)
-
-
-class TestTheInbox:
-    def test_changes_findings(self, client: Assent, world: World, company: Company):
-        from controlplane.store import publications
-
-        repository = world.connected_repository(company)
-        publications.publish_findings([world.discovery(company, repository)], lambda *_: None)
-        (item,) = client.inbox.list(status="open")
-        assert client.inbox.get(item.id).version == item.version
-        changed = client.inbox.update(item.id, status="accepted", version=item.version, reason="Known")
-        with pytest.raises(Conflict):
-            client.inbox.update(item.id, status="dismissed", version=item.version)
-        (result,) = client.inbox.update_many([InboxItemChange(id=item.id, status="dismissed", version=changed.version)])
-        assert result.item is not None
-        assert (result.status_code, result.item.status) == (200, "dismissed")
+def test_several_findings_are_changed_at_once(client: Assent, world: World, company: Company):
+    item = world.finding(company)
+    (result,) = client.inbox.update_many([InboxItemChange(id=item.item_id, status="dismissed", version=item.version)])
+    assert result.item is not None
+    assert (result.status_code, result.item.status) == (200, "dismissed")
 
 
 class TestALogin:
     def test_signs_in_refreshes_and_signs_out(
         self, connect: Connect, world: World, now: FakeClock, monkeypatch: pytest.MonkeyPatch
     ):
-        from controlplane.store import device_approvals
-
         person = world.person()
         anonymous = connect()
         metadata = anonymous.device.metadata()
@@ -206,8 +137,6 @@ class TestALogin:
             anonymous.device.refresh(renewed.refresh_token)
 
     def test_raises_when_the_person_denies_it(self, connect: Connect, world: World, now: FakeClock):
-        from controlplane.store import device_approvals
-
         anonymous = connect()
         login = anonymous.device.start()
         device_approvals.deny(login.code.user_code, world.person().user_id)
@@ -215,8 +144,6 @@ class TestALogin:
             anonymous.device.poll(login)
 
     def test_survives_a_lost_response_to_a_refresh(self, connect: Connect, world: World, gateway: Gateway):
-        from controlplane.store import device_approvals
-
         anonymous = connect()
         login = anonymous.device.start(scopes=["projects.read"])
         device_approvals.approve(login.code.user_code, world.person().user_id, ["projects.read"])

@@ -2,7 +2,8 @@
 
 import pytest
 
-from controlplane.store import cleanup, deletions, keys, projects
+from controlplane.store import cleanup, keys, projects
+from controlplane.store.deletion_items import DeletionItem
 from controlplane.store.table import Delete, LegFailed, table
 from tests.functional.projects.builders import make_project
 from tests.functional.stale_writes.cases import Case, Make, Refused, cases, check_refused
@@ -33,7 +34,7 @@ def repository_of_a_deleted_organization(world: World) -> Case:
 def deletion_that_another_sweep_finished(world: World) -> Case:
     project = make_project(world.company())
     projects.delete_project(project)
-    deletion = deletions.DeletionItem.from_item(table.get(keys.deletion(project.project_id)) or {})
+    deletion = DeletionItem.from_item(table.get(keys.deletion(project.project_id)) or {})
 
     def advance() -> None:
         if cleanup._store_position(deletion, {"step": 1, "after": "x", "final": False}) is None:

@@ -143,7 +143,7 @@ class TestSize:
         with scripted_server(answer(body)) as server:
             assert Connections(parse_url(server.url)).exchange(REQUEST).body == body
 
-    def test_the_limit_is_of_each_response(self, monkeypatch):
+    def test_the_size_limit_applies_to_each_response(self, monkeypatch):
         monkeypatch.setattr(connection, "_MOST_BYTES", 1_000)
         with scripted_server(answer(b"x" * 800)) as server:
             connections = Connections(parse_url(server.url))

@@ -11,7 +11,7 @@ from controlplane.http.access import Access, Requires
 from controlplane.http.authentication import Principal, key_organization
 from controlplane.http.web_session import WebSession
 from controlplane.store.api_key_items import KeySecretItem
-from controlplane.store.credentials import Counted
+from controlplane.store.rate import Counted
 
 OWN = "org_0123456789abcdef"
 

@@ -82,12 +82,10 @@ class TestAnError:
         assert error.retry_after == 3.0
         assert str(error) == "INSUFFICIENT_CREDITS: Something is wrong. (request req-1)"
 
-    def test_survives_details_that_it_doesn_t_know(self):
+    @each("body", [b"", b"<html>", b"[]", b"null", b'{"error": "x"}', b'{"error": {"code": 5}}', b"\xff"])
+    def test_of_a_gateway_or_with_odd_details_has_no_code_or_hint(self, body: bytes):
         for details in (None, [], "text", 5, [1], {"hint": {"path": 5}}, {"hint": 5}):
             assert raised(failure(404, "NOT_FOUND", details)).hint is None
-
-    @each("body", [b"", b"<html>", b"[]", b"null", b'{"error": "x"}', b'{"error": {"code": 5}}', b"\xff"])
-    def test_of_a_gateway_has_no_code(self, body: bytes):
         error = raised(httpx.Response(404, content=body))
         assert isinstance(error, NotFound)
         assert (error.code, error.status, error.request_id) == (None, 404, None)
@@ -118,12 +116,10 @@ class TestAMalformedResponse:
             script.client().organizations.get("org_1")
         assert len(script.requests) == 1
 
-    def test_of_a_list_raises(self):
+    def test_names_the_fields_and_not_their_values(self):
         for data in ({}, None, "x", [5], [{"id": 5}]):
             with pytest.raises(MalformedResponse):
                 Script(success(data)).client().projects.list().page()
-
-    def test_names_the_fields_and_not_their_values(self):
         with pytest.raises(MalformedResponse) as caught:
             Script(success({**ORGANIZATION, "name": [_PRIVATE]})).client().organizations.get("org_1")
         assert "(name)" in str(caught.value)
@@ -142,18 +138,16 @@ class TestASecret:
         assert SECRET not in shown
         assert _PRIVATE not in shown
 
-    def test_isn_t_in_the_representation_of_a_model(self):
+    def test_isn_t_in_the_representation_of_a_model_or_a_call(self):
+        """Tools that report errors record the variables of each function."""
         for model, field in ((CreatedKey, "key"), (Token, "access_token"), (Token, "refresh_token")):
             assert model.model_fields[field].repr is False
         token = Token(access_token=SECRET, refresh_token=SECRET, token_type="Bearer", expires_in=1, scope="")
         assert SECRET not in f"{token!r} {token}"
         assert token.model_dump(by_alias=True)["accessToken"] == SECRET
-
-    def test_isn_t_in_the_representation_of_a_call(self):
-        """Tools that report errors record the variables of each function."""
         assert SECRET not in repr(change("POST", "/v1/auth/device/revoke", {"token": SECRET}))
 
-    def test_is_in_no_other_model(self):
+    def test_every_secret_field_is_hidden_in_a_repr(self):
         """Every field whose description calls it a secret is hidden."""
         schemas = document()["components"]["schemas"]
         hidden = {"key", "secret", "accessToken", "refreshToken", "deviceCode"}
@@ -168,23 +162,11 @@ class TestAClient:
     @each(
         "address",
         [
-            "",
-            "api.assent.test",
-            "ftp://api.assent.test",
-            "https://",
-            "https://me:pw@api.test",
-            "https://a@b/",
-            "https://@b/",
-            "https://a:x/",
-            "https://a:99999/",
-            "https://[/",
-            "https://a b/",
-            "https://a\n.test",
-            "https://a\\b",
-            "https://\udcff.test",
-            "javascript:alert(1)",
+            "", "api.assent.test", "ftp://api.assent.test", "https://", "https://me:pw@api.test", "https://a@b/",
+            "https://@b/", "https://a:x/", "https://a:99999/", "https://[/", "https://a b/", "https://a\n.test",
+            "https://a\\b", "https://\udcff.test", "javascript:alert(1)",
         ],
-    )
+    )  # fmt: skip
     def test_rejects_an_address_that_isn_t_one(self, address: str):
         with pytest.raises(InvalidArgument, match=r"^The base URL must be an address such as"):
             Script(page([])).client(base_url=address)
@@ -214,15 +196,10 @@ class TestAClient:
             script.client().projects.delete(wrong)
         assert script.requests == []
 
-    def test_escapes_ids(self):
+    def test_escapes_ids_and_keeps_the_path_of_the_address(self):
         script = Script(success(ORGANIZATION))
-        script.client().organizations.get("a/../b?c#d é%2F")
-        assert script.requests[0].url.raw_path == b"/v1/organizations/a%2F..%2Fb%3Fc%23d%20%C3%A9%252F"
-
-    def test_keeps_the_path_of_the_address(self):
-        script = Script(success(ORGANIZATION))
-        script.client(base_url="https://api.assent.test/prod/").organizations.get("org_1")
-        assert str(script.requests[0].url) == "https://api.assent.test/prod/v1/organizations/org_1"
+        script.client(base_url="https://api.assent.test/prod/").organizations.get("a/../b?c#d é%2F")
+        assert script.requests[0].url.raw_path == b"/prod/v1/organizations/a%2F..%2Fb%3Fc%23d%20%C3%A9%252F"
 
     def test_acts_in_its_organization_unless_told_otherwise(self):
         script = Script(page([]))
@@ -245,13 +222,11 @@ class TestAClient:
         assert [it.url.host for it in script.requests] == ["api.assent.test"]
 
     def test_closes_its_connections(self):
-        script = Script(page([]))
-        with script.client() as client:
+        with Script(page([])).client() as client:
             client.projects.list().page()
         with pytest.raises(RuntimeError, match="closed"):
             client.projects.list().page()
 
-    def test_closes_its_connections_when_asynchronous(self):
         async def scenario() -> None:
             async with AsyncAssent(base_url=ADDRESS, transport=httpx.MockTransport(Script(page([])))) as client:
                 await client.projects.list().page()

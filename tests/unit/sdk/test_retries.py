@@ -9,7 +9,20 @@ import pytest
 
 from openassent import AsyncAssent, Conflict, ConnectionFailed, RateLimited, ServerError, TimedOut
 from tests.support.each import each
-from tests.support.sdk import ADDRESS, ORGANIZATION, REGION, SECRET, Pauses, Script, failure, page, run, success
+from tests.support.sdk import (
+    ADDRESS,
+    CODE,
+    ORGANIZATION,
+    REGION,
+    SECRET,
+    TOKEN,
+    Pauses,
+    Script,
+    failure,
+    page,
+    run,
+    success,
+)
 
 # The request may have taken effect.
 LOST = [
@@ -39,7 +52,6 @@ FINAL = [
     httpx.Response(301, headers={"Location": "https://elsewhere.test/"}),
 ]
 UPDATED = success({"updated": True})
-TOKEN = {"accessToken": "a", "tokenType": "Bearer", "expiresIn": 3600, "refreshToken": "r", "scope": "projects.read"}
 
 
 class TestARead:
@@ -59,17 +71,13 @@ class TestARead:
         assert caught.type.__module__ == "openassent.errors"
 
     def test_fails_with_the_last_error_when_the_retries_are_used_up(self, pauses: Pauses):
-        script = Script(failure(500), failure(503, "SERVICE_UNAVAILABLE"), httpx.ReadTimeout("slow"))
-        with pytest.raises(TimedOut) as caught:
-            script.client(max_retries=2).me.get()
-        assert caught.value.outcome_unknown
-        assert len(script.requests) == 3
-
-    def test_is_sent_once_without_retries(self, pauses: Pauses):
-        script = Script(failure(500))
-        with pytest.raises(ServerError):
-            script.client(max_retries=0).me.get()
-        assert (len(script.requests), pauses.seconds) == (1, [])
+        for retries, expected in ((0, ServerError), (2, TimedOut)):
+            pauses.seconds.clear()
+            script = Script(failure(500), failure(503, "SERVICE_UNAVAILABLE"), httpx.ReadTimeout("slow"))
+            with pytest.raises(expected) as caught:
+                script.client(max_retries=retries).me.get()
+            assert getattr(caught.value, "outcome_unknown", True)
+            assert (len(script.requests), len(pauses.seconds)) == (retries + 1, retries)
 
 
 class TestACreation:
@@ -105,34 +113,29 @@ class TestACreation:
 
 
 class TestAnotherChange:
-    @each("answer", LOST, ids=repr)
-    def test_isn_t_repeated_when_it_may_have_taken_effect(self, pauses: Pauses, answer):
-        script = Script(answer, UPDATED)
-        with pytest.raises((ConnectionFailed, ServerError)):
-            script.client().members.update("mem_1", role="admin")
-        assert (len(script.requests), pauses.seconds) == (1, [])
+    def test_is_repeated_only_if_it_had_no_effect(self, pauses: Pauses):
+        for answer in LOST:
+            script = Script(answer, UPDATED)
+            with pytest.raises((ConnectionFailed, ServerError)):
+                script.client().members.update("mem_1", role="admin")
+            assert (len(script.requests), pauses.seconds) == (1, []), answer
+        for answer in NOT_DONE:
+            script = Script(answer, UPDATED)
+            assert script.client().members.update("mem_1", role="admin").updated
+            assert len(script.requests) == 2, answer
 
-    @each("answer", NOT_DONE, ids=repr)
-    def test_is_repeated_when_it_had_no_effect(self, pauses: Pauses, answer):
-        script = Script(answer, UPDATED)
-        assert script.client().members.update("mem_1", role="admin").updated
-        assert len(script.requests) == 2
-
-    def test_of_a_finding_is_repeated_because_it_has_a_version(self, pauses: Pauses):
+    def test_that_takes_effect_once_is_repeated(self, pauses: Pauses):
+        """A deletion, a revocation, an unlock, and the change of a finding, which has a version."""
+        for answer, call in (
+            (success({"deleted": True}), lambda client: client.members.delete("mem_1").deleted),
+            (success({"revoked": True}), lambda client: client.device.revoke("assent_rt_1").revoked),
+            (success({"status": "unlocked"}), lambda client: client.scans.unlock("scn_1").status == "unlocked"),
+        ):
+            assert call(Script(httpx.ReadTimeout("slow"), answer).client())
         script = Script(httpx.ReadTimeout("slow"), failure(409, "CONFLICT"))
         with pytest.raises(Conflict):
             script.client().inbox.update("inb_1", status="accepted", version="v1")
         assert len(script.requests) == 2
-
-    def test_that_deletes_is_repeated(self, pauses: Pauses):
-        script = Script(httpx.ReadTimeout("slow"), success({"deleted": True}))
-        assert script.client().members.delete("mem_1").deleted
-
-    def test_that_revokes_or_unlocks_is_repeated_because_it_takes_effect_once(self, pauses: Pauses):
-        client = Script(httpx.ReadTimeout("slow"), success({"revoked": True})).client()
-        assert client.device.revoke("assent_rt_1").revoked
-        client = Script(httpx.ReadTimeout("slow"), success({"status": "unlocked"})).client()
-        assert client.scans.unlock("scn_1").status == "unlocked"
 
 
 class TestThePauses:
@@ -161,7 +164,7 @@ class TestThePauses:
         assert (caught.value.retry_after, len(script.requests), pauses.seconds) == (3600.0, 1, [])
 
     @each("value", ["soon", "-5", "1e9", "²", ""])
-    def test_ignore_an_invalid_wish(self, pauses: Pauses, value: str):
+    def test_an_invalid_retry_after_is_ignored(self, pauses: Pauses, value: str):
         pauses.seconds.clear()
         answer = httpx.Response(429, headers={"Retry-After": value.encode()})
         Script(answer, page([REGION])).client().regions.list().page()
@@ -169,12 +172,10 @@ class TestThePauses:
 
 
 class TestARefresh:
-    def test_is_repeated(self, pauses: Pauses):
+    def test_is_repeated_until_the_old_token_could_revoke_all(self, pauses: Pauses):
+        """After a minute, the service takes a used token for a stolen one."""
         script = Script(httpx.ReadError("reset"), success(TOKEN))
         assert script.client().device.refresh("old").access_token == "a"
-
-    def test_isn_t_repeated_when_the_old_token_could_revoke_all(self, pauses: Pauses):
-        """After a minute, the service takes a used token for a stolen one."""
 
         def time_out(request: httpx.Request) -> httpx.Response:
             pauses.now += 30
@@ -186,15 +187,7 @@ class TestARefresh:
         assert len(script.requests) == 1
 
     def test_redeems_a_code_once(self, pauses: Pauses):
-        code = {
-            "deviceCode": "dc",
-            "userCode": "ABCD-EFGH",
-            "verificationUri": "https://dashboard.assent.test/device",
-            "verificationUriComplete": "https://dashboard.assent.test/device?code=ABCD-EFGH",
-            "expiresIn": 900,
-            "interval": 5,
-        }
-        script = Script(success(code, 201), httpx.ReadError("reset"))
+        script = Script(success(CODE, 201), httpx.ReadError("reset"))
         client = script.client()
         login = client.device.start()
         with pytest.raises(ConnectionFailed):

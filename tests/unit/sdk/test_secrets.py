@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from openassent import Assent, AssentError, AsyncAssent, ConnectionFailed, InvalidArgument, MalformedResponse, webhooks
 from tests.support.each import each
 from tests.support.scripted_server import Conversation, ScriptedServer, answer, scripted_server
-from tests.support.sdk import ADDRESS, SECRET, Pauses, Script, run, success
+from tests.support.sdk import ADDRESS, CODE, SECRET, TOKEN, Pauses, Script, run, success
 
 # Between two parts of a credential, so that a part that is quoted is noticed too.
 HALVES = SECRET[:20], SECRET[20:]
@@ -91,7 +91,7 @@ class TestACredential:
     @example("\n")
     @example("\ud800")
     @settings(max_examples=40, deadline=None, database=None)
-    def test_is_hidden_in_any_place(self, server: ScriptedServer, inside: str):
+    def test_is_hidden_in_any_setting_and_argument(self, server: ScriptedServer, inside: str):
         secret = inside.join(HALVES)
         for options in (
             {"base_url": f"https://{secret}@api.assent.test"},
@@ -105,13 +105,6 @@ class TestACredential:
             error = failure(lambda client: client.me.get(), **{"base_url": server.url, **options})
             assert isinstance(error, InvalidArgument), options
             assert_hidden(error, *HALVES)
-
-    @given(inside=ODD)
-    @example("\n")
-    @example("\ud800")
-    @settings(max_examples=40, deadline=None, database=None)
-    def test_is_hidden_in_any_argument(self, server: ScriptedServer, inside: str):
-        secret = inside.join(HALVES)
         for call in (
             lambda client: client.organizations.create(name="x", idempotency_key=f"{secret}\n1"),
             lambda client: client.device.revoke(secret),
@@ -151,10 +144,6 @@ class TestACredential:
                 error = failure(lambda client: client.me.get(), base_url="http://api.assent.test", max_retries=0)
             assert_hidden(error, *HALVES)
 
-    def test_of_a_webhook_endpoint_may_have_white_space_around_it(self):
-        with pytest.raises(webhooks.InvalidSignature):
-            webhooks.verify(b"{}", {}, " whsec_c2VjcmV0\n")
-
 
 class TestAFailure:
     @each("kind", TRANSPORT_ERRORS)
@@ -168,12 +157,7 @@ class TestAFailure:
     @each(
         ("kind", "cause", "reason", "unknown"),
         [
-            (
-                httpx.ConnectError,
-                ssl.SSLCertVerificationError,
-                "the service's certificate can't be verified",
-                False,
-            ),
+            (httpx.ConnectError, ssl.SSLCertVerificationError, "the service's certificate can't be verified", False),
             (httpx.ConnectError, ssl.SSLError, "no encrypted connection can be made", False),
             (httpx.ConnectError, socket.gaierror, "the name of the host isn't known", False),
             (httpx.ConnectError, ConnectionRefusedError, "the host refused the connection", False),
@@ -216,13 +200,7 @@ class TestAFailure:
         assert_hidden(error)
 
 
-TOKEN = {
-    "accessToken": HALVES[0],
-    "tokenType": "Bearer",
-    "expiresIn": 3600,
-    "refreshToken": HALVES[1],
-    "scope": "projects.read",
-}
+SECRETS = {**TOKEN, "accessToken": HALVES[0], "refreshToken": HALVES[1]}
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | ODD,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ODD, inner, max_size=3),
@@ -235,11 +213,11 @@ def deep(levels: int) -> bytes:
 
 
 class TestAResponse:
-    @given(field=st.sampled_from([*TOKEN]), value=JSON)
+    @given(field=st.sampled_from([*SECRETS]), value=JSON)
     @settings(max_examples=100, deadline=None, database=None)
     def test_with_tokens_is_never_quoted(self, field: str, value: Any):
         """Validation errors of the models' library quote the whole value."""
-        content = json.dumps({"success": True, "data": {**TOKEN, field: value}}).encode()
+        content = json.dumps({"success": True, "data": {**SECRETS, field: value}}).encode()
         client = Script(httpx.Response(200, content=content)).client(max_retries=0)
         try:
             client.device.refresh("x")
@@ -258,11 +236,7 @@ class TestAResponse:
 
     @each("number", ["9" * 17, "9" * 5_000, "1e999", "-1"])
     def test_cant_make_a_client_wait_without_end(self, pauses: Pauses, number: str):
-        code = {
-            "deviceCode": "dc", "userCode": "A", "verificationUri": ADDRESS, "verificationUriComplete": ADDRESS,
-            "expiresIn": 60, "interval": 0,
-        }  # fmt: skip
-        body = json.dumps({"success": True, "data": code}).replace('"interval": 0', f'"interval": {number}').encode()
+        body = json.dumps({"success": True, "data": CODE}).replace('"interval": 5', f'"interval": {number}').encode()
         script = Script(httpx.Response(201, content=body), success(TOKEN))
         client = script.client()
         try:
@@ -276,10 +250,7 @@ class TestAResponse:
         ["", "https://[", f"https://me:{SECRET}@a.test", "file:///etc/passwd", "--version", "https://a:99999"],
     )
     def test_with_an_odd_page_for_signing_in_is_refused(self, address: str):
-        code = {
-            "deviceCode": "dc", "userCode": "A", "verificationUri": ADDRESS, "verificationUriComplete": address,
-            "expiresIn": 60, "interval": 5,
-        }  # fmt: skip
+        code = {**CODE, "verificationUriComplete": address}
         with pytest.raises(MalformedResponse) as caught:
             Script(success(code, 201)).client().device.start()
         assert_hidden(caught.value, SECRET)

@@ -45,13 +45,15 @@ class TestAnAuthenticRequest:
         both = f"{signature(OTHER)} {signature(SECRET)}"
         assert webhooks.verify(BODY, headers(both), SECRET, now=NOW)
         assert webhooks.verify(BODY, headers(signature(OTHER)), [SECRET, OTHER], now=NOW)
+        assert webhooks.verify(BODY, headers(), f" {SECRET}\n", now=NOW)
         assert webhooks.verify(BODY, headers(f"v2,abc {signature(SECRET)}"), SECRET, now=NOW)
 
-    @each("seconds", [-300, 300])
-    def test_can_be_five_minutes_off(self, seconds: int):
-        assert webhooks.verify(BODY, headers(), SECRET, now=NOW + seconds).id == "evt_1"
-
-    def test_is_compared_with_the_current_time(self):
+    def test_a_clock_can_be_five_minutes_off(self):
+        for seconds in (-300, 300):
+            assert webhooks.verify(BODY, headers(), SECRET, now=NOW + seconds).id == "evt_1"
+        for seconds in (-301, 301):
+            with pytest.raises(webhooks.InvalidSignature, match="old"):
+                webhooks.verify(BODY, headers(), SECRET, now=NOW + seconds)
         now = int(time.time())
         assert webhooks.verify(BODY, headers(signature(SECRET, timestamp=now), now), SECRET)
         with pytest.raises(webhooks.InvalidSignature, match="old"):
@@ -59,11 +61,6 @@ class TestAnAuthenticRequest:
 
 
 class TestAnotherRequest:
-    @each("seconds", [-301, 301])
-    def test_is_rejected_when_it_is_old(self, seconds: int):
-        with pytest.raises(webhooks.InvalidSignature, match="old"):
-            webhooks.verify(BODY, headers(), SECRET, now=NOW + seconds)
-
     @each(
         "signatures",
         ["", "v1", "v1,", "v1,é", f"v2,{signature(SECRET)[3:]}", signature(OTHER), signature(SECRET)[:-2]],
@@ -88,7 +85,6 @@ class TestAnotherRequest:
             with pytest.raises(webhooks.InvalidSignature):
                 webhooks.verify(BODY, {k: v for k, v in headers().items() if k != name}, SECRET, now=NOW)
 
-    def test_is_rejected_without_a_secret(self):
         with pytest.raises(webhooks.InvalidSignature):
             webhooks.verify(BODY, headers(), [], now=NOW)
 
@@ -98,16 +94,14 @@ class TestAnotherRequest:
             webhooks.verify(body, headers(signature(SECRET, body)), SECRET, now=NOW)
 
 
-def test_a_wrong_secret_is_an_error_of_the_program():
+def test_a_wrong_or_an_empty_secret_is_an_error_of_the_program():
+    """Everyone can sign with an empty one: a setting that is missing would accept every request."""
     for wrong in ("whsec_not base64", "whsec_é", f"{SECRET}!"):
         with pytest.raises(ValueError, match="whsec_") as caught:
             webhooks.verify(BODY, headers(), wrong, now=NOW)
         assert not isinstance(caught.value, AssentError)
         assert wrong[6:] not in str(caught.value)
 
-
-def test_an_empty_secret_is_an_error_of_the_program():
-    """Everyone can sign with it: a setting that is missing would let every request in."""
     for empty in ("", "whsec_", [SECRET, ""]):
         with pytest.raises(ValueError, match="whsec_"):
             webhooks.verify(BODY, headers(signature("")), empty, now=NOW)

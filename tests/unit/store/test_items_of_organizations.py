@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from controlplane.core.ids import InvitationId
-from controlplane.store.deletions import DeletionItem
+from controlplane.store.deletion_items import DeletionItem
 from controlplane.store.feedback import ReportItem
 from controlplane.store.invitation_items import InvitationItem, InvitationLock
 from controlplane.store.invitees import BlockItem

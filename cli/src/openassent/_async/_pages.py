@@ -12,7 +12,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class AsyncPages(Generic[M]):
-    """A list. Iterating over it requests page after page, as far as you iterate.
+    """A list. Iterating over it requests the next page when it is needed.
 
     Each iteration begins at the start again.
     """

@@ -28,7 +28,7 @@ from openassent.values import Priority, ScanStatus, Schedule
 _ENDED = {"completed", "failed", "canceled"}
 # How often a scan is read while its progress is followed.
 _POLL_SECONDS = 2.0
-# What the service waits for the end of a scan at most.
+# The longest time that the service waits for the end of a scan.
 _LONGEST_WAIT_SECONDS = 20
 
 
@@ -106,7 +106,7 @@ class AsyncLinks(AsyncResource):
         failure_threshold: Priority | None = None,
         dry_run: bool = False,
     ) -> LinkedProject:
-        """Changes what is scanned for the project, and when. What isn't given stays as it is.
+        """Changes what is scanned for the project, and when. Omitted settings stay as they are.
 
         production_branch, root_directory, schedule: None means the default branch, the whole repository, and never.
         """

@@ -68,7 +68,7 @@ class AsyncProjects(AsyncResource):
         branding: Branding | None = None,
         dry_run: bool = False,
     ) -> ListedProject:
-        """Changes a project. What isn't given stays as it is.
+        """Changes a project. Omitted fields stay as they are.
 
         name: a new name also changes the slug.
         description: None removes it.

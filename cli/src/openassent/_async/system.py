@@ -37,7 +37,7 @@ class AsyncRequests(AsyncResource):
     """Requests of the last 24 hours."""
 
     async def get(self, request_id: str, *, organization_id: str | None = None) -> DecidedRequest:
-        """Returns what was decided about a request, and why. Requests that changed nothing leave no record.
+        """Returns the decision about a request, and its reasons. Requests that changed nothing leave no record.
 
         request_id: of an error, or of the header `X-Request-Id`.
         """

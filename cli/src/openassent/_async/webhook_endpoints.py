@@ -52,7 +52,7 @@ class AsyncWebhookEndpoints(AsyncResource):
         status: WebhookStatus | None = None,
         dry_run: bool = False,
     ) -> WebhookEndpoint:
-        """Changes an endpoint. What isn't given stays as it is."""
+        """Changes an endpoint. Omitted fields stay as they are."""
         body = given(name=name, url=url, events=events, format=format, status=status)
         call = change("PATCH", path("/v1/webhook-endpoints/{}", webhook_id), body, dry_run=dry_run)
         return await self._core.result(call, WebhookEndpoint)

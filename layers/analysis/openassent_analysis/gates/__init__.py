@@ -31,7 +31,7 @@ from openassent_analysis.sources import Source
 
 __all__ = ["calls_on_page", "checked", "gating", "providers", "runs_on_load", "template_gates", "template_gating"]
 
-# Files that a framework or a page runs, so that what they export is run, too.
+# Files that a framework or a page runs, together with their exports.
 _ENTRY: Final = re.compile(
     r"(?:^|/)(?:\+?layout|_app|_document|_layout|\+?page|index|main|app|root|entry[.-]\w+|gatsby-\w+|nuxt\.config"
     r"|docusaurus\.config|hooks\.client|base|routes?|home)(?:\.\w+){1,2}$|(?:^|/)plugins/",
@@ -66,7 +66,7 @@ def gating(source: Source, block: Block, node: SgNode, vendor: str | None = None
 
 
 def providers(source: Source) -> list[Provider]:
-    """Returns what a file exports that gives the visitor's choice, or renders its children only with consent."""
+    """Returns the exports that give the visitor's choice, or render their children only with consent."""
     found = dict.fromkeys(providers_in(reading_of(source)))
     if source.path.endswith((".vue", ".svelte", ".astro")) and _slots_wait(source):
         found[Provider(DEFAULT, None)] = None
@@ -89,19 +89,19 @@ def calls_on_page(source: Source, name: str) -> list[Gating]:
 
 
 def _layout(source: Source) -> Export | None:
-    """Returns what a template extends."""
+    """Returns the layout that a template extends."""
     return Export(source.template.layout, LAYOUT) if source.template and source.template.layout else None
 
 
 def template_gating(source: Source, offset: int) -> Gating:
-    """Returns whether a template writes what is at a place only with consent."""
+    """Returns whether a template writes the code at a place only with consent."""
     if blocked_by_script(source, offset):
         return CLOSED
     return Found(_implied_by_template(source, offset)).gating()
 
 
 def _implied_by_template(source: Source, offset: int) -> Implied:
-    """Returns what follows if a template writes what is at a place."""
+    """Returns the gate implied by the template's conditions around a place."""
     layout = _layout(source)
     found = Implied(providers=frozenset({layout})) if layout else NOTHING
     for test in source.template_conditions(offset):

@@ -35,7 +35,7 @@ _GLOBAL: Final = re.compile(r"(?:window|globalThis|self|global)\.")
 
 
 def callers(reader: Reader, block: Block, function: SgNode) -> Found:
-    """Returns what has to be true for a function to run, by the uses of its name."""
+    """Returns the gates under which a function runs, by the uses of its name."""
     name, owner = name_of(function)
     if not name:
         return _around(reader, block, function)
@@ -61,7 +61,7 @@ def callers(reader: Reader, block: Block, function: SgNode) -> Found:
 
 
 def _around(reader: Reader, block: Block, function: SgNode) -> Found:
-    """Returns what has to be true for a function without a name to run: it runs where it is written."""
+    """Returns the gates of a function without a name: it runs at its own place."""
     parent = function.parent()
     if parent is not None and parent.kind() == "export_statement":
         return _called(DEFAULT)
@@ -84,7 +84,7 @@ def _outer(function: SgNode) -> SgNode | None:
 
 
 def _of_owner(reader: Reader, block: Block, method: SgNode, name: str = "") -> Found:
-    """Returns what has to be true for a method to run: that its class or object is used."""
+    """Returns the gates of a method: those of the uses of its class or object."""
     for ancestor in method.ancestors()[:20]:
         kind = ancestor.kind()
         named = ancestor.field("name")
@@ -280,7 +280,7 @@ def _in_exports(node: SgNode) -> bool:
 
 
 def _events(reader: Reader, name: str) -> list[Found]:
-    """Returns what has to be true for elements' attributes to call a function."""
+    """Returns the gates of the attributes that call a function, one for each element."""
     if reader.language != "html":
         return []
     found = []

@@ -45,12 +45,12 @@ WAITS = Found(GIVEN)
 
 
 def within(condition: Implied, found: Found) -> Found:
-    """Returns what has to be true for code under a condition."""
+    """Returns the gates of code under a condition."""
     return found._replace(implied=both(condition, found.implied))
 
 
 def any_of(ways: list[Found]) -> Found:
-    """Returns what has to be true if code runs in several ways."""
+    """Returns the gates of code that runs in several ways: those that all of them have."""
     rest = [way for way in ways if not way.closed]
     if not rest:
         return WAITS
@@ -70,15 +70,15 @@ class Reader(Protocol):
     def index(self) -> Index: ...
 
     def meaning(self, block: Block, node: SgNode) -> Meaning:
-        """Returns what an expression says about the visitor's choice."""
+        """Returns the meaning of an expression for the visitor's choice."""
         ...
 
     def found(self, block: Block, node: SgNode, inside: SgNode | None = None) -> Found:
-        """Returns what has to be true for a node to run, or for it to run if the function around it does."""
+        """Returns the gates of a node, up to the function `inside` if it is given."""
         ...
 
     def callers(self, block: Block, function: SgNode) -> Found:
-        """Returns what has to be true for a function to run."""
+        """Returns the gates of a function, by its callers."""
         ...
 
     def given_to(self, function: SgNode) -> list[SgNode]:
@@ -90,7 +90,7 @@ class Reader(Protocol):
         ...
 
     def guards(self, block: Block, sequence: SgNode) -> list[tuple[int, Implied]]:
-        """Returns what is known behind the statements that leave a sequence, by their ends."""
+        """Returns the gates implied behind the statements that leave a sequence, by their ends."""
         ...
 
     def has_category(self, properties: SgNode) -> bool:

@@ -23,7 +23,7 @@ _ASKS_FOR: Final = re.compile(
     r"|on_?\w{1,40}(?:click|press|tap|submit)(?:ed)?",
     re.IGNORECASE,
 )
-# Events of Bootstrap for what a click opens.
+# Events of Bootstrap when a click opens an element.
 _OPENS: Final = re.compile(r"shown?\.bs\.(?:modal|offcanvas|collapse|popover|dropdown)")
 # The whole page, whose events say nothing about one element.
 _PAGE: Final = re.compile(
@@ -78,7 +78,7 @@ class Refused(Exception):
 
 
 def implied_by_callback(reader: Reader, call: SgNode, argument: SgNode) -> Implied:
-    """Returns what follows if a call runs one of its arguments. Raises Refused."""
+    """Returns the gate implied by a call that runs one of its arguments. Raises Refused."""
     function = call.field("function") or call.field("constructor")
     if function is None or function.kind() in FUNCTIONS:
         return NOTHING
@@ -101,7 +101,7 @@ def implied_by_callback(reader: Reader, call: SgNode, argument: SgNode) -> Impli
 
 
 def _implied_by_name(reader: Reader, call: SgNode, name: str, export: Export | None, argument: SgNode) -> Implied:
-    """Returns what follows if a function that isn't of a consent library runs one of its arguments. Raises Refused."""
+    """Returns the gate implied by a function of no consent library that runs its argument. Raises Refused."""
     whole = argument.kind() == "object"
     if not whole and words.refuses(name) and words.ACCEPTS.search(words.REFUSAL.sub("accept", name)):
         raise Refused
@@ -169,7 +169,7 @@ def _implied_by_promise(reader: Reader, function: SgNode, argument: SgNode) -> I
 
 
 def _implied_by_helper(reader: Reader, declared: Declared, given: list[SgNode], argument: SgNode) -> Implied:
-    """Returns what follows if a function of this file calls the parameter that it gets an argument for."""
+    """Returns the gate under which a function of this file calls the parameter that receives the argument."""
     helper = declared.value
     parameters = helper.field("parameters") if helper is not None and helper.kind() in FUNCTIONS else None
     if helper is None or parameters is None:
@@ -193,7 +193,7 @@ def _implied_by_helper(reader: Reader, declared: Declared, given: list[SgNode], 
 
 
 def implied_by_key(reader: Reader, pair: SgNode, child: SgNode) -> Implied:
-    """Returns what follows if an option, attribute, or method is called. Raises Refused."""
+    """Returns the gate implied by a call of an option, attribute, or method. Raises Refused."""
     key = pair.child(0) if pair.kind() != "method_definition" else pair.field("name")
     if key is None or key == child:
         return NOTHING
@@ -252,7 +252,7 @@ def _belongs_to_library(reader: Reader, pair: SgNode) -> bool:
 
 
 def implied_by_assignment(assignment: SgNode, child: SgNode) -> Implied:
-    """Returns what follows if a function that is assigned runs. Raises Refused."""
+    """Returns the gate implied by running an assigned function. Raises Refused."""
     left = assignment.field("left")
     if left is None or left == child:
         return NOTHING
@@ -269,7 +269,7 @@ def implied_by_assignment(assignment: SgNode, child: SgNode) -> Implied:
 
 
 def implied_by_elements_event(event: str) -> Implied:
-    """Returns what follows if an attribute of an element for an event runs code. Raises Refused."""
+    """Returns the gate implied by code in an element's event attribute. Raises Refused."""
     if words.refuses(event):
         raise Refused
     return GIVEN if _ASKS_FOR.fullmatch(event) or words.accepts(event) else NOTHING

@@ -45,7 +45,7 @@ def providers_in(reader: Reader) -> Iterator[Provider]:
 
 
 def _methods_of(reader: Reader, place: Place) -> Iterator[tuple[str, Export | None]]:
-    """Yields the methods of a class that give the visitor's choice, and what they take it from in another file."""
+    """Yields the methods of a class that give the visitor's choice, with its source in another file."""
     body = place.node.field("body") if place.node.kind() == "class_declaration" else None
     for method in body.children()[:_MAX_PROPERTIES] if body is not None else ():
         name = method.field("name") if method.kind() == "method_definition" else None
@@ -58,7 +58,7 @@ def _methods_of(reader: Reader, place: Place) -> Iterator[tuple[str, Export | No
 
 
 def _implied_by_state(reader: Reader, place: Place) -> Implied:
-    """Returns what follows if an exported state says yes, by the places that set it."""
+    """Returns the gate implied by an exported state that is true, by the places that set it."""
     declarator = place.node.parent()
     name = declarator.field("name") if declarator is not None else None
     if declarator is None or name is None or name.kind() != "identifier":
@@ -95,7 +95,7 @@ def _exported_in_place(block: Block) -> Iterator[tuple[str, SgNode]]:
 
 
 def _implied_by_value(reader: Reader, place: Place, depth: int) -> Implied:
-    """Returns what follows if an export says yes, shows its children, or calls its parameter."""
+    """Returns the gate implied by an export that is true, renders its children, or calls its parameter."""
     block, node = place
     if depth > 3:
         return NOTHING
@@ -127,7 +127,7 @@ def _implied_by_value(reader: Reader, place: Place, depth: int) -> Implied:
 
 
 def _choice(reader: Reader, block: Block, node: SgNode) -> Implied:
-    """Returns what follows if a value is true. A constant isn't the visitor's choice."""
+    """Returns the gate implied by a true value. A constant isn't the visitor's choice."""
     meaning = reader.meaning(block, node)
     return NOTHING if meaning == NEVER else meaning.true
 
@@ -148,7 +148,7 @@ def _implied_by_function(reader: Reader, place: Place, depth: int) -> Implied:
 
 
 def _looks_for_key(reader: Reader, function: SgNode) -> bool:
-    """Returns whether a function returns a state by what is stored under a key of consent, whatever it compares."""
+    """Returns whether a function's result depends on a value that is stored under a key of consent."""
     text = function.text()[:_MAX_FUNCTION]
     if "return" not in text or _READS.search(text) is None or words.asks(text[:100]) or words.refuses(text[:100]):
         return False
@@ -157,7 +157,7 @@ def _looks_for_key(reader: Reader, function: SgNode) -> bool:
 
 
 def _implied_by_parameters(reader: Reader, place: Place) -> Implied:
-    """Returns what follows if a function calls one of its parameters."""
+    """Returns the gate under which a function calls one of its parameters."""
     block, function = place
     names = reader.index.parameters(function)
     span = function.range()

@@ -1,4 +1,4 @@
-"""The meaning of a condition: what follows about the visitor's choice if it holds, and if it doesn't."""
+"""The meaning of a condition: the gate that it implies if it holds, and if it doesn't."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ UNCLEAR: Final = Implied(unclear=True)
 
 
 class Kind(Enum):
-    """The kind of a value, which decides what follows from comparing it."""
+    """The kind of a value, which decides the meaning of its comparisons."""
 
     OTHER = "other"
-    # True only with consent, false otherwise.
+    # True only with consent, and false without it.
     FLAG = "flag"
-    # What the visitor chose, which can be undecided or a refusal.
+    # The visitor's choice, which can be undecided or a refusal.
     CHOICE = "choice"
     # Something in storage, which may be the choice.
     STORED = "stored"
@@ -56,12 +56,12 @@ MAYBE: Final = Meaning(UNCLEAR, NOTHING, Kind.CHOICE)
 
 
 def both(one: Implied, other: Implied) -> Implied:
-    """Returns what follows if two conditions hold."""
+    """Returns the gate implied by both conditions together."""
     return Implied(one.given or other.given, one.providers | other.providers, one.unclear or other.unclear)
 
 
 def either(one: Implied, other: Implied) -> Implied:
-    """Returns what follows if it isn't known which of two conditions holds."""
+    """Returns the gate that both conditions imply, if one of them holds."""
     if one.given:
         return other
     if other.given:
@@ -102,7 +102,7 @@ def _kind(one: Meaning, other: Meaning) -> Kind:
 def compared(value: Meaning, *, positive: bool, falsy: bool) -> Meaning:
     """Returns the meaning of `value === literal`.
 
-    positive: the literal says yes. falsy: it is false, 0, or empty, so for a flag it is all that isn't consent.
+    positive: the literal means consent. falsy: it is false, 0, or empty, so a flag that equals it means no consent.
     """
     if positive:
         return Meaning(value.true, value.false if value.kind is Kind.FLAG else NOTHING, Kind.FLAG)

@@ -41,7 +41,7 @@ _ELSE: Final = re.compile(r"""(?<![\w-])v-else(?:-if)?\b""")
 _SHOWS_ANYWAY: Final = re.compile(
     r"Provider|Banner|Manager(?!Gate)|Dialog|Modal|Popup|Notice|Root|Layout|Context|Config|Trigger|Button|Settings|Widget|Footer|Page|Policy|Bar$"
 )
-# What a dialog or another overlay shows, after the visitor has opened it.
+# Elements that are visible after the visitor has opened them, such as dialogs.
 _OPENED: Final = re.compile(
     r"(?:Dialog|Modal|Popover|Sheet|Drawer|HoverCard|Collapsible|Accordion)\.?(?:Content|Panel|Body)"
 )
@@ -80,7 +80,7 @@ def tag_name(tag: SgNode) -> str:
 
 
 def implied_by_tag(reader: Reader, block: Block, tag: SgNode) -> Implied:
-    """Returns what follows if an element with this tag, or its content, is shown."""
+    """Returns the gate implied by showing an element with this tag, or its content."""
     if tag_waits(tag):
         return GIVEN
     implied = _implied_by_component(reader, block, tag_name(tag))
@@ -105,7 +105,7 @@ def _is_deferred(tag: SgNode) -> bool:
 
 
 def _implied_by_opening(reader: Reader, block: Block, tag: SgNode) -> Implied:
-    """Returns what follows if a dialog is open."""
+    """Returns the gate implied by an open dialog."""
     for attribute in tag.children():
         name, value = attribute.child(0), attribute.child(2)
         if name is None or value is None or value.kind() != "jsx_expression" or not _IS_OPEN.fullmatch(name.text()):
@@ -143,7 +143,7 @@ _CHILDREN: Final = frozenset({"children", "slots", "$slots"})
 
 
 def _shows_children_with(reader: Reader, component: str) -> Implied:
-    """Returns what follows if a component of this file shows its children."""
+    """Returns the gate implied by a component of this file that renders its children."""
     for declared in reader.index.declarations[component][:1]:
         function = declared.value
         if function is not None and function.kind() == "call_expression":  # memo(() => ...)
@@ -156,7 +156,7 @@ def _shows_children_with(reader: Reader, component: str) -> Implied:
 
 
 def children_of(reader: Reader, block: Block, function: SgNode) -> Implied:
-    """Returns what follows if a component, given as its function, shows its children."""
+    """Returns the gate implied by a component, given as its function, that renders its children."""
     span = function.range()
     body = function.field("body")
     first = body.range().start.index if body is not None else span.start.index
@@ -189,7 +189,7 @@ def _opened_by_click(reader: Reader, text: str, name: str) -> bool:
 
 
 def _implied_by_else(reader: Reader, tag: SgNode) -> Implied:
-    """Returns what follows if no earlier branch of `v-if` is shown."""
+    """Returns the gate implied by `v-else`: no earlier branch is shown."""
     element = tag.parent()
     before = element.prev() if element is not None else None
     for _ in range(10):

@@ -1,4 +1,4 @@
-"""Decides what a condition of a template says about the visitor's choice, by its text.
+"""Decides the meaning of a template's condition for the visitor's choice, by its text.
 
 Templates have many languages, so only their operators are read: negation, and, or, and comparisons.
 """
@@ -34,7 +34,7 @@ _TOKEN: Final = re.compile(
 )
 _AND: Final = frozenset({"&&", "and", "AND"})
 _OR: Final = frozenset({"||", "or", "OR", "??"})
-# What follows is the value if nothing is stored.
+# The part behind it is the value if nothing is stored.
 _DEFAULT: Final = "??"
 _FALSY: Final = frozenset({"0", "false", "FALSE", "False", "null", "NULL"})
 _NOT: Final = frozenset({"!", "not", "NOT"})
@@ -42,7 +42,7 @@ _EQUAL: Final = frozenset({"==", "===", "eq", "is", "="})
 _DIFFERENT: Final = frozenset({"!=", "!==", "<>", "ne", "neq"})
 # Operators of Go's templates, which come before their operands.
 _BEFORE: Final = frozenset({"and", "or", "eq", "ne"})
-# What a value is compared with if nothing is stored.
+# Values that a comparison uses if nothing is stored.
 _NOTHING: Final = frozenset(
     {"null", "Null", "nil", "None", "none", "undefined", "empty", "blank", "nothing", "Nothing"}
 )
@@ -68,7 +68,7 @@ def meaning_of_text(text: str) -> Meaning:
 
 
 def implied_by_text(text: str, *, holds: bool) -> Implied:
-    """Returns what follows from a template's condition that holds, or that doesn't."""
+    """Returns the gate implied by a template's condition that holds, or that doesn't."""
     found = meaning_of_text(text)
     return found.true if holds else found.false
 

@@ -34,7 +34,7 @@ _WAITS_FOR: Final = re.compile(r"(?:wait|until|when|require|ensure|ask|request|g
 
 
 def found(reader: Reader, block: Block, node: SgNode, inside: SgNode | None) -> Found:
-    """Returns what has to be true for a node to run, or for it to run if the function `inside` does."""
+    """Returns the gates of a node, up to the function `inside` if it is given."""
     try:
         around = _around(reader, block, node, inside)
     except Refused:
@@ -70,7 +70,7 @@ def _implied_by_itself(reader: Reader, block: Block, node: SgNode) -> Implied:
 
 
 def _implied(reader: Reader, block: Block, parent: SgNode, child: SgNode) -> Implied:
-    """Returns what follows if a parent runs this child. Raises Refused."""
+    """Returns the gate implied by a parent that runs this child. Raises Refused."""
     read = _READ.get(parent.kind())
     return read(reader, block, parent, child) if read else NOTHING
 
@@ -143,7 +143,7 @@ def _implied_by_case(reader: Reader, block: Block, case: SgNode) -> Implied:
 
 
 def _implied_by_earlier(reader: Reader, block: Block, sequence: SgNode, statement: SgNode) -> Implied:
-    """Returns what follows from earlier statements such as `if (!consent) return`."""
+    """Returns the gate implied by earlier statements such as `if (!consent) return`."""
     guards = reader.guards(block, sequence)
     if not guards:
         return NOTHING
@@ -152,7 +152,7 @@ def _implied_by_earlier(reader: Reader, block: Block, sequence: SgNode, statemen
 
 
 def guards_of(reader: Reader, block: Block, sequence: SgNode) -> list[tuple[int, Implied]]:
-    """Returns what is known behind each statement that leaves the sequence under a condition, by its end."""
+    """Returns the gate implied behind each conditional statement that leaves the sequence, by its end."""
     found: list[tuple[int, Implied]] = []
     known = NOTHING
     for statement in sequence.children():

@@ -45,7 +45,7 @@ _FAMILIES: Final = (
     r"|@cookie-consent/[\w-]+|svelte-cookie-consent|cc-cookie[\w-]*|cookie_consent|expo-tracking-transparency"
     r"|react-native-tracking-transparency|react-native-google-mobile-ads/consent"
 )
-# Packages of consent libraries, and what is below them.
+# Packages of consent libraries, and their submodules.
 PACKAGE: Final = re.compile(rf"(?:{'|'.join(map(re.escape, libraries()))}|{_FAMILIES})(?:/[\w./-]{{0,200}})?")
 # A key under which a visitor's choice is stored.
 KEY: Final = re.compile(
@@ -104,7 +104,7 @@ _SETTING: Final = re.compile(
     r"|NODE_ENV|hostname|location\b|\bdebug|\.id\b|[a-z_]Id\b|_id\b|ID\b|[kK]ey\b|KEY\b|"
     r"^[A-Z][A-Z0-9_]+$|navigator\.(?!\w*[tT]rack)"
 )
-# What a value is compared with if the visitor has refused, or hasn't decided.
+# Values that a comparison uses if the visitor has refused, or hasn't decided.
 _NOT_YES: Final = re.compile(
     r"(?:false|0|no|n|off|none|null|undefined|nil|never|unset|unknown|undecided|pending|necessary|essential|required"
     r"|minimal|strict\w*|default|dismiss\w*|closed|prompt|basic|technical|)"

@@ -50,7 +50,7 @@ def needs_only_head(path: str) -> bool:
 
 
 def parts_of(path: str, text: str) -> list[Part]:
-    """Returns what a manifest names, each once, at most `MAX_PARTS`."""
+    """Returns the packages and technologies that a manifest names, each once, at most `MAX_PARTS`."""
     parser = _parser(path)
     found: dict[tuple[str, str, str], Part] = {}
     for part in parser(text) if parser else ():
@@ -70,7 +70,7 @@ def _parser(path: str) -> Callable[[str], Iterator[Part]] | None:
 
 
 def _dependency(registry: str, package: str, version: Any = None) -> Iterator[Part]:
-    """Yields what a dependency is, if it is known."""
+    """Yields the technology or vendor of a dependency, if it is known."""
     if framework := technologies().framework_of(registry, package):
         yield Part(FRAMEWORK, framework, "", _shown(version))
     if registry in _VENDOR_REGISTRIES and (vendor := catalogue().package(package)):

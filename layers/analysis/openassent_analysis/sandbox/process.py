@@ -111,13 +111,13 @@ class Child:
         self._unsent.append(memoryview(request.content))
 
     def register(self, poll: select.poll) -> None:
-        """Registers what the child waits for."""
+        """Registers the events that the child waits for."""
         poll.register(self._output, select.POLLIN)
         if self.ready and self._unsent:
             poll.register(self._input, select.POLLOUT)
 
     def advance(self, events: Mapping[int, int]) -> None:
-        """Reads and writes what can be without waiting, and sets the outcomes of answered files.
+        """Reads and writes without waiting, and sets the outcomes of answered files.
 
         Raises Ended, after which the child is gone, and SandboxUnavailable if it can't start.
         """
@@ -204,7 +204,7 @@ class Child:
             except BlockingIOError:
                 return
             except BrokenPipeError:
-                # The child has ended. What it answered before that must be read first, up to the end of its output.
+                # The child has ended. Read its earlier answers first, up to the end of its output.
                 self._unsent.clear()
                 return
             self._unsent[0] = self._unsent[0][sent:]

@@ -133,7 +133,7 @@ def confine() -> None:
     header = ctypes.create_string_buffer(struct.pack("@HP", len(instructions), ctypes.addressof(program)))
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
-    # Otherwise, only root may install a filter.
+    # Without this, only root may install a filter.
     if prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         raise SeccompUnavailable(f"no_new_privs: {os.strerror(ctypes.get_errno())}")
     if prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(header), 0, 0) != 0:

@@ -1,6 +1,6 @@
 """Reads templates: turns a file of any template language into HTML, with the template's own conditions and includes.
 
-The languages are read only as far as needed: which text reaches the page, under which conditions, and which other
+Only three facts of a language are read: which text reaches the page, under which conditions, and which other
 templates it contains. Everything is linear in the length of the text.
 """
 
@@ -14,7 +14,7 @@ __all__ = ["Dialect", "Template", "dialect_of", "read_template"]
 
 
 def read_template(path: str, text: str) -> Template | None:
-    """Returns what a file writes into pages, or None if its whole text is code of a language with a grammar."""
+    """Returns the HTML that a file writes into pages, or None if all of it is code of a language with a grammar."""
     dialect = dialect_of(path)
     if dialect is None:
         return None

@@ -139,12 +139,12 @@ class _Frame:
     test: Test | None = None
     # True if it ends the function or the page.
     leaves: bool = False
-    # What the branches of the block compare with their values.
+    # The expression that the block's branches compare with values.
     subject: str = ""
 
 
 class Markup:
-    """Collects what a template writes, from the beginning of the file to its end."""
+    """Collects the output of a template, from the beginning of the file to its end."""
 
     def __init__(self, text: str) -> None:
         self.text: Final = text
@@ -161,7 +161,7 @@ class Markup:
         # The block closed last, for an `else` after it.
         self.closed: _Frame | None = None
 
-    # What the file writes.
+    # The kind of text that the file writes.
 
     def copy(self, until: int) -> None:
         """Takes text as it is."""
@@ -211,7 +211,7 @@ class Markup:
 
     @property
     def subject(self) -> str:
-        """Returns what the branches of the innermost block compare with their values, or an empty string."""
+        """Returns the subject of the innermost block, which its branches compare with values, or an empty string."""
         return self._frames[-1].subject if self._frames and not self._deeper else ""
 
     def turn(self, text: str | None, end: int, start: int) -> None:
@@ -260,7 +260,7 @@ class Markup:
             frame.test = Test(text.strip()[:MAX_TEST], True) if text is not None else None
 
     def leave(self, frame: _Frame, start: int) -> None:
-        """Notes that a condition ended the page, or the function: what follows runs only if it doesn't hold."""
+        """Notes that a condition ended the page or the function: later code runs only if it doesn't hold."""
         if frame.test is None:
             return
         around = self._frames[-1] if self._frames else None

@@ -12,7 +12,7 @@ _ELEMENT: Final = re.compile(rf"<(?P<name>script|iframe)\b[^<>]{{0,1000}}+>?|{HE
 _END: Final = re.compile(r"</script\s{0,9}>?", re.IGNORECASE)
 _COMMENT: Final = re.compile(r"\s*(?:#(?!\{)|//|/?\*|--|@(?:[a-z]{0,9}doc|example|see|spec|param|returns?)\b)")
 _ESCAPE: Final = re.compile(r"\\(?=[\"'/])")
-# What joins two strings: `" + name + "` or `" . $name . "`. Its value isn't known.
+# Code that joins two strings: `" + name + "` or `" . $name . "`. Its value isn't known.
 _JOINED: Final = re.compile(
     r"""(?<!\\)(["'`])\s{0,200}(?:\+|\.|&|~|<>)(?:[^"'`;{}<>]{1,200}?(?:\+|\.|&|~|<>))?\s{0,200}\1"""
 )

@@ -20,7 +20,7 @@ from controlplane.core.context import Setting
 source: Callable[[], float] = time.monotonic
 # A socket timeout of 0 means "don't block", so this is the timeout if the budget is used up.
 _SHORTEST_SECONDS = 0.001
-# What a function needs after its last call, to log and to respond.
+# The time that a function needs after its last call, to log and to respond.
 _LAST_SECONDS = 0.25
 
 

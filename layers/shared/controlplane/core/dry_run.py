@@ -1,6 +1,7 @@
 """A dry run: a request that is checked and answered like any other, but changes nothing and sends nothing.
 
-`store.table` then checks the conditions of writes instead of writing. Only requests are still counted.
+`store.table` then checks the conditions of writes instead of writing, so every rule, error, and order of refusals is
+that of the real request, without code of its own. Only requests are still counted.
 """
 
 from contextvars import ContextVar
@@ -11,7 +12,7 @@ _is_dry: ContextVar[bool] = ContextVar("dry run", default=False)
 
 
 def is_active() -> bool:
-    """Returns whether what runs in this context must have no effect."""
+    """Returns whether code in this context must have no effect."""
     return _is_dry.get()
 
 

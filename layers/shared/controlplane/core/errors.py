@@ -7,7 +7,7 @@ do next. Details for operators go into `context`, which is logged and never sent
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-# What is wrong with a request: for each problem its code, message, and path.
+# The problems of a request, each with its code, message, and path.
 type Problems = list[dict[str, Any]]
 
 CATALOG: dict[str, int] = {
@@ -161,7 +161,7 @@ class InvalidToken(Unauthorized):
 
 
 class IncompleteCredential(InvalidToken):
-    """The credential's checksum is wrong. Anyone can compute that, so it reveals nothing about what is stored."""
+    """The credential's checksum is wrong. Anyone can compute that, so it reveals nothing about stored credentials."""
 
     message = "This key or token is incomplete or mistyped: its checksum is wrong. Copy all of it again."
 

@@ -81,7 +81,7 @@ class OwnedId(str):
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """Returns the id, or None if the text isn't one of this kind."""
+        """Returns the id, or None if the text isn't an id of this kind."""
         match = _OWNED[cls.prefix].fullmatch(text)
         if match is None:
             return None
@@ -91,7 +91,7 @@ class OwnedId(str):
 
     @classmethod
     def stored(cls, text: str) -> Self:
-        """Returns the id that an item or a message of ours contains. Raises LookupError if it isn't one."""
+        """Returns the id that an item or a message of ours contains. Raises LookupError if it is invalid."""
         parsed = cls.parse(text)
         if parsed is None:
             raise LookupError(f"a stored {cls.prefix}_ id is malformed")
@@ -221,7 +221,7 @@ def session_id(local: str) -> str:
 
 
 def local_of_session(text: str) -> str | None:
-    """Returns the local part of a session id, or None if the text isn't one. It doesn't contain the person's id."""
+    """Returns the local part of a session id, or None if the text is another. It doesn't contain the person's id."""
     match = _SESSION.fullmatch(text)
     return match[1] if match else None
 

@@ -148,7 +148,7 @@ def _import_fastapi() -> bool:
 
 
 class _Described(dict[str, Any]):
-    """Replaces TypedDict. Only type checkers read what its classes describe."""
+    """Replaces TypedDict, whose classes only type checkers read."""
 
     def __init_subclass__(cls, *, total: bool = True) -> None:
         pass
@@ -201,7 +201,7 @@ def _skip_pydantic_1() -> None:
 
 
 def finish() -> None:
-    """Ends what speeds up imports, after the last one. Garbage collection ignores all existing objects."""
+    """Restores normal imports, after the last one. Garbage collection ignores all existing objects."""
     gc.freeze()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     gc.enable()

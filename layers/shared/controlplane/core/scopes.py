@@ -1,4 +1,7 @@
-"""The scopes that a credential can have, and those that an organization API key can have."""
+"""The scopes that a credential can have, and those that an organization API key can have.
+
+A scope never comes to mean more. A new kind of operation gets a scope of its own, which earlier credentials don't have.
+"""
 
 from typing import Literal, get_args
 

@@ -291,7 +291,7 @@ def get_quotas() -> Quotas:
 
 
 def get_transport() -> tuple[Transport, AppAuth]:
-    """Returns what the operations of an installation are sent with, which are in a module of their own."""
+    """Returns the transport and the App's authentication, for the modules `installations` and `people`."""
     return _app()
 
 
@@ -311,7 +311,7 @@ def get_app() -> App:
 
 
 def find_installation(owner: str, name: str) -> int:
-    """Returns the id of the installation with access to the repository. Raises RepositoryGone if there isn't one."""
+    """Returns the id of the installation with access to the repository. Raises RepositoryGone if none has it."""
     transport, auth = _app()
     url = transport.url(_INSTALLATION.format(**repository_names(owner, name)))
     response = auth.send_as_app("GET", _INSTALLATION, url, Deadline(transport.policy.total_timeout_seconds))

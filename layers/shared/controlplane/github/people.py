@@ -77,7 +77,7 @@ def _web_url() -> str:
 
 
 def check_installation(installation_id: int) -> None:
-    """Raises InstallationGone if it isn't one of our App's, or if it is suspended. Raises the common errors, too."""
+    """Raises InstallationGone if it belongs to another App or is suspended. Raises the common errors, too."""
     transport, auth = _app()
     url = transport.url(_INSTALLATION.format(installation_id=installation_id))
     with deadline.spending():

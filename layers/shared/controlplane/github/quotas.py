@@ -25,7 +25,7 @@ class Quotas:
                 self._until[installation_id] = now + seconds
 
     def seconds_left(self, installation_id: int) -> int:
-        """Returns how long the installation has no request left. 0: it has, as far as is known."""
+        """Returns the seconds until the rate limit resets, or 0 if no limit is known to be reached."""
         seconds = self._until.get(installation_id, 0) - int(clock.now())
         if seconds <= 0:
             self._until.pop(installation_id, None)

@@ -73,7 +73,7 @@ class ScanningKeys:
 
 
 def _load(pem: str) -> EllipticCurvePublicKey | None:
-    """Returns the key, or None if it isn't one for ECDSA-NIST-P256V1-SHA256. Raises ValueError if it isn't a key."""
+    """Returns the key, or None if it is for another algorithm. Raises ValueError if it isn't a key."""
     try:
         key = load_pem_public_key(pem.encode())
     except UnsupportedAlgorithm:

@@ -33,9 +33,9 @@ from controlplane.http.client_address import is_within
 from controlplane.http.explanations import Refusal
 from controlplane.http.reader import RequestReader
 from controlplane.store import organizations, parallel
-from controlplane.store.credentials import Counted
 from controlplane.store.keys import Key
 from controlplane.store.organizations import Role
+from controlplane.store.rate import Counted
 from controlplane.store.table import table
 
 
@@ -119,7 +119,7 @@ class Access[T](Caller):
         replace(requires, late=False).resolve(self, named or named_in_body)
 
     def enter_while[R](self, read: Callable[[Any], R]) -> R:
-        """Resolves the resource of a `late` route while `read` runs, and returns what `read` returns.
+        """Resolves the resource of a `late` route while `read` runs, and returns the result of `read`.
 
         read: gets the parsed id from the path. It runs before it is known whether the caller may read that, so what it
         returns or raises is discarded if the caller is refused. For an API key, it runs only for its organization.
@@ -141,7 +141,7 @@ class Access[T](Caller):
         return self.known_plan
 
     def read_with_plan[R](self, read: Callable[[], R]) -> tuple[R, str]:
-        """Returns what `read` returns, and the organization's plan, read at the same time unless it is known."""
+        """Returns the result of `read` and the organization's plan, read at the same time unless it is known."""
         if self.known_plan is not None:
             return read(), self.known_plan
         return parallel.read_both(read, lambda: organizations.get_plan(self.organization_id))
@@ -277,7 +277,7 @@ class Requires(CallerRequirements[Access[Any]]):
 
     @property
     def accepts_keys(self) -> bool:
-        """Returns whether an API key can have what the route requires."""
+        """Returns whether an API key can have the route's scope."""
         return not self.user_token and self.keys_can_have_scope
 
     @property

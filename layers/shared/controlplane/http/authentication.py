@@ -13,8 +13,8 @@ from controlplane.core.settings import settings
 from controlplane.http import owner_limits, rejections
 from controlplane.store import credentials, organizations
 from controlplane.store.api_key_items import KeySecretItem
-from controlplane.store.credentials import Counted
 from controlplane.store.organizations import Role
+from controlplane.store.rate import Counted
 from controlplane.store.table import Throttled
 from controlplane.store.user_tokens import UserTokenItem
 
@@ -26,7 +26,7 @@ _USER_TOKEN_PREFIXES = {settings.service_brand + tokens.ACCESS, settings.service
 
 @dataclass(slots=True)
 class Principal:
-    """The authenticated caller: a person with a token, or an API key. What the other kind has is None."""
+    """The authenticated caller: a person with a token, or an API key. Fields of the other kind are None."""
 
     kind: Literal["session", "api_key", "oauth"]
     scopes: tuple[str, ...]

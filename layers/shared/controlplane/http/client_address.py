@@ -53,7 +53,7 @@ def is_within(address: str, networks: Iterable[str]) -> bool:
 
 
 def _parse(text: str) -> Address | None:
-    """Returns the address, or None if the text isn't one. An IPv4-mapped IPv6 address becomes an IPv4 address."""
+    """Returns the address, or None if the text is invalid. An IPv4-mapped IPv6 address becomes an IPv4 address."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:

@@ -12,7 +12,8 @@ from controlplane.core.plans import PLANS
 from controlplane.core.settings import settings
 from controlplane.store import credentials, organizations, rate
 from controlplane.store.api_key_items import KeySecretItem
-from controlplane.store.credentials import Counted, Credential
+from controlplane.store.credentials import Credential
+from controlplane.store.rate import Counted
 from controlplane.store.user_tokens import UserTokenItem
 
 # A person's blocks are 1% of the limit: 12 requests at the default of 1,200, and 1 request below a limit of 200.

@@ -27,14 +27,14 @@ Prefer = Annotated[
     ),
 ]
 
-# What a route that honors the header adds to the document of its response.
+# The description of the response header, for routes that honor the preference.
 APPLIED: dict[str, Any] = {"headers": {"Preference-Applied": {}}}
 
 
 def read_wait(prefer: str | None) -> float | None:
-    """Returns for how many seconds the client wants to wait, as far as it can, or None if it has no such preference.
+    """Returns the seconds that the client wants to wait, capped at the maximum, or None without the preference.
 
-    Of several, the first one counts. What isn't a preference is ignored.
+    Of several, the first one counts. Invalid preferences are ignored.
     """
     for part in (prefer or "")[:_LONGEST].split(","):
         found = _PREFERENCE.fullmatch(part)

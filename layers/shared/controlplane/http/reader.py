@@ -106,7 +106,7 @@ class RequestReader(Request):
     def check_query(self, known: Sequence[str], *, ignores_unknown: bool) -> None:
         """Raises InvalidPayload if a parameter is repeated or can't be decoded: parsers would read it differently.
 
-        Also if a parameter isn't one of `known`, unless unknown ones are ignored.
+        Also if a parameter isn't in `known`, unless unknown ones are ignored.
         """
         names = _check_query(self.scope["query_string"])
         unknown = [name for name in names if name not in known and (name == DRY_RUN or not ignores_unknown)]

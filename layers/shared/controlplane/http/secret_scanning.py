@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class UnsignedReport(Unauthorized):
-    """The signature is missing, or isn't one of the body with a key of GitHub."""
+    """The signature is missing, or doesn't match the body with a key of GitHub."""
 
     message = "The report's signature is missing, or GitHub didn't make it."
 

@@ -60,7 +60,7 @@ class UnreadableForm(InvalidPayload):
 @dataclass(slots=True)
 class WebSession(Caller):
     """The session of a page, and the request's path, raw query, and body. `access` and `secret` are set if it is
-    signed in, and `form` if the page accepts one. `known_account` is the account as far as it has been read.
+    signed in, and `form` if the page accepts one. `known_account` is the account if it was already read.
     """
 
     address: str

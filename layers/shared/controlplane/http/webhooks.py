@@ -14,7 +14,7 @@ _SCHEME = "sha256="
 
 
 class UnsignedDelivery(Unauthorized):
-    """The signature is missing, or isn't one of the body with a key of the ring."""
+    """The signature is missing, or doesn't match the body with a key of the ring."""
 
     message = "The webhook's signature is missing or doesn't match. Check the secret of the GitHub App."
 

@@ -1,5 +1,7 @@
 """Rules of API keys: which key an ID names, what a key can be limited to, and that a change never widens it.
 
+A program that was given a limited key must be able to rely on its limits, so not even an admin can widen one.
+
 The store's writes check the plan, the limits, and the admin's role.
 """
 

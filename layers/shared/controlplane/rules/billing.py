@@ -17,7 +17,7 @@ class Exceeded(NamedTuple):
 
 
 def list_exceeded(organization: OrganizationItem) -> list[Exceeded]:
-    """Returns the exceeded limits. What exceeds a limit stays readable, but no more can be created."""
+    """Returns the exceeded limits. Items beyond a limit stay readable, but no more can be created."""
     plan = PLANS[organization.plan]
     limits = [
         Exceeded("apiKeys", organization.keys, plan.api_keys),

@@ -1,4 +1,8 @@
-"""Changes of many findings at once, in the API and on the pages: each is a change of its own, with its own outcome."""
+"""Changes of many findings at once, in the API and on the pages: each is a change of its own, with its own outcome.
+
+In one transaction, one stale version would undo the others. A version is derived from the former version and the
+request, so a repeated change recognizes itself, and repeating all of them after a failure completes them.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple

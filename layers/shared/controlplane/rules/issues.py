@@ -45,7 +45,7 @@ class NotACodeFinding(Conflict):
 
 
 class FindingsLocked(Conflict):
-    """The item announces locked findings, and isn't one."""
+    """The item announces locked findings. It isn't a finding itself."""
 
     message = "This item announces locked findings. Unlock the scan's report, then open issues for its findings."
 
@@ -96,7 +96,7 @@ class LinkRefused(Conflict):
 
 
 async def open_issue(item: InboxItem, user_id: str, existing: int | str | None = None) -> InboxItem:
-    """Returns the item with its issue. Opens an issue if there isn't one, or links the existing one.
+    """Returns the item with its issue. Opens an issue if the item has none, or links the existing one.
 
     A dry run returns it as it is. Raises the errors of `request_issue` and `find_issue`.
     """
@@ -203,7 +203,7 @@ def _parse_number(existing: int | str, get_repository: Callable[[], RepositoryIt
 
 
 def _host_and_path(url: str) -> tuple[str | None, str]:
-    """Returns both, or None for the host of what isn't a URL."""
+    """Returns both. The host is None if the text isn't a URL."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -55,7 +55,7 @@ _UNSUPPORTED_SCHEMES: Final = frozenset(
 # RFC 6761 (localhost, test), RFC 6762 (local), RFC 8375 (home.arpa); `internal` is reserved by ICANN for private
 # use. Names below them never resolve in public DNS.
 _RESERVED_SUFFIXES: Final = ("localhost", "test", "local", "internal", "home.arpa")
-# What private networks use as well (RFC 6762, appendix G; a default of resolvers). ICANN has no such domains.
+# Domains that private networks use as well (RFC 6762, appendix G; a default of resolvers). ICANN has no such domains.
 _PRIVATE_SUFFIXES: Final = ("corp", "home", "intranet", "lan", "localdomain", "private")
 _DEVELOPMENT_ENDINGS: Final = tuple(f".{suffix}" for suffix in _RESERVED_SUFFIXES + _PRIVATE_SUFFIXES)
 _PRIVATE_NAMES: Final = (

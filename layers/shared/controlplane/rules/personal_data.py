@@ -82,7 +82,7 @@ def _has_word(text: str, address: str) -> bool:
 
 
 def export_own(user_id: str) -> dict[str, Any]:
-    """Returns what is stored about the person and found by key, as one document without secrets.
+    """Returns the person's items that are found by key, as one document without secrets.
 
     Records of organizations that name the person aren't part of it, because finding them takes a search of the table.
     """
@@ -105,7 +105,7 @@ def document(subject: Subject, item: Item) -> dict[str, Any]:
     if "history" in item:
         item = {**item, "history": [entry for entry in item["history"] if entry.get("by") == subject.user_id]}
     context = {"pk", "sk", *_CONTEXT_FIELDS}
-    if item.get("statusBy") == subject.user_id:  # otherwise, the reason is another person's
+    if item.get("statusBy") == subject.user_id:  # omit the reason if another person wrote it
         context.add("statusReason")
     shown = {
         name: value

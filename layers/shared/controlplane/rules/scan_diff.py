@@ -48,7 +48,7 @@ class Ahead(NamedTuple):
 
 
 def read_ahead(scan_id: ScanId, base_id: str | None) -> Ahead:
-    """Returns what to pass to `compare`, before it is known whether the scan exists."""
+    """Reads the findings for `compare`, before it is known whether the scan exists."""
     return Ahead(*read_both(lambda: findings.read_ahead(scan_id), lambda: _find_base(scan_id, base_id)))
 
 

@@ -299,7 +299,7 @@ def _replacing(old: ApiKeyItem, new: ApiKeyItem) -> dict[str, Leg]:
         values: dict[str, Any] = {"until": new.previous.until, "successor": new.key_id}
         values["expires"] = new.previous.until + _KEPT_AFTER_GRACE_SECONDS
         change = "SET #validUntil = :until, #successor = :successor, #expiresAt = :expires"
-        # What was counted until now. What is counted later is a use of the old secret (`key_usage`).
+        # The count until now. A later one is a use of the old secret (`key_usage`).
         change += ", #rolledWin = #win, #rolledHits = #hits"
         legs["oldSecret"] = Update(secret, change, _EXISTS, values)
     if older:

@@ -17,7 +17,7 @@ from typing import Any
 from controlplane.core import clock, ids
 from controlplane.core.ids import ScanId
 from controlplane.store import account_leftovers, keys, leftovers
-from controlplane.store.deletions import DeletionItem
+from controlplane.store.deletion_items import DeletionItem
 from controlplane.store.legs import set_expression
 from controlplane.store.scans.expiry import expire_superseded
 from controlplane.store.sweep_runs import SweepRun

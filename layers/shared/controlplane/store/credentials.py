@@ -6,12 +6,13 @@ written, the request is rejected.
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from controlplane.core import clock
 from controlplane.store import key_usage, keys, user_tokens
 from controlplane.store.api_key_items import KeySecretItem
 from controlplane.store.key_usage import NOTHING, Closing
+from controlplane.store.rate import Counted
 from controlplane.store.retry import WriteConflict, retry_on_conflict
 from controlplane.store.table import ConditionFailed, StoreError, Throttled, Unrecorded, Update, table
 from controlplane.store.user_tokens import UserTokenItem
@@ -24,19 +25,6 @@ type Credential = KeySecretItem | UserTokenItem
 
 class UnknownSecret(StoreError):
     """No credential has that secret, or it was revoked."""
-
-
-class Counted(NamedTuple):
-    """A request's rate window: the limit per minute, the requests so far, and the window's end (Unix time)."""
-
-    limit: int
-    hits: int
-    resets_at: int
-
-    @property
-    def minute(self) -> int:
-        """The window's minute since the epoch. It can be ahead of this instance's clock."""
-        return self.resets_at // _WINDOW_SECONDS - 1
 
 
 def authenticate_api_key(digest: str) -> tuple[KeySecretItem, Counted]:

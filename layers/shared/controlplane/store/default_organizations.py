@@ -1,4 +1,7 @@
-"""The organization that a person's requests act in if they don't name one."""
+"""The organization that a person's requests act in if they don't name one.
+
+The first membership saves it, so that an accepted invitation doesn't break scripts that name no organization.
+"""
 
 from contextlib import suppress
 

@@ -3,17 +3,15 @@
 `cleanup` finishes the deletion in the background.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from controlplane.core import clock
 from controlplane.core.actions import Action
 from controlplane.core.emails import normalize_email
 from controlplane.core.errors import Forbidden
 from controlplane.core.retention import expiry
 from controlplane.store import api_keys, identities, keys, members, organizations
-from controlplane.store.codec import present
+from controlplane.store.deletion_items import work_item
 from controlplane.store.identities import Listing
 from controlplane.store.keys import Key
 from controlplane.store.organization_items import OrganizationItem
@@ -47,49 +45,6 @@ class NotOwner(Forbidden):
     """The caller isn't an owner of the organization, or is no longer one."""
 
     message = "Only an owner can delete an organization. Ask one of its owners."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeletionItem:
-    """Cleanup that is left to do after a deletion, or after a scan that supersedes others.
-
-    subject_id: the deleted project, repository, organization, or account, or the completed scan.
-    step: how many kinds of items are removed; None before the first page. `after` is the position in the next kind.
-    final: True if everything was removed once, and is removed again for late writers.
-    created_at: when the organization was created, if it is one; its audit log began then.
-    address: that of a deleted account, until everything was removed once.
-    """
-
-    key: Key
-    subject_id: str
-    deleted_at: str
-    step: int | None = None
-    after: str | None = None
-    final: bool = False
-    created_at: str | None = None
-    address: str | None = None
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            key=Key(item["pk"], item["sk"]),
-            subject_id=item["sk"],
-            deleted_at=item["deletedAt"],
-            step=item.get("step"),
-            after=item.get("after"),
-            final=item.get("final", False),
-            created_at=item.get("createdAt"),
-            address=item.get("address"),
-        )
-
-
-def work_item(subject_id: str, created_at: str | None = None, address: str | None = None) -> Put:
-    """Returns the leg that schedules the cleanup of a deleted project, repository, organization, or account.
-
-    For a completed scan, it schedules the expiry of the findings of the scans it supersedes.
-    """
-    more = present(createdAt=created_at, address=address)
-    return Put({**keys.deletion(subject_id)._asdict(), "deletedAt": clock.timestamp(), **more})
 
 
 def delete_organization(organization_id: str, caller_id: str | None = None) -> OrganizationItem:

@@ -6,11 +6,12 @@ from typing import Any
 
 from controlplane.core.actions import Action
 from controlplane.core.ids import ProjectId
+from controlplane.core.priorities import Priority
 from controlplane.store import events, inbox, keys, organizations, publications
 from controlplane.store.codec import present
 from controlplane.store.events import Announce
 from controlplane.store.inbox import Change
-from controlplane.store.inbox_items import Discovery, Evidence, Priority, RuntimeVendor, merge_evidence
+from controlplane.store.inbox_items import Discovery, Evidence, RuntimeVendor, merge_evidence
 from controlplane.store.legs import set_expression
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.projects import UnknownProject

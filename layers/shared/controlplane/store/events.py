@@ -1,4 +1,4 @@
-"""Events that an organization's webhooks and emails tell about, written in the transaction of what happened.
+"""Events that an organization's webhooks and emails tell about, written in the transaction of the change.
 
 An event's message is an outbox entry that is due immediately. Workers send it themselves, by passing
 `messages.dispatch` as `announce`. Requests leave it to the next run of the sweep, which is at most a minute away,
@@ -18,7 +18,7 @@ QUEUE, KIND = "notifications", "organization-event"
 # A transaction has at most 100 legs, and a change of one finding takes up to two of them.
 MOST_SUBJECTS = 25
 
-# What webhooks can subscribe to, in the order of the documentation.
+# Events that webhooks can subscribe to, in the order of the documentation.
 WEBHOOK_EVENTS = (
     "finding.opened",
     "finding.resolved",

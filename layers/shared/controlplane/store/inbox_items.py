@@ -6,12 +6,12 @@ from typing import Any, Literal, NamedTuple, Self
 from controlplane.core import ids
 from controlplane.core.frozen import dataclass
 from controlplane.core.ids import InboxItemId, RepositoryId
+from controlplane.core.priorities import Priority
 from controlplane.store import keys
 from controlplane.store.codec import present
 from controlplane.store.status_history import Status, StatusChange, history_of
 
 Source = Literal["advisory", "code-audit", "runtime"]
-Priority = Literal["P0", "P1", "P2", "P3"]
 Confidence = Literal["high", "medium", "low"]
 
 # Items are read for every list entry and written as a whole, so texts from sources are truncated to these lengths.

@@ -46,7 +46,7 @@ class Resends(NamedTuple):
 
 
 NOT_RESENT = Resends()
-# What became of the last email: see `controlplane.store.mail_items`.
+# The outcome of the last email: see `controlplane.store.mail_items`.
 MailOutcome = Literal["sent", "failed", "returned", "complained", "stopped", "limited"]
 
 

@@ -1,4 +1,4 @@
-"""API keys whose secrets were found in public: they are revoked, and what is known is kept for those who are told.
+"""API keys whose secrets were found in public: they are revoked, and a record is kept for the notifications.
 
 A secret in a report is reason enough, so no admin's role is checked. The audit log names the service.
 """
@@ -55,7 +55,7 @@ class LeakedKey(NamedTuple):
 
 
 def find_leaked_key(key_id: KeyId) -> LeakedKey | None:
-    """Returns what is known of a key that was revoked in the last 90 days. Consistent."""
+    """Returns the record of a leaked key that was revoked in the last 90 days. Consistent."""
     item = table.get(keys.leaked_key(*key_id.location))
     return LeakedKey.from_item(item) if item else None
 

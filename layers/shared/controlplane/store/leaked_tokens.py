@@ -32,7 +32,7 @@ class LeakedToken(NamedTuple):
 
 
 def find_leaked_token(user_id: str, local: str) -> LeakedToken | None:
-    """Returns what is known of a sign-in that was revoked in the last 90 days. Consistent."""
+    """Returns the record of a leaked token that was revoked in the last 90 days. Consistent."""
     item = table.get(keys.leaked_token(user_id, local))
     return LeakedToken.from_item(item) if item else None
 
@@ -67,7 +67,7 @@ def _revoke_family(family_id: str, leak: Leak) -> bool:
 
 
 def _notice(user_id: str, client: str, leak: Leak) -> dict[str, Leg]:
-    """Returns the legs that keep what the person is told, and the message about it, which has only IDs."""
+    """Returns the legs of the record for the person's email, and of the message, which has only IDs."""
     local = ids.new_local()
     known = {"client": client, "source": leak.source, **present(url=leak.url), **expiry(_KEPT_DAYS)}
     message = {"kind": KIND, "version": 1, "userId": user_id, "leak": local}

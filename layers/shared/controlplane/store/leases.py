@@ -121,7 +121,7 @@ def acquire(
         if stored is None or stored["status"] not in statuses.values():
             raise Finished from None
         state = LeaseState.from_item(stored)
-        if state.claim != claim:  # otherwise our own write, whose response was lost
+        if state.claim != claim:  # if equal, it is our own write, whose response was lost
             if state.until > now:
                 raise Held(state.until - now) from None
             raise Exhausted("no attempt is left") from None

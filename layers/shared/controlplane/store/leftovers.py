@@ -15,7 +15,7 @@ from controlplane.core.retention import expiry
 from controlplane.core.settings import settings
 from controlplane.store import default_organizations, feedback, installations, keys, project_slugs, repositories
 from controlplane.store.api_key_items import ApiKeyItem
-from controlplane.store.deletions import DeletionItem
+from controlplane.store.deletion_items import DeletionItem
 from controlplane.store.invitation_items import InvitationItem
 from controlplane.store.keys import Key
 from controlplane.store.organizations import MemberItem
@@ -257,7 +257,7 @@ def remove_everything_else(subject: Subject, after: str | None) -> str | None:
     expires = expiry(settings.ledger_retention_days)
     entries = [it for it in page.items if it["sk"].startswith(keys.LEDGER_PREFIX) and "expiresAt" not in it]
     if expires:
-        # An entry never changes, so overwriting it with what was read is safe.
+        # An entry never changes, so overwriting it with the read value is safe.
         table.put_all(({**entry, **expires} for entry in entries), Unrecorded.CLEANUP)
     return page.next_sk
 

@@ -1,4 +1,4 @@
-"""Which emails a person wants to receive, for each of their organizations. What isn't stored is on."""
+"""Which emails a person wants to receive, for each of their organizations. A missing choice is on."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, get_args

@@ -15,7 +15,7 @@ from controlplane.core.errors import Forbidden, NotFound, PlanLimitReached, Plan
 from controlplane.core.ids import InstanceId, ProjectId
 from controlplane.core.naming import slugify
 from controlplane.core.plans import PLANS
-from controlplane.store import deletions, keys, project_slugs, websites
+from controlplane.store import deletion_items, keys, project_slugs, websites
 from controlplane.store.organizations import UnknownOrganization, admin_check
 from controlplane.store.project_items import NO_BRANDING, Address, ConsentItem, ProjectItem, WebsiteItem
 from controlplane.store.retry import WriteConflict, retry_on_conflict
@@ -285,7 +285,7 @@ def _recorded(action: Action, before: ProjectItem | None, after: ProjectItem | N
 
 
 def _shown(project: ProjectItem) -> dict[str, Any]:
-    """Returns what the audit log shows of the project."""
+    """Returns the project's fields that the audit log shows."""
     return {
         "name": project.name,
         "slug": project.slug,
@@ -341,7 +341,7 @@ def delete_project(project: ProjectItem, caller_id: str | None = None) -> Projec
                 "attribute_exists(pk)",
                 {"one": 1},
             ),
-            "deletion": deletions.work_item(project.project_id),
+            "deletion": deletion_items.work_item(project.project_id),
             **audit_deletions(project, project.websites),
         }
         try:

@@ -1,4 +1,4 @@
-"""Pull requests that are scanned, and what was reported on them. A report has one writer at a time, with a claim."""
+"""Pull requests that are scanned, and the reports on them. A report has one writer at a time, with a claim."""
 
 import secrets
 from collections.abc import Mapping
@@ -96,7 +96,7 @@ class PullRequestItem:
 
 
 def report_entry(repository_id: RepositoryId, project_id: ProjectId, number: int) -> Entry:
-    """Returns the message that makes the worker report what is known of the pull request."""
+    """Returns the message that makes the worker report on the pull request."""
     message = {
         "kind": REPORT_KIND,
         "version": 1,
@@ -189,14 +189,14 @@ def claim(key: Key) -> tuple[str, PullRequestItem] | None:
     except ConditionFailed as failure:
         if failure.item is None:
             return None
-        if failure.item.get("claim") != claimed:  # otherwise our own write, whose response was lost
+        if failure.item.get("claim") != claimed:  # if equal, our own write, whose response was lost
             raise BeingReported(failure.item["claimedUntil"] - now) from None
         item = failure.item
     return claimed, PullRequestItem.from_item(item)
 
 
 def record(key: Key, claimed: str, **values: Any) -> None:
-    """Stores what was reported; None removes an attribute. Raises ClaimLost."""
+    """Stores the report's state; None removes an attribute. Raises ClaimLost."""
     changed = {name: value for name, value in values.items() if value is not None}
     removed = [f"#{name}" for name, value in values.items() if value is None]
     change = " ".join(

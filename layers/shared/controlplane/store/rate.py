@@ -2,15 +2,28 @@
 attempts."""
 
 from contextlib import suppress
+from typing import NamedTuple
 
 from controlplane.core import clock
 from controlplane.store import keys
-from controlplane.store.credentials import Counted
 from controlplane.store.keys import Key
 from controlplane.store.table import ConditionFailed, TableUnavailable, Throttled, Unrecorded, Update, table
 
 ADDRESS_WINDOW_SECONDS = 60
 TRIES_WINDOW_SECONDS = 900
+
+
+class Counted(NamedTuple):
+    """A request's rate window: the limit per minute, the requests so far, and the window's end (Unix time)."""
+
+    limit: int
+    hits: int
+    resets_at: int
+
+    @property
+    def minute(self) -> int:
+        """The window's minute since the epoch. It can be ahead of this instance's clock."""
+        return self.resets_at // ADDRESS_WINDOW_SECONDS - 1
 
 
 def count_address(operation: str, address: str, limit: int) -> Counted:

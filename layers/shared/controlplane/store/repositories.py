@@ -9,7 +9,7 @@ from controlplane.core import clock, ids
 from controlplane.core.actions import Action
 from controlplane.core.errors import Forbidden, NotFound
 from controlplane.core.ids import ProjectId, RepositoryId
-from controlplane.store import deletions, keys
+from controlplane.store import deletion_items, keys
 from controlplane.store.legs import set_expression
 from controlplane.store.organizations import admin_check
 from controlplane.store.project_items import ProjectItem
@@ -130,7 +130,7 @@ def connect_repository(
         if failure.leg != "name":
             raise
         connected = RepositoryId.stored((failure.item or {})["repositoryId"])
-        if connected != repository.repository_id:  # otherwise our own write, whose response was lost
+        if connected != repository.repository_id:  # if equal, our own write, whose response was lost
             named = Check(name_key, "#repositoryId = :id", {"id": connected})
             return _update_description(connected, hosted, {**(extra_legs or {}), "name": named})
     return repository
@@ -243,7 +243,7 @@ def _change_links(
 
 
 def _link_record(repository: RepositoryItem, links: tuple[Link, ...], project_id: ProjectId) -> Recorded:
-    """Returns the entry of a change of a link in the audit log. The project's id is the name of what changed."""
+    """Returns the entry of a change of a link in the audit log. The project's id is the entry's name."""
     before: dict[str, Any] = {
         link.project_id: link.to_item() for link in repository.links if link.project_id == project_id
     }
@@ -260,7 +260,7 @@ def _schedule_leg(repository_id: RepositoryId, link: Link) -> dict[str, Leg]:
 
 
 def _transact(legs: Mapping[str, Leg], record: Recorded) -> None:
-    """Writes the legs. Raises Forbidden, ProjectGone, and LegFailed if a leg fails that isn't one of this module.
+    """Writes the legs. Raises Forbidden, ProjectGone, and LegFailed for a leg of the caller.
 
     Raises WriteConflict if the links have changed, or the repository is gone.
     """
@@ -333,7 +333,7 @@ def disconnect_repository(repository_id: RepositoryId, caller_id: str | None = N
             "repository": Delete(
                 keys.repository(*repository.location), "#owner = :readOwner AND #name = :readName", read
             ),
-            "deletion": deletions.work_item(repository_id),
+            "deletion": deletion_items.work_item(repository_id),
         }
         record = repository.recorded(Action.REPOSITORY_DISCONNECT, before=HostedRepository.to_item(repository))
         own = {"id": repository_id}

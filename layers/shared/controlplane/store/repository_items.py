@@ -10,10 +10,10 @@ from typing import Any, Final, NamedTuple, Self, TypedDict
 from controlplane.core import clock, ids
 from controlplane.core.actions import Action
 from controlplane.core.ids import ProjectId, RepositoryId
+from controlplane.core.priorities import Priority
 from controlplane.core.schedules import Schedule, next_run
 from controlplane.store import keys
 from controlplane.store.codec import present
-from controlplane.store.inbox_items import Priority
 from controlplane.store.table import Recorded
 
 DEFAULT_FAILURE_THRESHOLD: Final = "P1"
@@ -45,7 +45,7 @@ class Link(NamedTuple):
     failure_threshold: Priority = DEFAULT_FAILURE_THRESHOLD
 
     def to_item(self) -> dict[str, Any]:
-        # A link that was stored is equal to the one read from it, which the condition of `_replace_links` depends on.
+        # A link equals its stored form when it is read again. The condition of `_replace_links` depends on that.
         return {
             "projectId": self.project_id,
             "productionBranch": self.production_branch,

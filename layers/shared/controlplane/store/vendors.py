@@ -144,7 +144,7 @@ def decide_vendor(
     *,
     seen: Seen | None = None,
 ) -> str | None:
-    """Stores the decision and resolves the vendor's finding. Returns the finding's id, or None if there isn't one.
+    """Stores the decision and resolves the vendor's finding. Returns the finding's id, or None if there is no finding.
 
     A finding that is resolved stays as it is.
 

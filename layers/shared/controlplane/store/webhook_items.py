@@ -62,7 +62,7 @@ class WebhookItem:
 
     @property
     def recorded(self) -> dict[str, Any]:
-        """Returns what the audit log shows of the endpoint. The rest of its URL may be a secret, as in Slack's."""
+        """Returns the fields that the audit log shows. The path of a URL may be a secret, as in Slack's."""
         host = urlsplit(self.url).netloc
         return {"host": host, "format": self.format, "events": list(self.events), "status": self.status}
 

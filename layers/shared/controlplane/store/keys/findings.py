@@ -1,4 +1,4 @@
-"""Keys of what is found: the inbox, repositories, and scans."""
+"""Keys of findings: the inbox, repositories, and scans."""
 
 from controlplane.store import shards
 from controlplane.store.keys.key import Index, Key
@@ -143,7 +143,7 @@ def finding_prefix(attempt: int) -> str:
     return f"{FINDING_PREFIX}{attempt:03d}#"
 
 
-# What the scanned repository is made of. Lists of scans don't show it, so it isn't part of the scan's item.
+# A scan's inventory. Lists of scans don't show it, so it isn't part of the scan's item.
 # {pk: SCAN#scn_2f…, sk: INVENTORY, files: 412, languages: [{name: Ruby, files: 310, bytes: 912345}],
 #  frameworks: [{id: rails, name: Ruby on Rails, version: ~> 8.0, path: Gemfile}], packageManagers: [{…}],
 #  vendors: [{id: posthog, name: PostHog, category: analytics, packages: [{name: posthog-js, version: ^1.2.0,
@@ -183,8 +183,8 @@ def finding_history_pk(repository_id: str) -> str:
     return f"REPO#{repository_id}"
 
 
-# A pull request that is scanned for a project, with what we reported on it. `checks` are the check runs by commit, and
-# `creating` names what was last sent to be created, and when, until its id is known.
+# A pull request that is scanned for a project, with our report on it. `checks` are the check runs by commit, and
+# `creating` is the last creation that was sent, with its time, until its id is known.
 # {pk: REPO#rep_2f…, sk: PULL#0000000012#01j…, number: 12, projectId: prj_2f…, headSha: 1f0c…, marker: 4f…,
 #  requestId: spr_2f…, scanId: scn_2f…, checks: {1f0c…: {id: 88, shown: completed}}, commentId: 99, comment: 77ab…,
 #  creating: {what: check, sentAt: 1790000000}, claim: 9b1c…, claimedUntil: 1790000120}
@@ -221,7 +221,7 @@ def scan_queue_pk(repository_id: str) -> str:
 SCAN_QUEUE_PKS = tuple(f"SCANQUEUE#{shard}" for shard in range(shards.SCAN_QUEUE))
 
 
-# The next scheduled scan of a link. One whose time isn't one of the link's schedule anymore has no effect.
+# The next scheduled scan of a link. It has no effect if its time isn't in the link's schedule anymore.
 # {pk: SCANSCHEDULE#17, sk: 2026-03-04T05:16:00.000Z#rep_2f…#01j…, repositoryId: rep_2f…, projectId: prj_2f…}
 def scheduled_scan(at: str, repository_id: str, project_local: str) -> Key:
     shard = shard_of(repository_id, shards.SCAN_SCHEDULE)

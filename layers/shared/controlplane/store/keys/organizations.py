@@ -180,7 +180,7 @@ def webhook(organization_id: str, local: str) -> Key:
     return Key(organization_pk(organization_id), f"{WEBHOOK_PREFIX}{local}")
 
 
-# What is sent about an event: one item for all endpoints. It expires with the deliveries.
+# The body of an event, one item for all endpoints. It expires with the deliveries.
 # {pk: ORG#org_2f…, sk: WEBHOOKEVENT#01j…, event: finding.opened, body: "{…}", expiresAt: 1790000000}
 def webhook_event(organization_id: str, event_local: str) -> Key:
     return Key(organization_pk(organization_id), f"WEBHOOKEVENT#{event_local}")

@@ -20,7 +20,7 @@
                                    top-up if it is due; message publish-scan
     reports     unlock_others      scan_execution unlocks the listed scans of a report that was paid for
 
-Each line is one write, or one transaction. What guards the life cycle:
+Each line is one write, or one transaction. The life cycle is guarded by this:
 
 - The repository's item names its active request and scan, so a repository has one scan at a time. The write that ends
   the request or scan removes both names.

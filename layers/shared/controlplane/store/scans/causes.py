@@ -21,7 +21,7 @@ class Cause(NamedTuple):
 
     @property
     def subject(self) -> str:
-        """Returns what a newer scan replaces an older one of."""
+        """Returns the key of the queue's entry: a newer scan with the same subject replaces an older one."""
         number = self.pull_request_number
         return "PRODUCTION" if number is None else f"PULL{number:010d}"
 

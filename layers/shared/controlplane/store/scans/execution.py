@@ -7,7 +7,7 @@ from controlplane.core import clock
 from controlplane.core.actions import Action
 from controlplane.core.ids import ScanId
 from controlplane.core.settings import settings
-from controlplane.store import deletions, events, leases
+from controlplane.store import deletion_items, events, leases
 from controlplane.store.events import Announce
 from controlplane.store.leases import Lease
 from controlplane.store.legs import set_expression
@@ -152,7 +152,7 @@ def complete_scan(
 def _following_legs(scan: ScanItem, report: Entry | None) -> dict[str, Leg]:
     if report is not None:
         return {"message": report.leg}
-    return {"supersedes": deletions.work_item(scan.scan_id)} if settings.finding_retention_days else {}
+    return {"supersedes": deletion_items.work_item(scan.scan_id)} if settings.finding_retention_days else {}
 
 
 def _completed_attributes(scan: ScanItem) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self, cast
 
 from controlplane.core.ids import InboxItemId, RepositoryId, ScanId
+from controlplane.core.priorities import Priority
 from controlplane.store import inbox, keys
 from controlplane.store.codec import present
 from controlplane.store.inbox_items import (
@@ -13,7 +14,6 @@ from controlplane.store.inbox_items import (
     Evidence,
     Fix,
     InboxItem,
-    Priority,
     finding_item_id,
 )
 from controlplane.store.keys import Key
@@ -205,7 +205,7 @@ def read_ahead(scan_id: ScanId, skip: int = 0, at_most: int = MOST_ISSUES) -> li
 
 
 def confirm(scan: ScanItem, ahead: Sequence[FindingItem], count: int, skip: int = 0) -> list[FindingItem]:
-    """Returns what `list_findings` returns for the scan, of what `read_ahead` returned before the scan was known.
+    """Returns the findings of `read_ahead` if they are those of the scan, or reads them again.
 
     Reads again if another attempt stored the findings, or if the scan was completed after `ahead` was read. Findings of
     an attempt don't change after its scan is completed.

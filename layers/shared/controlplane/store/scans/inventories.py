@@ -1,4 +1,8 @@
-"""Inventories: what a scanned repository is made of. Each is its own item, because lists of scans don't show it."""
+"""Inventories: the languages, packages, and vendors of a scanned repository.
+
+Each is an item of its own: in the scan's item, it would multiply the price of lists and of each progress report. Unless
+the scan's access is `full`, only vendors that manifests name are shown, because others would reveal a locked finding.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -107,7 +111,7 @@ class Inventory:
     truncated: bool = False
 
     def readable(self, scan: ScanItem) -> Self:
-        """Returns what the scan's access makes readable. What the analysis found would reveal locked findings.
+        """Returns the readable part. Unless the access is full, vendors that the analysis found would reveal findings.
 
         That is: vendors that only the code loads, and from which hosts and in how many files vendors are loaded.
         """

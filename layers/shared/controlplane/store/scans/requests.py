@@ -75,7 +75,7 @@ def create_request(
                 raise
             if failure.item is None:
                 raise UnknownRepository from None
-            if failure.item["activeRequestId"] != request_id:  # otherwise our own write, whose response was lost
+            if failure.item["activeRequestId"] != request_id:  # if equal, our own write, whose response was lost
                 _fail_if_lost(failure.item)
                 raise WriteConflict from None
         return request
@@ -198,7 +198,7 @@ def start_scan(
 
 
 def _activate(request: RequestItem, scan: ScanItem) -> Update:
-    """Returns the leg that makes the scan the repository's active one. A pull request's leaves the preview alone."""
+    """Returns the leg that makes the scan the repository's active one. A pull request's scan uses no preview."""
     key = keys.repository(*request.repository_id.location)
     values: dict[str, Any] = {"scan": scan.scan_id, "request": request.request_id}
     change, when = "SET #activeScanId = :scan", "#activeRequestId = :request"

@@ -1,0 +1,113 @@
+"""Scans of the demo's repository: one that has ended, as the workers would have run it, and one for the workers to run.
+
+The first one found trackers that the repository doesn't have anymore. So the second one has something to compare with.
+"""
+
+from collections import Counter
+from dataclasses import replace
+from hashlib import sha256
+
+from controlplane.core.ids import RepositoryId
+from controlplane.queues import messages
+from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
+from controlplane.rules.scans import starting
+from controlplane.store import outbox, publications, repositories
+from controlplane.store.repository_items import Link, RepositoryItem
+from controlplane.store.scans import execution, findings, reads, requests
+from controlplane.store.scans.findings import FindingItem, Location
+from controlplane.store.scans.history import HistoryItem, put_history
+from controlplane.store.scans.items import ScanItem
+from controlplane.store.scans.progress import Coverage, CoveredKind
+from controlplane.store.scans.requests import ScanInProgress
+
+_LEASE_SECONDS = 60
+_COMMIT = "5e0d3a7c" * 5
+_FILE = "src/legacy/pixels.js"
+_VENDORS = (
+    ("P0", "critical", "Microsoft Clarity"),
+    ("P1", "high", "TikTok Pixel"),
+    ("P1", "high", "Pinterest Tag"),
+    ("P1", "high", "Snap Pixel"),
+    ("P2", "medium", "Matomo"),
+)
+_SCANS = 2
+
+
+def ensure_scans(repository_id: str, project_id: str, requested_by: str) -> None:
+    """Ensures that the repository has been scanned before, and is scanned now. The findings go to the inbox."""
+    own_id = RepositoryId.stored(repository_id)
+    repository = repositories.get_repository(own_id)
+    link = repository.find_link(project_id)
+    if link is None:
+        return
+    try:
+        if not repository.preview_used:
+            _write_past_scan(repository, link, requested_by)
+        if len(reads.list_scans(own_id.organization_id, _SCANS, None, own_id).scans) < _SCANS:
+            starting.request_scan(repository, project_id, requested_by, {})
+    except ScanInProgress:
+        return
+
+
+def _write_past_scan(repository: RepositoryItem, link: Link, requested_by: str) -> None:
+    """Writes the same items as the workers, without messages."""
+    request_id = requests.new_request_id(repository.organization_id)
+    prepare = messages.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
+    requests.create_request(repository, link, request_id, message=prepare, requested_by=requested_by)
+    lease, request = requests.acquire_request(request_id, _LEASE_SECONDS)
+    scan_id = requests.new_scan_id(repository.organization_id)
+    execute = messages.entry(Queue.SCAN_EXECUTION, ExecuteScan(scan_id=scan_id))
+    target = requests.Target(repository, link, link.production_branch or repository.default_branch or "main", _COMMIT)
+    requests.start_scan(request, lease, scan_id, target, access="free-preview", message=execute)
+    for message in (prepare, execute):
+        outbox.delete_entry(message)
+    running, scan = execution.acquire_scan(scan_id, _LEASE_SECONDS)
+    found = [_finding(scan, number) for number in range(len(_VENDORS))]
+    put_history(running, [_history(scan, finding) for finding in found])
+    findings.put_findings(scan_id, running.attempt, found)
+    counts = Counter(finding.priority for finding in found)
+    scan = replace(scan, issue_count=len(found), priority_counts=counts)
+    for finding in found[: scan.visible_count]:
+        publications.publish_finding(findings.as_discovery(scan, finding))
+    coverage = Coverage(9, 8, {}, (CoveredKind("JavaScript and TypeScript", 8, 0), CoveredKind("Markdown", 0, 1)))
+    execution.complete_scan(scan, running, len(found), len(found), coverage)
+
+
+def _finding(scan: ScanItem, number: int) -> FindingItem:
+    priority, severity, vendor = _VENDORS[number]
+    line = 4 * number + 1
+    location = Location(
+        path=_FILE,
+        start_line=line,
+        end_line=line,
+        start_column=1,
+        end_column=19,
+        snippet="loadScript(address)",
+        permalink=f"{scan.repository_url}/blob/{scan.head_commit_sha}/{_FILE}#L{line}",
+    )
+    return FindingItem(
+        fingerprint=sha256(f"demo {vendor}".encode()).hexdigest(),
+        rule_id="tracker-loaded",
+        title=f"{vendor} is loaded before consent",
+        description=f"{vendor} starts with the page, before the visitor has agreed.",
+        category="trackers",
+        severity=severity,
+        priority=priority,
+        location=location,
+        remediation=f"Load {vendor} only after the visitor has agreed.",
+        references=("https://eur-lex.europa.eu/eli/dir/2002/58/oj",),
+        first_seen_at=scan.created_at,
+    )
+
+
+def _history(scan: ScanItem, finding: FindingItem) -> HistoryItem:
+    return HistoryItem(
+        repository_id=scan.repository_id,
+        fingerprint=finding.fingerprint,
+        first_seen_at=scan.created_at,
+        rule_id=finding.rule_id,
+        content=finding.fingerprint,
+        shape="",
+        path=_FILE,
+        project_ids=(scan.project_id,),
+    )
