@@ -1,20 +1,24 @@
 """The email of an invitation: once, with the link that leads to its answer, and stopped by what SES reports."""
 
+import json
 import re
 
 import pytest
+from botocore.exceptions import ClientError
 
 from controlplane.core import clock
 from controlplane.core.settings import settings
 from controlplane.queues.messages import Queue
 from controlplane.store import invitations, keys, mail_addresses
 from controlplane.store.table import Delete, table
+from emails.delivery import ses
 from sweeper.service import sweep
 from tests.functional.conftest import FakeClock
 from tests.support.api import Api
 from tests.support.browser import Browser, text_of
 from tests.support.logs import captured_logs
 from tests.support.mailbox import Mailbox, PostOffice
+from tests.support.scripted_server import answer, scripted_server
 from tests.support.table import PREPARED
 from tests.support.world import Company, Person, World, table_dump
 
@@ -241,6 +245,20 @@ class TestFailures:
         post_office.mailbox.refuse("BadRequestException")
         assert post_office.work_until_quiet() == []
         assert post_office.dead_letters[-1] == "SES: BadRequestException"
+
+    def test_ses_gets_a_valid_request_and_only_one_attempt(
+        self, api: Api, company: Company, post_office: PostOffice, monkeypatch: pytest.MonkeyPatch
+    ):
+        invite(api, company)
+        (email,) = post_office.work()
+        with scripted_server(answer({}, 503), answer({"MessageId": "1"})) as server:
+            monkeypatch.setenv("AWS_ENDPOINT_URL_SESV2", server.url)
+            client = ses.__wrapped__()  # a client of its own, for this address
+            with pytest.raises(ClientError):
+                client.send_email(**email.request)
+            assert len(server.requests) == 1
+            assert client.send_email(**email.request)["MessageId"] == "1"
+            assert json.loads(server.requests[1].body) == email.request
 
     def test_a_duplicate_message_sends_nothing(self, api: Api, company: Company, post_office: PostOffice):
         invitation_id = invite(api, company)
