@@ -170,23 +170,6 @@ def _import_core_schema() -> bool:
     return True
 
 
-_IDEMPOTENCY = "aws_lambda_powertools.utilities.idempotency"
-# Powertools' own persistence layer: imports boto3.
-_PERSISTENCE = f"{_IDEMPOTENCY}.persistence.dynamodb"
-
-
-def import_idempotency() -> None:
-    """Imports Powertools' idempotency utility without its persistence layer, for which we have our own."""
-    if _IDEMPOTENCY in sys.modules:
-        return
-    placeholders: dict[str, ModuleType] = {_PERSISTENCE: _LazyModule(_PERSISTENCE)}
-    sys.modules.update(placeholders)
-    try:
-        importlib.import_module(_IDEMPOTENCY)
-    finally:
-        _remove_placeholders(placeholders)
-
-
 def _unload(package: str) -> None:
     """Removes the package from sys.modules, so that the next import loads it again."""
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:
@@ -219,7 +202,6 @@ def _skip_pydantic_1() -> None:
 
 def finish() -> None:
     """Restores normal imports, after the last one. Garbage collection ignores all existing objects."""
-    dataclass_code.uninstall()
     gc.freeze()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     gc.enable()
@@ -229,7 +211,6 @@ def finish() -> None:
 def resumed() -> Iterator[None]:
     """Speeds up imports after `finish` in the same way."""
     gc.disable()
-    dataclass_code.install()
     try:
         yield
     finally:
