@@ -74,6 +74,7 @@ import json, os
 from system.app import handler
 from awsclient.errors import NoAnswer
 from awsclient.retries import Attempts, Quota
+from awsclient.time_limit import NO_LIMIT
 from controlplane.core import ids
 from local.events import rest_event
 
@@ -84,7 +85,7 @@ def tell():
     told = {
         "status": answer["statusCode"],
         "ids": [ids.new_root("org"), ids.new_local(), ids.new_part(), answer["headers"]["x-request-id"]],
-        "pauses": [Attempts(Quota(), 1.0).pause_after(NoAnswer("lost")) for _ in range(20)],
+        "pauses": [Attempts(Quota(), 1.0, NO_LIMIT).pause_after(NoAnswer("lost")) for _ in range(20)],
     }
     print("TOLD" + json.dumps(told), flush=True)
 
