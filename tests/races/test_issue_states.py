@@ -16,7 +16,6 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from controlplane.store import issue_attempts
 from issue_creation import service
-from scripts.mutate.mutants import Mutant, make_mutants
 from tests.races.issue_model import EXISTING, FAULTS, LAGS_SECONDS, IssueModel, Step, Violated
 from tests.races.stage import Stage
 from tests.support.each import each
@@ -24,6 +23,7 @@ from tests.support.issue_host import IssueHost
 from tests.support.machines import STEPS, explore, in_time
 from tests.support.mutants import mutant, planted
 from tests.support.sqs import FakeSqs
+from tools.mutate.mutants import Mutant, make_mutants
 
 pytestmark = pytest.mark.races
 

@@ -61,7 +61,7 @@ class Case:
     """A command line, and what it prints with --json: at least these fields, and exactly these rows.
 
     entry: what it writes to the audit log. A command without one, and without `then`, changes nothing.
-    then: another command line, and what it prints only after this one.
+    then: another command line, and what it prints after this one.
     """
 
     line: str
@@ -228,12 +228,16 @@ CASES = [
         then=("user revoke {owner} --yes", {"tokens": 2}),
     ),
     *(
-        Case(f"token create --user ada@example.com --scope all --life {life}", {"expiresAt": ends}, then=then)
-        for life, ends, then in (
-            ("90s", "2026-03-04T05:07:37.000Z", ("user revoke {owner} --yes", {"tokens": 2})),
-            ("30m", "2026-03-04T05:36:07.000Z", ("user revoke {owner} --yes", {"tokens": 2})),
-            ("7d", "2026-03-11T05:06:07.000Z", ("user revoke {owner} --yes", {"tokens": 2})),
-            ("3650d", "2036-03-01T05:06:07.000Z", ("user revoke {owner} --yes", {"tokens": 2})),
+        Case(
+            f"token create --user ada@example.com --scope all --life {life}",
+            {"expiresAt": ends},
+            then=("user revoke {owner} --yes", {"tokens": 2}),
+        )
+        for life, ends in (
+            ("90s", "2026-03-04T05:07:37.000Z"),
+            ("30m", "2026-03-04T05:36:07.000Z"),
+            ("7d", "2026-03-11T05:06:07.000Z"),
+            ("3650d", "2036-03-01T05:06:07.000Z"),
         )
     ),
 ]
@@ -303,22 +307,22 @@ REFUSALS: dict[int, list[tuple[str, str]]] = {
     ],
     3: [
         *(
-            (f"{line} {rest}".strip(), "There is no organization")
-            for line, rest in (
-                ("organization show nowhere", ""),
-                ("organization show org_0000000000000000", ""),
-                ("organization show org_", ""),
-                ("organization delete nowhere", "--yes"),
-                ("plan set nowhere", "pro"),
-                ("credits add nowhere", "5"),
-                ("credits take nowhere", "5"),
-                ("credits list nowhere", ""),
-                ("top-up enable nowhere", "--threshold 0 --amount 1 --monthly-limit 1"),
-                ("top-up disable nowhere", ""),
-                ("member add nowhere", "{owner}"),
-                ("member list nowhere", ""),
-                ("key list nowhere", ""),
-                ("repository connect nowhere", "acme/shop --installation 1"),
+            (line, "There is no organization")
+            for line in (
+                "organization show nowhere",
+                "organization show org_0000000000000000",
+                "organization show org_",
+                "organization delete nowhere --yes",
+                "plan set nowhere pro",
+                "credits add nowhere 5",
+                "credits take nowhere 5",
+                "credits list nowhere",
+                "top-up enable nowhere --threshold 0 --amount 1 --monthly-limit 1",
+                "top-up disable nowhere",
+                "member add nowhere {owner}",
+                "member list nowhere",
+                "key list nowhere",
+                "repository connect nowhere acme/shop --installation 1",
             )
         ),
         *(

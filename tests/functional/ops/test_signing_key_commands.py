@@ -79,10 +79,11 @@ class TestRotation:
     ):
         rotation.run("add")
         rotation.run("switch")
-        now.advance(REFRESH_SECONDS)
+        now.advance(REFRESH_SECONDS + 3600)
         before = rotation.text
         refusal = rotation.run(verb)
         assert refusal.exit_code == 1
+        assert "for up to 1 days. " in refusal.error["message"]
         assert "--early" in refusal.error["message"]
         assert rotation.text == before
         assert rotation.run(verb, "--early").exit_code == 0

@@ -167,7 +167,7 @@ DAMAGES: dict[str, tuple[Callable[[Company], None], str]] = {
     "member": (lambda it: _delete(keys.member(it.organization_id, it.owner.user_id)), "requires ORG#"),
     "membership": (lambda it: _delete(keys.membership(it.owner.user_id, it.organization_id)), "requires USER#"),
     "billing": (lambda company: _delete(keys.billing(company.organization_id)), "has no billing"),
-    "ledger": (_add_credits, "has 7 credits, and its ledger adds up to 0"),
+    "ledger": (_add_credits, "has 12 credits, and its ledger adds up to 5"),
 }
 
 
@@ -179,6 +179,7 @@ class TestCheck:
     def test_a_whole_table_has_no_contradictions(self, ops: Ops, world: World):
         company = world.company()
         world.key(company)
+        world.credits(company, 5)
         make_project(company)
         found = ops("table", "check").document
         assert (found["organizations"], found["contradictions"]) == (1, 0)
@@ -195,6 +196,7 @@ class TestCheck:
         damage, expected = DAMAGES[name]
         company = world.company()
         world.key(company)
+        world.credits(company, 5)
         make_project(company)
         damage(company)
         outcome = ops("table", "check")

@@ -1,10 +1,10 @@
 """The table capacity that requests and scans consume.
 
-These tests run on dynoxide, which counts units as DynamoDB does. moto doesn't.
+The tests are here because dynoxide, the engine of the races, counts units as DynamoDB does. moto doesn't.
 """
 
-from collections.abc import Iterator
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -12,18 +12,20 @@ from controlplane.queues.messages import Queue
 from controlplane.store import keys
 from controlplane.store.scans import reads
 from controlplane.store.table import table
-from tests.functional.conftest import FakeClock
+from tests.functional.conftest import FakeClock, api, now, world
 from tests.functional.projects.builders import make_project
 from tests.functional.scan_execution.test_execute_scan import FILES, worker
 from tests.support.api import Api
 from tests.support.audits import make_scan, preparation_worker
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.code_host import SHA, FakeHost, archive
-from tests.support.engines import find_engine, sequential_engine
+from tests.support.engines import Engine
 from tests.support.missing import is_missing
 from tests.support.sqs import FakeSqs
 from tests.support.table import PREPARED, create_table
 from tests.support.world import World
+
+__all__ = ["api", "now", "world"]
 
 READS = {"GetItem", "BatchGetItem", "Query"}
 
@@ -46,19 +48,13 @@ class Meter:
         return answer
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _installed() -> None:
-    if (find_engine() or ("",))[0] != "dynoxide":
-        is_missing("dynoxide isn't installed")
-
-
 @pytest.fixture(autouse=True)
-def _counting_engine(_fresh_table: None) -> Iterator[None]:
-    client = table.client
-    with sequential_engine("fast") as opened, opened() as table._client:
-        create_table(table.client, table.name)
-        yield
-    table._client = client
+def _counting_engine(engine: Engine, now: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    if engine.name != "dynoxide":
+        is_missing("dynoxide isn't installed")
+    monkeypatch.setattr(table, "_client", engine.client)
+    monkeypatch.setattr(table, "name", f"units-{uuid4().hex}")
+    create_table(engine.client, table.name)
 
 
 def test_a_request_consumes_the_same_however_many_items_there_are(api: Api, world: World):

@@ -2,8 +2,6 @@
 
 Operators, conditions, numbers, and the parts of DynamoDB conditions and transactions are changed. Messages, log lines,
 annotations, and imports aren't changed: where they matter, a test compares them.
-
-A comment `# mutant: REASON`, on the line or alone on the one above, excuses a line's mutants from being noticed.
 """
 
 import ast
@@ -31,77 +29,46 @@ _LOGGED = {"logger", "metrics", "warnings"}
 # A condition of DynamoDB, in contrast to an update expression or a message.
 _CONDITION = re.compile(r"attribute_(?:not_)?exists\(|#\w+ (?:=|<>|<|<=|>|>=|IN|BETWEEN) [:(#]|^contains\(")
 _UPDATE = re.compile(r"\s*(?:SET|REMOVE|ADD|DELETE) ")
-_EXCUSE = re.compile(r"#\s*mutant:\s*(.*)$")
-# A part that weakens its condition. DynamoDB rejects values that no expression uses, so a part can't only be left out.
+# Weakens what it is added to. DynamoDB rejects values that no expression uses, so a part can't only be left out.
 _OR_TRUE = "OR attribute_exists(pk) OR attribute_not_exists(pk)"
-
-
-class Unexplained(Exception):
-    """A line is excused without a reason."""
 
 
 @dataclass(frozen=True, eq=False)
 class Mutant:
-    """One change. path: of the module, from the root. scope: the function that contains the line, None outside of any.
-
-    offset: the line's distance from the `def` of its function, or its number outside of any function.
-    """
+    """One change. path: of the module, from the root. scope, span: of the function with the line."""
 
     path: str
     line: int
-    scope: str | None
-    offset: int
+    scope: str
+    span: range
     change: str
-    excuse: str | None
     code: CodeType
-
-    @property
-    def name(self) -> str:
-        return f"{self.path}:{self.line}: {self.change}"
 
     def rank(self, seed: str = "") -> str:
         """Returns the place in an order that is arbitrary, and always the same for a seed."""
         return sha256(f"{seed}{self.path} {self.scope} {self.change}".encode()).hexdigest()
 
 
-def scopes(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    """Yields the functions of a module and the methods of its classes by name. Nested functions belong to theirs."""
-
-    def visit(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-        for node in body:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                yield prefix + node.name, node
-            elif isinstance(node, ast.ClassDef):
-                yield from visit(node.body, f"{prefix}{node.name}.")
-
-    return visit(tree.body, "")
-
-
 def make_mutants(root: Path, path: str, lines: set[int] | None = None) -> list[Mutant]:
-    """Returns the mutants of these lines, or of all. path: of the module, from the root. Raises Unexplained."""
-    source = (root / path).read_text()
-    tree = ast.parse(source)
-    functions = [(name, node.lineno, node.end_lineno or 0) for name, node in scopes(tree)]
-    excuses = _excuses(path, source)
+    """Returns the mutants of functions on these lines, or on all. path: of the module, from the root."""
+    tree = ast.parse((root / path).read_text())
     original = compile(tree, root / path, "exec", dont_inherit=True)
-    found = []
-    for node, change, code in _changes(tree, root / path):
-        line = node.lineno
-        if (lines is not None and line not in lines) or code == original:
-            continue
-        scope, first = next(((n, start) for n, start, end in functions if start <= line <= end), (None, 0))
-        found.append(Mutant(path, line, scope, line - first, change, excuses.get(line), code))
-    return found
+    spans = [(name, range(node.lineno, (node.end_lineno or 0) + 1)) for name, node in _functions(tree.body)]
+    scopes = {line: (name, span) for name, span in spans for line in span}
+    return [
+        Mutant(path, node.lineno, *scopes[node.lineno], change, code)
+        for node, change, code in _changes(tree, root / path)
+        if node.lineno in scopes and (lines is None or node.lineno in lines) and code != original
+    ]
 
 
-def _excuses(path: str, source: str) -> dict[int, str]:
-    excuses = {}
-    for number, line in enumerate(source.splitlines(), 1):
-        if match := _EXCUSE.search(line):
-            if not match[1].strip():
-                raise Unexplained(f"{path}:{number}: say why no test has to notice a mutant: `# mutant: REASON`")
-            excuses[number + line.lstrip().startswith("#")] = match[1].strip()
-    return excuses
+def _functions(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Yields functions, and the methods of classes, by name. Nested functions belong to theirs."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield prefix + node.name, node
+        elif isinstance(node, ast.ClassDef):
+            yield from _functions(node.body, f"{prefix}{node.name}.")
 
 
 type _Change = tuple[str, Callable[[], Callable[[], None]], ast.AST]
@@ -227,7 +194,7 @@ def _text(node: ast.Constant, value: str) -> Iterator[_Change]:
         for name in re.findall(r"#\w+", value):
             yield _set(node, "value", value.replace(name, f"{name}Other", 1), f"{name} -> {name}Other")
     elif _CONDITION.search(value) and value.count("(") == value.count(")"):
-        # The connector of a text that is added to a condition stays.
+        # Of a text that is added to a condition, what connects it stays.
         whole = value.removeprefix(_AND).removesuffix(_AND)
         if whole.startswith((" ", ",")):
             return

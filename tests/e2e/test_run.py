@@ -24,7 +24,7 @@ from tests.support.missing import is_missing
 @pytest.fixture(scope="module", autouse=True)
 def _installed() -> None:
     if not (ROOT / ".tools/ministack/.ready").exists():
-        is_missing("MiniStack is not installed: make test does that")
+        is_missing("MiniStack is not installed: make e2e does that")
 
 
 SCREEN_END = "Ctrl-C stops everything."
