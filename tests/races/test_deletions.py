@@ -49,7 +49,7 @@ def left_of(items: Items, part: str, kept: tuple[str, ...] = KEPT) -> list[keys.
 
 
 class Acts:
-    """Acts of others in an organization while it is deleted. Each method returns an act."""
+    """The acts of others in an organization while it is deleted. Each method returns one."""
 
     def __init__(self, world: World, company: Company) -> None:
         self.world, self.company, self.id = world, company, company.organization_id

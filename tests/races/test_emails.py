@@ -91,7 +91,7 @@ def test_under_every_fault_an_email_is_sent_once(world, mailbox, thread_clock):
 
 
 class Invited:
-    """An organization with a pending invitation."""
+    """An organization that has invited an address."""
 
     def __init__(self, world: World, stage: Stage) -> None:
         self.api, self.company = stage.api, world.company()

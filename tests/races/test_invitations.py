@@ -1,4 +1,4 @@
-"""An address has one pending invitation, which creates exactly one member, within the limits, for concurrent decisions.
+"""An address has one pending invitation, which creates exactly one member, within the limits, in every order of acts.
 
 An invariant counts each organization's invitations of an address, ignoring case, after each run.
 """
