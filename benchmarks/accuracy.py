@@ -91,7 +91,7 @@ def subject_of(written: str) -> str:
 
 
 def places_of(repository: str, finding: Finding) -> Iterator[Place]:
-    """Yields what the finding claims. One about loading vendors makes a claim for each."""
+    """Yields the finding's claims: one for each vendor, if it is about loading vendors."""
     if finding.category == "trackers":
         for vendor_id in finding.vendor_ids:
             yield Place(repository, finding.location.path, vendor_id)

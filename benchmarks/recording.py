@@ -37,7 +37,7 @@ class Recording:
         return sum(call.write_units for call in self.calls)
 
     def save(self, folder: Path) -> Path:
-        """Writes what the floor needs."""
+        """Writes the files that the floor replays."""
         calls = [{"operation": c.operation, "params": c.params, "status": c.status} for c in self.calls]
         path = folder / f"{self.name}.json"
         path.write_text(json.dumps({"calls": calls, "answer": self.answer}))

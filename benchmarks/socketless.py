@@ -16,7 +16,7 @@ VARIABLE = "BENCHMARK_SOCKETLESS"
 
 
 def install(recordings: Path) -> None:
-    """Answers the calls of the recordings in that file, by the paths of their addresses."""
+    """Replays the recordings in the file. The path of an address selects the recording."""
     wire = importlib.import_module("wire")  # no package in that process
     replay = wire.Replay()
     for name, calls in json.loads(recordings.read_text()).items():

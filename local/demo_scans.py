@@ -50,7 +50,7 @@ def ensure_scans(repository_id: str, project_id: str, requested_by: str) -> None
 
 
 def _write_past_scan(repository: RepositoryItem, link: Link, requested_by: str) -> None:
-    """Writes what the workers write, except that they get no messages."""
+    """Writes the same items as the workers, without messages."""
     request_id = requests.new_request_id(repository.organization_id)
     prepare = messages.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
     requests.create_request(repository, link, request_id, message=prepare, requested_by=requested_by)

@@ -1,4 +1,4 @@
-"""Models the template's front door: what CloudFront and its two functions do to requests and responses.
+"""Models the template's front door: CloudFront's and its two functions' changes of requests and responses.
 
 The functions are JavaScript in template.yaml. A test runs that JavaScript and compares it with this.
 """

@@ -130,7 +130,7 @@ class Gateway:
     def _respond(self, request: Request, request_id: str) -> Response:
         route = self.find(request.method, request.target.partition("?")[0])
         if route is None:
-            # With a token, the gateway tries to read a signature from it.
+            # With an Authorization header, the gateway looks for an AWS signature in it.
             is_signed = any(name.lower() == "authorization" for name, _ in request.headers)
             return self._own("DEFAULT_4XX" if is_signed else "MISSING_AUTHENTICATION_TOKEN", request_id)
         if len(request.body) > REQUEST_LIMIT_BYTES:

@@ -17,7 +17,7 @@ PREFIX = "/mail-stand-in"
 FOLDER = "emails"
 SENDER = "no-reply@assent.example"
 _KEPT = 200
-# The buttons of an email, and what the template's rules make of SES's event.
+# The buttons of an email, and SES's events in the form to which the template's rules reduce them.
 _EVENTS = {
     "bounce": {"event": "bounced", "bounceType": "Permanent"},
     "complaint": {"event": "complained"},

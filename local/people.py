@@ -10,7 +10,7 @@ _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 
 
 def ensure_people(endpoint: str, pool_id: str, users: list[dict[str, Any]], names: dict[str, str]) -> None:
-    """Lets every user of the demo sign in, and notes under `password` with what. Known passwords are kept."""
+    """Lets every user of the demo sign in, and stores the password under `password`. Known passwords are kept."""
     client = environment.create_client("cognito-idp", endpoint)
     found = client.list_users(UserPoolId=pool_id)["Users"]
     there = {it["Value"] for user in found for it in user["Attributes"] if it["Name"] == "email"}

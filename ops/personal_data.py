@@ -46,7 +46,7 @@ _DELETED = {"IDENTITY", "TH", "FAMILY", "DC", "TRIES", "FEEDBACKBY", "FEEDBACKQU
 
 
 def erase(subject: Subject) -> dict[str, int]:
-    """Erases what names the person, except the bare id in records of organizations. Returns item counts by kind.
+    """Erases data that names the person, except the bare id in records of organizations. Returns item counts by kind.
 
     The caller must delete the account itself and its address. Can be repeated.
     """

@@ -83,7 +83,7 @@ def _wait(client: Any, name: str, pause: Pause) -> dict[str, Any]:
 
 
 def _complete(client: Any, name: str, described: dict[str, Any], pause: Pause) -> None:
-    """Turns on what a restore leaves out: deletion of expired items, point-in-time recovery, deletion protection."""
+    """Turns on settings that a restore omits: expiry of items, point-in-time recovery, deletion protection."""
     status = client.describe_time_to_live(TableName=name)["TimeToLiveDescription"]["TimeToLiveStatus"]
     if status == "DISABLED":
         specification = {"Enabled": True, "AttributeName": _TTL_ATTRIBUTE}

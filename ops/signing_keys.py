@@ -1,7 +1,7 @@
 """The signing secret in Secrets Manager and its rotation: add a key, switch to it, drop the old one.
 
-Each step is safe only once the step before it is deployed everywhere: docs/operations.md, *Rotate secrets*. No key is
-ever printed, passed on a command line, or written to a file.
+Each step is safe only once the step before it is deployed everywhere: docs/operations/run.md, *Rotate secrets*. No key
+is ever printed, passed on a command line, or written to a file.
 """
 
 import secrets

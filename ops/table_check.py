@@ -16,7 +16,7 @@ _COUNTED = {"keys": keys.KEY_PREFIX, "projects": keys.PROJECT_PREFIX, "webhooks"
 
 
 class _Found:
-    """Holds what the scan has seen so far."""
+    """The items that the scan has seen so far."""
 
     def __init__(self) -> None:
         self.items = 0

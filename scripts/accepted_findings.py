@@ -14,7 +14,7 @@ class Accepted(NamedTuple):
     reason: str
 
 
-# Problems of an upgrade from the last release that CHANGELOG.md announces, with what it says. The next release removes
+# Problems of an upgrade from the last release that CHANGELOG.md announces, with its text. The next release removes
 # them here.
 ANNOUNCED: dict[str, str] = {}
 

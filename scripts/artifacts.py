@@ -31,81 +31,9 @@ AMAZON_ROOTS = (
     "Amazon Root CA 4",
     "Starfield Services Root Certificate Authority - G2",
 )
-# The package of the shared layer. The build's files for all functions go there.
-SHARED_PACKAGE = Path("controlplane")
-ROOTS_FILE = SHARED_PACKAGE / "amazon-roots.pem"
-DATACLASS_CODE = SHARED_PACKAGE / "core" / "dataclass_code.bin"
-
-# Parts of packages that weigh and that nothing here imports: tools of other trades, back ends for other platforms, and
-# the tests and stubs of the packages themselves. The end-to-end tests import and run every artifact without them.
-UNUSED = (
-    "annotated_types/test_cases.py",
-    "anyio/_backends/_trio.py",
-    "anyio/_core/_tempfile.py",
-    "anyio/from_thread.py",
-    "anyio/functools.py",
-    "anyio/itertools.py",
-    "anyio/pytest_plugin.py",
-    "anyio/streams/file.py",
-    "anyio/streams/text.py",
-    "anyio/to_interpreter.py",
-    "anyio/to_process.py",
-    "aws_lambda_powertools/event_handler",
-    "aws_lambda_powertools/logging/formatters/datadog.py",
-    "aws_lambda_powertools/metrics/provider/datadog",
-    "aws_lambda_powertools/utilities/auth_alpha",
-    "aws_lambda_powertools/utilities/circuit_breaker",
-    "aws_lambda_powertools/utilities/data_classes/active_mq_event.py",
-    "aws_lambda_powertools/utilities/data_classes/api_gateway_authorizer_event.py",
-    "aws_lambda_powertools/utilities/data_classes/cognito_user_pool_event.py",
-    "aws_lambda_powertools/utilities/data_classes/rabbit_mq_event.py",
-    "aws_lambda_powertools/utilities/data_classes/s3_object_event.py",
-    "aws_lambda_powertools/utilities/data_masking",
-    "aws_lambda_powertools/utilities/feature_flags",
-    "aws_lambda_powertools/utilities/idempotency/persistence/redis.py",
-    "aws_lambda_powertools/utilities/kafka",
-    "aws_lambda_powertools/utilities/metadata",
-    "aws_lambda_powertools/utilities/parameters",
-    "aws_lambda_powertools/utilities/parser/envelopes",
-    "aws_lambda_powertools/utilities/parser/models/appsync.py",
-    "aws_lambda_powertools/utilities/parser/models/cognito.py",
-    "aws_lambda_powertools/utilities/parser/models/iot_registry_events.py",
-    "aws_lambda_powertools/utilities/parser/models/s3.py",
-    "aws_lambda_powertools/utilities/parser/models/sns.py",
-    "aws_lambda_powertools/utilities/parser/models/vpc_latticev2.py",
-    "aws_lambda_powertools/utilities/streaming",
-    "aws_lambda_powertools/utilities/validation",
-    "idna/cli.py",
-    "idna/codec.py",
-    # FastAPI's telemetry is off, and controlplane.core.lazy_imports replaces what it imports.
-    "opentelemetry",
-    "publicsuffixlist/test.py",
-    "publicsuffixlist/update.py",
-    "pydantic/experimental",
-    "pydantic/mypy.py",
-    # FastAPI asks for it and takes its absence for "no model of that version".
-    "pydantic/v1",
-    "starlette/authentication.py",
-    "starlette/config.py",
-    "starlette/endpoints.py",
-    "starlette/middleware/authentication.py",
-    "starlette/middleware/cors.py",
-    "starlette/middleware/gzip.py",
-    "starlette/middleware/httpsredirect.py",
-    "starlette/middleware/opentelemetry.py",
-    "starlette/middleware/sessions.py",
-    "starlette/middleware/trustedhost.py",
-    "starlette/middleware/wsgi.py",
-    "starlette/schemas.py",
-    "starlette/testclient.py",
-    "urllib3/contrib/emscripten",
-    "urllib3/contrib/pyopenssl.py",
-    "urllib3/contrib/socks.py",
-    "urllib3/http2/connection.py",
-)
-
-# Libraries whose packages read the source of their `__init__`: anyio finds out from it what to import later.
-SOURCE_READERS = ("anyio",)
+# In the package that trusts them.
+ROOTS_FILE = Path("awsclient") / "amazon-roots.pem"
+DATACLASS_CODE = Path("controlplane") / "core" / "dataclass_code.bin"
 
 # Files that a function serves unchanged, and unpacks on request.
 DOCUMENTS = ("system/reference",)
@@ -144,18 +72,18 @@ def prepare(build_dir: Path) -> None:
     for artifact in artifacts:
         packages = artifact / "python"
         if packages.is_dir():
-            trim_packages(packages)
-            if (packages / SHARED_PACKAGE).is_dir():
+            remove_clutter(packages)
+            if (packages / ROOTS_FILE).parent.is_dir():
                 write_amazon_roots(botocore_bundle(), packages / ROOTS_FILE)
-                write_dataclass_code(packages / DATACLASS_CODE)
+                run_script("dataclass_code", packages / DATACLASS_CODE)
             compile_modules(packages, LAYER_ROOT / "python")
             remove_sources(packages)
         else:
-            trim_packages(artifact)
+            remove_clutter(artifact)
             for documents in DOCUMENTS:
                 pack(artifact / documents)
             if (artifact / TEMPLATES).is_dir():
-                write_template_code(artifact / TEMPLATE_CODE)
+                run_script("template_code", artifact / TEMPLATE_CODE)
                 remove(artifact / TEMPLATES)
             compile_modules(artifact, FUNCTION_ROOT)
             remove_sources(artifact)
@@ -163,17 +91,8 @@ def prepare(build_dir: Path) -> None:
             raise BuildFailed(f"{artifact.name}: no valid bytecode for {', '.join(map(str, missing))}")
 
 
-def trim_packages(packages: Path) -> None:
-    """Cut a folder of packages down to what runs."""
-    remove_clutter(packages)
-    for unused in UNUSED:
-        remove(packages / unused)
-    for info in packages.glob("*.dist-info"):
-        trim_distribution(info)
-
-
 def pack(path: Path) -> None:
-    """Compress the file, or every file below the folder. Compressed files stay as they are."""
+    """Compress the file, or every file below the folder. What is packed already stays as it is."""
     for file in [path, *path.rglob("*")]:
         if file.is_file() and file.suffix != ".gz":
             file.with_name(f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes(), mtime=0))
@@ -200,20 +119,6 @@ def remove_clutter(root: Path) -> None:
             file.unlink()
 
 
-def trim_distribution(info: Path) -> None:
-    """Keep what `importlib.metadata` answers from (name, version, entry points) and the licenses.
-
-    The long description in METADATA goes: libraries that look for plugins read every METADATA there is.
-    """
-    for path in info.iterdir():
-        if path.name not in {"METADATA", "entry_points.txt", "licenses"} and not path.name.startswith("LICENSE"):
-            remove(path)
-    metadata = info / "METADATA"
-    if metadata.is_file():
-        headers, _, _ = metadata.read_text(encoding="utf-8").partition("\n\n")
-        metadata.write_text(headers.rstrip("\n") + "\n", encoding="utf-8")
-
-
 def botocore_bundle() -> Path:
     """Returns the root certificates that come with this environment's botocore."""
     found = importlib.util.find_spec("botocore")
@@ -234,14 +139,9 @@ def write_amazon_roots(bundle: Path, target: Path) -> None:
     target.write_text("".join(f"# {label}\n{certificates[label]}\n" for label in AMAZON_ROOTS), encoding="utf-8")
 
 
-def write_dataclass_code(target: Path) -> None:
-    """Write the compiled methods of all dataclasses, which the application's own environment imports."""
-    run([str(ROOT / ".venv" / "bin" / "python"), "-m", "scripts.dataclass_code", str(target)])
-
-
-def write_template_code(target: Path) -> None:
-    """Write the templates of the pages as modules, which the application's own environment compiles."""
-    run([str(ROOT / ".venv" / "bin" / "python"), "-m", "scripts.template_code", str(target)])
+def run_script(name: str, target: Path) -> None:
+    """Run a script of this folder that imports the functions, in the application's own environment."""
+    run([str(ROOT / ".venv" / "bin" / "python"), "-m", f"scripts.{name}", str(target)])
 
 
 def labelled_certificates(bundle: str) -> Iterator[tuple[str, str]]:
@@ -264,15 +164,14 @@ def compile_modules(root: Path, deployed_root: Path) -> None:
 
 
 def remove_sources(root: Path) -> None:
-    """Leave only the bytecode of the layers and of libraries, which Python imports without a source: half of the size.
+    """Leave only the bytecode of libraries, which Python imports without a source: a third of the package's size.
 
-    The sources of functions stay: a traceback shows their lines. Of the rest it shows the file, the line's number, and
-    the function's name.
+    Ours stay, because a traceback shows their lines, and so does each `__init__.py`: anyio reads its own to find out
+    what it can import later.
     """
-    own = [path for path in root.iterdir() if (path / "app.py").is_file()]
+    own = {path.name for folder in ("functions", "layers/*") for path in ROOT.glob(f"{folder}/*")}
     for source in root.rglob("*.py"):
-        is_read = source.name == "__init__.py" and source.relative_to(root).parts[0] in SOURCE_READERS
-        if not is_read and not any(source.is_relative_to(package) for package in own):
+        if source.name != "__init__.py" and source.relative_to(root).parts[0] not in own:
             Path(importlib.util.cache_from_source(str(source))).replace(source.with_suffix(".pyc"))
             source.unlink()
     for folder in list(root.rglob("__pycache__")):
@@ -298,8 +197,8 @@ def has_lasting_bytecode(module: Path) -> bool:
 def bind_architecture(template: Path, architecture: str) -> None:
     """Make the built template accept only the processor that it was built for.
 
-    Without this, a deployment with another value succeeds, and no function can import its packages. CloudFormation
-    checks the value, also one that it keeps from an earlier deployment, before it changes anything.
+    Otherwise, a deployment with another value succeeds, and no function can import its packages. CloudFormation checks
+    the value, also one that it keeps from an earlier deployment, before it changes anything.
     """
     bound = f"    Default: {architecture}\n    AllowedValues:\n    - {architecture}\n"
     text, count = _ARCHITECTURE.subn(bound, template.read_text(encoding="utf-8"))

@@ -14,7 +14,7 @@ class Undecided(Exception):
 
 
 def resolve(template: Mapping[str, Any], parameters: Mapping[str, str]) -> dict[str, Any]:
-    """Returns the template without conditions: what is false is left out, and `Fn::If` is replaced by its branch.
+    """Returns the template without conditions: false resources are left out, and `Fn::If` is replaced by its branch.
 
     parameters: values other than the defaults, which become the defaults, because checkov resolves references to
     parameters with these. Raises Undecided.

@@ -2,9 +2,11 @@
 
 The description comes as the npm package @octokit/openapi (MIT), in one version that is held by its hash. It is cut down
 to what the tests compare requests, answers, and webhooks with: parameters, bodies and answers, as plain JSON Schema.
-Texts, examples and everything unreachable from the operations are left out.
+Left out are texts, examples, everything unreachable from the operations, and each optional property that neither our
+client nor its stand-in names.
 """
 
+import ast
 import base64
 import hashlib
 import json
@@ -19,7 +21,10 @@ VERSION = "23.0.2"
 INTEGRITY = "sha512-pV8M7L9GY23AybNvTmo2nyjmpmnt6+2sRE/tqr0ZLQcPS4lnw7u5eZGNmwRNkBC3D7gZXbFx5AHzLUVRBXGDhg=="
 DESCRIPTION = "package/generated/api.github.com.json"
 LICENSE = "package/LICENSE"
-TARGET = Path(__file__).parents[1] / "tests/data/github-openapi.json"
+ROOT = Path(__file__).parents[1]
+TARGET = ROOT / "tests/data/github-openapi.json"
+# Our client and its stand-in.
+CODE = ("layers/shared/controlplane/github", "local/github")
 
 OPERATIONS = (
     "GET /app",
@@ -63,13 +68,15 @@ _ASSERTIONS = {"type", "format", "enum", "pattern", "required", "uniqueItems"}
 _BOUNDS = {"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"}
 _COMBINED = ("allOf", "anyOf", "oneOf")
 _PREFIX = "#/components/"
+_WIDTH = 120
 
 
 class _Extract:
     """Operations of one OpenAPI 3.0 document as JSON Schema (2020-12), with the definitions that they reach."""
 
-    def __init__(self, document: dict[str, Any]) -> None:
+    def __init__(self, document: dict[str, Any], names: set[str]) -> None:
         self._document = document
+        self._names = names
         self.definitions: dict[str, Any] = {}
 
     def operation(self, name: str) -> dict[str, Any]:
@@ -111,7 +118,12 @@ class _Extract:
             return self._reference(schema)
         plain = {name: value for name, value in schema.items() if name in _ASSERTIONS | _BOUNDS}
         if "properties" in schema:
-            plain["properties"] = {name: self._schema(it) for name, it in schema["properties"].items()}
+            required = {*schema.get("required", [])}
+            plain["properties"] = {
+                name: self._schema(it)
+                for name, it in schema["properties"].items()
+                if name in required or {name, name.removesuffix("_url")} & self._names
+            }
         for name in ("items", "additionalProperties", "not"):
             if name in schema:
                 plain[name] = self._schema(schema[name])
@@ -136,6 +148,32 @@ def _with_null(schema: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [schema, {"type": "null"}]}
 
 
+def _named() -> set[str]:
+    """Returns the texts and the names of arguments in the code, some of which are names of properties."""
+    nodes = [
+        node
+        for folder in CODE
+        for path in (ROOT / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+    ]
+    texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return texts | {node.arg for node in nodes if isinstance(node, ast.keyword) and node.arg}
+
+
+def _written(value: Any, indent: int = 0, before: int = 0) -> str:
+    """Returns a value as JSON, on one line if it fits there after `before` characters."""
+    line = json.dumps(value)
+    if len(line) + before < _WIDTH or not isinstance(value, dict | list):
+        return line
+    start = " " * (indent + 1)
+    if isinstance(value, list):
+        parts = [start + _written(part, indent + 1, indent + 1) for part in value]
+        return "\n".join(("[", ",\n".join(parts), " " * indent + "]"))
+    names = {name: f"{start}{json.dumps(name)}: " for name in value}
+    parts = [mark + _written(value[name], indent + 1, len(mark)) for name, mark in names.items()]
+    return "\n".join(("{", ",\n".join(parts), " " * indent + "}"))
+
+
 def _download(directory: Path) -> Path:
     """The package's archive. Raises SystemExit when it is not the one that was looked at."""
     command = ["npm", "pack", "--silent", "--pack-destination", str(directory), f"{PACKAGE}@{VERSION}"]
@@ -151,7 +189,7 @@ def _download(directory: Path) -> Path:
 def main() -> None:
     with tempfile.TemporaryDirectory() as directory, tarfile.open(_download(Path(directory))) as archive:
         texts = {name: file.read() for name in (DESCRIPTION, LICENSE) if (file := archive.extractfile(name))}
-    extract = _Extract(json.loads(texts[DESCRIPTION]))
+    extract = _Extract(json.loads(texts[DESCRIPTION]), _named())
     operations = {name: extract.operation(name) for name in OPERATIONS}
     content = {
         "about": "Written by scripts/github_schemas.py. GitHub's REST API: operations that we call, and webhooks.",
@@ -162,7 +200,7 @@ def main() -> None:
         "$defs": dict(sorted(extract.definitions.items())),
     }
     TARGET.parent.mkdir(exist_ok=True)
-    TARGET.write_text(json.dumps(content, indent=1) + "\n")
+    TARGET.write_text(_written(content) + "\n")
 
 
 if __name__ == "__main__":

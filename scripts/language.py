@@ -18,7 +18,7 @@ _EXCLUDED = re.compile(r"docs/style\.md|(cli/)?LICENSE|tests/data/.*|.*requireme
 
 
 def phrases() -> list[tuple[re.Pattern[str], str]]:
-    """Returns the patterns of the table, each with what to write instead."""
+    """Returns the patterns of the table, each with its replacement."""
     rows = _ROW.findall(STYLE.read_text(encoding="utf-8"))
     return [(re.compile(pattern.replace(r"\|", "|")), instead) for pattern, instead in rows]
 
@@ -32,7 +32,7 @@ def findings(name: str, text: str) -> Iterator[str]:
 
 
 def main() -> int:
-    """Prints what it found. Returns 1 if there was anything."""
+    """Prints the findings. Returns 1 if there are any."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)  # nosec B607  # noqa: S607
     names = [name for name in listed.stdout.splitlines() if not _EXCLUDED.fullmatch(name)]
     found = [

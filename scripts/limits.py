@@ -105,7 +105,7 @@ def of_roles(template: Template) -> Iterator[Measured]:
 
 
 def of_functions(template: Template) -> Iterator[Measured]:
-    """Yields what Lambda limits: a function's variables, as JSON, and the policy that says who may invoke it."""
+    """Yields the sizes that Lambda limits: a function's variables, as JSON, and its resource policy."""
     invokers: dict[str, list[dict[str, Any]]] = {}
     for name, resource in template["Resources"].items():
         properties = resource.get("Properties", {})
@@ -191,7 +191,7 @@ def _reference(name: str, template: Template) -> str:
 
 
 def _name(name: str, template: Template) -> str:
-    """Returns a resource's physical name: what the template says, or what CloudFormation makes up."""
+    """Returns a resource's physical name: the template's, or one as CloudFormation generates it."""
     resource = template["Resources"][name]
     given, longest, _ = _NAMES[resource["Type"]]
     if given in resource.get("Properties", {}):

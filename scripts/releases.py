@@ -30,7 +30,7 @@ class Refused(Exception):
 
 
 def prepare(root: Path, version: str, day: str) -> None:
-    """Names what is unreleased, commits that, and tags the commit. Raises Refused, and then changes nothing."""
+    """Numbers the unreleased changes, commits that, and tags the commit. Raises Refused, and then changes nothing."""
     project, changelog = root / "pyproject.toml", root / "CHANGELOG.md"
     if not _NUMBER.fullmatch(version):
         raise Refused("A version has three numbers, such as 1.2.0.")

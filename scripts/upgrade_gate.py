@@ -12,7 +12,7 @@ from typing import Any
 
 from local.checkout import ROOT
 
-# Replacing one of these loses data, logs, people, or what tokens are signed with.
+# Replacing one of these loses data, logs, people, or the key that signs tokens.
 STATEFUL_TYPES = (
     "AWS::Backup::BackupVault",
     "AWS::Cognito::UserPool",

@@ -51,17 +51,15 @@ property_settings.load_profile("assent")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--engine", choices=("moto", "fast", "both"), default="moto", help="the functional tests' DynamoDB"
-    )
-    parser.addoption("--client", choices=("own", "boto3"), default="own", help="the client of engines; moto's is boto3")
+    parser.addoption("--engine", choices=("moto", "fast"), default="moto", help="the functional tests' DynamoDB")
+    parser.addoption("--client", choices=("own", "boto3"), default="own", help="the client of AWS services")
     parser.addoption(
         "--lagging", type=int, nargs="?", const=10_000, help="eventually consistent reads miss this many last writes"
     )
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    return f"functional tests on: {config.getoption('engine')}; client of engines: {config.getoption('client')}"
+    return f"functional tests on: {config.getoption('engine')}; client: {config.getoption('client')}"
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -8,5 +8,5 @@ from controlplane.store import keys
 from controlplane.store.scans.items import ScanItem
 
 SCAN = Resource("scanId", ScanId, keys.scan, ScanItem.from_item)
-# The endpoint enters while it reads the findings.
+# The endpoint authorizes the caller while it reads the findings (`enter_while`).
 ReadsFindings = Annotated[Access[ScanItem], Requires("code-audit.read", resource=SCAN, late=True)]

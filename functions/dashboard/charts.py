@@ -21,7 +21,7 @@ _WIDEST_BAR = 60
 # Few bars would otherwise be as wide as the page.
 _MOST_OF_THE_WIDTH = 12
 _INTERVALS = 4
-# More labels don't fit next to each other on a phone: of a day, or of a day with a time.
+# The most labels that fit next to each other on a phone: of days, and of days with times.
 _MOST_LABELS, _MOST_LONG_LABELS = 6, 2
 _SHORT = len("Nov 23")
 
@@ -91,7 +91,7 @@ class Chart(NamedTuple):
 
 
 def labels_of(timestamps: Sequence[str]) -> list[str]:
-    """Returns the days of the timestamps, with the time if a day occurs twice, or the times alone of a single day."""
+    """Labels the timestamps: with days, with times if a day occurs twice, or with times alone on a single day."""
     moments = [datetime.fromisoformat(timestamp) for timestamp in timestamps]
     days, times = [f"{moment:%b} {moment.day}" for moment in moments], [f"{moment:%H:%M}" for moment in moments]
     if len(set(days)) == len(days):

@@ -80,7 +80,7 @@ class _State(NamedTuple):
 
 
 class Offers(NamedTuple):
-    """The repositories that a person may connect to an organization. `sealed` is what the form carries."""
+    """The repositories that a person may connect to an organization. `sealed` is the form's field."""
 
     organization: Membership
     repositories: list[HostedRepository]

@@ -1,4 +1,4 @@
-"""Business rules of the inbox's pages: the list with its filters, and an item with what belongs to it.
+"""Business rules of the inbox's pages: the list with its filters, and an item with its related records.
 
 A page reads a bounded part of the list, most recently updated first, and shows what matches the filters in it. The next
 page goes on after that, so a search goes back in time page by page, and never reads a whole inbox at once.
@@ -192,7 +192,7 @@ def get_item(organization_slug: str, item_id: str, account: Account) -> FoundIte
 
 
 class ShownItem(NamedTuple):
-    """An item with what belongs to it. project, repository: None if it has none, or if it was deleted.
+    """An item with its related records. project, repository: None if it has none, or if it was deleted.
 
     vendor: that of a runtime finding. names: the names of members who changed the item, by user ID.
     """
@@ -207,7 +207,7 @@ class ShownItem(NamedTuple):
 
 
 def get_shown(found: FoundItem) -> ShownItem:
-    """Returns the item with what belongs to it, in one more round trip."""
+    """Returns the item with its related records, in one more round trip."""
     item = found.item
     people = [change.by for change in item.history if change.by]
     reads: list[Callable[[], Any]] = [

@@ -99,7 +99,7 @@ def invitable_roles(caller: Membership) -> list[Role]:
 
 
 def invite(organization: Membership, form: Mapping[str, str], user_id: str) -> str:
-    """Invites the address of the form. Returns the code of what was done.
+    """Invites the address of the form. Returns the code of the confirmation.
 
     Raises NotMemberAdmin, NotAcceptable, OwnerRequired, AlreadyMember, AlreadyInvited, TooManyInvitations,
     AddressNotInvitable, Forbidden.
@@ -113,7 +113,7 @@ def invite(organization: Membership, form: Mapping[str, str], user_id: str) -> s
 
 
 def withdraw(organization: Membership, form: Mapping[str, str], user_id: str) -> str:
-    """Cancels the invitation of the form. Returns the code of what was done.
+    """Cancels the invitation of the form. Returns the code of the confirmation.
 
     Raises NotMemberAdmin, UnknownInvitation, Forbidden.
     """
@@ -122,7 +122,7 @@ def withdraw(organization: Membership, form: Mapping[str, str], user_id: str) ->
 
 
 def resend(organization: Membership, form: Mapping[str, str], user_id: str) -> str:
-    """Sends the invitation of the form again. Returns the code of what was done.
+    """Sends the invitation of the form again. Returns the code of the confirmation.
 
     Raises NotMemberAdmin, UnknownInvitation, OwnerRequired, ResentTooOften, Forbidden.
     """
@@ -148,7 +148,7 @@ def _read_invitation_id(organization: Membership, form: Mapping[str, str]) -> In
 
 
 def change_member(organization: Membership, form: Mapping[str, str], user_id: str) -> str:
-    """Changes or removes the member of the form. Returns the code of what was done.
+    """Changes or removes the member of the form. Returns the code of the confirmation.
 
     Raises NotMemberAdmin, NoMember, NotAcceptable, OwnerRequired, OwnMembership, LastOwner, OwnsTooMany, Forbidden.
     """

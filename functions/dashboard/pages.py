@@ -129,7 +129,7 @@ def _hour(timestamp: str) -> str:
 
 
 def _counted(number: int, nouns: str) -> str:
-    """Formats a number with what it counts: `12 files` or, if it is one, `1 file`."""
+    """Formats a number with its noun: `12 files` or, if it is one, `1 file`."""
     return f"{number} {nouns.removesuffix('s') if number == 1 else nouns}"
 
 

@@ -59,7 +59,7 @@ def create_project(organization: Membership, form: Mapping[str, str], legs: Mapp
 def change_project(
     organization: Membership, project: ProjectItem, form: Mapping[str, str], user_id: str
 ) -> tuple[str, str]:
-    """Applies the change of the form. Returns the project's slug, and the code of what was done.
+    """Applies the change of the form. Returns the project's slug, and the code of the confirmation.
 
     Raises NotAcceptable, NotProjectAdmin, Forbidden, NoConsent, BrandingNotIncluded, UnknownWebsite,
     LastTrustedWebsite, and UnknownProject if the project was deleted.
@@ -108,7 +108,7 @@ def delete_project(organization: Membership, project: ProjectItem, confirmation:
 
 
 def decide_vendor(found: FoundVendor, vendor_id: str, decision: str, user_id: str) -> str:
-    """Stores the decision, and resolves the vendor's finding. Returns the code of what was done.
+    """Stores the decision, and resolves the vendor's finding. Returns the code of the confirmation.
 
     Raises NotProjectAdmin, NotAcceptable, Forbidden, UnknownProject.
     """

@@ -137,7 +137,7 @@ def get_project_with_vendors(
 
 
 def get_project_with_vendor(organization_slug: str, project_slug: str, account: Account, vendor_id: str) -> FoundVendor:
-    """Returns the project, and what is known of the vendor unless the text can't be a vendor's ID. Raises NoProject."""
+    """Returns the project, and the vendor's records unless the text can't be a vendor's ID. Raises NoProject."""
     membership = _get_membership(organization_slug, project_slug, account)
     try:
         project_id, _ = projects.resolve_slug(membership.organization_id, project_slug)

@@ -1,4 +1,4 @@
-"""Business rules of the repositories' pages: what is connected and linked, and the forms that change it."""
+"""Business rules of the repositories' pages: connected and linked ones, and the forms that change them."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, cast, get_args
@@ -75,7 +75,7 @@ def get_shown(organization: Membership, repository: RepositoryItem) -> ShownRepo
 
 
 def save_link(organization: Membership, repository: RepositoryItem, form: Mapping[str, str], user_id: str) -> str:
-    """Creates or changes the link that the form describes. Returns the code of what was done.
+    """Creates or changes the link that the form describes. Returns the code of the confirmation.
 
     Raises NotAdmin, NotAcceptable, NoRepository, Forbidden.
     """
@@ -102,7 +102,7 @@ def save_link(organization: Membership, repository: RepositoryItem, form: Mappin
 
 
 def unlink(organization: Membership, repository: RepositoryItem, form: Mapping[str, str], user_id: str) -> str:
-    """Unlinks the project of the form. Returns the code of what was done.
+    """Unlinks the project of the form. Returns the code of the confirmation.
 
     Raises NotAdmin, NotAcceptable, NoRepository, Forbidden.
     """

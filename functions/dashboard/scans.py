@@ -36,7 +36,7 @@ class NoScan(NotFound):
 
 
 class ShownScan(NamedTuple):
-    """A scan with what its access makes readable: its inventory, and one page of its findings.
+    """A scan with its readable parts: its inventory, and one page of its findings.
 
     project: None if it was deleted. first: the position of the first finding on the page, starting at 1.
     fixed: inbox items of findings that the previous scan had, on the first page.

@@ -8,7 +8,7 @@ from controlplane.store.scans.items import ScanItem
 from dashboard import charts
 from dashboard.charts import Chart, Series, Tone
 
-# How many completed scans are read for a chart. Those of one repository and project are shown, at most twelve.
+# A chart reads this many completed scans, and shows at most twelve of one repository and project.
 TREND_SCANS = 40
 _SHOWN = 12
 _TONES: dict[str, Tone] = {"P0": "problem", "P1": "warning", "P2": "info", "P3": "accent"}

@@ -54,7 +54,7 @@ class ShownWebhook(NamedTuple):
 
 
 class ShownDelivery(NamedTuple):
-    """A delivery, its endpoint, and what is sent, indented. None if that has expired."""
+    """A delivery, its endpoint, and the body, indented. body: None if it has expired."""
 
     organization: Membership
     webhook: WebhookItem

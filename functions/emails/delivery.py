@@ -1,4 +1,4 @@
-"""Hands an email to SES, once: `controlplane.store.mails` describes how, and what remains."""
+"""Hands an email to SES, once: `controlplane.store.mails` describes how, and the remaining risk."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -30,7 +30,7 @@ def ses() -> Any:
 
 
 class Draft(NamedTuple):
-    """An email to send. about: its kind. unsubscribe: the link for email programs, or None. legs: what must hold."""
+    """An email to send. about: its kind. unsubscribe: the link for email programs, or None. legs: its conditions."""
 
     mail_id: MailId
     address: str
@@ -59,7 +59,7 @@ def deliver(draft: Draft) -> None:
 
 
 def _send(draft: Draft) -> None:
-    """Raises what the queue does with the message. The reason contains SES's code, never its text."""
+    """Raises the exception that retries or rejects the message. The reason contains SES's code, never its text."""
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
 
     try:

@@ -1,4 +1,4 @@
-"""Emails to members: what each says, read when it is sent. None if there is nothing to say anymore."""
+"""The content of emails to members, read when each is sent. None if it is outdated by then."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -28,7 +28,7 @@ _MOST_OPEN, _MOST_SCANS, _MOST_URGENT = 500, 100, 5
 
 
 class Notice(NamedTuple):
-    """The template of an email and what it shows."""
+    """The template of an email and its values."""
 
     template: str
     values: dict[str, Any]

@@ -1,4 +1,4 @@
-"""The rules of `emails`: what each of its messages asks for. A message may be delivered more than once."""
+"""The rules of `emails`: the handling of each message, which may be delivered more than once."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,5 +24,5 @@ _PROCESSORS: dict[type, Callable[[Any], None]] = {
 
 
 def process(message: Message) -> None:
-    """Does what the message asks for. Raises Postponed, Delayed, Rejected."""
+    """Handles the message. Raises Postponed, Delayed, Rejected."""
     _PROCESSORS[type(message)](message)

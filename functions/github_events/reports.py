@@ -150,7 +150,7 @@ class _Report:
     def _create(
         self, what: dict[str, str], find: Callable[[], int | None], create: Callable[[], int]
     ) -> tuple[int, bool]:
-        """Returns the id of what was created, and whether it was now: an earlier report may not have recorded it."""
+        """Returns the id of the check run or comment, and whether it was created just now."""
         sent = dict(self._item.creating or {})
         sent_at = sent.pop("sentAt", 0)
         if sent == what:

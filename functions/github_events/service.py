@@ -1,4 +1,4 @@
-"""The rules of `github_events`: what follows from an event.
+"""The rules of `github_events`: the reaction to each event.
 
 An event says what may have changed. The current state is read from GitHub, so events may be late, repeated, and out
 of order, and the last one that is processed leaves the current state.
@@ -23,12 +23,12 @@ _RULES: dict[HostEventName, Callable[[HostEvent], None]] = {
     "check_run": pull_requests.run_again,
     "issues": issues.follow,
 }
-# The App was uninstalled or lacks a permission, or what the event is about is gone: there is nothing left to do.
+# The App was uninstalled or lacks a permission, or the event's subject is gone: there is nothing left to do.
 _OUT_OF_REACH = (AccessLost, RepositoryGone, InvalidName, Refused)
 
 
 def process(message: HostEvent | ReportPullRequest) -> None:
-    """Does what follows from the event, or reports on a pull request. Raises Postponed, Delayed, Rejected."""
+    """Handles the event, or reports on a pull request. Raises Postponed, Delayed, Rejected."""
     if isinstance(message, HostEvent):
         event = message
         persistently(event, event.installation_id, lambda: _within_reach(lambda: _RULES[event.event](event)))
@@ -46,7 +46,7 @@ def find_organization(message: HostEvent | ReportPullRequest) -> str | None:
 
 
 def _catch_up(repository: RepositoryItem) -> None:
-    """Scans what was pushed and opened while our App had no access: GitHub sent no events about it."""
+    """Scans commits that were pushed while our App had no access: GitHub sent no events about them."""
     pushes.scan_newest(repository)
     pull_requests.scan_open(repository)
 

@@ -19,7 +19,7 @@ from controlplane.store.scans.items import UnknownScan
 
 
 def build(event: OrganizationEvent, organization_id: str, pages_url: str) -> str | None:
-    """Returns the event as JSON, or None if what it is about doesn't exist anymore."""
+    """Returns the event as JSON, or None if its subject doesn't exist anymore."""
     organization = organizations.find_organization(organization_id)
     if organization is None:
         return None

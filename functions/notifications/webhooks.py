@@ -25,7 +25,7 @@ def fan_out(event: OrganizationEvent) -> None:
     """
     event_id = EventId.stored(event.event_id)
     endpoints = webhooks.list_webhooks(event_id.organization_id)
-    # A message may be late: an endpoint isn't sent what happened before it was created.
+    # A message may be late: an endpoint gets no events from before its creation.
     wanting = [it for it in endpoints if it.is_enabled and event.event in it.events and event.at >= it.created_at]
     if not wanting:
         return

@@ -21,7 +21,7 @@ class Baseline(NamedTuple):
     findings: list[FindingItem]
 
     def known(self, scan: ScanItem, history: Mapping[str, HistoryItem]) -> set[str]:
-        """Returns the fingerprints of what the project had before the scan, also those that the baseline left out.
+        """Returns the fingerprints of the project's findings before the scan, also of those that the baseline left out.
 
         history: it may contain what an interrupted attempt at the scan has recorded.
         """

@@ -1,4 +1,4 @@
-"""The last stage of a scan: stores its findings, publishes those that may be read, and resolves what is gone.
+"""The last stage of a scan: stores its findings, publishes those that may be read, and resolves those that are gone.
 
 Every step can be repeated: a worker that takes over after a crash does the same again, with the same result.
 """
@@ -75,7 +75,7 @@ def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: Unr
 
 
 def sight_of(scan: ScanItem, result: Analysis, unread: Unread) -> Sight:
-    """Returns the scan's coverage: its project and folder, unanalyzed paths, and the linked projects."""
+    """Returns the scan's coverage: project, folder, paths that it didn't analyze, and the linked projects."""
     repository = repositories.find_repository(scan.repository_id)
     linked = {link.project_id for link in repository.links} if repository else set()
     uncertain = result.uncertain.union(unread.paths)

@@ -158,7 +158,7 @@ def _stream(host: CodeHost, repository: RepositoryItem, sha: str) -> Iterator[by
 
 
 def _analysis_limits() -> openassent_analysis.Limits:
-    """Returns limits that what fits on the disk doesn't exceed, except for the time."""
+    """Returns limits that no archive exceeds if it fits on the disk, except for the time."""
     return openassent_analysis.Limits(max_files=settings.scan_stored_files, max_total_bytes=settings.scan_stored_bytes)
 
 

@@ -33,7 +33,7 @@ _MOST_RATIO = 100
 
 
 class Limits(NamedTuple):
-    """Limits for one archive. All but `unpacked_bytes` count only what is below the root directory.
+    """Limits for one archive. All but `unpacked_bytes` count only files below the root directory.
 
     listed_files: files, links, and everything else but folders. stored_bytes: what the files and folders take on disk.
     """

@@ -1,4 +1,4 @@
-"""The person at the stand-in's pages: who they are to the App, and what they have access to."""
+"""The person at the stand-in's pages: their identity for the App, and their access."""
 
 import secrets
 import threading

@@ -34,7 +34,7 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class CheckRun:
-    """A check run. `output` has what was last sent, and `annotations` what was sent in all."""
+    """A check run. `output` is the last one that was sent, and `annotations` are all of them."""
 
     check_run_id: int
     name: str
@@ -116,7 +116,7 @@ class PullRequests:
 
     @contextmanager
     def change(self, owner: str, name: str) -> Iterator[Reviews]:
-        """Yields the reviews, and writes what they are then."""
+        """Yields the reviews, and writes them at the end."""
         with self._lock:
             reviews = self.read(owner, name)
             yield reviews

@@ -86,7 +86,7 @@ class GitRepository:
             return None
 
     def commit_files(self, ref: str, files: Mapping[str, str], message: str, start: str | None = None) -> str:
-        """Makes the ref one more commit, with these files changed. start: where a new ref begins. Returns the SHA."""
+        """Adds a commit to the ref, with these files changed. start: where a new ref begins. Returns the SHA."""
         git_dir = ["--git-dir", str(self.path)]
         head = self.find_commit(ref) or (self.find_commit(start) if start else None)
         with tempfile.TemporaryDirectory() as folder:
@@ -146,7 +146,7 @@ class Repositories:
         return GitRepository(owner, name, path)
 
     def commit(self, owner: str, name: str, source: Path, message: str, branch: str = "main") -> str:
-        """Makes the branch what the files below `source` are, in one more commit. Returns its SHA."""
+        """Adds a commit to the branch with exactly the files below `source`. Returns its SHA."""
         return _commit(GitRepository(owner, name, self._root / owner / f"{name}.git"), source, message, branch)
 
 

@@ -1,4 +1,4 @@
-"""Describes what is deprecated: the section of the document and the reference, and the headers of responses."""
+"""Describes deprecations: the section of the document and the reference, and the headers of responses."""
 
 from pydantic import BaseModel
 

@@ -184,7 +184,7 @@ def _nullable(schema: Schema) -> Schema:
 
 
 def _possible(schema: Schema) -> Schema:
-    """Returns the schema without a boolean's only value, for which generators have no type."""
+    """Drops `const` from a boolean: generators have no type for a single boolean value."""
     return {key: value for key, value in schema.items() if key != "const" or not isinstance(value, bool)}
 
 
@@ -277,7 +277,7 @@ class Schemas:
     def add(self, schemas: dict[str, Schema], *, sent: bool = False) -> None:
         for name, schema in schemas.items():
             if name in _ENUMERATIONS:
-                continue  # FastAPI's description of the same one
+                continue  # FastAPI's own description of an enumeration
             tidied = tidy(schema, sent=sent)
             if self.collected.setdefault(name, tidied) != tidied:
                 raise SystemExit(f"two different models are both named {name}")

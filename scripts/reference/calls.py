@@ -1,4 +1,4 @@
-"""The command and the Python program that do what an operation's curl sample does."""
+"""The command and the Python program that are equivalent to an operation's curl sample."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""The page of the errors, to which every error response leads: what docs/errors.md says about each code."""
+"""The page of the errors, to which every error response leads, made from docs/errors.md."""
 
 import re
 from html import escape

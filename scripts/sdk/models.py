@@ -22,7 +22,7 @@ DOCUMENT = ROOT / "docs" / "openapi.json"
 MODELS = PACKAGE / "models.py"
 VALUES = PACKAGE / "values.py"
 
-# Parts of errors, and of a request that is a list.
+# Models that aren't in a response's data: a part of errors, and an item of a request's list.
 _OTHER = ("Problem", "InboxItemChange")
 # Documents that clients store as they are.
 _PLAIN = {"OpenApiDocument", "SarifLog"}

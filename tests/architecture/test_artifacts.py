@@ -1,6 +1,5 @@
 """The artifacts that scripts/build makes from SAM's build folders: small, complete, and precompiled."""
 
-import ast
 import gzip
 import importlib.util
 import marshal
@@ -9,14 +8,12 @@ import py_compile
 import shutil
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
 from jinja2 import Environment, ModuleLoader
 
 from scripts import artifacts
-from tests.support.each import each
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,36 +38,29 @@ def layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Creates a small version of a layer as SAM builds it."""
     roots = write(tmp_path / "cacert.pem", bundle("Another Root", *artifacts.AMAZON_ROOTS))
     monkeypatch.setattr(artifacts, "botocore_bundle", lambda: roots)
-    monkeypatch.setattr(artifacts, "write_dataclass_code", lambda _: None)
+    ordinary = artifacts.run_script
+    monkeypatch.setattr(artifacts, "run_script", lambda name, to: name == "dataclass_code" or ordinary(name, to))
     packages = tmp_path / "build" / "SharedLayer" / "python"
-    write(packages / "controlplane" / "__init__.py", '"""Ours."""\n')
+    write(packages / "awsclient" / "__init__.py", '"""Ours."""\n')
     write(packages / "requirements.txt")
-    write(packages / "lib-1.0.dist-info" / "METADATA", "Metadata-Version: 2.4\nName: lib\nVersion: 1.0\n\nLong text.\n")
-    write(packages / "lib-1.0.dist-info" / "RECORD")
-    write(packages / "lib-1.0.dist-info" / "entry_points.txt")
-    write(packages / "lib-1.0.dist-info" / "licenses" / "LICENSE")
     write(packages / "lib" / "__init__.py")
     write(packages / "lib" / "__init__.pyi")
+    write(packages / "lib" / "part.py", "VALUE = 7\n")
     write(packages / "lib" / "py.typed")
     write(packages / "lib" / "tests" / "test_lib.py")
     return packages
 
 
 class TestPrepare:
-    def test_preparing_keeps_a_distributions_name_version_entry_points_and_license(self, layer: Path):
-        artifacts.prepare(layer.parents[1])
-        info = layer / "lib-1.0.dist-info"
-        assert {path.name for path in info.iterdir()} == {"METADATA", "entry_points.txt", "licenses"}
-        assert (info / "METADATA").read_text() == "Metadata-Version: 2.4\nName: lib\nVersion: 1.0\n"
-
     def test_preparing_removes_everything_that_no_import_reads(self, layer: Path):
         artifacts.prepare(layer.parents[1])
-        assert {path.name for path in (layer / "lib").iterdir()} == {"__init__.pyc"}
+        files = {str(path.relative_to(layer / "lib")) for path in (layer / "lib").rglob("*") if path.is_file()}
+        assert files == {"__init__.py", "__pycache__/__init__.cpython-313.pyc", "part.pyc"}
         assert not (layer / "requirements.txt").exists()
 
     def test_preparing_writes_the_amazon_roots_next_to_the_code_that_trusts_them(self, layer: Path):
         artifacts.prepare(layer.parents[1])
-        roots = (layer / "controlplane" / "amazon-roots.pem").read_text()
+        roots = (layer / "awsclient" / "amazon-roots.pem").read_text()
         assert roots.count("BEGIN CERTIFICATE") == len(artifacts.AMAZON_ROOTS)
         assert "Another Root" not in roots
 
@@ -79,7 +69,7 @@ class TestPrepare:
         write(packages / "openassent_analysis" / "__init__.py", '"""Ours."""\n')
         artifacts.prepare(layer.parents[1])
         files = {path.relative_to(packages) for path in packages.rglob("*") if path.is_file()}
-        assert files == {Path("openassent_analysis/__init__.pyc")}
+        assert {path.name for path in files} == {"__init__.py", "__init__.cpython-313.pyc"}
 
     def test_preparing_refuses_a_bundle_without_one_of_the_roots(self, layer: Path):
         write(layer.parents[2] / "cacert.pem", bundle(*artifacts.AMAZON_ROOTS[1:]))
@@ -164,20 +154,20 @@ class TestBytecode:
         compiled.write_bytes(b"\x00\x00" + compiled.read_bytes()[2:])
         assert artifacts.modules_without_bytecode(tmp_path) == [Path("app.py")]
 
-    def test_the_layer_is_imported_from_bytecode_and_sources_of_functions_stay(self, layer: Path):
+    def test_libraries_are_imported_from_bytecode_and_our_sources_stay(self, layer: Path):
         app = write(layer.parents[1] / "ProjectsFunction" / "projects" / "app.py", "VALUE = 7\n")
-        write(layer / "lib" / "part.py", "VALUE = 7\n")
         write(layer / "single.py", "from lib.part import VALUE\n")
         artifacts.prepare(layer.parents[1])
-        assert list(layer.rglob("*.py")) == []
+        sources = {str(path.relative_to(layer)) for path in layer.rglob("*.py")}
+        assert sources == {"awsclient/__init__.py", "lib/__init__.py"}
         assert app.exists()
         program = f"import sys; sys.path = [{str(layer)!r}]; import single; sys.exit(single.VALUE)"
         assert subprocess.run([sys.executable, "-I", "-S", "-c", program], check=False).returncode == 7
 
     def test_bytecode_of_another_python_without_a_source_is_reported(self, layer: Path):
         artifacts.prepare(layer.parents[1])
-        (layer / "lib" / "__init__.pyc").write_bytes(bytes(16))
-        assert artifacts.modules_without_bytecode(layer) == [Path("lib/__init__.pyc")]
+        (layer / "lib" / "part.pyc").write_bytes(bytes(16))
+        assert artifacts.modules_without_bytecode(layer) == [Path("lib/part.pyc")]
 
     def test_invalid_python_code_stops_the_build(self, tmp_path: Path):
         write(tmp_path / "build" / "ProjectsFunction" / "projects" / "app.py", "def\n")
@@ -187,28 +177,6 @@ class TestBytecode:
 
 class TestRoots:
     def test_the_roots_are_all_in_botocores_bundle(self, tmp_path: Path):
-        target = tmp_path / "controlplane" / "amazon-roots.pem"
+        target = tmp_path / "awsclient" / "amazon-roots.pem"
         artifacts.write_amazon_roots(artifacts.botocore_bundle(), target)
         assert target.read_text().count("BEGIN CERTIFICATE") == len(artifacts.AMAZON_ROOTS)
-
-
-@cache
-def imported_names(source: Path) -> set[str]:
-    """Returns the modules a file imports, and the names it imports from them, as dotted names."""
-    names = set()
-    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return names
-
-
-class TestUnused:
-    @each("unused", artifacts.UNUSED)
-    def test_removed_parts_are_imported_nowhere_in_our_code(self, unused: str):
-        module = unused.removesuffix(".py").replace("/", ".")
-        for folder in ("functions", "layers/analysis", "layers/shared"):
-            for source in (ROOT / folder).rglob("*.py"):
-                used = [name for name in imported_names(source) if f"{name}.".startswith(f"{module}.")]
-                assert used == [], f"{source} imports it: take it off UNUSED"

@@ -84,18 +84,11 @@ class TestRequirements:
         assert known - {"mcp-types"} == needed
         assert set(EXTRAS.values()) == PROJECT["optional-dependencies"].keys()
 
-
-class TestMetadata:
-    def test_the_addresses_are_those_of_the_api_s_document(self):
-        assert PROJECT["urls"] == {"Documentation": f"{BASE_URL}/docs", "Homepage": PAGES_URL}
-
-    def test_the_license_is_the_projects(self):
-        (name,) = PROJECT["license-files"]
+    def test_its_license_and_addresses_are_those_of_the_project_and_the_api(self):
+        (name,), (author,) = PROJECT["license-files"], PROJECT["authors"]
         assert (ROOT / "cli" / name).read_text() == (ROOT / "LICENSE").read_text()
-
-    def test_the_author_is_named(self):
-        (author,) = PROJECT["authors"]
         assert author["name"] in (ROOT / "LICENSE").read_text()
+        assert PROJECT["urls"] == {"Documentation": f"{BASE_URL}/docs", "Homepage": PAGES_URL}
 
 
 class TestAdvice:

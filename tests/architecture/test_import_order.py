@@ -3,8 +3,6 @@
 import ast
 from pathlib import Path
 
-from tests.support.each import each
-
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -19,21 +17,9 @@ def _imports(path: Path) -> list[str]:
     return found
 
 
-APPS = [
-    path
-    for path in sorted((ROOT / "functions").glob("*/app.py"))
-    if "controlplane.http.app.create_app" in _imports(path)
-]
-
-
-@each("path", APPS, ids=[path.parent.name for path in APPS])
-def test_a_function_imports_lazy_imports_first(path):
-    assert _imports(path)[0] == "controlplane.core.lazy_imports"
-
-
-def test_the_app_factory_imports_lazy_imports_first():
-    assert _imports(ROOT / "layers/shared/controlplane/http/app.py")[0] == "controlplane.core.lazy_imports"
-
-
-def test_there_are_functions():
-    assert len(APPS) >= 6
+def test_every_function_and_the_app_factory_import_lazy_imports_first():
+    apps = {path: _imports(path) for path in (ROOT / "functions").glob("*/app.py")}
+    factory = ROOT / "layers/shared/controlplane/http/app.py"
+    first = {path: names[0] for path, names in apps.items() if "controlplane.http.app.create_app" in names}
+    assert len(first) >= 6
+    assert {*first.values(), _imports(factory)[0]} == {"controlplane.core.lazy_imports"}

@@ -14,9 +14,7 @@ from ops.cli import app
 from tests.support.each import each
 
 ROOT = Path(__file__).resolve().parents[2]
-TEXT = "\n".join(
-    path.read_text() for path in sorted(ROOT.glob("docs/operations*/*.md")) or [ROOT / "docs/operations.md"]
-)
+TEXT = "\n".join(path.read_text() for path in sorted(ROOT.glob("docs/operations/*.md")))
 BLOCKS = re.findall(r"^ *```sh\n(.*?)^ *```$", TEXT, re.MULTILINE | re.DOTALL)
 LINES = [line.strip() for block in BLOCKS for line in block.splitlines()]
 POLICIES = [json.loads(it) for it in re.findall(r"^```json\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)]

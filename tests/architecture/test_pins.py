@@ -46,35 +46,29 @@ class TestLock:
         assert lock == RUNTIME or name in GROUPS or (ROOT / f"requirements/{name}.in").exists()
 
 
-class TestDevelopment:
-    def test_development_uses_exactly_the_deployed_versions(self):
-        development = read_pins(ROOT / "requirements/dev.txt")
-        deployed = {(lock.parent.name, *pin) for lock in DEPLOYED for pin in read_pins(lock).items()}
-        assert {(place, name, development.get(name)) for place, name, _ in deployed} == deployed
+def test_development_uses_exactly_the_deployed_versions():
+    development = read_pins(ROOT / "requirements/dev.txt")
+    deployed = {(lock.parent.name, *pin) for lock in DEPLOYED for pin in read_pins(lock).items()}
+    assert {(place, name, development.get(name)) for place, name, _ in deployed} == deployed
 
 
 @each("lock", ["package-lock.json", "requirements/nag/package-lock.json"])
-class TestNpmLock:
-    def test_the_npm_lock_names_no_url(self, lock: str):
-        assert PLACE.findall((ROOT / lock).read_text()) == []
-
-    def test_the_npm_lock_has_a_hash_for_every_package(self, lock: str):
-        packages = json.loads((ROOT / lock).read_text())["packages"]
-        # A bundled package is part of another one's archive, and so of its hash.
-        hashed = [name for name, package in packages.items() if name and not package.get("inBundle")]
-        assert [name for name in hashed if "integrity" not in packages[name]] == []
+def test_an_npm_lock_names_no_url_and_has_a_hash_for_every_package(lock: str):
+    assert PLACE.findall((ROOT / lock).read_text()) == []
+    packages = json.loads((ROOT / lock).read_text())["packages"]
+    # A bundled package is part of another one's archive, and so of its hash.
+    hashed = [name for name, package in packages.items() if name and not package.get("inBundle")]
+    assert [name for name in hashed if "integrity" not in packages[name]] == []
 
 
-class TestNpm:
-    def test_npm_locks_stay_without_urls_when_rewritten(self):
-        assert "omit-lockfile-registry-resolved=true" in (ROOT / ".npmrc").read_text().splitlines()
-        assert "--omit-lockfile-registry-resolved" in (ROOT / "scripts/npm-lock").read_text()
+def test_npm_locks_stay_without_urls_when_rewritten():
+    assert "omit-lockfile-registry-resolved=true" in (ROOT / ".npmrc").read_text().splitlines()
+    assert "--omit-lockfile-registry-resolved" in (ROOT / "scripts/npm-lock").read_text()
 
 
-class TestActions:
-    def test_workflows_and_examples_pin_actions_to_commits(self):
-        """A tag or a branch can be moved to other code. A local path is part of the same commit."""
-        files = [*ROOT.glob(".github/**/*.y*ml"), ROOT / "action.yml", *ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
-        used = [action for file in files for action in USES.findall(file.read_text())]
-        assert len(used) > 3
-        assert [action for action in used if not PINNED.fullmatch(action)] == []
+def test_workflows_and_examples_pin_actions_to_commits():
+    """A tag or a branch can be moved to other code. A local path is part of the same commit."""
+    files = [*ROOT.glob(".github/**/*.y*ml"), ROOT / "action.yml", *ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    used = [action for file in files for action in USES.findall(file.read_text())]
+    assert len(used) > 3
+    assert [action for action in used if not PINNED.fullmatch(action)] == []

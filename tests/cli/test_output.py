@@ -47,13 +47,13 @@ class TestTimes:
         ("seconds", "shown"),
         [(5, "just now"), (60, "1 minute ago"), (7_300, "2 hours ago"), (90_000, "1 day ago"), (-7_300, "in 2 hours")],
     )
-    def test_a_time_is_relative(self, seconds: int, shown: str):
+    def test_a_recent_time_is_relative(self, seconds: int, shown: str):
         assert ago(datetime.now(UTC) - timedelta(seconds=seconds)) == shown
 
     def test_a_distant_time_is_a_date(self):
         assert ago(datetime(2024, 2, 29, 23, 59, tzinfo=UTC)) == "2024-02-29"
 
-    def test_a_time_that_never_was(self):
+    def test_a_missing_time_is_never(self):
         assert ago(None) == "never"
 
 
@@ -63,6 +63,6 @@ class TestDurations:
         assert Duration(text).seconds == seconds
 
     @each("text", ["", "5", "d", "-1d", "1.5h", "1d2h", "9999999d", "٣d"])
-    def test_anything_else_is_refused(self, text: str):
+    def test_an_invalid_duration_is_refused(self, text: str):
         with pytest.raises(typer.BadParameter):
             Duration(text)

@@ -163,8 +163,7 @@ def _product(base_url: str) -> Iterator[tuple[Served, ASGIApp]]:
     now, sqs, drawn = _Clock(), FakeSqs(), random.Random(0)
     with (
         determined(lambda: drawn),
-        sequential_engine("fast") as opened,
-        opened() as client,
+        sequential_engine("fast") as client,
         pytest.MonkeyPatch.context() as patch,
         IssueHost().installed(patch),
     ):

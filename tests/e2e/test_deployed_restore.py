@@ -1,4 +1,4 @@
-"""The restore of docs/operations.md as a drill: the deployed stack's table is restored, completed, and checked."""
+"""The restore of docs/operations/repair.md as a drill: the deployed stack's table is restored and checked."""
 
 import json
 import sys
@@ -68,7 +68,7 @@ def test_a_table_that_exists_is_never_restored_into(operator: Operator, restored
 
 @contextmanager
 def unswept(stack: Stack) -> Iterator[None]:
-    """Keeps the sweep from running in the block, as docs/operations.md says.
+    """Keeps the sweep from running in the block, as docs/operations/repair.md says.
 
     A deployment changes a function's role before the function. In between, a sweep would be denied its table, and log
     an error that `test_deployed_traces` doesn't expect.

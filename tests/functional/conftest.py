@@ -1,10 +1,8 @@
 """Functional tests: the real handlers, a table from the template for each test, a clock that tests set."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
-from functools import cache
+from collections.abc import Iterator
 from itertools import count
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
@@ -14,7 +12,7 @@ from controlplane.store import refusals
 from controlplane.store.table import table
 from tests.support import attributes, permissions
 from tests.support.api import Api
-from tests.support.engines import SequentialEngine, sequential_engine
+from tests.support.engines import sequential_engine
 from tests.support.few_shards import few_shards
 from tests.support.issue_host import host
 from tests.support.mailbox import mailbox, post_office
@@ -26,10 +24,6 @@ from tests.support.world import World
 __all__ = ["host", "mailbox", "post_office", "sqs"]
 
 _TABLES = count(1)
-# With --engine=both, these folders' tests run on moto, and the others on dynoxide, which takes a fifth of the time.
-_ON_MOTO = {"billing", "feedback"}
-
-type OpenTable = Callable[[], AbstractContextManager[Any]]
 
 
 class FakeClock:
@@ -46,34 +40,22 @@ class FakeClock:
 
 
 @pytest.fixture(scope="session")
-def _engines() -> Iterator[Callable[[SequentialEngine], OpenTable]]:
-    with ExitStack() as running:
-
-        @cache
-        def opened(name: SequentialEngine) -> OpenTable:
-            return running.enter_context(sequential_engine(name))
-
-        yield opened
-
-
-def _engine_of(request: pytest.FixtureRequest) -> SequentialEngine:
-    chosen: Literal["moto", "fast", "both"] = request.config.getoption("engine")
-    if chosen != "both":
-        return chosen
-    return "moto" if _ON_MOTO & {*request.path.parts} else "fast"
+def _client(pytestconfig: pytest.Config) -> Iterator[Any]:
+    with sequential_engine(pytestconfig.getoption("engine")) as client:
+        yield client
 
 
 @pytest.fixture(autouse=True)
-def _fresh_table(request: pytest.FixtureRequest, _engines: Callable[[SequentialEngine], OpenTable]) -> Iterator[None]:
+def _fresh_table(_client: Any) -> Iterator[None]:
     table.name = f"assent-test-{next(_TABLES)}"
     # Clears the rejection counts per client that the environment kept from the previous test, whose clock had the same
     # time.
     rejections.reset_malformed()
     refusals.forget_full()
-    with _engines(_engine_of(request))() as table._client:
-        create_table(table.client, table.name)
-        yield
-        table.client.delete_table(TableName=table.name)
+    table._client = _client
+    create_table(table.client, table.name)
+    yield
+    table.client.delete_table(TableName=table.name)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -37,6 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Lets busy machines take longer: races are limited by their steps, and the time only ends a hang."""
     for item in items:
         if item.path.is_relative_to(_FOLDER):
+            item.add_marker(pytest.mark.races)
             item.add_marker(pytest.mark.timeout(_HANGS_AFTER_SECONDS))
 
 

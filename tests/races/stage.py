@@ -1,5 +1,10 @@
-"""The setting of race tests: the product on a table of the engine, which is new for every run."""
+"""The setting of race tests: the product on a table of the engine, which is new for every run.
 
+A race test is a generator. It prepares its world, yields the acts, is sent what became of them, and checks it.
+"""
+
+import functools
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,12 +16,16 @@ from controlplane.core import clock
 from controlplane.store.table import table
 from tests.support import invariants, starts
 from tests.support.asgi import DirectApi
+from tests.support.calls import Call
 from tests.support.faults import Trial, explore_faults
 from tests.support.invariants import Items
 from tests.support.operations import operations
-from tests.support.schedules import Race, explore
+from tests.support.outcomes import Outcome
+from tests.support.schedules import Race, beyond_the_token, explore
 from tests.support.table import create_table
 from tests.support.world import World
+
+type Check = Callable[..., Any]
 
 # 2026-03-04T05:06:07Z: the time of every race, unless an act has a clock of its own.
 RACE_TIME = 1_772_600_767.0
@@ -83,6 +92,89 @@ class Stage:
         invariants.check_all(items)
         return items
 
+    def came_first(self, act: int) -> bool:
+        """Returns True if this act's last transaction preceded the other act's last one, or the other made none."""
+        committed = [number for number, call in self.ran.steps if call.operation == "TransactWriteItems"]
+        return (bool(committed) and committed[-1] != act) or set(committed) == {act}
+
     def close(self) -> None:
         while self._made:
             self.client.delete_table(TableName=self._made.pop())
+
+
+def race(*refusals: type[Exception], ends: set[Any] | None = None, **options: Any) -> Callable[[Check], Check]:
+    """Returns a decorator that makes a test of a generator, which is run once for each order of the acts it yields.
+
+    It is sent a list of what the acts returned, or of their errors if these are among the refusals. Any other error
+    fails the test. ends: all that the runs have to return, together. options: of `Stage.race`.
+    """
+
+    def decorate(function: Check) -> Check:
+        def test(stage: Stage, arrange: Callable[[World], Any]) -> None:
+            seen = set()
+
+            def scenario(world: World) -> Race:
+                run = arrange(world)
+
+                def check(outcomes: list[Outcome]) -> None:
+                    seen.add(
+                        _finish(run, [it.error if isinstance(it.error, refusals) else it.get() for it in outcomes])
+                    )
+
+                return Race(next(run), check)
+
+            stage.race(scenario, **options)
+            assert ends in (None, seen), f"the runs ended in {seen}"
+
+        return _as_test(function, test)
+
+    return decorate
+
+
+def faults(
+    least: int = 10, breaks: Callable[[Call], bool] = beyond_the_token, **options: Any
+) -> Callable[[Check], Check]:
+    """Returns a decorator that makes a test of a generator, which is run once for each fault of each call of an act.
+
+    It yields the act, and after a comma what the client sends next unless it is the same, and is sent the case.
+    least: that there are more runs than this. breaks: selects the calls, by default not those about the caller's token,
+    which every request makes. options: of `Stage.faults`.
+    """
+
+    def decorate(function: Check) -> Check:
+        def test(stage: Stage, arrange: Callable[[World], Any]) -> None:
+            def scenario(world: World) -> Trial:
+                run = arrange(world)
+                acts = next(run)
+                act, again = acts if isinstance(acts, tuple) else (acts, None)
+                return Trial(act, lambda case: _finish(run, case), again)
+
+            assert stage.faults(scenario, breaks=breaks, **options) > least
+
+        return _as_test(function, test)
+
+    return decorate
+
+
+def _finish(run: Any, sent: Any) -> Any:
+    """Sends it to the generator, which ends then, and returns what it returns."""
+    try:
+        run.send(sent)
+    except StopIteration as end:
+        return end.value
+    raise AssertionError("it yields more than once")
+
+
+def _as_test(function: Check, test: Callable[[Stage, Callable[[World], Any]], None]) -> Check:
+    """Returns the test with the fixtures of the function, and those that it needs."""
+    names = inspect.signature(function).parameters
+
+    @functools.wraps(function)
+    def run(*, stage: Stage, **fixtures: Any) -> None:
+        own = fixtures | ({"stage": stage} if "stage" in names else {})
+        test(stage, lambda world: function(world, **own))
+
+    given = {"stage", *names} - {"world"}
+    parameters = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in sorted(given)]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return run

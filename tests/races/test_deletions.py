@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import ids
 from controlplane.core.ids import ProjectId
 from controlplane.store import (
     api_keys,
@@ -20,94 +19,72 @@ from controlplane.store import (
     projects,
     publications,
     repositories,
-    users,
 )
-from controlplane.store.keys import Key
 from controlplane.store.organizations import UnknownOrganization
 from controlplane.store.project_items import Address
-from controlplane.store.repository_items import HostedRepository
 from controlplane.store.scans import execution, findings, history
 from controlplane.store.scans.progress import Coverage
+from controlplane.store.table import LegFailed
 from ops import members as operator
-from tests.races.stage import Stage
+from tests.races.stage import faults, race
 from tests.races.yields import beyond_queries, only_writes
 from tests.support.audits import history_of, lease_of, make_issue, make_scan
 from tests.support.cleanup import clean_up, finish_deletions
-from tests.support.faults import Case, Kind, Trial
+from tests.support.faults import Kind
 from tests.support.invariants import Items
-from tests.support.outcomes import Outcome
-from tests.support.populated_organization import PopulatedOrganization, id_part, populate_organization
-from tests.support.schedules import Race
+from tests.support.populated_organization import id_part, populate_organization
 from tests.support.world import Company, World
-
-pytestmark = pytest.mark.races
 
 # The items of a deleted organization that are kept: see docs/decisions/0040.
 KEPT = ("SLUG#", "LEDGER#", "FEEDBACKQUOTA#", "SCANWATCH", "OUTBOX#")
 
-type Act = Callable[[World, Company], Callable[[], Any]]
+
+def kind_of(key: keys.Key) -> str:
+    return key.sk if key.pk.startswith("ORG#") else key.pk
 
 
-def left_of(items: Items, organization_id: str) -> list[Key]:
-    part = id_part(organization_id)
-    return [
-        key
-        for key, item in items.items()
-        if part in str(item) and not (key.sk if key.pk.startswith("ORG#") else key.pk).startswith(KEPT)
-    ]
+def left_of(items: Items, part: str, kept: tuple[str, ...] = KEPT) -> list[keys.Key]:
+    """Returns the items that contain this part of an ID, without those that may."""
+    return [key for key, item in items.items() if part in str(item) and not kind_of(key).startswith(kept)]
 
 
-def creates_a_key(world: World, company: Company) -> Callable[[], Any]:
-    return lambda: api_keys.create_key(company.organization_id, "deploy", company.owner.user_id, "test")
+class Acts:
+    """Acts of others in an organization while it is deleted. Each method returns an act."""
+
+    def __init__(self, world: World, company: Company) -> None:
+        self.world, self.company, self.id = world, company, company.organization_id
+
+    def creates_a_key(self) -> Callable[[], Any]:
+        return lambda: api_keys.create_key(self.id, "deploy", self.company.owner.user_id, "test")
+
+    def creates_a_project(self) -> Callable[[], Any]:
+        addresses = [Address("a.example", "domain")]
+        return lambda: projects.create_project(self.id, "Shop", region="eu", addresses=addresses, branding="assent")
+
+    def connects_a_repository(self) -> Callable[[], Any]:
+        return lambda: self.world.connected_repository(self.company, linked=False, name="shop")
+
+    def adds_a_member(self) -> Callable[[], Any]:
+        organization: Any = organizations.find_organization(self.id)
+        user_id = self.world.person().user_id
+        return lambda: operator.add_member(organization, user_id, "admin")
+
+    def invites(self) -> Callable[[], Any]:
+        return lambda: self.world.invitation(self.company, "ada@example.com")
+
+    def accepts(self) -> Callable[[], Any]:
+        user_id = self.world.person("grace@example.com").user_id
+        made = self.world.invitation(self.company, "grace@example.com", "owner")
+        return lambda: invitees.accept_invitation(made.invitation_id, user_id)
+
+    def makes_it_the_default(self) -> Callable[[], Any]:
+        return lambda: default_organizations.save(self.company.owner.user_id, self.id)
+
+    def deletes_it_too(self) -> Callable[[], Any]:
+        return lambda: deletions.delete_organization(self.id, self.company.owner.user_id)
 
 
-def creates_a_project(world: World, company: Company) -> Callable[[], Any]:
-    addresses = [Address("a.example", "domain")]
-    return lambda: projects.create_project(
-        company.organization_id, "Shop", region="eu-central", addresses=addresses, branding="assent"
-    )
-
-
-def connects_a_repository(world: World, company: Company) -> Callable[[], Any]:
-    hosted = HostedRepository(
-        installation_id=1,
-        owner="acme",
-        name="shop",
-        html_url="https://code.example/acme/shop",
-        default_branch="main",
-        visibility="private",
-    )
-    return lambda: repositories.connect_repository(company.organization_id, hosted)
-
-
-def adds_a_member(world: World, company: Company) -> Callable[[], Any]:
-    organization = organizations.find_organization(company.organization_id)
-    profile = users.find_user(world.person().user_id)
-    assert organization is not None
-    assert profile is not None
-    return lambda: operator.add_member(organization, profile.user_id, "admin")
-
-
-def invites(world: World, company: Company) -> Callable[[], Any]:
-    return lambda: world.invitation(company, "ada@example.com")
-
-
-def accepts(world: World, company: Company) -> Callable[[], Any]:
-    invited = users.find_user(world.person("grace@example.com").user_id)
-    assert invited is not None
-    made = world.invitation(company, "grace@example.com", "owner")
-    return lambda: invitees.accept_invitation(made.invitation_id, invited.user_id)
-
-
-def makes_it_the_default(world: World, company: Company) -> Callable[[], Any]:
-    return lambda: default_organizations.save(company.owner.user_id, company.organization_id)
-
-
-def deletes_it_too(world: World, company: Company) -> Callable[[], Any]:
-    return lambda: deletions.delete_organization(company.organization_id, company.owner.user_id)
-
-
-CREATING_NOTHING = (makes_it_the_default, deletes_it_too)
+CREATING = ["creates_a_key", "creates_a_project", "connects_a_repository", "adds_a_member", "invites", "accepts"]
 REFUSALS = (
     UnknownOrganization,
     default_organizations.NotMember,
@@ -115,44 +92,26 @@ REFUSALS = (
     invitees.InvitationGone,
     invitees.InvitationVoid,
     deletions.NotOwner,
+    LegFailed,
 )
 
 
-@pytest.mark.parametrize(
-    "act",
-    [
-        creates_a_key,
-        creates_a_project,
-        connects_a_repository,
-        adds_a_member,
-        invites,
-        accepts,
-        makes_it_the_default,
-        deletes_it_too,
-    ],
-    ids=lambda act: act.__name__,
-)
-def test_nothing_is_created_in_a_deleted_organization(stage: Stage, act: Act) -> None:
-    def scenario(world: World) -> Race:
-        company = world.company()
-        other = act(world, company)
-
-        def check(outcomes: list[Outcome]) -> None:
-            deletion, late = outcomes
-            refused = isinstance(deletion.error, UnknownOrganization) and late.error is None
-            assert deletion.error is None or (refused and act is deletes_it_too)
-            if late.error is not None and not isinstance(late.error, REFUSALS):
-                # A transaction that failed only because of the organization.
-                assert getattr(late.error, "leg", None) == "organization", late.error
-            writes = [number for number, call in stage.ran.steps if call.operation == "TransactWriteItems"]
-            if late.error is None and act not in CREATING_NOTHING:
-                assert writes.index(1) < writes.index(0)
-            finish_deletions()
-            assert left_of(stage.check_invariants(), company.organization_id) == []
-
-        return Race([lambda: deletions.delete_organization(company.organization_id), other], check)
-
-    stage.race(scenario)
+@pytest.mark.parametrize("act", [*CREATING, "makes_it_the_default", "deletes_it_too"])
+@race(*REFUSALS)
+def test_nothing_is_created_in_a_deleted_organization(world, stage, act):
+    company = world.company()
+    other = getattr(Acts(world, company), act)()
+    deletion, late = yield [lambda: deletions.delete_organization(company.organization_id), other]
+    if isinstance(deletion, Exception):
+        assert (act, type(deletion), isinstance(late, Exception)) == ("deletes_it_too", UnknownOrganization, False)
+    if isinstance(late, LegFailed):
+        # A transaction that failed only because of the organization.
+        assert late.leg == "organization"
+    elif act in CREATING and not isinstance(late, Exception):
+        writes = [number for number, call in stage.ran.steps if call.operation == "TransactWriteItems"]
+        assert writes.index(1) < writes.index(0)
+    finish_deletions()
+    assert left_of(stage.check_invariants(), id_part(company.organization_id)) == []
 
 
 class Running:
@@ -160,142 +119,104 @@ class Running:
 
     def __init__(self, world: World) -> None:
         self.company = world.company()
-        repository = world.connected_repository(self.company)
-        self.scan = make_scan(repository, status="running")
+        self.scan = make_scan(world.connected_repository(self.company), status="running")
         self.issue = make_issue(1)
+        self.discovery = findings.as_discovery(self.scan, self.issue)
 
-    def publishes(self) -> None:
+    def publish(self) -> None:
         """Runs the last stage of scan_execution."""
         lease = lease_of(self.scan)
         history.put_history(lease, [history_of(self.scan, self.issue)])
         findings.put_findings(self.scan.scan_id, lease.attempt, [self.issue])
-        publications.publish_findings([findings.as_discovery(self.scan, self.issue)])
+        publications.publish_findings([self.discovery])
         execution.complete_scan(self.scan, lease, 1, 1, Coverage(1, 1, {}))
 
-    def deletes_project(self) -> None:
-        projects.delete_project(projects.get_project(ProjectId.stored(self.scan.project_id)))
+    def delete(self, what: str) -> None:
+        if what == "project":
+            projects.delete_project(projects.get_project(ProjectId.stored(self.scan.project_id)))
+        elif what == "repository":
+            repositories.disconnect_repository(self.scan.repository_id)
+        else:
+            deletions.delete_organization(self.company.organization_id)
+
+    def delete_completely(self, what: str) -> None:
+        self.delete(what)
         clean_up()
-
-    def deletes_repository(self) -> None:
-        repositories.disconnect_repository(self.scan.repository_id)
-        clean_up()
-
-    def deletes_organization(self) -> None:
-        deletions.delete_organization(self.company.organization_id)
-        clean_up()
-
-
-@pytest.mark.parametrize("deletes", ["deletes_project", "deletes_repository", "deletes_organization"])
-def test_a_scan_during_a_deletion_writes_nothing_that_remains(stage: Stage, deletes: str) -> None:
-    def scenario(world: World) -> Race:
-        running = Running(world)
-
-        def check(outcomes: list[Outcome]) -> None:
-            outcomes[0].get()
-            assert outcomes[1].error is None or isinstance(outcomes[1].error, leases.LeaseLost)
-            finish_deletions()
-            items = stage.check_invariants()
-            kinds = {(key.sk if key.pk.startswith("ORG#") else key.pk).partition("#")[0] for key in items}
-            assert not kinds & {"SCAN", "SCANREQ", "INBOX", "DELETIONS"}
-            assert ("REPO" in kinds) is (deletes == "deletes_project")
-
-        return Race([getattr(running, deletes), running.publishes], check)
-
-    stage.race(scenario)
-
-
-def test_a_concurrent_change_doesnt_restore_a_deleted_inbox_item(stage: Stage) -> None:
-    def scenario(world: World) -> Race:
-        running = Running(world)
-        found = publications.publish_finding(findings.as_discovery(running.scan, running.issue))
-        user_id = running.company.owner.user_id
-
-        def dismisses() -> None:
-            inbox.change_status(found, "dismissed", found.version, user_id, None)
-
-        def check(outcomes: list[Outcome]) -> None:
-            outcomes[0].get()
-            assert outcomes[1].error is None or isinstance(outcomes[1].error, inbox.UnknownItem)
-            with pytest.raises(inbox.UnknownItem):
-                inbox.get_item(found.item_id)
-
-        return Race([running.deletes_project, dismisses], check)
-
-    stage.race(scenario)
-
-
-def test_two_concurrent_sweeps_finish_a_deletion(stage: Stage) -> None:
-    def scenario(world: World) -> Race:
-        running = Running(world)
-        projects.delete_project(projects.get_project(ProjectId.stored(running.scan.project_id)))
-
-        def check(outcomes: list[Outcome]) -> None:
-            for outcome in outcomes:
-                outcome.get()
-            finish_deletions()
-            assert not any(key.sk.startswith((keys.SCAN_PREFIX, "SCANREQ#")) for key in stage.check_invariants())
-
-        return Race([clean_up, clean_up], check)
-
-    stage.race(scenario, yields_at=only_writes)
-
-
-def test_an_organizations_deletion_interrupted_anywhere_is_decided_once(stage: Stage) -> None:
-    def scenario(world: World) -> Trial:
-        company = world.company()
-        world.key(company)
-
-        def check(case: Case) -> None:
-            assert case.second.error is None or isinstance(case.second.error, UnknownOrganization)
-            finish_deletions()
-            assert left_of(stage.check_invariants(), company.organization_id) == []
-
-        return Trial(lambda: deletions.delete_organization(company.organization_id), check)
-
-    assert stage.faults(scenario) > 20
 
 
 @pytest.mark.parametrize("what", ["project", "repository", "organization"])
-def test_a_sweep_interrupted_anywhere_is_finished_by_the_next(stage: Stage, what: str) -> None:
-    def scenario(world: World) -> Trial:
-        populated = populate_organization(world)
-        _delete(what, populated)
-
-        def check(case: Case) -> None:
-            case.second.get()
-            finish_deletions()
-            items = stage.check_invariants()
-            assert not any(key.pk.startswith("DELETIONS") for key in items)
-            gone = {
-                "project": populated.project.project_id,
-                "repository": populated.repository.repository_id,
-                "organization": id_part(populated.company.organization_id),
-            }[what]
-            # The history of a repository's findings names a deleted project until the next scan of the repository.
-            kept = ("AUDITRUN#", *KEPT, *([keys.finding_history_pk("rep_")] if what == "project" else []))
-            # What remains of a part is in its organization's audit log, which is deleted with the organization.
-            kept = kept if what == "organization" else (*kept, keys.LOG_PREFIX)
-            assert [
-                key
-                for key, item in items.items()
-                if gone in str(item) and not (key.sk if key.pk.startswith("ORG#") else key.pk).startswith(kept)
-            ] == []
-
-        return Trial(clean_up, check)
-
-    kinds = frozenset({Kind.CRASH})
-    assert stage.faults(scenario, kinds=kinds, breaks=beyond_queries) > 10
+@race(leases.LeaseLost)
+def test_a_scan_during_a_deletion_writes_nothing_that_remains(world, stage, what):
+    running = Running(world)
+    deleted, _ = yield [lambda: running.delete_completely(what), running.publish]
+    assert deleted is None
+    finish_deletions()
+    kinds = {kind_of(key).partition("#")[0] for key in stage.check_invariants()}
+    assert not kinds & {"SCAN", "SCANREQ", "INBOX", "DELETIONS"}
+    assert ("REPO" in kinds) is (what == "project")
 
 
-def _delete(what: str, populated: PopulatedOrganization) -> None:
+@race(inbox.UnknownItem)
+def test_a_concurrent_change_doesnt_restore_a_deleted_inbox_item(world):
+    running = Running(world)
+    found = publications.publish_finding(running.discovery)
+    user_id = running.company.owner.user_id
+    deleted, _ = yield [
+        lambda: running.delete_completely("project"),
+        lambda: inbox.change_status(found, "dismissed", found.version, user_id, None),
+    ]
+    assert deleted is None
+    with pytest.raises(inbox.UnknownItem):
+        inbox.get_item(found.item_id)
+
+
+@race(yields_at=only_writes)
+def test_two_concurrent_sweeps_finish_a_deletion(world, stage):
+    running = Running(world)
+    running.delete("project")
+    yield [clean_up, clean_up]
+    finish_deletions()
+    assert not any(key.sk.startswith((keys.SCAN_PREFIX, "SCANREQ#")) for key in stage.check_invariants())
+
+
+@faults()
+def test_an_organizations_deletion_interrupted_anywhere_is_decided_once(world, stage):
+    company = world.company()
+    world.key(company)
+    case = yield lambda: deletions.delete_organization(company.organization_id)
+    assert case.second.error is None or isinstance(case.second.error, UnknownOrganization)
+    finish_deletions()
+    assert left_of(stage.check_invariants(), id_part(company.organization_id)) == []
+
+
+@pytest.mark.parametrize("what", ["project", "repository", "organization"])
+@faults(kinds=frozenset({Kind.CRASH}), breaks=beyond_queries)
+def test_a_sweep_interrupted_anywhere_is_finished_by_the_next(world, stage, what):
+    populated = populate_organization(world)
     if what == "project":
         projects.delete_project(populated.project)
+        # The history of a repository's findings names a deleted project until the next scan of the repository. What
+        # remains of a part is in its organization's audit log, which is deleted with the organization.
+        gone, kept = populated.project.project_id, (keys.finding_history_pk("rep_"), keys.LOG_PREFIX)
     elif what == "repository":
         repositories.disconnect_repository(populated.repository.repository_id)
+        gone, kept = populated.repository.repository_id, (keys.LOG_PREFIX,)
     else:
         deletions.delete_organization(populated.company.organization_id)
+        gone, kept = id_part(populated.company.organization_id), ()
+    case = yield clean_up
+    case.second.get()
+    finish_deletions()
+    items = stage.check_invariants()
+    assert not any(key.pk.startswith("DELETIONS") for key in items)
+    assert left_of(items, gone, ("AUDITRUN#", *KEPT, *kept)) == []
 
 
-def test_an_organizations_ids_lead_to_its_items() -> None:
-    organization_id = ids.new_root(ids.ORGANIZATION)
-    assert id_part(organization_id) in ProjectId.of(organization_id, ids.new_local())
+@faults(breaks=beyond_queries)
+def test_under_every_fault_the_next_sweep_removes_what_is_left_of_a_project(world, stage):
+    running = Running(world)
+    running.delete("project")
+    case = yield finish_deletions
+    case.second.get()
+    left = [kind_of(key) for key in stage.check_invariants() if kind_of(key).startswith(("DELETIONS", "SCAN#"))]
+    assert left == []

@@ -1,7 +1,6 @@
 """Emails under races and faults: none is lost, and none is sent twice except as decision 0067 says."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,22 +8,15 @@ import pytest
 from controlplane.core.settings import settings
 from controlplane.queues import messages
 from controlplane.queues.mail_messages import NotifyMembers, later
-from controlplane.store import events, invitations, keys, mail_batches, mail_choices, outbox
-from controlplane.store.invitation_items import InvitationItem
+from controlplane.store import events, invitations, keys, mail_batches, mail_choices
 from controlplane.store.table import table
 from emails import delivery
 from emails.app import handler
-from tests.races.stage import RACE_TIME, Stage
+from tests.races.stage import RACE_TIME, Stage, faults, race
 from tests.support.api import Reply
-from tests.support.asgi import DirectApi
-from tests.support.faults import Case, Trial
 from tests.support.mailbox import SENDER, Mailbox
-from tests.support.outcomes import Outcome
-from tests.support.schedules import Race
 from tests.support.sqs import FakeSqs, SqsMessage
 from tests.support.world import Company, World
-
-pytestmark = pytest.mark.races
 
 # Longer than an email of unknown outcome isn't sent again.
 LATER = RACE_TIME + 200
@@ -42,174 +34,119 @@ def mailbox(monkeypatch: pytest.MonkeyPatch) -> Mailbox:
 
 def work(message: dict[str, Any]) -> bool:
     """Delivers the message to the worker. Returns whether it is done."""
-    letter = SqsMessage(messages.Queue.EMAILS.url, json.dumps(message), RACE_TIME, receives=1)
+    letter = SqsMessage(messages.Queue.EMAILS.url, json.dumps({"version": 1, **message}), RACE_TIME, receives=1)
     return not handler({"Records": [letter.record]}, None)["batchItemFailures"]
 
 
-def notification(company: Company, choice: str = "webhook") -> dict[str, Any]:
-    return {
-        "version": 1,
-        "kind": "send-notification",
-        "organizationId": company.organization_id,
-        "about": choice,
-        "subject": "0123",
-        "userId": company.owner.user_id,
-    }
+def notification(company: Company) -> dict[str, Any]:
+    about = {"about": "webhook", "subject": "0123", "userId": company.owner.user_id}
+    return {"kind": "send-notification", "organizationId": company.organization_id, **about}
 
 
 def queued() -> list[dict[str, Any]]:
     return [item["message"] for pk in keys.OUTBOX_PKS for item in table.query(pk, consistent=True).items]
 
 
-class TestSending:
-    def test_two_deliveries_of_a_message_send_one_email(self, stage: Stage, mailbox: Mailbox) -> None:
-        def scenario(world: World) -> Race:
-            message = notification(world.company())
-            mailbox.emails.clear()
-
-            def check(outcomes: list[Outcome]) -> None:
-                # Which is done isn't known here: a function processes one batch at a time.
-                for outcome in outcomes:
-                    outcome.get()
-                assert len(mailbox.emails) == 1
-
-            return Race([lambda: work(message)] * 2, check)
-
-        stage.race(scenario)
-
-    def test_after_an_unsubscription_no_email_is_claimed(self, stage: Stage, mailbox: Mailbox) -> None:
-        def scenario(world: World) -> Race:
-            company = world.company()
-            mailbox.emails.clear()
-            sent_at_confirmation: list[int] = []
-
-            def unsubscribe() -> None:
-                mail_choices.turn_off(company.owner.user_id, company.organization_id, "webhook")
-                claimed = table.query(keys.mails_pk(company.owner.user_id), consistent=True).items
-                sent_at_confirmation.append(len(claimed))
-
-            def check(outcomes: list[Outcome]) -> None:
-                for outcome in outcomes:
-                    outcome.get()
-                # What wasn't claimed when the unsubscription was confirmed is never sent.
-                assert len(mailbox.emails) == sent_at_confirmation[0]
-
-            return Race([lambda: work(notification(company)), unsubscribe], check)
-
-        stage.race(scenario)
-
-    def test_under_every_fault_an_email_is_sent_once(
-        self, stage: Stage, mailbox: Mailbox, thread_clock: Callable[[float], None]
-    ) -> None:
-        """A worker that dies between SES's response and its record sends it again, unless SES's report comes first."""
-
-        def scenario(world: World) -> Trial:
-            thread_clock(RACE_TIME)
-            message = notification(world.company())
-            mailbox.emails.clear()
-
-            def again() -> bool:
-                for email in list(mailbox.emails):  # SES reports what it accepted
-                    report = {"version": 1, "kind": "mail-report", "event": "sent", "mail": [email.tag]}
-                    work(report)
-                thread_clock(LATER)
-                return work(message)
-
-            def check(case: Case) -> None:
-                assert case.second.get() is True
-                assert len(mailbox.emails) == 1
-
-            return Trial(lambda: work(message), check, again)
-
-        assert stage.faults(scenario) > 20
+@race()
+def test_two_deliveries_of_a_message_send_one_email(world, mailbox):
+    message = notification(world.company())
+    mailbox.emails.clear()
+    # Which is done isn't known here: a function processes one batch at a time.
+    yield [lambda: work(message)] * 2
+    assert len(mailbox.emails) == 1
 
 
-class TestInvitations:
-    def invited(self, world: World, api: DirectApi) -> tuple[Company, str]:
-        company = world.company()
-        body = {"email": "grace@example.com", "role": "member"}
-        return company, api.post("/v1/invitations", company.owner.token, json_body=body).data["id"]
+@race(ends={0, 1})
+def test_after_an_unsubscription_no_email_is_claimed(world, mailbox):
+    company = world.company()
+    user_id = company.owner.user_id
+    mailbox.emails.clear()
 
-    def test_resends_at_once_count_and_queue_one_email_each(self, stage: Stage, mailbox: Mailbox) -> None:
-        def scenario(world: World) -> Race:
-            company, invitation_id = self.invited(world, stage.api)
+    def unsubscribe() -> int:
+        mail_choices.turn_off(user_id, company.organization_id, "webhook")
+        return len(table.query(keys.mails_pk(user_id), consistent=True).items)
 
-            def resend() -> Reply:
-                return stage.api.post(f"/v1/invitations/{invitation_id}/resend", company.owner.token)
-
-            resend()
-            resend()
-
-            def check(outcomes: list[Outcome]) -> None:
-                assert sorted(outcome.get().status for outcome in outcomes) == [200, 409]
-                assert sorted(message["number"] for message in queued()) == [0, 1, 2, 3]
-                (invitation,) = _stored(company)
-                assert invitation.resends.on_day == 3
-
-            return Race([resend] * 2, check)
-
-        stage.race(scenario)
-
-    def test_under_every_fault_an_invitation_is_renewed_with_its_email_or_not_at_all(
-        self, stage: Stage, mailbox: Mailbox
-    ) -> None:
-        def scenario(world: World) -> Trial:
-            company, invitation_id = self.invited(world, stage.api)
-
-            def check(case: Case) -> None:
-                (invitation,) = _stored(company)
-                assert case.second.get().status == 200
-                assert invitation.resends.total in {1, 2}
-                assert sorted(message["number"] for message in queued()) == [*range(invitation.resends.total + 1)]
-
-            resend = f"/v1/invitations/{invitation_id}/resend"
-            return Trial(lambda: stage.api.post(resend, company.owner.token), check)
-
-        assert stage.faults(scenario) > 20
+    _, claimed = yield [lambda: work(notification(company)), unsubscribe]
+    # What wasn't claimed when the unsubscription was confirmed is never sent.
+    assert len(mailbox.emails) == claimed
+    return claimed
 
 
-class TestFindings:
-    def test_findings_at_once_are_in_one_email_with_one_message(self, stage: Stage, mailbox: Mailbox) -> None:
-        def scenario(world: World) -> Race:
-            company = world.company()
-            ids = [events.entry(company.organization_id, "finding.opened").message["eventId"] for _ in range(2)]
+@faults()
+def test_under_every_fault_an_email_is_sent_once(world, mailbox, thread_clock):
+    """A worker that dies between SES's response and its record sends it again, unless SES's report comes first."""
+    thread_clock(RACE_TIME)
+    message = notification(world.company())
+    mailbox.emails.clear()
 
-            def message(window: str, seconds: int) -> outbox.Entry:
-                told = NotifyMembers(organization_id=company.organization_id, about="finding", subject=window)
-                return later(told, seconds)
+    def again() -> bool:
+        for email in list(mailbox.emails):  # SES reports what it accepted
+            work({"kind": "mail-report", "event": "sent", "mail": [email.tag]})
+        thread_clock(LATER)
+        return work(message)
 
-            def add(event_id: str) -> None:
-                mail_batches.add_findings(company.organization_id, event_id, [f"item of {event_id}"], message)
-
-            def check(outcomes: list[Outcome]) -> None:
-                for outcome in outcomes:
-                    outcome.get()
-                (window,) = [it["subject"] for it in queued() if it["kind"] == "notify-members"]
-                batch = mail_batches.find_batch(company.organization_id, window)
-                assert batch is not None
-                assert (batch.size, {*batch.item_ids}) == (2, {f"item of {event_id}" for event_id in ids})
-
-            return Race([lambda it=it: add(it) for it in (*ids, ids[0])], check)
-
-        stage.race(scenario)
+    case = yield lambda: work(message), again
+    assert case.second.get() is True
+    assert len(mailbox.emails) == 1
 
 
-def test_events_at_once_leave_one_digest_to_the_sweep(stage: Stage) -> None:
-    def scenario(world: World) -> Race:
-        organization_id = world.company().organization_id
+class Invited:
+    """An organization with a pending invitation."""
 
-        def schedule() -> None:
-            digest = NotifyMembers(organization_id=organization_id, about="digest", subject=MONDAY)
-            mail_batches.schedule_digest(organization_id, MONDAY, lambda: later(digest, 0))
+    def __init__(self, world: World, stage: Stage) -> None:
+        self.api, self.company = stage.api, world.company()
+        self.invitation_id = world.invitation(self.company, "grace@example.com").invitation_id
 
-        def check(outcomes: list[Outcome]) -> None:
-            assert [outcome.error for outcome in outcomes] == [None, None]
-            assert [message["subject"] for message in queued()] == [MONDAY]
+    def resend(self) -> Reply:
+        return self.api.post(f"/v1/invitations/{self.invitation_id}/resend", self.company.owner.token)
 
-        return Race([schedule, schedule], check)
+    def resends(self) -> Any:
+        listed = invitations.list_invitations(self.company.organization_id, 50, None, consistent=True)
+        (invitation,) = listed.invitations
+        return invitation.resends
 
-    stage.race(scenario)
+
+@race()
+def test_resends_at_once_count_and_queue_one_email_each(world, stage, mailbox):
+    invited = Invited(world, stage)
+    invited.resend()
+    invited.resend()
+    replies = yield [invited.resend] * 2
+    assert sorted(reply.status for reply in replies) == [200, 409]
+    assert sorted(message["number"] for message in queued()) == [1, 2, 3]
+    assert invited.resends().on_day == 3
 
 
-def _stored(company: Company) -> list[InvitationItem]:
-    return invitations.list_invitations(company.organization_id, 50, None, consistent=True).invitations
+@faults()
+def test_under_every_fault_an_invitation_is_renewed_with_its_email_or_not_at_all(world, stage, mailbox):
+    invited = Invited(world, stage)
+    case = yield invited.resend
+    assert case.second.get().status == 200
+    total = invited.resends().total
+    assert total in {1, 2}
+    assert sorted(message["number"] for message in queued()) == [*range(1, total + 1)]
+
+
+@race()
+def test_findings_at_once_are_in_one_email_with_one_message(world, mailbox):
+    organization_id = world.company().organization_id
+    ids = [events.entry(organization_id, "finding.opened").message["eventId"] for _ in range(2)]
+
+    def message(window: str, seconds: int) -> Any:
+        return later(NotifyMembers(organization_id=organization_id, about="finding", subject=window), seconds)
+
+    def add(event_id: str) -> None:
+        mail_batches.add_findings(organization_id, event_id, [f"item of {event_id}"], message)
+
+    yield [lambda it=it: add(it) for it in (*ids, ids[0])]
+    (window,) = [it["subject"] for it in queued() if it["kind"] == "notify-members"]
+    batch: Any = mail_batches.find_batch(organization_id, window)
+    assert (batch.size, {*batch.item_ids}) == (2, {f"item of {event_id}" for event_id in ids})
+
+
+@race()
+def test_events_at_once_leave_one_digest_to_the_sweep(world):
+    organization_id = world.company().organization_id
+    digest = NotifyMembers(organization_id=organization_id, about="digest", subject=MONDAY)
+    yield [lambda: mail_batches.schedule_digest(organization_id, MONDAY, lambda: later(digest, 0))] * 2
+    assert [message["subject"] for message in queued()] == [MONDAY]

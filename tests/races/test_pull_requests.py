@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import count
 from typing import Any
 
 import pytest
@@ -17,18 +18,16 @@ from controlplane.store.scans.progress import Coverage
 from controlplane.store.table import Put, table
 from github_events.app import handler
 from scan_preparation.app import handler as prepare
-from tests.races.stage import RACE_TIME, Stage
+from tests.races.stage import RACE_TIME, faults
 from tests.support import lagging
 from tests.support.calls import Proceed, intercepted
 from tests.support.code_host import SHA
-from tests.support.faults import Case, Kind, Trial
+from tests.support.faults import Kind
 from tests.support.outcomes import Aborted
 from tests.support.sqs import FakeSqs, SqsMessage
 from tests.support.sweeping import swept
 from tests.support.table import PREPARED
 from tests.support.world import World
-
-pytestmark = pytest.mark.races
 
 HANDLERS = {Queue.GITHUB_EVENTS: handler, Queue.SCAN_PREPARATION: prepare}
 _READS = {"GetItem", "BatchGetItem", "Query"}
@@ -108,9 +107,8 @@ class Review:
         table.put(Put({**(table.get(key) or {}), "hostedId": _HOSTED_ID}), PREPARED)
         lagging.settle()  # an event about a repository that was just connected may not find it
         self.sqs, self.host, self._set_clock = sqs, host, set_clock
-        event = HostEvent(
-            event="pull_request", installation_id=4711, hosted_id=_HOSTED_ID, subject=_NUMBER, until=2**31
-        )
+        subject = {"hosted_id": _HOSTED_ID, "subject": _NUMBER}
+        event = HostEvent(event="pull_request", installation_id=4711, until=2**31, **subject)
         messages.send(Queue.GITHUB_EVENTS.value, event.model_dump(by_alias=True))
 
     def run(self, last_write: int = 10_000) -> bool:
@@ -173,36 +171,27 @@ class Review:
         assert len(self.host.comments) == 1
 
 
-def test_a_crash_at_any_write_leaves_one_check_run_and_one_comment(
-    stage: Stage, announced: Callable[[World], Review]
-) -> None:
-    runs = 0
-    while True:
+def test_a_crash_at_any_write_leaves_one_check_run_and_one_comment(stage, announced):
+    for runs in count():
         review = announced(stage.fresh())
         died = review.run(runs)
         review.check()
         stage.check_invariants()
         if not died:
+            assert runs > 15
             break
-        runs += 1
-    assert runs > 15
 
 
+# A call that is certain to have failed leaves what a crash before it leaves, which the test above covers.
 @pytest.mark.parametrize("steps", [0, 1], ids=["event", "report"])
-def test_under_every_fault_of_a_delivery_there_is_one_check_run_and_one_comment(
-    stage: Stage, announced: Callable[[World], Review], steps: int
-) -> None:
-    def scenario(world: World) -> Trial:
-        review = announced(world)
-        for _ in range(steps):
-            review.step()
-        letter = review.sqs.due(Queue.GITHUB_EVENTS.url)[0]
-
-        def check(_: Case) -> None:
-            review.check()
-
-        return Trial(lambda: review.deliver(letter), check, review.run)
-
-    # A call that is certain to have failed leaves what a crash before it leaves, which the test above covers.
-    kinds = frozenset({Kind.LOST, Kind.LOST_THEN_CONFLICT, Kind.CONFLICT})
-    assert stage.faults(scenario, kinds=kinds, breaks=lambda call: call.operation not in _READS) > 15
+@faults(
+    kinds=frozenset({Kind.LOST, Kind.LOST_THEN_CONFLICT, Kind.CONFLICT}),
+    breaks=lambda call: call.operation not in _READS,
+)
+def test_under_every_fault_of_a_delivery_there_is_one_check_run_and_one_comment(world, announced, steps):
+    review = announced(world)
+    for _ in range(steps):
+        review.step()
+    letter = review.sqs.due(Queue.GITHUB_EVENTS.url)[0]
+    yield lambda: review.deliver(letter), review.run
+    review.check()

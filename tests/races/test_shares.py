@@ -7,7 +7,7 @@ import heapq
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from itertools import count
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -27,15 +27,11 @@ from github_events import app as github_events
 from github_events.service import find_organization
 from notifications import app as notifications
 from scan_execution import messages as scan_execution
-from tests.races.stage import RACE_TIME, Stage
-from tests.support.faults import Case, Kind, Trial
+from tests.races.stage import RACE_TIME, faults, race
+from tests.support.faults import Kind
 from tests.support.outcomes import Outcome
-from tests.support.schedules import Race
 from tests.support.sqs import FakeSqs, SqsMessage
 from tests.support.table import PREPARED
-from tests.support.world import World
-
-pytestmark = pytest.mark.races
 
 # What an invocation takes in addition to the work, and how often an idle worker looks for a message.
 INVOCATION_SECONDS, POLL_SECONDS = 0.05, 0.25
@@ -170,10 +166,12 @@ def _two_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(settings.__dict__, "worker_concurrency", 2)
 
 
+def acquire(wait_seconds: float = 1) -> Slot:
+    return worker_slots.acquire(ORGANIZATION, Queue.EMAILS.value, 1, 30, wait_seconds)
+
+
 @pytest.mark.parametrize("queue", WORK)
-def test_the_work_of_a_modest_organization_leaves_in_ten_seconds_while_a_greedy_one_has_much(
-    queue: Queue, stage: Stage, sqs: FakeSqs, time: Time
-) -> None:
+def test_the_work_of_a_modest_organization_leaves_in_ten_seconds_while_a_greedy_one_has_much(stage, sqs, time, queue):
     world = stage.fresh()
     greedy, modest = (world.company().organization_id for _ in range(2))
     line = Line(queue, sqs, time)
@@ -200,9 +198,7 @@ def test_the_work_of_a_modest_organization_leaves_in_ten_seconds_while_a_greedy_
 
 
 @pytest.mark.parametrize(("count", "slots"), [(1, 1), (2, 1), (3, 2), (10, 5)])
-def test_an_organization_has_half_of_the_workers_rounded_up(
-    count: int, slots: int, stage: Stage, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_organization_has_half_of_the_workers_rounded_up(stage, sqs, monkeypatch, count, slots):
     stage.fresh()
     monkeypatch.setitem(settings.__dict__, "worker_concurrency", count)
     with ExitStack() as held:
@@ -216,69 +212,52 @@ def test_an_organization_has_half_of_the_workers_rounded_up(
         pass
 
 
-def test_of_workers_at_once_as_many_as_there_are_slots_get_one(stage: Stage) -> None:
-    def scenario(_: World) -> Race:
-        def acquire() -> Slot | None:
-            with suppress(NoSlot):
-                return worker_slots.acquire(ORGANIZATION, "emails", 1, 30, 1)
-            return None
-
-        def check(outcomes: list[Outcome]) -> None:
-            (held,) = [slot for outcome in outcomes if (slot := outcome.get())]
-            worker_slots.release(held._replace(holder="another"))
-            assert acquire() is None
-            worker_slots.release(held)
-            assert acquire() is not None
-
-        return Race([acquire] * 3, check)
-
-    stage.race(scenario)
+@race(NoSlot)
+def test_of_workers_at_once_as_many_as_there_are_slots_get_one(world):
+    results = yield [acquire] * 3
+    (held,) = [it for it in results if not isinstance(it, NoSlot)]
+    worker_slots.release(held._replace(holder="another"))
+    with pytest.raises(NoSlot):
+        acquire()
+    worker_slots.release(held)
+    acquire()
 
 
-def test_the_slot_of_a_dead_worker_is_free_when_its_lease_ends(
-    stage: Stage, thread_clock: Callable[[float], None]
-) -> None:
+def test_the_slot_of_a_dead_worker_is_free_when_its_lease_ends(stage, thread_clock):
     stage.fresh()
-    worker_slots.acquire(ORGANIZATION, "emails", 1, 30, 1)
+    acquire()
     waits = []
     for _ in range(3):
         with pytest.raises(NoSlot) as taken:
-            worker_slots.acquire(ORGANIZATION, "emails", 1, 30, 1.5)
+            acquire(1.5)
         waits.append(taken.value.seconds)
     assert waits == [2, 3, 5]
     thread_clock(RACE_TIME + 30)
-    worker_slots.acquire(ORGANIZATION, "emails", 1, 30, 1)
+    acquire()
 
 
 @pytest.mark.parametrize("is_taken", [False, True])
-def test_under_every_fault_a_message_is_processed_and_leaves_no_slot_taken(
-    is_taken: bool, stage: Stage, sqs: FakeSqs, thread_clock: Callable[[float], None]
-) -> None:
-    def scenario(_: World) -> Trial:
-        thread_clock(RACE_TIME)
-        line = Line(Queue.EMAILS, sqs, Time())
-        line.send(ORGANIZATION, 0)
-        done: list[Any] = []
-        handler = create_worker(line.queue, line.work.accepted, done.append)
-        if is_taken:
-            worker_slots.acquire(ORGANIZATION, line.queue.value, 1, 30, 1)
+@faults(invariants=False)
+def test_under_every_fault_a_message_is_processed_and_leaves_no_slot_taken(world, sqs, thread_clock, is_taken):
+    thread_clock(RACE_TIME)
+    line = Line(Queue.EMAILS, sqs, Time())
+    line.send(ORGANIZATION, 0)
+    done: list[Any] = []
+    handler = create_worker(line.queue, line.work.accepted, done.append)
+    if is_taken:
+        acquire()
 
-        def deliver() -> None:
-            for letter in sqs.due(line.queue.url):
-                sqs.deliver(letter, handler, line.queue.dead_letters_url)
+    def deliver() -> None:
+        for letter in sqs.due(line.queue.url):
+            sqs.deliver(letter, handler, line.queue.dead_letters_url)
 
-        def again() -> None:
-            for hours in (1, 2, 3):
-                thread_clock(RACE_TIME + hours * 3_600)
-                deliver()
+    def again() -> None:
+        for hours in (1, 2, 3):
+            thread_clock(RACE_TIME + hours * 3_600)
+            deliver()
 
-        def check(case: Case) -> None:
-            case.second.get()
-            assert sqs.letters == []
-            assert len(done) >= 1
-            assert len(done) == 1 or case.fault.kind is Kind.CRASH
-            worker_slots.acquire(ORGANIZATION, line.queue.value, 1, 30, 1)
-
-        return Trial(deliver, check, again)
-
-    assert stage.faults(scenario, invariants=False) > 10
+    case = yield deliver, again
+    case.second.get()
+    assert sqs.letters == []
+    assert len(done) == 1 or (case.fault.kind is Kind.CRASH and done)
+    acquire()

@@ -1,7 +1,6 @@
 """The DynamoDB of the tests.
 
-Functional tests, whose requests are sequential, run on moto, in the test's own process, without its slowest parts, or
-on dynoxide, if npm has installed it. `make test` uses both.
+Functional tests, whose requests are sequential, run on moto, in the test's own process.
 
 Race tests need an engine that is atomic under threads, which moto isn't. They use dynoxide, or MiniStack without it.
 With neither, they fail in CI, and a local run skips them with the reason, so that pytest counts them.
@@ -12,23 +11,21 @@ import platform
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
-from uuid import uuid4
 
 import pytest
 from moto import mock_aws
 
-from awsclient.boto3_client import Boto3Client
 from controlplane.core.aws_clients import create_client
+from controlplane.core.settings import settings
 from tests.support.missing import is_missing
-from tests.support.quick_moto import quick_moto
-from tests.support.table import create_table
+from tests.support.moto import MotoClient
 
 ROOT = Path(__file__).parents[2]
 _START_SECONDS = 30
@@ -98,46 +95,33 @@ def required_engine() -> Iterator[Engine]:
     """Runs the installed engine. Without one, fails in CI and skips in a local run."""
     found = find_engine()
     if found is None:
-        is_missing("no engine with real atomicity: `make test` installs dynoxide by npm, `make run` MiniStack")
+        is_missing("no engine with real atomicity: `make races` installs dynoxide by npm, `make run` MiniStack")
     with running_engine(*found) as engine:
         yield engine
 
 
 @contextmanager
-def sequential_engine(name: SequentialEngine) -> Iterator[Callable[[], AbstractContextManager[Any]]]:
-    """Runs an engine for sequential requests. Yields a function that returns a client for the length of a test.
+def sequential_engine(name: SequentialEngine) -> Iterator[Any]:
+    """Runs an engine for sequential requests, and yields a client of it.
 
     name: "fast" is dynoxide if it is installed, otherwise also moto.
     """
     found = find_engine() if name == "fast" else None
     if found is not None and found[0] == "dynoxide":
         with running_engine(*found) as running:
-            yield lambda: nullcontext(running.client)
+            yield running.client
+    elif settings.aws_client == "boto3":
+        client = create_client("dynamodb")
+        with mock_aws():
+            yield client
     else:
-        client = Boto3Client("dynamodb")  # the only one that moto can replace
-        with quick_moto():
-            yield lambda: _mocked(client)
-
-
-@contextmanager
-def _mocked(client: Any) -> Iterator[Any]:
-    """Yields the client on an empty moto, which keeps every item it ever had in memory until the mock ends."""
-    with mock_aws():
-        yield client
+        yield MotoClient()
 
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Engine]:
     with required_engine() as running:
         yield running
-
-
-@pytest.fixture
-def engine_table(engine: Engine) -> str:
-    """Creates the template's table on the engine under a new name, and returns the name."""
-    name = f"races-{uuid4().hex}"
-    create_table(engine.client, name)
-    return name
 
 
 def free_port() -> int:

@@ -12,22 +12,14 @@ from controlplane.store import codec, keys
 from controlplane.store.keys import Key
 from controlplane.store.webhooks import WEBHOOKS_PER_ORGANIZATION
 from tests.support import logged_changes
+from tests.support.table import stored_items
 
 type Items = logged_changes.Items
 
 
 def read_items(client: Any, table_name: str) -> Items:
     """Reads the whole table."""
-    items: Items = {}
-    position: dict[str, Any] = {}
-    while True:
-        page = client.scan(TableName=table_name, ConsistentRead=True, **position)
-        for raw in page["Items"]:
-            item = codec.decode_item(raw)
-            items[Key(item["pk"], item["sk"])] = item
-        if "LastEvaluatedKey" not in page:
-            return items
-        position = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+    return {Key(*place): codec.decode_item(raw) for place, raw in stored_items(client, table_name).items()}
 
 
 def check_all(items: Items) -> None:

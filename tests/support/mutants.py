@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import CodeType, FunctionType
 from typing import Any
 
-from scripts.mutate.mutants import Mutant
+from tools.mutate.mutants import Mutant
 
 
 @contextmanager

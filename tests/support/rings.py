@@ -9,8 +9,8 @@ from controlplane.core.settings import SigningSecret, settings
 
 OLD, NEW, NEWER = "an-old-signing-key-of-enough-length", "a-new-signing-key-of-enough-length", "n" * 40
 
-# The steps of a rotation, as in docs/operations.md. While a step is deployed, functions of the previous step are still
-# running, and a rollback returns to it.
+# The steps of a rotation, as in docs/operations/run.md. While a step is deployed, functions of the previous step still
+# run, and a rollback returns to it.
 BEFORE = SigningSecret(current=OLD)
 ADDED = SigningSecret(current=OLD, next=NEW)
 SWITCHED = SigningSecret(current=NEW, previous=OLD)

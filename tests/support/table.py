@@ -3,13 +3,12 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 from controlplane.store.table import Unrecorded, table
-from local.template import TEMPLATE, load_template
+from local.template import load_template
 
 # The table properties that CreateTable accepts. TTL stays off: AWS deletes days late, so no test may rely on it.
 _CREATED_WITH = (
@@ -30,10 +29,10 @@ _NUMBERS = count(1)
 type Items = dict[tuple[str, str], dict[str, Any]]
 
 
-@lru_cache
-def table_properties(template: Path = TEMPLATE) -> dict[str, Any]:
+@cache
+def table_properties() -> dict[str, Any]:
     """Returns the properties of the template's `Table` that CreateTable accepts."""
-    properties = load_template(template)["Resources"]["Table"]["Properties"]
+    properties = load_template()["Resources"]["Table"]["Properties"]
     return {name: properties[name] for name in _CREATED_WITH if name in properties}
 
 

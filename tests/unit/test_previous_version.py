@@ -79,7 +79,7 @@ class TestBeforeTheFirstRelease:
         with pytest.raises(NoPreviousVersion):
             find_previous(history.root)
 
-    def test_a_single_commit_is_no_history(self, history: History):
+    def test_one_commit_has_no_previous_version(self, history: History):
         assert not has_history(history.root)
 
 

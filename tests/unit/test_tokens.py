@@ -29,7 +29,7 @@ def test_a_placeholder_is_as_long_as_a_secret():
     assert len(tokens.placeholder("assent")) == len(tokens.mint("assent"))
 
 
-def test_a_known_secret_remains_valid():
+def test_a_derived_secret_stays_the_same():
     secret = "assent_rKXfjwQ8S8Y6GQBa3QER4pnnlENJad3GEGSd"
     assert tokens.prefix_of(secret) == "assent"
     assert tokens.mint_from("assent", b"seed") == secret

@@ -191,7 +191,9 @@ class TestPause:
             assert handle(take, [letter]) == {letter.record["messageId"]}
             assert letter.visible_at - 1_000 == expected
 
-    def test_work_that_may_end_sooner_is_tried_again_early(self, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch):
+    def test_retries_early_and_more_slowly_if_the_work_may_end_sooner(
+        self, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch
+    ):
         monkeypatch.setattr(clock, "source", lambda: 1_000.0)
 
         def take(message: ExecuteScan) -> None:

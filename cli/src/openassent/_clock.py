@@ -20,5 +20,5 @@ def sleep(seconds: float) -> None:
 
 
 def _bounded(seconds: float) -> float:
-    """Returns a time that a service has asked for, within bounds."""
+    """Returns the waiting time that the service requests, within bounds."""
     return min(max(seconds, 0.0), _LONGEST_SLEEP_SECONDS)

@@ -1,4 +1,4 @@
-"""Finds what people name: a slug, a name, or an ID."""
+"""Finds resources by a slug, a name, or an ID."""
 
 from collections.abc import Iterable
 from typing import TypeVar

@@ -1,4 +1,4 @@
-"""The addresses of scripts and frames that a file takes from another file of the project: which, and what they are.
+"""The addresses of scripts and frames that a file takes from another file of the project.
 
 Which ones a file takes is read from its text, because most files are never parsed.
 """

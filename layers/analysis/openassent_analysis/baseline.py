@@ -14,7 +14,7 @@ class InvalidBaseline(ValueError):
 
 
 class EarlierFinding(NamedTuple):
-    """A finding of the baseline, by what identifies it. path: what its existence depends on, see `identities`."""
+    """A finding of the baseline, by its identity. path: the file that it depends on, see `identities`."""
 
     fingerprint: str
     rule_id: str
@@ -28,7 +28,7 @@ class EarlierFinding(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """The findings to report that the baseline doesn't have, those that it has, and what is no longer found."""
+    """The findings to report that are new, those that the baseline has, and those that are gone."""
 
     new: tuple[ReportedFinding, ...]
     known: tuple[ReportedFinding, ...]

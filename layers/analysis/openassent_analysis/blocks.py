@@ -106,7 +106,7 @@ _PAGES_IN_STRINGS: Final[Rule] = {
     "any": [{"kind": "template_string"}, {"kind": "string"}],
     "regex": r"^.\s*(?:<!--[^>]*>\s*)?<(?i:!doctype|html|head)\b",
 }
-# Where code has markup: what a function returns, or what a name or a property gets.
+# The places of markup in code: a function's result, or a value of a name or a property.
 PLACE_OF_MARKUP: Final[Relation] = {
     "any": [
         {"kind": "return_statement"}, {"kind": "arrow_function"}, {"kind": "variable_declarator"},
@@ -202,7 +202,7 @@ class Block:
 
     @cached_property
     def loaded(self) -> dict[tuple[SgNode, str | None], tuple[Loaded, ...]]:
-        """A cache for `loading`: what a node loads, which several rules ask."""
+        """A cache for `loading`: the loads of each node, which several rules need."""
         return {}
 
     @cached_property

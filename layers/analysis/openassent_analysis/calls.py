@@ -37,7 +37,7 @@ class Shape:
     """A call that starts a vendor. If `alone`, it also loads the vendor's code."""
 
     vendor: Vendor
-    # A pattern for what is called.
+    # A pattern for the called function.
     callee: str
     # A pattern for the call up to the arguments that decide.
     pattern: re.Pattern[str]

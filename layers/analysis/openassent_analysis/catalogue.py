@@ -1,4 +1,4 @@
-"""The catalogue of vendors: which third party serves an address, and for what purpose.
+"""The catalogue of vendors: the third party that serves an address, and its purpose.
 
 Our own vendors (vendors.yaml) win over the entities of third-party-web (third-parties.json). An entity is one of our
 vendors if it has its id, its name, or, for a tracker, one of its hosts. It then only adds hosts.

@@ -99,7 +99,7 @@ def analyze_source(source: Source, limits: Limits) -> tuple[list[Match], bool, s
     complete = {load.vendor_id for load in loads}
     for rule, candidate in distinct(candidates):
         if candidate.started and candidate.vendor and has_loader(candidate.vendor.id, complete):
-            continue  # what loads the vendor's code decides
+            continue  # the load of the vendor's code decides
         vendor = candidate.vendor.id if candidate.vendor else candidate.host
         if vendor and rule.where.get("once_per_vendor"):
             # A tag consists of a script, its start call, and an image for browsers without scripts: one finding.
@@ -120,7 +120,7 @@ def analyze_source(source: Source, limits: Limits) -> tuple[list[Match], bool, s
 def _candidates(
     source: Source, possible: list[Rule], deadline: float, loads: set[Load]
 ) -> Iterator[tuple[Rule, Candidate]]:
-    """Yields the candidates that meet all conditions. Adds what candidates load, also gated ones, to `loads`."""
+    """Yields the candidates that meet all conditions. Adds the loads of all candidates, gated or not, to `loads`."""
     for block in source.blocks:
         matched: dict[int, list[SgNode]] = {}
         started = _calls(source, block)

@@ -36,7 +36,7 @@ _MAIN: Final = re.compile(
     r"(?:^|(?:^|/)(?:src|app|client|frontend|web|www|public|js|assets|javascript|javascripts|packs|entrypoints|resources/js"
     r"|scripts|static))/?(?:index|main|application|bootstrap|client|browser|server|entry|site|global)\.(?:[cm]?[jt]sx?|coffee)$"
 )
-# The main file of a package in a workspace hands on what others import.
+# The main file of a package in a workspace exports for other packages.
 _PACKAGE: Final = re.compile(r"(?:^|/)(?:packages|libs|modules)/[^/]+/(?:[^/]+/){0,2}index\.\w+$")
 _PARTIAL: Final = re.compile(
     r"(?:^|/)(?:_[^/]*$|[^/]{1,60}[-_.]partial\.[\w.]{1,30}$|(?:_?partials?|_?includes?|incl?|parts|snippets|_?shared|fragments"
@@ -50,7 +50,7 @@ _ENTRY: Final = re.compile(r"(?:^|/)(?:src|assets/js|resources/js|javascript)/(?
 _SERVED: Final = frozenset({"public", "static", "www", "wwwroot", "webroot", "htdocs"})
 # Pages name their layout in their front matter.
 _LAYOUT: Final = re.compile(r"(?:^|/)_?layouts?/[^/_][^/]*$")
-# Settings of a server or a site, and what a site shows.
+# Settings of a server or a site, and a site's content.
 _BY_THEMSELVES: Final = (".py", ".yml", ".yaml", ".toml", ".json", *CONTENT)
 # Hugo's settings for another environment than the one that a site is published with.
 _OTHER_ENVIRONMENT: Final = re.compile(

@@ -153,7 +153,7 @@ def _add_settings(report: Report, source: Source, limits: Limits) -> None:
 
 
 def _add_markup(report: Report, source: Source, limits: Limits) -> None:
-    """Adds what the markup in the values of a configuration loads: themes write it into every page."""
+    """Adds the loads of markup in a configuration's values: themes write it into every page."""
     if "<script" not in source.text:
         return
     page = Source(source.path, site_configuration.without_comments(source.text), "html", source.catalogue)

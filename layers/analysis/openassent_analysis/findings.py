@@ -42,7 +42,7 @@ class Finding:
     # The digest of rule and code without the path, and the number of earlier findings in the file with the same one.
     content: str
     ordinal: int
-    # The digest of what stays the same when the code is edited. Empty if edited code is another finding.
+    # The digest of the parts that stay when the code is edited. Empty if edited code is another finding.
     shape: str
     # The catalogue's vendors that the finding is about.
     vendor_ids: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Fingerprints, which identify a finding across scans, and what recognizes it when its file is renamed.
+"""Fingerprints, which identify a finding across scans, and digests that recognize it in a renamed file.
 
 A fingerprint is made of rule, path, and the code as a sequence of words: without whitespace, comments, quote style, and
 the punctuation that formatters add and remove (semicolons, commas, parentheses, and braces). Lines and columns aren't

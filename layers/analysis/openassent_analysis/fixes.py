@@ -37,7 +37,7 @@ class Fix(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Holds what decides which code fits: ids of frameworks and package managers, and of the vendors in use."""
+    """The facts that decide which code fits: ids of frameworks and package managers, and of the vendors in use."""
 
     technologies: frozenset[str] = frozenset()
     vendors: frozenset[str] = frozenset()

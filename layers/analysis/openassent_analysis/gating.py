@@ -1,4 +1,4 @@
-"""Describes what one file shows about whether code waits for consent. `links` adds what other files show."""
+"""Describes whether code waits for consent, by one file alone. `links` adds the evidence of other files."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ SERVER: Final = "server"
 PAGE: Final = "window"
 # The name of a use that may be of any export.
 ANY: Final = ""
-# The name of what a layout gives the templates that extend it: a script on the page that blocks theirs.
+# The name of a layout's export to the templates that extend it: a script that blocks theirs.
 LAYOUT: Final = "layout"
-# The module of what a file exports itself, under the name of each of the use's callers.
+# The module of a file's own exports, under the name of each of the use's callers.
 ITSELF: Final = ""
 
 

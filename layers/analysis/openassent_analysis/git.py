@@ -1,4 +1,4 @@
-"""Runs git in a folder, and asks which of its files belong to the project, and what the repository is called.
+"""Runs git in a folder, and reads which of its files belong to the project, and the repository's name.
 
 Runs nothing that the repository's own configuration names: no monitor, no hook, and no transport to fetch files that a
 partial clone leaves out. Git's filters can't be turned off by an option, so don't run a command here that compares or

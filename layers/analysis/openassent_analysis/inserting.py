@@ -1,4 +1,4 @@
-"""Finds a script's own functions that add a script or a frame to the page, by what they do with their parameters."""
+"""Finds a script's own functions that add a script or a frame to the page, by the use of their parameters."""
 
 from __future__ import annotations
 

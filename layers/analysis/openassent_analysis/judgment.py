@@ -1,4 +1,4 @@
-"""Adds what the whole project shows: confidence, what is unknown, and whether a consent manager is missing."""
+"""Adds the evidence of the whole project: confidence, open questions, and a missing consent manager."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from openassent_analysis.rules import Rule
 
 # The rule about the project as a whole. Its finding shows the most urgent tracker, wherever that is.
 MISSING: Final = "consent-manager-missing"
-# They don't show that the project needs to ask: what the script does is unknown, and a form or a tool may set nothing.
+# They don't show that the project needs to ask: the script is unknown, and a form or a tool may set nothing.
 _NO_REASON_TO_ASK: Final = frozenset({"unknown-script-loaded", "widget-loaded"})
 
-# By verdict: the confidence, and what is unknown.
+# By verdict: the confidence, and the open question.
 _CONFIDENCE: Final = {
     Verdict.OPEN: ("high", ""),
     Verdict.LIKELY: ("medium", "No other file that loads this one was found in the repository."),
@@ -35,7 +35,7 @@ _DEFAULTS_ELSEWHERE: Final = (
 
 
 def with_confidence(finding: Finding, verdict: Verdict, *, defaults_elsewhere: bool = False) -> Finding:
-    """Returns the finding with the confidence of a verdict, and a sentence on what is unknown."""
+    """Returns the finding with the confidence of a verdict, and a sentence on the open question."""
     confidence, unknown = _DEFAULTS_ELSEWHERE if defaults_elsewhere else _CONFIDENCE[verdict]
     return replace(
         finding,

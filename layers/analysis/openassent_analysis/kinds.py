@@ -1,4 +1,4 @@
-"""Counts a project's code by kind: what was analyzed, and what wasn't.
+"""Counts a project's files by the kind of code: analyzed ones, and others.
 
 Without it, 0 findings in a project of a language that no rule reads would look like a clean bill of health.
 """

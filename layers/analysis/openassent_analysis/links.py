@@ -62,7 +62,7 @@ _OF_DOUBT: Final = {Unclear.CONDITION: Verdict.CONDITION, Unclear.CALLBACK: Verd
 
 
 class _State(NamedTuple):
-    """A function of a file, or the whole file, and what isn't known about the way from there to the match."""
+    """A function of a file, or the whole file, and the unknown part of the way from there to the match."""
 
     path: str
     name: str
@@ -76,7 +76,7 @@ class _User(NamedTuple):
 
 
 class Frontier(NamedTuple):
-    """Holds what isn't known yet: who uses these files and names, and whether these files give the visitor's choice."""
+    """The open questions: who uses these files and names, and whether these files give the visitor's choice."""
 
     files: list[str]
     names: list[str]
@@ -179,7 +179,7 @@ class Links:
         return Frontier(list(walk.frontier), list(walk.names), list(walk.providers))
 
     def mark(self, searched: Iterable[str], names: Iterable[str], read: Iterable[str]) -> None:
-        """Notes what was searched for, and files whose own exports and providers were read."""
+        """Notes the searched names, and files whose own exports and providers were read."""
         self._searched.update(searched)
         self._named.update(names)
         self._read.update(read)
@@ -268,7 +268,7 @@ class Links:
             names = {name, ANY, *exports.get(name, ())}
             found = [it for it in users if it.name in names]
             known = name in exports or any(name in exported for exported in exports.values())
-            # A file that only hands on what others export.
+            # A file that only re-exports.
             known = known or (not exports and name in self._barrels.get(path, {}))
             if found or known:
                 return found + handed_on
@@ -319,7 +319,7 @@ class Links:
 
 
 class _Walk:
-    """Collects what is found on the way from code to whatever runs it."""
+    """Collects the evidence on the way from code to its entry points."""
 
     def __init__(self) -> None:
         self.gated = False

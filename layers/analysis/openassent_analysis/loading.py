@@ -165,7 +165,7 @@ def scripts_of(block: Block, node: SgNode) -> Iterator[str]:
 def _adds_script(block: Block, node: SgNode) -> bool:
     """Returns whether the candidate sets the address of a script element, or calls a function that says so."""
     if node.kind() == "pair":
-        # An object that a call is given: the call says what it is for.
+        # An object as an argument: the call gives it its meaning.
         given, call = node.ancestors()[1:3]
         return given.kind() != "arguments" or "script" in call.text()[:_LONGEST_NAME].lower()
     if node.kind().startswith("jsx_"):

@@ -47,7 +47,7 @@ def joined(importer: str, module: str) -> str:
 
 
 def name(path: str) -> str:
-    """Returns the last word of a path or module that says what it is."""
+    """Returns the last distinctive word of a path or module."""
     *folders, found = without_extensions(path).split("/")
     while folders and found.lower() in _GENERAL:
         found = folders.pop()

@@ -33,7 +33,7 @@ _MAX_MATCHES: Final = 200
 # Known parts of one manifest, and vendors that one file loads.
 MAX_PARTS: Final = 200
 MAX_LOADS: Final = 50
-# Places of one file that run code of others, what it exports about consent, and the names in one gating.
+# Places of one file that run code of others, its exports about consent, and the names in one gating.
 MAX_USES: Final = 500
 MAX_PROVIDERS: Final = 50
 MAX_GATING_NAMES: Final = 20
@@ -115,7 +115,7 @@ _GOOGLE_TAGS: Final = frozenset({"google-analytics", "google-ads", "google-tag-m
 
 
 def has_loader(vendor_id: str, loaded: AbstractSet[str]) -> bool:
-    """Returns whether one of the loaded vendors is what a start call of the vendor starts."""
+    """Returns whether a start call of the vendor starts one of the loaded vendors."""
     return vendor_id in loaded or (vendor_id in _GOOGLE_TAGS and not _GOOGLE_TAGS.isdisjoint(loaded))
 
 
@@ -141,7 +141,7 @@ class Report:
     traits: list[str] = field(default_factory=list)
 
 
-# A request for what a file uses of others, instead of its matches: the language is `uses <language> <stem>,<stem>
+# A request for a file's uses of others, instead of its matches: the language is `uses <language> <stem>,<stem>
 # <name>,<name>`, with the last words of the modules, and the functions that other scripts share with the page. With OWN
 # at the end, the file's own exports and providers are wanted, too.
 USES: Final = "uses "

@@ -1,4 +1,4 @@
-"""The result of a scan: its findings, and what was read, skipped, and loaded."""
+"""The result of a scan: its findings, its loads, and the files that were read and skipped."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from openassent_analysis.blocks import PLACE_OF_MARKUP
 from openassent_analysis.findings import CATEGORIES, SEVERITIES
 from openassent_analysis.reading import load_yaml
 
-# Replace what only a finding's texts name.
+# Placeholders that only a finding's texts have.
 _ANY: Final = {"library": "a consent library", "vendors": "trackers", "host": "another host"}
 _DETAIL: Final = re.compile(r": \{why\}| \(\{version\}\)")
 # In `the {vendor} package`, the article is the package's.

@@ -245,7 +245,7 @@ class _Scan:
         self._keep(found)
 
     def _take_again(self, path: str, report: Report) -> None:
-        """Adds what a report on a file shows with the addresses of other files, besides what the first one did."""
+        """Adds the results of a second report on a file, made with the addresses of other files."""
         known = {
             (found.finding.rule_id, found.finding.location.start_line)
             for found in self._found_so_far

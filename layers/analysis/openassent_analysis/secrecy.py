@@ -51,7 +51,7 @@ _PUBLIC: Final = re.compile(
     re.IGNORECASE,
 )
 # Keys that documentation and tools publish, such as the first accounts of local blockchains, keys for tests, and hashes
-# of nothing. By the start of their SHA-256, so that this file doesn't contain what it recognizes.
+# of nothing. By the start of their SHA-256, so that this file doesn't contain them.
 _PUBLISHED: Final = frozenset({
     "03b970ed8171d73b", "07e23ede2756aa3f", "0fff9ee671b05ea2", "153a182586451358", "1e3e58656012d861",
     "4a4b805b92e737a1", "562a0a18b8efc2b0", "578592185588730b", "739aa5069e8ad159", "78314b11be2e5815",

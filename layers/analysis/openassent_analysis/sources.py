@@ -124,7 +124,7 @@ class Source:
 
     @cached_property
     def imported(self) -> dict[str, Vendor]:
-        """The vendors by the local names of what the file imports from their packages."""
+        """The vendors by the local names of imports from their packages."""
         found: dict[str, Vendor] = {}
         if not self.packages:
             return found

@@ -20,7 +20,7 @@ def _exported(local: str, name: str) -> Use:
 
 
 def handed_on(statement: SgNode, module: str) -> Iterator[Use]:
-    """Yields what `export ... from` exports of another file."""
+    """Yields the exports of `export ... from` another file."""
     yield Use(Export(module, WHOLE), OPEN)
     clause = next((it for it in statement.children() if it.kind() == "export_clause"), None)
     if clause is None:
@@ -70,7 +70,7 @@ def exported_names(statement: SgNode) -> Iterator[tuple[str, str]]:
 
 
 def own_exports(statement: SgNode) -> Iterator[Use]:
-    """Yields what an export statement exports of the file itself."""
+    """Yields an export statement's exports of the file itself."""
     for local, name in exported_names(statement):
         yield _exported(local, name)
 
@@ -84,7 +84,7 @@ def _names_of_default(value: SgNode) -> Iterator[str]:
 
 
 def assigned_exports(assignment: SgNode) -> Iterator[Use]:
-    """Yields what an assignment to `module.exports` or to a part of it exports."""
+    """Yields the exports of an assignment to `module.exports` or to a part of it."""
     left, right = assignment.field("left"), assignment.field("right")
     if left is None or right is None:
         return

@@ -68,7 +68,7 @@ _MAX_OWN: Final = 20
 _SHORTEST_LABEL: Final = 3
 _SHORTEST_PART: Final = 5
 _WORD: Final = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+(?![a-z])")
-# Words of many projects' names, whose hosts are of others.
+# Words in the names of many projects. A host that contains one may belong to anyone.
 _GENERAL: Final = frozenset({
     "api", "app", "apps", "blog", "cdn", "client", "cloud", "data", "dev", "docs", "frontend", "media", "mobile",
     "page", "pages", "server", "shop", "site", "static", "store", "studio", "theme", "ui", "web", "website", "widget",
@@ -131,7 +131,7 @@ def own_names(text: str) -> set[str]:
 
 
 def _is_own_picture(text: str, offset: int, path: str) -> bool:
-    """Returns whether an image is a picture, and not what a third party shows without scripts."""
+    """Returns whether an image is a picture, and not a third party's tracking pixel."""
     before = text[max(0, offset - _LONGEST_NOSCRIPT) : offset].lower()
     return _PICTURE.search(path) is not None and before.rfind("<noscript") <= before.rfind("</noscript")
 

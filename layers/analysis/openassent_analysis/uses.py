@@ -1,4 +1,4 @@
-"""Reads what a file runs of the project's other files: its imports, includes, and scripts, and where they are used.
+"""Reads a file's uses of the project's other files: its imports, includes, and scripts, and where they are used.
 
 A static import runs the other file's code outside of functions. Each place that names what was imported may run it.
 """
@@ -75,7 +75,7 @@ def may_use(path: str, text: str, stems: frozenset[str]) -> bool:
 
 
 def uses_of(source: Source, stems: frozenset[str], limits: Limits, shared: frozenset[str] = frozenset()) -> list[Use]:
-    """Returns the uses of modules whose last word is one of the stems, and what the file exports. Raises Skipped.
+    """Returns the uses of modules whose last word is one of the stems, and the file's exports. Raises Skipped.
 
     shared: names of functions in other scripts of the page, whose calls are uses of the module PAGE.
     """
@@ -182,7 +182,7 @@ class _Reader:
         self._imported |= dict(imported_names(statement, module))
 
     def _loads(self, block: Block) -> Iterator[Use]:
-        """Yields `import()` and `require()`, unless a name is bound to what they load."""
+        """Yields `import()` and `require()`, unless a name is bound to their result."""
         for call in block.root.find_all(_CALLS):
             given = call.field("arguments")
             written = (
@@ -216,7 +216,7 @@ class _Reader:
                 if self._wanted(module):
                     yield Use(Export(module.lstrip("/"), WHOLE), self._gating(block, node))
 
-    # Places that name what was imported
+    # Places that name the import
 
     def _names(self, block: Block, in_markup: set[str]) -> Iterator[Use]:
         if not self._imported:
@@ -320,7 +320,7 @@ def _scripts(tag: SgNode) -> Iterator[str]:
 
 
 def _bound_name(call: SgNode, *, required: bool) -> SgNode | None:
-    """Returns the pattern of the variable that holds what a call loads, or None."""
+    """Returns the pattern of the variable that holds a call's result, or None."""
     lazy = required
     for parent in call.ancestors()[:8]:
         kind = parent.kind()

@@ -188,7 +188,7 @@ class _Folding:
         return (UNKNOWN,)
 
     def _computed(self, function: SgNode, depth: int) -> tuple[str, ...]:
-        """Folds what a function returns."""
+        """Folds a function's result."""
         body = function.field("body") if function.kind() in FUNCTIONS else None
         if body is None or body.kind() != "statement_block":
             return self._either(body, depth=depth)
@@ -313,7 +313,7 @@ def _elements(function: SgNode) -> SgNode | None:
 
 
 class _Loop(NamedTuple):
-    """A loop: what it goes through, and the kind of the pattern that its variable is in, or else an empty string."""
+    """A loop: its iterable, and the kind of the pattern that its variable is in, or an empty string."""
 
     array: SgNode
     pattern: str

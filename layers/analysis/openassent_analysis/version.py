@@ -12,7 +12,7 @@ from openassent_analysis.libraries import Library, libraries
 from openassent_analysis.reading import load_yaml
 from openassent_analysis.rules import Rule, rules
 
-# Bump it with every change of the code that can change what a scan finds, or how sure it is: how files are read, what
+# Bump it with every change of the code that can change findings, or their confidence: how files are read, what
 # counts as a load, and what counts as a gate. The data files are part of the version by themselves.
 ANALYSIS: Final = 8
 

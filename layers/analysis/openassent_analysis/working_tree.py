@@ -48,7 +48,7 @@ class NamedVendor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReportedFinding:
-    """A finding with what a report shows besides it. fix: None if no code fits the project."""
+    """A finding with the other fields of a report. fix: None if no code fits the project."""
 
     finding: Finding
     vendors: tuple[NamedVendor, ...]

@@ -134,7 +134,7 @@ class Connection:
             raise TimeoutError("timed out")
 
     def _receive(self) -> bool:
-        """Receives what has arrived, and waits if nothing has. Returns False at the end of the stream."""
+        """Receives the bytes that have arrived, or waits for some. Returns False at the end of the stream."""
         self._limit_time()
         arrived = self._socket.recv(_RECEIVED_AT_ONCE)
         self.has_begun = self.has_begun or bool(arrived)

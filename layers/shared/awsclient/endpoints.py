@@ -20,7 +20,7 @@ _PARTITIONS = (
 _US_GOV = "us-gov-"
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?", re.IGNORECASE)
 _PORTS = {"http": 80, "https": 443}
-# For what the client can't do itself.
+# The advice for unsupported configurations.
 _INSTEAD = "Set AWS_CLIENT=boto3 to use boto3, which supports it."
 
 

@@ -47,4 +47,4 @@ class CredentialsUnavailable(NoAnswer):
 
 
 class Misconfigured(AwsError):
-    """An environment variable asks for something that the client can't do. The text says what to do instead."""
+    """An environment variable asks for an unsupported feature. The text names the alternative."""

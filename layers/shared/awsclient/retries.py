@@ -37,7 +37,7 @@ _THROTTLING = {
 _THROTTLING_SCALE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 20.0
 _RETRY_AFTER_MOST_SECONDS = 5.0
-# The quota's size, and what a retry takes from it. A call that succeeds gives back what its last retry took, or 1.
+# The quota's size, and the cost of a retry. A call that succeeds gives back the cost of its last retry, or 1.
 _CAPACITY = 500
 _RETRY_COST = 14
 _THROTTLING_RETRY_COST = 5

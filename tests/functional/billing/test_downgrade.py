@@ -9,16 +9,16 @@ from controlplane.core.plans import Plan
 from controlplane.http.owner_limits import limit_of_plan
 from controlplane.queues.scan_starts import is_wanted, start_next
 from controlplane.store import billing, keys
-from controlplane.store.scans import queue, reads
+from controlplane.store.scans import queue
 from controlplane.store.scans.causes import Cause
 from controlplane.store.scans.queue import QueuedScan
 from controlplane.store.table import Update, table
 from tests.functional.github_events.conftest import connect
 from tests.functional.projects.builders import fill, make_project
-from tests.functional.scan_preparation.test_prepare_scan import prepare
+from tests.functional.scan_preparation.test_prepare_scan import Line
 from tests.support.api import Api
 from tests.support.audit_log import all_entries
-from tests.support.audits import make_issue, make_scan, serving
+from tests.support.audits import make_issue, make_scan
 from tests.support.calls import before_the_transaction
 from tests.support.sqs import FakeSqs
 from tests.support.table import PREPARED
@@ -114,12 +114,12 @@ class TestEveryLimit:
     def test_full_scans__earlier_reports_stay_full_and_new_ones_are_locked(
         self, company: Company, api: Api, world: World, sqs: FakeSqs
     ):
-        repository = world.connected_repository(company)
-        full = make_scan(repository, again="full", issues=[make_issue(1)])
+        line = Line(world, sqs, company)
+        full = make_scan(line.repository, again="full", issues=[make_issue(1)])
         downgrade(company)
         assert len(api.get(f"/v1/code-audit/scans/{full.scan_id}/issues", company.owner.token).data["issues"]) == 1
-        request = prepare(sqs, repository, serving(repository))
-        assert reads.get_scan(request.scan_id or full.scan_id).access == "locked"
+        line.deliver()
+        assert line.scan.access == "locked"
 
 
 class TestBilling:

@@ -5,7 +5,7 @@ from html import unescape
 from urllib.parse import urljoin
 
 from controlplane.core.urls import public_base_url
-from controlplane.store import projects
+from tests.functional.projects.builders import make_project
 from tests.support.api import Api
 from tests.support.audits import make_issue, make_scan
 from tests.support.browser import Browser
@@ -41,25 +41,16 @@ def test_every_link_of_a_person_without_an_organization_leads_to_a_page(visitor:
 
 def test_every_link_of_a_member_leads_to_a_page(visitor: Browser, world: World, person: Person):
     company = world.company(owner=person)
-    project = projects.create_project(
-        company.organization_id, "Shop", region="eu-central", addresses=[], branding="assent"
-    )
-    foreign = world.company()
-    world.invitation(foreign, person.email)
+    project = make_project(company)
+    world.invitation(world.company(), person.email)
     repository = world.connected_repository(company)
     scan = make_scan(repository, issues=[make_issue(number) for number in range(1, 6)])
     own = f"/organizations/{company.slug}"
-    pages = {
-        own,
-        f"{own}/settings",
-        f"{own}/delete",
-        f"{own}/projects/{project.slug}",
-        f"{own}/projects/{project.slug}/consent",
-    }
-    pages |= {f"{own}/projects/{repository.name}", f"{own}/scans/{scan.scan_id}"}
-    pages |= {f"{own}/projects/{project.slug}/{page}" for page in ("settings", "vendors", "delete")}
-    pages |= {f"{own}/{page}" for page in ("keys", "members", "billing", "projects/new")}
-    assert {*pages, "/invitations/blocked"} <= crawl(visitor)
+    shop = f"{own}/projects/{project.slug}"
+    pages = {own, shop, f"{own}/projects/{repository.name}", f"{own}/scans/{scan.scan_id}", "/invitations/blocked"}
+    pages |= {f"{own}/{page}" for page in ("settings", "delete", "keys", "members", "billing", "projects/new")}
+    pages |= {f"{shop}/{page}" for page in ("consent", "settings", "vendors", "delete")}
+    assert pages <= crawl(visitor)
 
 
 def test_messages_send_callers_to_places_that_exist(api: Api, visitor: Browser, world: World):

@@ -132,8 +132,7 @@ class TestChange:
         assert roles(company)[member.user_id] == "admin"
 
     def test_a_member_is_told_who_may_change_members(self, browser: Browser, company: Company, world: World):
-        member = world.member(company)
-        browser.signed_in(member.user_id)
+        browser.signed_in(world.member(company).user_id)
         assert "Admins and owners can invite people" in text_of(browser.get(path(company)))
         assert browser.buttons() == {"Sign out"}
 
@@ -142,9 +141,8 @@ def test_members_are_listed_in_pages_and_their_names_escaped(visitor: Browser, c
     monkeypatch.setattr("dashboard.members.PER_PAGE", 2)
     for _ in range(2):
         world.member(company, person=world.person(name=HOSTILE))
-    seen = []
-    for page in pages_of(visitor, path(company)):
-        assert ("{{739*911}}" in text_of(page), "<script>alert" in page.text) == (True, False)
-        shown = page.text.partition("<main")[2].partition('id="invitations-title"')[0]
-        seen += re.findall(r"person\d+@example.com", shown)
+    pages = [*pages_of(visitor, path(company))]
+    shown = "".join(page.text.partition("<main")[2].partition('id="invitations-title"')[0] for page in pages)
+    assert ("{{739*911}}" in shown, "<script>alert" in shown) == (True, False)
+    seen = re.findall(r"person\d+@example.com", shown)
     assert len({*seen}) == len(seen) == 3

@@ -59,6 +59,8 @@ class TestChoosing:
         assert "Admins and owners also get emails about low credits" in text_of(shown)
         browser.press("Save", fill={"New P0 findings": False, "Weekly digest": False})
         assert choices(member, company) == {"credits", "webhook", "key"}
+        browser.signed_in(world.member(company, "admin").user_id)
+        assert 'name="credits"' in browser.get(PAGE).text
 
     def test_only_ones_own_organizations_can_be_chosen_for(self, visitor: Browser, world: World, person: Person):
         other = world.company()

@@ -109,17 +109,13 @@ class TestList:
         repositories.link_project(unlinked.repository_id, Link(project.project_id, None, None, False))
         assert "Start the first one above." in text_of(visitor.get(address(company)))
 
-    def test_names_are_escaped(self, visitor: Browser, company: Company, repository: RepositoryItem):
+    def test_names_are_escaped_and_a_list_with_open_scans_refreshes_itself(self, visitor, company, repository):
         scan = make_scan(repository)
         change(scan, repositoryName=HOSTILE, branch=HOSTILE)
         change(repository, name=HOSTILE, owner=HOSTILE)
         reply = visitor.get(address(company))
         assert text_of(reply).count("{{739*911}}") >= 4
-        assert "<script>alert" not in reply.text
-
-    def test_a_list_with_open_scans_refreshes_itself(self, visitor: Browser, company, repository):
-        make_scan(repository)
-        assert "data-refresh" not in visitor.get(address(company)).text
+        assert not any(text in reply.text for text in ("<script>alert", "data-refresh"))
         make_scan(repository, status="running")
         assert 'id="scans" data-refresh="5"' in visitor.get(address(company)).text
 
@@ -144,9 +140,8 @@ class TestTrend:
             assert numbers == {"Mar 4": ["1", "2", "0", "0", "2"], "Mar 5": ["2", "0", "1", "3", "0"]}
 
     def test_scans_of_pull_requests_are_not_charted(self, visitor: Browser, company, repository):
-        counts = {"P0": 1}
-        change(make_scan(repository, issues=[make_issue()]), priorityCounts=counts)
-        change(make_scan(repository, issues=[make_issue()]), priorityCounts=counts, pullRequestNumber=7)
+        for values in ({}, {"pullRequestNumber": 7}):
+            change(make_scan(repository, issues=[make_issue()]), priorityCounts={"P0": 1}, **values)
         assert "Findings by priority" not in visitor.get(address(company)).text
 
 
@@ -187,24 +182,15 @@ class TestStart:
         assert "activeRequestId" not in stored_repository(repository)
 
 
-class TestRequest:
-    def show(self, visitor: Browser, company: Company, request_id: str) -> Reply:
-        return visitor.get(f"{address(company)}/{request_id}")
-
-    def test_a_failed_request_says_why(self, visitor: Browser, company: Company, repository: RepositoryItem):
-        request_id = make_request(repository)
-        lease, _ = requests.acquire_request(request_id, 30)
-        failures.fail_attempted(request_id, Failure("BRANCH_NOT_FOUND", "The branch doesn't exist."), lease)
-        reply = self.show(visitor, company, request_id)
-        assert "This scan didn't start: The branch doesn't exist." in text_of(reply)
-        assert "data-refresh" not in reply.text
-
-    def test_a_request_leads_to_its_scan(self, visitor: Browser, company: Company, repository: RepositoryItem):
-        scans: list[tuple[ScanItem, str]] = [
-            (make_scan(repository), "Open the report"),
-            (make_scan(repository, status="running"), "Follow the scan"),
-        ]
-        for scan, link in scans:
-            reply = self.show(visitor, company, scan.request_id)
-            assert f'/scans/{scan.scan_id}">{link}' in reply.text
-            assert ("data-refresh" in reply.text) is scan.is_open
+def test_a_request_says_why_it_failed_or_leads_to_its_scan(visitor: Browser, company: Company, repository):
+    request_id = make_request(repository)
+    lease, _ = requests.acquire_request(request_id, 30)
+    failures.fail_attempted(request_id, Failure("BRANCH_NOT_FOUND", "The branch doesn't exist."), lease)
+    failed = visitor.get(f"{address(company)}/{request_id}")
+    assert "This scan didn't start: The branch doesn't exist." in text_of(failed)
+    assert "data-refresh" not in failed.text
+    scans = [(make_scan(repository), "Open the report"), (make_scan(repository, status="running"), "Follow the scan")]
+    for scan, link in scans:
+        shown = visitor.get(f"{address(company)}/{scan.request_id}").text
+        assert f'/scans/{scan.scan_id}">{link}' in shown
+        assert ("data-refresh" in shown) is scan.is_open

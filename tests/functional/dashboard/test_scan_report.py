@@ -101,22 +101,18 @@ class TestUnlock:
         assert again.headers["location"] == address(company, scan, "?done=already")
         assert billing.get_billing(company.organization_id)[1].credits == 70
 
-    def test_a_low_balance_is_explained_instead_of_the_button(self, visitor: Browser, company: Company, scan: ScanItem):
+    def test_a_low_balance_or_the_automatic_top_up_is_explained(self, visitor: Browser, company: Company, scan):
+        at = address(company, scan, "/unlock")
         billing.add_credits(company.organization_id, 10)
-        reply = visitor.get(address(company, scan, "/unlock"))
-        assert "The organization has 10 credits, and needs 40 credits more." in text_of(reply)
+        assert "The organization has 10 credits, and needs 40 credits more." in text_of(visitor.get(at))
         assert visitor.buttons() == {"Sign out"}
-        refused = visitor.forge(address(company, scan, "/unlock"))
-        assert refused.status == 402
-        assert "The organization doesn't have enough credits." in text_of(refused)
+        refused = visitor.forge(at)
+        assert (refused.status, "doesn't have enough credits." in text_of(refused)) == (402, True)
         assert reads.get_scan(scan.scan_id).access == "free-preview"
-
-    def test_the_automatic_top_up_is_announced(self, visitor: Browser, company: Company, scan: ScanItem):
         billing.enable_top_up(company.organization_id, threshold=5, amount=100, monthly_limit=2)
-        shown = text_of(visitor.get(address(company, scan, "/unlock")))
-        assert "the automatic top-up adds 100 credits first" in shown
+        assert "the automatic top-up adds 100 credits first" in text_of(visitor.get(at))
         assert visitor.press("Unlock for 50 credits").status == 303
-        assert billing.get_billing(company.organization_id)[1].credits == 50
+        assert billing.get_billing(company.organization_id)[1].credits == 60
 
     def test_only_owners_unlock(self, browser: Browser, world: World, company: Company, scan: ScanItem):
         for role in ("admin", "member"):
@@ -127,11 +123,10 @@ class TestUnlock:
             assert browser.get(address(company, scan, "/unlock")).status == 403
 
     def test_a_scan_without_locked_findings_has_nothing_to_unlock(self, visitor: Browser, company, repository):
-        scan = make_scan(repository, status="running")
-        assert "This scan has no locked findings." in text_of(visitor.get(address(company, scan, "/unlock")))
-        reply = visitor.forge(address(company, scan, "/unlock"))
-        assert reply.status == 409
-        assert "Only the findings of a completed scan can be unlocked" in text_of(reply)
+        at = address(company, make_scan(repository, status="running"), "/unlock")
+        assert "This scan has no locked findings." in text_of(visitor.get(at))
+        reply = visitor.forge(at)
+        assert (reply.status, "Only the findings of a completed scan can be" in text_of(reply)) == (409, True)
 
 
 def sarif_of(reply: Reply) -> dict:

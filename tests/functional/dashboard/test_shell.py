@@ -7,6 +7,7 @@ import pytest
 from controlplane.core.errors import RouteNotFound
 from dashboard import navigation
 from tests.support.browser import Browser, text_of
+from tests.support.cold_start import loaded_by
 from tests.support.operations import operations
 from tests.support.world import Company, Person, World
 
@@ -83,3 +84,7 @@ class TestErrors:
         assert "Disallow: /\n" in robots.text
         assert icon.headers["content-type"] == "image/svg+xml"
         assert icon.text.startswith("<svg")
+
+
+def test_sign_in_libraries_are_imported_at_the_first_sign_in():
+    assert loaded_by("dashboard.app", {"authlib", "cryptography", "joserfc", "requests"}) == set()

@@ -1,4 +1,4 @@
-"""The intake worker on each test's queue, and the items that it creates from messages."""
+"""The intake worker on each test's queue, and the vendors and items that it creates from messages."""
 
 import json
 from typing import Any
@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from controlplane.queues.messages import MAX_RECEIVES, Queue
-from controlplane.store import keys
+from controlplane.store import inbox, keys
+from controlplane.store.inbox_items import InboxItem
 from controlplane.store.project_items import ProjectItem
 from controlplane.store.table import table
 from finding_intake.app import handler
@@ -16,62 +17,6 @@ from tests.support.world import Company, World
 
 URL, DEAD_LETTERS = Queue.FINDING_INTAKE.url, Queue.FINDING_INTAKE.dead_letters_url
 AT = "2026-03-04T05:00:00Z"
-
-
-class Intake:
-    """The queue with its worker. Messages that the worker rejects are in `dead`."""
-
-    def __init__(self, sqs: FakeSqs) -> None:
-        self.sqs = sqs
-
-    def send(self, *messages: dict[str, Any] | str) -> None:
-        """Puts messages on the queue."""
-        for message in messages:
-            body = message if isinstance(message, str) else json.dumps(message)
-            self.sqs.send_message(QueueUrl=URL, MessageBody=body)
-
-    def work(self) -> None:
-        """Delivers each message that is due once."""
-        for letter in self.sqs.due(URL):
-            self.sqs.deliver(letter, handler, DEAD_LETTERS)
-
-    def take(self, *messages: dict[str, Any] | str) -> None:
-        """Sends and delivers messages."""
-        self.send(*messages)
-        self.work()
-
-    def use_up(self, *messages: dict[str, Any] | str) -> None:
-        """Sends messages, and delivers them until no retries are left."""
-        self.send(*messages)
-        for _ in range(MAX_RECEIVES):
-            for letter in self.sqs.at(URL):
-                self.sqs.deliver(letter, handler, DEAD_LETTERS)
-
-    @property
-    def waiting(self) -> int:
-        return len(self.sqs.at(URL))
-
-    @property
-    def dead(self) -> list[tuple[str, str]]:
-        """Returns the body and reason of each dead letter."""
-        letters = self.sqs.at(DEAD_LETTERS)
-        return [(letter.body, letter.attributes["reason"]["StringValue"]) for letter in letters]
-
-
-@pytest.fixture
-def intake(sqs: FakeSqs) -> Intake:
-    sqs.visibility_seconds = 180
-    return Intake(sqs)
-
-
-@pytest.fixture
-def company(world: World) -> Company:
-    return world.company()
-
-
-@pytest.fixture
-def project(company: Company) -> ProjectItem:
-    return make_project(company)
 
 
 def detection(project: ProjectItem, **fields: Any) -> dict[str, Any]:
@@ -100,12 +45,90 @@ def advisory(company: Company, **fields: Any) -> dict[str, Any]:
     }
 
 
-def vendors_of(project: ProjectItem) -> list[dict[str, Any]]:
-    organization_id, local = project.project_id.location
-    return table.query(keys.organization_pk(organization_id), prefix=keys.vendor_prefix(local), consistent=True).items
+class Intake:
+    """The queue with its worker, and a company with a project, which messages are about."""
+
+    def __init__(self, sqs: FakeSqs, company: Company) -> None:
+        self.sqs, self.company = sqs, company
+        self.project: ProjectItem = make_project(company)
+
+    def detection(self, **fields: Any) -> dict[str, Any]:
+        return detection(self.project, **fields)
+
+    def advisory(self, **fields: Any) -> dict[str, Any]:
+        return advisory(self.company, **fields)
+
+    def send(self, *messages: dict[str, Any] | str) -> None:
+        """Puts messages on the queue."""
+        for message in messages:
+            body = message if isinstance(message, str) else json.dumps(message)
+            self.sqs.send_message(QueueUrl=URL, MessageBody=body)
+
+    def work(self) -> None:
+        """Delivers each message that is due once."""
+        for letter in self.sqs.due(URL):
+            self.sqs.deliver(letter, handler, DEAD_LETTERS)
+
+    def take(self, *messages: dict[str, Any] | str) -> None:
+        """Sends and delivers messages."""
+        self.send(*messages)
+        self.work()
+
+    def detect(self, **fields: Any) -> None:
+        self.take(self.detection(**fields))
+
+    def use_up(self, *messages: dict[str, Any] | str) -> None:
+        """Sends messages, and delivers them until no retries are left."""
+        self.send(*messages)
+        for _ in range(MAX_RECEIVES):
+            for letter in self.sqs.at(URL):
+                self.sqs.deliver(letter, handler, DEAD_LETTERS)
+
+    def decide(self, status: Any) -> None:
+        """Gives the only finding this status."""
+        item = InboxItem.from_item(self.item)
+        inbox.change_status(item, status, item.version, self.company.owner.user_id, None)
+
+    @property
+    def letters(self) -> tuple[int, list[str]]:
+        """Returns how many messages wait, and the reasons of the dead letters."""
+        return len(self.sqs.at(URL)), [reason for _, reason in self.dead]
+
+    @property
+    def dead(self) -> list[tuple[str, str]]:
+        """Returns the body and reason of each dead letter."""
+        letters = self.sqs.at(DEAD_LETTERS)
+        return [(letter.body, letter.attributes["reason"]["StringValue"]) for letter in letters]
+
+    @property
+    def vendors(self) -> list[dict[str, Any]]:
+        organization_id, local = self.project.project_id.location
+        pk, prefix = keys.organization_pk(organization_id), keys.vendor_prefix(local)
+        return table.query(pk, prefix=prefix, consistent=True).items
+
+    @property
+    def vendor(self) -> dict[str, Any]:
+        (only,) = self.vendors
+        return only
+
+    @property
+    def items(self) -> list[dict[str, Any]]:
+        """Returns the inbox items as stored."""
+        pk = keys.organization_pk(self.company.organization_id)
+        return table.query(pk, prefix=keys.INBOX_PREFIX, consistent=True).items
+
+    @property
+    def item(self) -> dict[str, Any]:
+        (only,) = self.items
+        return only
 
 
-def items_of(company: Company) -> list[dict[str, Any]]:
-    """Returns the inbox items as stored."""
-    page = table.query(keys.organization_pk(company.organization_id), prefix=keys.INBOX_PREFIX, consistent=True)
-    return page.items
+def pages(stored: dict[str, Any]) -> list[str]:
+    """Returns the URLs of the evidence."""
+    return [piece["url"] for piece in stored["evidence"]]
+
+
+@pytest.fixture
+def intake(sqs: FakeSqs, world: World) -> Intake:
+    sqs.visibility_seconds = 180
+    return Intake(sqs, world.company())

@@ -5,283 +5,216 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import inbox, keys, projects, vendors
-from controlplane.store.inbox_items import InboxItem
-from controlplane.store.project_items import ProjectItem
+from controlplane.store import keys, projects, vendors
 from controlplane.store.table import Delete, table
-from tests.functional.finding_intake.conftest import Intake, detection, items_of, vendors_of
-from tests.support.api import Api
+from tests.functional.finding_intake.conftest import pages
+from tests.functional.projects.builders import make_project
+from tests.support.calls import before_the_transaction
 from tests.support.crashes import dies_at
+from tests.support.each import each
 from tests.support.table import PREPARED
-from tests.support.world import Company, table_dump
+from tests.support.world import table_dump
+
+
+def decide_vendor(intake, state: Any) -> Any:
+    return vendors.decide_vendor(intake.project, "segment", state, intake.company.owner.user_id)
 
 
 class TestFirst:
-    def test_the_first_detection_creates_vendor_and_finding_that_refer_to_each_other(
-        self, intake: Intake, company: Company, project: ProjectItem
-    ):
-        pages = ["https://shop.example.com/a?user=ada#top", "http://localhost:5173/b"]
-        intake.take(detection(project, category="analytics", seenOn=pages))
-        (vendor,), (item,) = vendors_of(project), items_of(company)
-        assert vendor == {
-            "pk": vendor["pk"],
-            "sk": vendor["sk"],
+    def test_the_first_detection_creates_vendor_and_finding_that_refer_to_each_other(self, intake, api):
+        intake.detect(
+            category="analytics", seenOn=["https://shop.example.com/a?user=ada#top", "http://localhost:5173/b"]
+        )
+        project_id, at = intake.project.project_id, "2026-03-04T05:00:00.000Z"
+        # The part after the path may contain personal data.
+        urls = ["https://shop.example.com/a", "http://localhost:5173/b"]
+        assert intake.vendor == {
+            "pk": intake.vendor["pk"],
+            "sk": intake.vendor["sk"],
             "vendorId": "segment",
-            "projectId": project.project_id,
+            "projectId": project_id,
             "name": "Segment",
             "domain": "cdn.segment.com",
             "category": "analytics",
             "reviewState": "suggested",
-            "inboxItemId": item["itemId"],
-            "firstSeenAt": "2026-03-04T05:00:00.000Z",
-            "lastSeenAt": "2026-03-04T05:00:00.000Z",
+            "inboxItemId": intake.item["itemId"],
+            "firstSeenAt": at,
+            "lastSeenAt": at,
             "beforeConsent": False,
             "evidence": [
-                {"description": "A page that loads cdn.segment.com", "url": url, "seenAt": "2026-03-04T05:00:00.000Z"}
-                for url in ("https://shop.example.com/a", "http://localhost:5173/b")
+                {"description": "A page that loads cdn.segment.com", "url": url, "seenAt": at} for url in urls
             ],
             "revision": 1,
         }
-        assert (item["source"], item["status"], item["priority"]) == ("runtime", "open", "P2")
-        assert item["title"] == "New vendor: Segment"
-        assert item["projectId"] == project.project_id
-        assert item["runtimeVendor"] == {
-            "projectId": project.project_id,
-            "vendorId": "segment",
-            "name": "Segment",
-            "domain": "cdn.segment.com",
+        vendor = {"projectId": project_id, "vendorId": "segment", "name": "Segment", "domain": "cdn.segment.com"}
+        made = {
+            "source": "runtime",
+            "status": "open",
+            "priority": "P2",
+            "title": "New vendor: Segment",
+            "projectId": project_id,
+            "runtimeVendor": vendor,
         }
-        # The part after the path may contain personal data.
-        assert [shown["url"] for shown in item["evidence"]] == ["https://shop.example.com/a", "http://localhost:5173/b"]
-        assert (intake.waiting, intake.dead) == (0, [])
+        assert {name: intake.item[name] for name in made} == made
+        assert (pages(intake.item), intake.letters) == (urls, (0, []))
+        (listed,) = api.get("/v1/inbox", intake.company.owner.token).data
+        shown = api.get(f"/v1/inbox/{listed['id']}", intake.company.owner.token).data
+        assert (shown["source"], shown["status"], shown["runtimeVendor"]["vendorId"]) == ("runtime", "open", "segment")
 
-    def test_a_vendor_needs_review_until_it_is_recognized(self, intake: Intake, project: ProjectItem):
-        intake.take(detection(project))
-        assert vendors_of(project)[0]["reviewState"] == "needs_review"
-        intake.take(detection(project, category="analytics", observedAt="2026-03-04T05:01:00Z"))
-        assert vendors_of(project)[0]["reviewState"] == "suggested"
+    def test_a_vendor_needs_review_until_it_is_recognized(self, intake):
+        intake.detect()
+        assert intake.vendor["reviewState"] == "needs_review"
+        intake.detect(category="analytics", observedAt="2026-03-04T05:01:00Z")
+        assert intake.vendor["reviewState"] == "suggested"
 
-    def test_a_vendor_loaded_before_consent_is_more_urgent(
-        self, intake: Intake, company: Company, project: ProjectItem
-    ):
-        intake.take(detection(project, beforeConsent=True))
-        (item,) = items_of(company)
-        assert (item["priority"], item["title"]) == ("P1", "Segment loads before consent")
+    def test_a_vendor_loaded_before_consent_is_more_urgent(self, intake):
+        intake.detect(beforeConsent=True)
+        assert (intake.item["priority"], intake.item["title"]) == ("P1", "Segment loads before consent")
 
-    def test_the_api_returns_the_finding_in_the_inbox(
-        self, intake: Intake, company: Company, project: ProjectItem, api: Api
-    ):
-        intake.take(detection(project))
-        (listed,) = api.get("/v1/inbox", company.owner.token).data
-        shown = api.get(f"/v1/inbox/{listed['id']}", company.owner.token).data
-        assert (shown["source"], shown["status"]) == ("runtime", "open")
-        assert shown["runtimeVendor"]["vendorId"] == "segment"
-
-    def test_each_vendor_of_each_project_has_its_own_finding(
-        self, intake: Intake, company: Company, project: ProjectItem
-    ):
-        from tests.functional.projects.builders import make_project
-
-        other = make_project(company, "Other")
-        messages = [detection(of, vendorId=vendor) for of in (project, other) for vendor in ("segment", "hotjar")]
-        intake.take(*messages)
-        assert len(items_of(company)) == 4
-        assert len(vendors_of(project)) == len(vendors_of(other)) == 2
+    def test_each_vendor_of_each_project_has_its_own_finding(self, intake):
+        other = make_project(intake.company, "Other").project_id
+        for of in (intake.project.project_id, other):
+            intake.take(*(intake.detection(projectId=of, vendorId=vendor) for vendor in ("segment", "hotjar")))
+        assert (len(intake.items), len(intake.vendors)) == (4, 2)
 
 
 class TestAgain:
-    def test_a_duplicate_detection_changes_nothing(self, intake: Intake, project: ProjectItem, now):
-        intake.take(detection(project))
-        before = table_dump()
-        now.advance(60)
-        intake.take(detection(project), detection(project))
-        assert table_dump() == before
-
-    def test_the_latest_observation_wins_in_any_order(self, intake: Intake, company: Company, project: ProjectItem):
+    def test_the_latest_observation_wins_in_any_order(self, intake):
         for number, order in enumerate(permutations(range(3))):
             vendor = f"vendor{number}"
-            seen = [
-                detection(project, vendorId=vendor, name=f"Name {at}", observedAt=f"2026-03-04T05:00:0{at}Z")
-                for at in range(3)
-            ]
-            intake.take(*(seen[at] for at in order))
-            (found,) = [entry for entry in vendors_of(project) if entry["vendorId"] == vendor]
+            for at in order:
+                intake.detect(vendorId=vendor, name=f"Name {at}", observedAt=f"2026-03-04T05:00:0{at}Z")
+            (found,) = [entry for entry in intake.vendors if entry["vendorId"] == vendor]
             assert (found["name"], found["lastSeenAt"]) == ("Name 2", "2026-03-04T05:00:02.000Z")
-        assert len(items_of(company)) == 6
-        assert {item["runtimeVendor"]["name"] for item in items_of(company)} == {"Name 2"}
+        assert [item["runtimeVendor"]["name"] for item in intake.items] == ["Name 2"] * 6
 
-    def test_timestamps_with_offsets_and_fractions_are_compared_as_times(
-        self, intake: Intake, company: Company, project: ProjectItem
-    ):
-        intake.take(detection(project, name="Later", observedAt="2026-03-04T06:00:00.5+01:00"))
-        intake.take(detection(project, name="Earlier", observedAt="2026-03-04T05:00:00.4999Z"))
-        assert items_of(company)[0]["runtimeVendor"]["name"] == "Later"
+    def test_timestamps_with_offsets_and_fractions_are_compared_as_times(self, intake):
+        intake.detect(name="Later", observedAt="2026-03-04T06:00:00.5+01:00")
+        intake.detect(name="Earlier", observedAt="2026-03-04T05:00:00.4999Z")
+        assert intake.item["runtimeVendor"]["name"] == "Later"
 
-    @pytest.mark.parametrize("status", ["accepted", "dismissed"])
-    def test_decisions_on_the_finding_are_kept(
-        self, intake: Intake, company: Company, project: ProjectItem, status: Any, now
+    @pytest.mark.parametrize(
+        ("status", "after"), [("accepted", "accepted"), ("dismissed", "dismissed"), ("resolved", "open")]
+    )
+    def test_decisions_are_kept_and_a_resolved_finding_reopens_if_the_vendor_is_seen_later(
+        self, intake, status, after, now
     ):
-        intake.take(detection(project))
-        item = InboxItem.from_item(items_of(company)[0])
-        inbox.change_status(item, status, item.version, company.owner.user_id, None)
+        intake.detect()
+        intake.decide(status)
+        intake.detect(observedAt="2026-03-04T05:06:00Z")
+        assert intake.item["status"] == status
         now.advance(60)
-        intake.take(detection(project, observedAt="2026-03-04T05:07:00Z"))
-        assert [entry["status"] for entry in items_of(company)] == [status]
-
-    def test_a_resolved_finding_reopens_if_the_vendor_is_seen_later(
-        self, intake: Intake, company: Company, project: ProjectItem, now
-    ):
-        intake.take(detection(project))
-        item = InboxItem.from_item(items_of(company)[0])
-        inbox.change_status(item, "resolved", item.version, company.owner.user_id, None)
-        intake.take(detection(project, observedAt="2026-03-04T05:06:00Z"))
-        assert items_of(company)[0]["status"] == "resolved"
-        now.advance(60)
-        intake.take(detection(project, observedAt="2026-03-04T05:07:00Z"))
-        assert items_of(company)[0]["status"] == "open"
+        intake.detect(observedAt="2026-03-04T05:07:00Z")
+        assert intake.item["status"] == after
 
 
 class TestEvidence:
     """Detections 0 to 2 each see a page of their own, and detection 3 none."""
 
-    SEEN = (["https://a.test/0"], ["https://a.test/1"], ["https://a.test/2"], [])
+    @pytest.fixture
+    def seen(self, intake):
+        def message(at: int, **fields: Any) -> dict[str, Any]:
+            page = {"seenOn": [f"https://a.test/{at}"] if at < 3 else [], "name": f"Name {at}"}
+            return intake.detection(observedAt=f"2026-03-04T05:00:0{at}Z", **{**page, **fields})
 
-    def message(self, project: ProjectItem, at: int, **fields: Any) -> dict[str, Any]:
-        fields = {"seenOn": self.SEEN[at], "name": f"Name {at}", **fields}
-        return detection(project, observedAt=f"2026-03-04T05:00:0{at}Z", **fields)
+        return message
 
-    def test_evidence_is_the_same_in_any_order_of_messages(
-        self, intake: Intake, company: Company, project: ProjectItem
-    ):
+    def test_evidence_is_the_same_in_any_order_of_messages(self, intake, seen):
         for number, order in enumerate(permutations(range(4))):
             vendor_id = f"vendor{number}"
-            intake.take(*(self.message(project, at, vendorId=vendor_id) for at in order))
-            (vendor,) = [entry for entry in vendors_of(project) if entry["vendorId"] == vendor_id]
-            (item,) = [entry for entry in items_of(company) if entry["itemId"] == vendor["inboxItemId"]]
+            intake.take(*(seen(at, vendorId=vendor_id) for at in order))
+            (vendor,) = [entry for entry in intake.vendors if entry["vendorId"] == vendor_id]
+            (item,) = [entry for entry in intake.items if entry["itemId"] == vendor["inboxItemId"]]
             urls = ["https://a.test/2", "https://a.test/1", "https://a.test/0"]
-            assert [piece["url"] for piece in item["evidence"]] == urls
-            assert [piece["url"] for piece in vendor["evidence"]] == urls
+            assert pages(item) == pages(vendor) == urls
             assert (vendor["name"], item["title"]) == ("Name 3", "New vendor: Name 3")
-            seen = ("2026-03-04T05:00:00.000Z", "2026-03-04T05:00:03.000Z")
-            assert (vendor["firstSeenAt"], vendor["lastSeenAt"]) == seen
+            times = (vendor["firstSeenAt"], vendor["lastSeenAt"])
+            assert times == ("2026-03-04T05:00:00.000Z", "2026-03-04T05:00:03.000Z")
 
-    def test_a_page_that_is_seen_again_is_listed_once_and_first(
-        self, intake: Intake, company: Company, project: ProjectItem
-    ):
-        intake.take(*(self.message(project, at) for at in range(3)))
-        intake.take(self.message(project, 3, seenOn=["https://a.test/0?visitor=ada"]))
-        (item,) = items_of(company)
-        assert [piece["url"][-1] for piece in item["evidence"]] == ["0", "2", "1"]
+    def test_a_page_that_is_seen_again_is_listed_once_and_first(self, intake, seen):
+        intake.take(*(seen(at) for at in range(3)), seen(3, seenOn=["https://a.test/0?visitor=ada"]))
+        assert [url[-1] for url in pages(intake.item)] == ["0", "2", "1"]
 
-    def test_only_the_newest_twenty_pages_are_kept(self, intake: Intake, company: Company, project: ProjectItem):
-        pages = [f"https://a.test/{number}" for number in range(20)]
-        intake.take(self.message(project, 1, seenOn=pages), self.message(project, 2, seenOn=["https://b.test/"]))
-        intake.take(self.message(project, 0, seenOn=["https://too-old.test/"]))
-        (vendor,), (item,) = vendors_of(project), items_of(company)
-        assert [piece["url"] for piece in item["evidence"]] == ["https://b.test/", *pages[:19]]
-        assert len(vendor["evidence"]) == 20
+    def test_only_the_newest_twenty_pages_are_kept(self, intake, seen):
+        twenty = [f"https://a.test/{number}" for number in range(20)]
+        for at, found in ((1, twenty), (2, ["https://b.test/"]), (0, ["https://too-old.test/"])):
+            intake.take(seen(at, seenOn=found))
+        assert pages(intake.item) == ["https://b.test/", *twenty[:19]]
+        assert len(intake.vendor["evidence"]) == 20
 
-    def test_a_late_detection_adds_its_evidence_and_nothing_else(
-        self, intake: Intake, company: Company, project: ProjectItem, now
-    ):
-        intake.take(self.message(project, 2, category="analytics", domain="new.test"))
-        (vendor,), (item,) = vendors_of(project), items_of(company)
+    def test_a_late_detection_adds_its_evidence_and_nothing_else(self, intake, seen, now):
+        intake.take(seen(2, category="analytics", domain="new.test"))
+        vendor, item = intake.vendor, intake.item
         now.advance(60)
-        intake.take(self.message(project, 1, beforeConsent=True, domain="old.test"))
-        (later_vendor,), (later_item,) = vendors_of(project), items_of(company)
-        assert [piece["url"][-1] for piece in later_item.pop("evidence")] == ["2", "1"]
-        assert later_item == {name: value for name, value in item.items() if name != "evidence"}
-        changed = {name for name in vendor if vendor[name] != later_vendor[name]}
+        intake.take(seen(1, beforeConsent=True, domain="old.test"))
+        assert [url[-1] for url in pages(intake.item)] == ["2", "1"]
+        assert {**intake.item, "evidence": None} == {**item, "evidence": None}
+        changed = {name for name in vendor if vendor[name] != intake.vendor[name]}
         assert changed == {"evidence", "firstSeenAt", "revision"}
 
-    def test_a_late_detection_without_pages_only_moves_the_first_time_it_was_seen(
-        self, intake: Intake, company: Company, project: ProjectItem
-    ):
-        intake.take(self.message(project, 2))
-        before = items_of(company)
-        intake.take(self.message(project, 1, seenOn=[]))
-        assert items_of(company) == before
-        assert vendors_of(project)[0]["firstSeenAt"] == "2026-03-04T05:00:01.000Z"
+    def test_a_late_detection_without_pages_only_moves_the_first_time_it_was_seen(self, intake, seen):
+        intake.take(seen(2))
+        before = intake.items
+        intake.take(seen(1, seenOn=[]))
+        assert (intake.items, intake.vendor["firstSeenAt"]) == (before, "2026-03-04T05:00:01.000Z")
 
-    def test_duplicates_of_any_detection_change_nothing(self, intake: Intake, project: ProjectItem, now):
-        messages = [self.message(project, at) for at in (1, 0, 2)]
+    def test_duplicates_of_any_detection_change_nothing(self, intake, seen, now):
+        messages = [intake.detection(vendorId="other"), *(seen(at) for at in (1, 0, 2))]
         intake.take(*messages)
         before = table_dump()
         now.advance(60)
         intake.take(*messages, *reversed(messages))
         assert table_dump() == before
 
-    def test_evidence_outlives_a_resolved_finding_that_expires(
-        self, intake: Intake, company: Company, project: ProjectItem
-    ):
-        intake.take(self.message(project, 1))
-        vendors.decide_vendor(project, "segment", "approved", company.owner.user_id)
-        (item,) = items_of(company)
-        table.delete(Delete(keys.Key(item["pk"], item["sk"])), PREPARED)
-        intake.take(self.message(project, 2))
-        (again,) = items_of(company)
-        assert (again["status"], [piece["url"][-1] for piece in again["evidence"]]) == ("resolved", ["2", "1"])
+    def test_evidence_outlives_a_resolved_finding_that_expires(self, intake, seen):
+        intake.take(seen(1))
+        decide_vendor(intake, "approved")
+        table.delete(Delete(keys.Key(intake.item["pk"], intake.item["sk"])), PREPARED)
+        intake.take(seen(2))
+        assert (intake.item["status"], [url[-1] for url in pages(intake.item)]) == ("resolved", ["2", "1"])
 
 
 class TestDecision:
-    @pytest.mark.parametrize(("state", "review"), [("approved", "accepted"), ("ignored", "rejected")])
-    def test_a_decision_before_the_first_detection_is_kept_and_opens_nothing(
-        self, intake: Intake, company: Company, project: ProjectItem, state: Any, review: str
-    ):
-        vendors.decide_vendor(project, "segment", state, company.owner.user_id)
-        intake.take(detection(project, category="analytics"))
-        (vendor,), (item,) = vendors_of(project), items_of(company)
+    @each(("state", "review"), [("approved", "accepted"), ("ignored", "rejected")])
+    def test_a_decision_before_the_first_detection_is_kept_and_opens_nothing(self, intake, world, state, review):
+        intake.company = world.company()
+        intake.project = make_project(intake.company)
+        decide_vendor(intake, state)
+        intake.detect(category="analytics")
+        vendor = intake.vendor
         assert (vendor["state"], vendor["reviewState"], vendor["name"]) == (state, review, "Segment")
-        assert item["status"] == "resolved"
+        assert intake.item["status"] == "resolved"
 
-    def test_a_decision_on_a_finding_survives_later_detections(
-        self, intake: Intake, company: Company, project: ProjectItem, now
-    ):
-        intake.take(detection(project))
-        found = vendors.decide_vendor(project, "segment", "ignored", company.owner.user_id)
+    def test_a_decision_on_a_finding_survives_later_detections(self, intake, now):
+        intake.detect()
+        found = decide_vendor(intake, "ignored")
         now.advance(3600)
-        intake.take(detection(project, observedAt="2026-03-04T06:00:00Z", beforeConsent=True))
-        (vendor,), (item,) = vendors_of(project), items_of(company)
-        assert (vendor["state"], vendor["lastSeenAt"]) == ("ignored", "2026-03-04T06:00:00.000Z")
-        assert (item["itemId"], item["status"]) == (found, "resolved")
+        intake.detect(observedAt="2026-03-04T06:00:00Z", beforeConsent=True)
+        assert (intake.vendor["state"], intake.vendor["lastSeenAt"]) == ("ignored", "2026-03-04T06:00:00.000Z")
+        assert (intake.item["itemId"], intake.item["status"]) == (found, "resolved")
 
-    def test_a_decision_between_read_and_write_is_kept(self, intake: Intake, company: Company, project: ProjectItem):
-        from tests.support.calls import intercepted
-
-        decided = []
-
-        def before_the_transaction(call, proceed):
-            if call.operation == "TransactWriteItems" and not decided:
-                decided.append(True)
-                vendors.decide_vendor(project, "segment", "approved", company.owner.user_id)
-            return proceed()
-
-        with intercepted(table.client, before_the_transaction):
-            intake.take(detection(project))
-        (vendor,), (item,) = vendors_of(project), items_of(company)
+    def test_a_decision_between_read_and_write_is_kept(self, intake):
+        with before_the_transaction(table.client, lambda: decide_vendor(intake, "approved")):
+            intake.detect()
+        vendor, item = intake.vendor, intake.item
         assert (vendor["state"], vendor["inboxItemId"], item["status"]) == ("approved", item["itemId"], "resolved")
 
 
-class TestDropped:
-    def test_a_detection_for_a_deleted_project_is_dropped_without_a_trace(self, intake: Intake, project: ProjectItem):
-        projects.delete_project(project)
-        before = table_dump()
-        intake.take(detection(project))
-        assert table_dump() == before
-        assert (intake.waiting, intake.dead) == (0, [])
+def test_a_detection_for_a_deleted_project_is_dropped_without_a_trace(intake):
+    projects.delete_project(intake.project)
+    before = table_dump()
+    intake.detect()
+    assert (table_dump(), intake.letters) == (before, (0, []))
 
 
-class TestCrash:
-    @pytest.mark.parametrize("applied", [True, False])
-    def test_a_crash_leaves_nothing_half_written(
-        self, intake: Intake, company: Company, project: ProjectItem, applied: bool, now
-    ):
-        intake.send(detection(project))
-        with dies_at("TransactWriteItems", applied=applied):
-            intake.work()
-        assert len(vendors_of(project)) == len(items_of(company)) == applied
-        assert intake.waiting == 1
-        now.advance(180)
+@pytest.mark.parametrize("applied", [True, False])
+def test_a_crash_leaves_nothing_half_written(intake, applied, now):
+    intake.send(intake.detection())
+    with dies_at("TransactWriteItems", applied=applied):
         intake.work()
-        assert len(vendors_of(project)) == len(items_of(company)) == 1
-        assert intake.waiting == 0
+    assert len(intake.vendors) == len(intake.items) == applied
+    assert intake.letters == (1, [])
+    now.advance(180)
+    intake.work()
+    assert len(intake.vendors) == len(intake.items) == 1
+    assert intake.letters == (0, [])

@@ -407,8 +407,8 @@ class TestWithoutSecret:
 
 
 class TestColdStart:
-    def test_the_replay_code_is_not_imported_before_a_request_needs_it(self):
-        late = {"aws_lambda_powertools.utilities.idempotency", "cryptography", "boto3", "controlplane.http.replays"}
+    def test_what_no_creation_needs_is_not_imported(self):
+        late = {"aws_lambda_powertools.utilities.idempotency", "cryptography", "boto3"}
         assert loaded_by("api_keys.app", late) == set()
 
 

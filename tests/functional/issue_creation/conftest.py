@@ -9,15 +9,17 @@ import pytest
 
 from controlplane.core import clock
 from controlplane.queues.messages import Queue
-from controlplane.store.inbox_items import InboxItem
+from controlplane.store import inbox, issue_attempts
+from controlplane.store.inbox_items import GithubIssue, InboxItem
 from controlplane.store.repository_items import RepositoryItem
 from issue_creation.app import handler
 from tests.support.api import Api, Reply
 from tests.support.issue_host import HostedIssue, IssueHost
 from tests.support.sqs import FakeSqs
-from tests.support.world import Company, World
+from tests.support.world import Company, World, table_dump
 
 QUEUE, DEAD_LETTERS = Queue.ISSUE_CREATION.url, Queue.ISSUE_CREATION.dead_letters_url
+PENDING = {"status": "creation_pending"}
 
 
 @dataclass
@@ -45,12 +47,33 @@ class Opening:
     def link(self, existing: int | str) -> Reply:
         return self.api.post(self.path, self.company.owner.token, json_body={"existingIssue": existing})
 
-    def exists(self, number: int, *, is_pull_request: bool = False) -> str:
+    def finding(self) -> InboxItem:
+        """Returns another finding in the repository, which is the one that is asked about from now on."""
+        identity = (f"{len(table_dump())}",)
+        self.item = self.world.finding(self.company, self.repository, identity=identity)
+        return self.item
+
+    def exists(self, number: int, kind: type[HostedIssue] = HostedIssue, *, is_pull_request: bool = False) -> str:
         """Adds an issue that a maintainer opened to the repository, and returns its URL."""
         name = f"{self.repository.owner}/{self.repository.name}"
-        issue = HostedIssue(number, "An issue", "", clock.now(), clock.now(), is_pull_request)
+        issue = kind(number, "An issue", "", clock.now(), clock.now(), is_pull_request)
         self.host.issues.setdefault(name, []).append(issue)
         return f"https://github.com/{name}/issues/{number}"
+
+    @property
+    def created(self) -> tuple[int, int]:
+        """Returns how many issues there are, and how many requests to create one were sent."""
+        return len(self.issues), self.host.count("create")
+
+    @property
+    def attempt(self) -> issue_attempts.AttemptItem | None:
+        found = issue_attempts.find_progress(self.item.item_id)
+        return found and found.attempt
+
+    @property
+    def recorded(self) -> GithubIssue | None:
+        """Returns the issue that the item has."""
+        return inbox.get_item(self.item.item_id).github_issue
 
     @property
     def issues(self) -> list[HostedIssue]:

@@ -50,10 +50,6 @@ def body(**changes: Any) -> str:
     return text.compose(finding(**changes), MARKER)[1]
 
 
-def title(**changes: Any) -> str:
-    return text.compose(finding(**changes), MARKER)[0]
-
-
 class TestCompose:
     def test_the_issue_says_what_where_why_and_how_to_fix_it(self):
         assert text.compose(finding(), MARKER) == (
@@ -88,14 +84,37 @@ Found by a code audit of assent · rule `tracker-before-consent` · priority P1
 """,
         )
 
-    def test_code_that_fixes_it_can_be_copied(self):
-        made = body(fix=Fix("c15t loads it `later`.", "tsx", "<Consent>\n``` @all\n</Consent>", ("@c15t/react@^2.2",)))
-        assert "\n\nc15t loads it `later`.\n\nNeeds `@c15t/react@^2.2`.\n\n" in made
-        assert "````tsx\n<Consent>\n``` @all\n</Consent>\n````\n" in made
+    @each(
+        ("changes", "shown"),
+        [
+            (
+                {"fix": Fix("c15t loads it `later`.", "tsx", "<Consent>\n``` @all\n", ("@c15t/react@^2.2",))},
+                "\n\nc15t loads it `later`.\n\nNeeds `@c15t/react@^2.2`.\n\n````tsx\n<Consent>\n``` @all\n````\n",
+            ),
+            ({"evidence": (PLACE._replace(end_line=12),)}, "`src/index.html`, line 12]"),
+            ({"evidence": (PLACE._replace(snippet="\n".join(map(str, range(100)))),)}, "\n29\n…\n```"),
+            # Nothing can break out of its link, its block, or its code span.
+            (
+                {"evidence": (PLACE._replace(url="https://example.com/a b)](https://evil.example)<x>"),)},
+                "(https://example.com/a%20b%29%5D%28https://evil.example%29%3Cx%3E)",
+            ),
+            (
+                {"evidence": (PLACE._replace(snippet="a\n```\n<!-- hidden\n~~~~\n````\nb"),)},
+                "`````html\na\n```\n<!-- hidden\n~~~~\n````\nb\n`````",
+            ),
+            ({"evidence": (PLACE._replace(path="a`b`", end_line=12),)}, "[`` a`b` ``, line"),
+            ({"evidence": (PLACE._replace(path="a\n\nb", end_line=12),)}, "[`a b`, line"),
+            *[
+                ({"evidence": (PLACE._replace(url=it),)}, "\n`src/index.html`, lines 12 to 14\n")
+                for it in (None, "javascript:alert(1)", "//evil", "https://", "data:text/html,x")
+            ],
+        ],
+    )
+    def test_fixes_and_places_are_shown_and_stay_in_their_blocks(self, changes, shown):
+        assert shown in body(**changes)
 
     def test_unknown_parts_are_left_out(self):
-        made = body(summary=None, description=None, remediation=None, references=(), evidence=(), priority=None)
-        assert made == (
+        assert body(summary=None, description=None, remediation=None, references=(), evidence=(), priority=None) == (
             "Google Analytics loads before consent.\n\n"
             "---\nFound by a code audit of assent · rule `tracker-before-consent`\n\n"
             f"<!-- assent-issue {MARKER} -->\n"
@@ -106,103 +125,69 @@ Found by a code audit of assent · rule `tracker-before-consent` · priority P1
         assert made.count("Visitors are tracked") == 1
         assert made.startswith("Google Analytics loads before consent.\n")
 
-    def test_the_text_fits_the_code_hosts_limits(self):
-        place = PLACE._replace(snippet="`\n" * 1_000, description="*" * 1_000, url="https://e.com/" + "x" * 900)
-        made = text.compose(
-            finding(
-                title="*" * 200,
-                summary="*" * 1_000,
-                description="<" * 4_000,
-                remediation="&" * 4_000,
-                references=tuple(f"https://e.com/{number}" + "(" * 900 for number in range(20)),
-                evidence=(place,) * 20,
-            ),
-            MARKER,
-        )
-        assert len(made[0]) <= 256
-        assert len(made[1]) <= 65_536
-        assert text.has_marker(made[1], MARKER)
-
-
-class TestTitle:
-    def test_the_title_names_the_file_once(self):
-        assert title(title="Tracker in index.html") == "Tracker in index.html"
-        assert title(evidence=()) == "Google Analytics loads before consent"
-
-    def test_the_title_is_one_line_of_bounded_length(self):
-        made = title(title="a\nb\t\x00c " + "x" * 300)
-        assert made.startswith("a b c xxx")
-        assert len(made) == 200
-
-    def test_the_title_mentions_no_user(self):
-        assert title(title="ask @octocat about #7", evidence=()) == f"ask @{_BREAK}octocat about #{_BREAK}7"
-
-
-class TestWhere:
-    def test_one_line_is_shown_as_one_line(self):
-        assert "`src/index.html`, line 12]" in body(evidence=(PLACE._replace(end_line=12),))
-
     def test_up_to_ten_places_are_listed(self):
-        places = tuple(PLACE._replace(path=f"src/{number}.html", snippet=None) for number in range(13))
-        made = body(evidence=places)
+        made = body(evidence=tuple(PLACE._replace(path=f"src/{it}.html", snippet=None) for it in range(13)))
         assert made.count("\n- [`src/") == 9
         assert "- and in 3 more places" in made
 
-    @each("address", [None, "javascript:alert(1)", "//evil", "https://", "data:text/html,x"])
-    def test_an_invalid_url_is_not_a_link(self, address: str | None):
-        assert "\n`src/index.html`, lines 12 to 14\n" in body(evidence=(PLACE._replace(url=address),))
-
-    def test_a_url_cant_break_out_of_its_link(self):
-        made = body(evidence=(PLACE._replace(url="https://example.com/a b)](https://evil.example)<x>"),))
-        assert "(https://example.com/a%20b%29%5D%28https://evil.example%29%3Cx%3E)" in made
-
-    def test_code_cant_break_out_of_its_block(self):
-        made = body(evidence=(PLACE._replace(snippet="a\n```\n<!-- hidden\n~~~~\n````\nb"),))
-        assert "`````html\na\n```\n<!-- hidden\n~~~~\n````\nb\n`````" in made
-
-    def test_a_path_cant_break_out_of_its_code_span(self):
-        assert "[`` a`b` ``, line" in body(evidence=(PLACE._replace(path="a`b`", end_line=12),))
-        assert "[`a b`, line" in body(evidence=(PLACE._replace(path="a\n\n# b".replace("# ", ""), end_line=12),))
-
-    def test_a_long_snippet_is_truncated(self):
-        made = body(evidence=(PLACE._replace(snippet="\n".join(map(str, range(100)))),))
-        assert "\n29\n…\n```" in made
+    def test_the_text_fits_the_code_hosts_limits(self):
+        place = PLACE._replace(snippet="`\n" * 1_000, description="*" * 1_000, url="https://e.com/" + "x" * 900)
+        longest = finding(
+            title="*" * 200,
+            summary="*" * 1_000,
+            description="<" * 4_000,
+            remediation="&" * 4_000,
+            references=tuple(f"https://e.com/{number}" + "(" * 900 for number in range(20)),
+            evidence=(place,) * 20,
+        )
+        title, made = text.compose(longest, MARKER)
+        assert len(title) <= 256
+        assert len(made) <= 65_536
+        assert text.has_marker(made, MARKER)
 
 
-class TestProse:
-    @each(
-        ("said", "shown"),
-        [
-            ("use *all* of _it_", r"use \*all\* of \_it\_"),
-            ("[a](https://evil.example)", r"\[a\](https://evil.example)"),
-            ("<img src=x> & <!-- gone", r"\<img src=x\> &amp; \<!-- gone"),
-            ("# not a heading", r"\# not a heading"),
-            ("a\n===\n---", "a\n\\===\n\\---"),
-            ("@octocat and @acme/team", f"@{_BREAK}octocat and @{_BREAK}acme/team"),
-            ("see #12, acme/shop#3, GH-4", f"see #{_BREAK}12, acme/shop#{_BREAK}3, GH-{_BREAK}4"),
-            ("a | b ~~c~~", r"a \| b \~\~c\~\~"),
-            ("call `a_b(*c)` first", "call `a_b(*c)` first"),
-            ("one ` only", r"one \` only"),
-            ("right\u202eleft\x00", "rightleft"),
-            ("- one\n- two", "- one\n- two"),
-            ("one\r\n\r\ntwo", "one\n\ntwo"),
-        ],
-    )
-    def test_prose_is_shown_literally(self, said: str, shown: str):
-        assert f"### Why it matters\n\n{shown}\n\n###" in body(description=said)
+@each(
+    ("changes", "shown"),
+    [
+        ({"title": "Tracker in index.html"}, "Tracker in index.html"),
+        ({"evidence": ()}, "Google Analytics loads before consent"),
+        ({"title": "a\nb\t\x00c " + "x" * 300}, "a b c " + "x" * 193 + "…"),
+        ({"title": "ask @octocat about #7", "evidence": ()}, f"ask @{_BREAK}octocat about #{_BREAK}7"),
+    ],
+)
+def test_the_title_is_one_short_line_that_names_the_file_once_and_mentions_no_user(changes, shown):
+    assert text.compose(finding(**changes), MARKER)[0] == shown
 
 
-class TestMarker:
-    def test_the_marker_is_found_despite_edits_around_it(self):
-        assert text.has_marker("Thanks!\n" + body() + "\nDone.", MARKER)
+@each(
+    ("said", "shown"),
+    [
+        ("use *all* of _it_", r"use \*all\* of \_it\_"),
+        ("[a](https://evil.example)", r"\[a\](https://evil.example)"),
+        ("<img src=x> & <!-- gone", r"\<img src=x\> &amp; \<!-- gone"),
+        ("# not a heading", r"\# not a heading"),
+        ("a\n===\n---", "a\n\\===\n\\---"),
+        ("@octocat and @acme/team", f"@{_BREAK}octocat and @{_BREAK}acme/team"),
+        ("see #12, acme/shop#3, GH-4", f"see #{_BREAK}12, acme/shop#{_BREAK}3, GH-{_BREAK}4"),
+        ("a | b ~~c~~", r"a \| b \~\~c\~\~"),
+        ("call `a_b(*c)` first", "call `a_b(*c)` first"),
+        ("one ` only", r"one \` only"),
+        ("right\u202eleft\x00", "rightleft"),
+        ("- one\n- two", "- one\n- two"),
+        ("one\r\n\r\ntwo", "one\n\ntwo"),
+    ],
+)
+def test_prose_is_shown_literally(said, shown):
+    assert f"### Why it matters\n\n{shown}\n\n###" in body(description=said)
 
-    def test_another_attempts_marker_doesnt_match(self):
-        assert not text.has_marker(body(), "f" * 32)
 
-    def test_the_marker_alone_is_not_sufficient(self):
-        assert not text.has_marker(f"I read {MARKER} somewhere", MARKER)
+def test_the_marker_is_found_despite_edits_around_it_but_not_alone_or_another_attempts():
+    assert text.has_marker("Thanks!\n" + body() + "\nDone.", MARKER)
+    assert not text.has_marker(body(), "f" * 32)
+    assert not text.has_marker(f"I read {MARKER} somewhere", MARKER)
 
-    def test_the_marker_cant_come_from_a_finding(self):
-        forged = f"<!-- assent-issue {'f' * 32} -->"
-        made = body(title=forged, summary=forged, description=forged, remediation=forged, rule_id=forged)
-        assert not text.has_marker(made.replace(f"`{forged}`", ""), "f" * 32)
+
+def test_the_marker_cant_come_from_a_finding():
+    forged = f"<!-- assent-issue {'f' * 32} -->"
+    made = body(title=forged, summary=forged, description=forged, remediation=forged, rule_id=forged)
+    assert not text.has_marker(made.replace(f"`{forged}`", ""), "f" * 32)

@@ -13,6 +13,10 @@ from tests.functional.projects.builders import create, make_project, uncounted
 from tests.support.api import Api, Reply
 from tests.support.world import Person, World
 
+# The fields of a project that each generation of the API returns from lists and creations.
+CURRENT = ("id", "slug", "name", "description", "organizationId", "organizationSlug", "dashboardUrl")
+OLDER = ("projectId", "projectSlug", "projectName", "description", "organizationId", "organizationSlug", "dashboardURL")
+
 
 class Organization:
     """An organization. An API key sends the requests, unless another caller is given."""

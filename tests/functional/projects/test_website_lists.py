@@ -256,21 +256,3 @@ class TestBothGenerations:
             assert [website["origin"] for website in reply.error["details"]["websites"]] == [added]
             self.check_unharmed(project)
             assert origins_of(project)[-1] == added
-
-    def test_they_work_on_one_project_in_turn(self, acme: Organization, project: ProjectItem):
-        older, current = OlderClient(acme, project, acme.owner), CurrentClient(acme, project, acme.owner)
-        current.read()
-        assert current.add(D).status == 200
-        older.read()
-        assert older.known == [A, B, D]
-        assert older.send(A, D).data["products"]["consent"]["trustedOrigins"] == [A, D]
-        current.read()
-        assert current.known == [A, B, C, D]  # B is audited: it stays
-        reply = current.add("localhost")
-        assert reply.data["products"]["consent"]["trustedOrigins"] == [A, D, "localhost"]  # and is no entry again
-        assert acme.delete_website(project, position=1).data["deletedAudits"] == 1
-        older.read()
-        assert older.add(B).status == 200
-        kept = reread(project)
-        assert [it.origin for it in kept.websites] == [A, C, D, "localhost", B]
-        assert (kept.websites[1], kept.websites[4].audits) == (project.websites[2], ())

@@ -283,7 +283,7 @@ def test_holds_one_file_at_a_time():
     assert peak(30) < 1.5 * peak(3)
 
 
-def test_holds_little_of_a_project_of_many_small_files():
+def test_memory_stays_small_in_a_project_of_many_small_files():
     kinds = [
         ("tags.js", b"export function start() {" + TRACKER + b"}"),
         ("run.js", b"import { start } from './tags';\nexport function run() { start() }\n" + b"// filler\n" * 100),

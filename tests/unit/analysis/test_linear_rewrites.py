@@ -43,7 +43,7 @@ def _mask(match: re.Match[str]) -> str:
 @example("import a from 'mixpanel-browser'; const {b} = await import('mixpanel-browser/dist/a')")
 @example("import type {a}\nfrom 'mixpanel-browser'")
 @settings(max_examples=600)
-def test_finds_the_same_imports(text: str):
+def test_the_linear_search_finds_the_same_imports(text: str):
     source = Source("a.js", text, "javascript", catalogue())
     names = set()
     for package in source.packages:

@@ -19,18 +19,21 @@ CHUNKED = b"transfer-encoding: chunked\r\n"
 CHUNKS = b"\r\n2\r\n{}\r\n0\r\n\r\n"
 
 
+def cases(responses: dict[str, bytes]):
+    return each("response", responses.values(), ids=responses)
+
+
 class TestAccepted:
-    @each(
-        "response",
-        [
-            pytest.param(OK + b"content-length: 2, 2\r\n" + BODY, id="a list of equal lengths"),
-            pytest.param(OK + LENGTH + LENGTH + BODY, id="equal lengths"),
-            pytest.param(b"HTTP/1.1 200\r\n" + LENGTH + BODY, id="no reason"),
-            pytest.param(OK + b"x:\t\xff \r\ny:\r\nContent-Length:2 \r\n" + BODY, id="unusual headers"),
-            pytest.param(OK + b"x: 1\r\n" * 99 + LENGTH + BODY, id="many headers"),
-            pytest.param(OK + b"Transfer-Encoding: Chunked\r\n\r\n02 ;a=b\r\n{}\r\n0\r\nx: 1\r\n\r\n", id="chunks"),
-            pytest.param(b"HTTP/1.1 100 Continue\r\n\r\n" + OK + LENGTH + BODY, id="after an interim response"),
-        ],
+    @cases(
+        {
+            "a list of equal lengths": OK + b"content-length: 2, 2\r\n" + BODY,
+            "equal lengths": OK + LENGTH + LENGTH + BODY,
+            "no reason": b"HTTP/1.1 200\r\n" + LENGTH + BODY,
+            "unusual headers": OK + b"x:\t\xff \r\ny:\r\nContent-Length:2 \r\n" + BODY,
+            "many headers": OK + b"x: 1\r\n" * 99 + LENGTH + BODY,
+            "chunks": OK + b"Transfer-Encoding: Chunked\r\n\r\n02 ;a=b\r\n{}\r\n0\r\nx: 1\r\n\r\n",
+            "after an interim response": b"HTTP/1.1 100 Continue\r\n\r\n" + OK + LENGTH + BODY,
+        }
     )
     def test_a_response_with_one_end_is_read_and_its_connection_kept(self, response):
         with scripted_server(raw(response)) as server:
@@ -45,54 +48,45 @@ class TestAccepted:
 
 
 class TestRefused:
-    @each(
-        "response",
-        [
-            pytest.param(OK + LENGTH + b"content-length: 9\r\n" + BODY, id="two lengths"),
-            pytest.param(OK + b"content-length: 9\r\n" + LENGTH + BODY, id="two lengths, the last of them right"),
-            pytest.param(OK + b"content-length: 2, 9\r\n" + BODY, id="a list of two lengths"),
-            pytest.param(OK + b"content-length: 2,\r\n" + BODY, id="a list with an empty length"),
-            pytest.param(OK + b"content-length: +2\r\n" + BODY, id="a sign"),
-            pytest.param(OK + b"content-length: -2\r\n" + BODY, id="a negative length"),
-            pytest.param(OK + b"content-length: 0_2\r\n" + BODY, id="an underscore"),
-            pytest.param(OK + b"content-length: 0x2\r\n" + BODY, id="a hexadecimal length"),
-            pytest.param(OK + b"content-length: 2.0\r\n" + BODY, id="a fraction"),
-            pytest.param(OK + b"content-length: 2\xa0\r\n" + BODY, id="white space that isn't HTTP's"),
-            pytest.param(OK + b"content-length:\r\n" + BODY, id="no length"),
-            pytest.param(OK + b"content-length: " + b"0" * 5_000 + b"2\r\n" + BODY, id="a long length"),
-            pytest.param(OK + b"content-length : 2\r\n" + BODY, id="a space before the colon"),
-            pytest.param(OK + LENGTH + CHUNKED + CHUNKS, id="a length and chunks"),
-            pytest.param(OK + b"transfer-encoding: gzip, chunked\r\n" + CHUNKS, id="another encoding"),
-            pytest.param(OK + b"transfer-encoding: xchunked\r\n" + CHUNKS, id="an unknown encoding"),
-            pytest.param(OK + b"transfer-encoding: identity\r\n" + LENGTH + BODY, id="an old encoding"),
-            pytest.param(OK + CHUNKED + CHUNKED + CHUNKS, id="chunks of chunks"),
-            pytest.param(b"HTTP/1.0 200 OK\r\n" + CHUNKED + CHUNKS, id="chunks of HTTP/1.0"),
-            pytest.param(OK + CHUNKED + b"\r\n0x2\r\n{}\r\n0\r\n\r\n", id="a chunk's size with a prefix"),
-            pytest.param(OK + CHUNKED + b"\r\n+2\r\n{}\r\n0\r\n\r\n", id="a chunk's size with a sign"),
-            pytest.param(OK + CHUNKED + b"\r\n0_2\r\n{}\r\n0\r\n\r\n", id="a chunk's size with an underscore"),
-            pytest.param(OK + CHUNKED + b"\r\n 2\r\n{}\r\n0\r\n\r\n", id="a space before a chunk's size"),
-            pytest.param(OK + CHUNKED + b"\r\n2 \r\n{}\r\n0\r\n\r\n", id="a space after a chunk's size"),
-            pytest.param(OK + CHUNKED + b"\r\n2;\nx\r\n{}\r\n0\r\n\r\n", id="a line feed in a chunk's extension"),
-            pytest.param(OK + CHUNKED + b"\r\n\r\n{}\r\n0\r\n\r\n", id="no size of a chunk"),
-            pytest.param(OK + CHUNKED + b"\r\n2\r\n{}x\r\n0\r\n\r\n", id="a chunk longer than its size"),
-            pytest.param(OK + CHUNKED + b"\r\n2\r\n{}0\r\n\r\n\r\n", id="a chunk without an end"),
-            pytest.param(OK + CHUNKED + b"\r\n2\n{}\n0\n\r\n", id="chunks with bare line feeds"),
-            pytest.param(OK + CHUNKED + b"\r\n2\r\n{}\r\n0\r\na\nb: 1\r\n\r\n", id="a malformed trailer"),
-            pytest.param(OK + b"x: 1\n" + LENGTH + BODY, id="a bare line feed"),
-            pytest.param(OK + b"x: 1\r\r" + LENGTH + BODY, id="a bare carriage return"),
-            pytest.param(OK + b"x: \0\r\n" + LENGTH + BODY, id="a NUL"),
-            pytest.param(OK + b"x: 1\r\n content-length: 9\r\n" + LENGTH + BODY, id="a folded line"),
-            pytest.param(OK + b" x: 1\r\n" + LENGTH + BODY, id="a space before the first header"),
-            pytest.param(OK + b"x\r\n" + LENGTH + BODY, id="a header without a colon"),
-            pytest.param(OK + b": 1\r\n" + LENGTH + BODY, id="a header without a name"),
-            pytest.param(OK + b"x: 1\r\n" * 100 + LENGTH + BODY, id="too many headers"),
-            pytest.param(OK + b"x: " + b"y" * 65_600 + b"\r\n" + LENGTH + BODY, id="too long headers"),
-            pytest.param(b"HTTP/1.1 +20 OK\r\n" + LENGTH + BODY, id="a status with a sign"),
-            pytest.param(b"HTTP/1.1 2000 OK\r\n" + LENGTH + BODY, id="a long status"),
-            pytest.param(b"HTTP/1.1  200 OK\r\n" + LENGTH + BODY, id="two spaces before the status"),
-            pytest.param(b"HTTP/1.1x 200 OK\r\n" + LENGTH + BODY, id="a malformed version"),
-            pytest.param(b"\r\n" + OK + LENGTH + BODY, id="an empty line before the status"),
-        ],
+    @cases(
+        {
+            "two lengths": OK + LENGTH + b"content-length: 9\r\n" + BODY,
+            "a list of two lengths": OK + b"content-length: 2, 9\r\n" + BODY,
+            "a list with an empty length": OK + b"content-length: 2,\r\n" + BODY,
+            "a sign": OK + b"content-length: +2\r\n" + BODY,
+            "white space that isn't HTTP's": OK + b"content-length: 2\xa0\r\n" + BODY,
+            "no length": OK + b"content-length:\r\n" + BODY,
+            "a long length": OK + b"content-length: " + b"0" * 5_000 + b"2\r\n" + BODY,
+            "a space before the colon": OK + b"content-length : 2\r\n" + BODY,
+            "a length and chunks": OK + LENGTH + CHUNKED + CHUNKS,
+            "another encoding": OK + b"transfer-encoding: gzip, chunked\r\n" + CHUNKS,
+            "an unknown encoding": OK + b"transfer-encoding: xchunked\r\n" + CHUNKS,
+            "an old encoding": OK + b"transfer-encoding: identity\r\n" + LENGTH + BODY,
+            "chunks of chunks": OK + CHUNKED + CHUNKED + CHUNKS,
+            "chunks of HTTP/1.0": b"HTTP/1.0 200 OK\r\n" + CHUNKED + CHUNKS,
+            "a chunk's size with a prefix": OK + CHUNKED + b"\r\n0x2\r\n{}\r\n0\r\n\r\n",
+            "a space before a chunk's size": OK + CHUNKED + b"\r\n 2\r\n{}\r\n0\r\n\r\n",
+            "a space after a chunk's size": OK + CHUNKED + b"\r\n2 \r\n{}\r\n0\r\n\r\n",
+            "a line feed in a chunk's extension": OK + CHUNKED + b"\r\n2;\nx\r\n{}\r\n0\r\n\r\n",
+            "no size of a chunk": OK + CHUNKED + b"\r\n\r\n{}\r\n0\r\n\r\n",
+            "a chunk longer than its size": OK + CHUNKED + b"\r\n2\r\n{}x\r\n0\r\n\r\n",
+            "a chunk without an end": OK + CHUNKED + b"\r\n2\r\n{}0\r\n\r\n\r\n",
+            "chunks with bare line feeds": OK + CHUNKED + b"\r\n2\n{}\n0\n\r\n",
+            "a malformed trailer": OK + CHUNKED + b"\r\n2\r\n{}\r\n0\r\na\nb: 1\r\n\r\n",
+            "a bare line feed": OK + b"x: 1\n" + LENGTH + BODY,
+            "a bare carriage return": OK + b"x: 1\r\r" + LENGTH + BODY,
+            "a NUL": OK + b"x: \0\r\n" + LENGTH + BODY,
+            "a folded line": OK + b"x: 1\r\n content-length: 9\r\n" + LENGTH + BODY,
+            "a header without a colon": OK + b"x\r\n" + LENGTH + BODY,
+            "a header without a name": OK + b": 1\r\n" + LENGTH + BODY,
+            "too many headers": OK + b"x: 1\r\n" * 100 + LENGTH + BODY,
+            "too long headers": OK + b"x: " + b"y" * 65_600 + b"\r\n" + LENGTH + BODY,
+            "a status with a sign": b"HTTP/1.1 +20 OK\r\n" + LENGTH + BODY,
+            "a long status": b"HTTP/1.1 2000 OK\r\n" + LENGTH + BODY,
+            "two spaces before the status": b"HTTP/1.1  200 OK\r\n" + LENGTH + BODY,
+            "a malformed version": b"HTTP/1.1x 200 OK\r\n" + LENGTH + BODY,
+            "an empty line before the status": b"\r\n" + OK + LENGTH + BODY,
+        }
     )
     def test_a_malformed_response_is_none_and_closes_its_connection(self, response):
         with scripted_server(answer({}), raw(response), answer({})) as server:
@@ -149,7 +143,7 @@ class TestSize:
         with scripted_server(answer(body)) as server:
             assert Connections(parse_url(server.url)).exchange(REQUEST).body == body
 
-    def test_the_limit_is_of_each_response(self, monkeypatch):
+    def test_the_size_limit_applies_to_each_response(self, monkeypatch):
         monkeypatch.setattr(connection, "_MOST_BYTES", 1_000)
         with scripted_server(answer(b"x" * 800)) as server:
             connections = Connections(parse_url(server.url))

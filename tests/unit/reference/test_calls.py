@@ -104,7 +104,7 @@ class TestCommands:
         with pytest.raises(Exception, match=r"Missing|Unexpected|unexpected|No such|is not one of|isn't a duration"):
             parsed(text)
 
-    def test_long_ones_are_wrapped_between_options(self):
+    def test_long_commands_are_wrapped_between_options(self):
         lines = OPERATIONS["createApiKey"].command.splitlines()
         assert lines[0] == "assent key create 'Production deploys' --description 'Publishes releases.' \\"
         assert lines[1] == "  --scope inbox.read --scope projects.read \\"

@@ -147,7 +147,7 @@ class TestASecret:
         assert token.model_dump(by_alias=True)["accessToken"] == SECRET
         assert SECRET not in repr(change("POST", "/v1/auth/device/revoke", {"token": SECRET}))
 
-    def test_is_in_no_other_model(self):
+    def test_every_secret_field_is_hidden_in_a_repr(self):
         """Every field whose description calls it a secret is hidden."""
         schemas = document()["components"]["schemas"]
         hidden = {"key", "secret", "accessToken", "refreshToken", "deviceCode"}

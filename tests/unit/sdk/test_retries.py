@@ -165,7 +165,7 @@ class TestThePauses:
         assert (caught.value.retry_after, len(script.requests), pauses.seconds) == (3600.0, 1, [])
 
     @each("value", ["soon", "-5", "1e9", "²", ""])
-    def test_ignore_an_invalid_wish(self, pauses: Pauses, value: str):
+    def test_an_invalid_retry_after_is_ignored(self, pauses: Pauses, value: str):
         pauses.seconds.clear()
         answer = httpx.Response(429, headers={"Retry-After": value.encode()})
         Script(answer, page([REGION])).client().regions.list().page()

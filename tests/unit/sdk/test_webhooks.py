@@ -48,7 +48,7 @@ class TestAnAuthenticRequest:
         assert webhooks.verify(BODY, headers(), f" {SECRET}\n", now=NOW)
         assert webhooks.verify(BODY, headers(f"v2,abc {signature(SECRET)}"), SECRET, now=NOW)
 
-    def test_can_be_five_minutes_off(self):
+    def test_a_clock_can_be_five_minutes_off(self):
         for seconds in (-300, 300):
             assert webhooks.verify(BODY, headers(), SECRET, now=NOW + seconds).id == "evt_1"
         for seconds in (-301, 301):

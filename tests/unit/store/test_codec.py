@@ -32,7 +32,7 @@ def test_a_value_is_encoded_as_boto3_would(value):
 
 
 @each("value", [{"B": "AP8="}, {"SS": ["a"]}, {"L": [{"NS": ["1"]}]}, {"M": {"a": {"BS": []}}}])
-def test_other_types_are_refused(value):
+def test_unsupported_types_are_refused(value):
     with pytest.raises(TypeError):
         decode(value)
 

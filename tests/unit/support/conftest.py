@@ -1,12 +1,20 @@
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
-from tests.support.engines import Engine, engine, engine_table
+from tests.support.moto import MotoClient
+from tests.support.table import create_table
 
-__all__ = ["engine", "engine_table"]
+
+@pytest.fixture(scope="session")
+def client() -> Any:
+    return MotoClient()
 
 
 @pytest.fixture
-def client(engine: Engine) -> Any:
-    return engine.client
+def engine_table(client: Any) -> str:
+    """Creates an empty table and returns its name."""
+    name = f"races-{uuid4().hex}"
+    create_table(client, name)
+    return name

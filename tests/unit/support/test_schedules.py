@@ -12,8 +12,6 @@ from tests.support.outcomes import Outcome
 from tests.support.schedules import NoRace, Race, Stuck, explore
 from tests.unit.support.cap import CAP, Cap
 
-pytestmark = pytest.mark.races
-
 
 def write(client: Any, table: str, times: int, name: str = "SHARED") -> Callable[[], None]:
     """Returns an act that writes an item this many times."""

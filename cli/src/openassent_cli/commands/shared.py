@@ -51,7 +51,7 @@ def confirm(question: str, *, yes: bool) -> None:
 
 
 def ask(what: str, option: str) -> str:
-    """Asks for what no option gave. Raises Problem, which names the option, if the command has no terminal."""
+    """Asks for a value that no option gave. Raises Problem, which names the option, without a terminal."""
     _require_terminal(what, option)
     answer: str = typer.prompt(f"Enter {what}", err=True)
     return answer

@@ -31,7 +31,7 @@ from openassent_analysis.sources import Source
 
 __all__ = ["calls_on_page", "checked", "gating", "providers", "runs_on_load", "template_gates", "template_gating"]
 
-# Files that a framework or a page runs, so that what they export is run, too.
+# Files that a framework or a page runs, together with their exports.
 _ENTRY: Final = re.compile(
     r"(?:^|/)(?:\+?layout|_app|_document|_layout|\+?page|index|main|app|root|entry[.-]\w+|gatsby-\w+|nuxt\.config"
     r"|docusaurus\.config|hooks\.client|base|routes?|home)(?:\.\w+){1,2}$|(?:^|/)plugins/",
@@ -94,7 +94,7 @@ def _layout(source: Source) -> Export | None:
 
 
 def template_gating(source: Source, offset: int) -> Gating:
-    """Returns whether a template writes what is at a place only with consent."""
+    """Returns whether a template writes the code at a place only with consent."""
     if blocked_by_script(source, offset):
         return CLOSED
     return Found(_implied_by_template(source, offset)).gating()

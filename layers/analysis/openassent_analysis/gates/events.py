@@ -23,7 +23,7 @@ _ASKS_FOR: Final = re.compile(
     r"|on_?\w{1,40}(?:click|press|tap|submit)(?:ed)?",
     re.IGNORECASE,
 )
-# Events of Bootstrap for what a click opens.
+# Events of Bootstrap when a click opens an element.
 _OPENS: Final = re.compile(r"shown?\.bs\.(?:modal|offcanvas|collapse|popover|dropdown)")
 # The whole page, whose events say nothing about one element.
 _PAGE: Final = re.compile(

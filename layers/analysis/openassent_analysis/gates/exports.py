@@ -45,7 +45,7 @@ def providers_in(reader: Reader) -> Iterator[Provider]:
 
 
 def _methods_of(reader: Reader, place: Place) -> Iterator[tuple[str, Export | None]]:
-    """Yields the methods of a class that give the visitor's choice, and what they take it from in another file."""
+    """Yields the methods of a class that give the visitor's choice, with its source in another file."""
     body = place.node.field("body") if place.node.kind() == "class_declaration" else None
     for method in body.children()[:_MAX_PROPERTIES] if body is not None else ():
         name = method.field("name") if method.kind() == "method_definition" else None
@@ -148,7 +148,7 @@ def _implied_by_function(reader: Reader, place: Place, depth: int) -> Implied:
 
 
 def _looks_for_key(reader: Reader, function: SgNode) -> bool:
-    """Returns whether a function returns a state by what is stored under a key of consent, whatever it compares."""
+    """Returns whether a function's result depends on a value that is stored under a key of consent."""
     text = function.text()[:_MAX_FUNCTION]
     if "return" not in text or _READS.search(text) is None or words.asks(text[:100]) or words.refuses(text[:100]):
         return False

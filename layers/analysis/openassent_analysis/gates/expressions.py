@@ -1,4 +1,4 @@
-"""Decides what an expression says about the visitor's choice, by its operators and its parts."""
+"""Decides the meaning of an expression for the visitor's choice, by its operators and parts."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _assignment(reader: Reader, block: Block, node: SgNode) -> Meaning:
 
 
 def _object(reader: Reader, block: Block, node: SgNode) -> Meaning:
-    """Returns the meaning of an object by what it takes from others, or by the categories that it allows."""
+    """Returns the meaning of an object: that of the objects it spreads, or of the categories that it allows."""
     refused = False
     for part in node.children()[:_MAX_PARTS]:
         inner = part.child(1) if part.kind() == "spread_element" else None

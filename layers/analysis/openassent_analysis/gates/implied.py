@@ -1,4 +1,4 @@
-"""The meaning of a condition: what follows about the visitor's choice if it holds, and if it doesn't."""
+"""The meaning of a condition: the gate that it implies if it holds, and if it doesn't."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNCLEAR: Final = Implied(unclear=True)
 
 
 class Kind(Enum):
-    """The kind of a value, which decides what follows from comparing it."""
+    """The kind of a value, which decides the meaning of its comparisons."""
 
     OTHER = "other"
     # True only with consent, and false without it.
@@ -102,7 +102,7 @@ def _kind(one: Meaning, other: Meaning) -> Kind:
 def compared(value: Meaning, *, positive: bool, falsy: bool) -> Meaning:
     """Returns the meaning of `value === literal`.
 
-    positive: the literal says yes. falsy: it is false, 0, or empty, so for a flag it is all that isn't consent.
+    positive: the literal means consent. falsy: it is false, 0, or empty, so a flag that equals it means no consent.
     """
     if positive:
         return Meaning(value.true, value.false if value.kind is Kind.FLAG else NOTHING, Kind.FLAG)

@@ -1,4 +1,4 @@
-"""Settings by which a vendor's own code waits for consent, and scripts that block what comes after them on a page."""
+"""Settings by which a vendor's own code waits for consent, and scripts that block later ones on a page."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ _NAME: Final = re.compile(r"[A-Za-z_$][\w$]*")
 
 
 def blocked_by_script(source: Source, offset: int) -> bool:
-    """Returns whether an earlier script on the page blocks what is at an offset."""
+    """Returns whether an earlier script on the page blocks the code at an offset."""
     if source.first(_AUTO_BLOCKER) is None:
         return False
     found = islice(_AUTO_BLOCKER.finditer(source.text, 0, offset), _MAX_STARTS)
@@ -116,7 +116,7 @@ def blocked_by_script(source: Source, offset: int) -> bool:
 
 
 def blocks(source: Source) -> bool:
-    """Returns whether a page contains a script that blocks what comes after it."""
+    """Returns whether a page contains a script that blocks later ones."""
     return blocked_by_script(source, len(source.text))
 
 
@@ -166,7 +166,7 @@ def waits_by_itself(source: Source, node: SgNode, vendor: str, offset: int) -> b
 
 
 def _calls_whenever(source: Source, pattern: re.Pattern[str], offset: int) -> bool:
-    """Returns whether a page that contains what is at an offset also contains a call, whatever its settings are."""
+    """Returns whether every page with the code at an offset also contains a call, under any of its conditions."""
     if source.first(pattern) is None:
         return False
     conditions = source.template_conditions(offset)

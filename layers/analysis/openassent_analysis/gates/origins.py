@@ -1,4 +1,4 @@
-"""Decides what a name, property, or call says about the visitor's choice, by where its value comes from."""
+"""Decides the meaning of a name, property, or call for the visitor's choice, by the origin of its value."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _STORAGE_OBJECT: Final = re.compile(
 )
 # Functions that return all cookies, by their names.
 _ALL_COOKIES: Final = re.compile(r"[cC]ookies?\.(?:getAll|get|all)$|(?:^|\.)parseCookies$")
-# Functions that return what they are given, or a part of it.
+# Functions that return their argument, or a part of it.
 _PASSES_ON: Final = re.compile(
     r"(?:JSON\.parse|Boolean|String|Number|parseInt|decodeURIComponent|unescape|atob|structuredClone|new Set"
     r"|Object\.(?:values|keys|entries|assign|freeze)|Array\.(?:from|isArray)|Promise\.resolve|toValue|unref|toRef|get"
@@ -123,7 +123,7 @@ def in_project(module: str) -> bool:
 
 
 def _parameter(reader: Reader, block: Block, function: SgNode, name: str) -> Meaning:
-    """Returns the meaning of a parameter: of what a promise or store gives to its callback, or by its name."""
+    """Returns the meaning of a parameter: of the value that a promise or store passes, or by its name."""
     given = function.parent()
     call = given.parent() if given is not None and given.kind() == "arguments" else None
     callee = call.field("function") if call is not None else None
@@ -147,7 +147,7 @@ def _watched(call: SgNode, callback: SgNode) -> SgNode | None:
 
 
 def declared_as(reader: Reader, declared: Declared, name: str) -> Meaning:
-    """Returns the meaning of a name with a declaration, and of the places that set it."""
+    """Returns the meaning of a declared name, by its declaration and the places that set it."""
     block, value, part = declared.block, declared.value, declared.part
     if value is not None and value.kind() in {"call_expression", "new_expression"}:
         callee = callee_of(value)
@@ -186,7 +186,7 @@ def _part(whole: Meaning, part: str, name: str) -> Meaning:
 
 
 def _likely(whole: Meaning, name: str) -> Meaning:
-    """Returns the meaning of a part whose name speaks of consent, of a value from another file."""
+    """Returns the meaning of a property of another file's value, if the property's name suggests consent."""
     if any(it.module.startswith(_COMPOSABLES) for it in whole.true.providers):
         return by_name(name)
     return whole._replace(true=whole.true._replace(unclear=True))
@@ -265,7 +265,7 @@ def _method(node: SgNode, wanted: str) -> SgNode | None:
 
 
 def _of_event(reader: Reader, on: SgNode) -> Meaning | None:
-    """Returns the meaning of what an event about the choice gives to its listeners, or None."""
+    """Returns the meaning of the value that an event about the choice passes to listeners, or None."""
     inner = on
     for _ in range(_MAX_CASTS):  # (event as CustomEvent)
         if inner.kind() in {"parenthesized_expression", "as_expression"}:
@@ -392,7 +392,7 @@ def _stored(reader: Reader, key: str) -> Meaning:
 
 
 def returned(reader: Reader, block: Block, function: SgNode) -> Meaning:
-    """Returns the meaning of what a function returns."""
+    """Returns the meaning of a function's result."""
     body = function.field("body")
     if body is None:
         return OTHER

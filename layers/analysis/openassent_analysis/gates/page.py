@@ -15,7 +15,7 @@ _MAX_PLACES: Final = 20
 
 
 def calls_of(reader: Reader, name: str) -> Iterator[Found]:
-    """Yields what has to be true for each place to call a function that the file doesn't define or import."""
+    """Yields the gates of each place that calls a function which the file doesn't define or import."""
     index = reader.index
     own = name in index.declarations or name in index.imports
     for place in index.uses.get(name, ())[:_MAX_PLACES]:

@@ -1,4 +1,4 @@
-"""Reads what one file shows about consent: combines the modules of this package, which need each other's answers."""
+"""Reads one file's evidence about consent: combines the modules of this package, which need each other's answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_DEPTH: Final = 40
 
 
 class Reading:
-    """Answers what conditions say and what has to be true for code to run. Answers each question once."""
+    """Returns the meaning of conditions and the gates of code. Computes each once."""
 
     def __init__(self, source: Source) -> None:
         # Doesn't refer to the source, which refers to this object: the file is freed at once.

@@ -65,11 +65,11 @@ def meaning_of_state(reader: Reader, declared: Declared, name: str) -> Meaning:
     chosen = False
     for block_of_place, node, given in places[:_MAX_PLACES]:
         if given is None and first.true.given and first != NEVER:
-            continue  # read from storage, and handed to what asks the visitor
+            continue  # read from storage for the code that asks the visitor
         if given is not None and _is_no(given):
             continue
         if given is not None and reader.meaning(block_of_place, given).kind is Kind.STORED:
-            stored = True  # what the other places have set earlier
+            stored = True  # the value that the other places have set earlier
             continue
         implied = _set_to(reader, Place(block_of_place, node), given)
         chosen = chosen or (implied.given and given is not None and given.kind() != "false")
@@ -93,7 +93,7 @@ def meaning_if_equal(reader: Reader, declared: Declared, name: str, literal: SgN
 
 
 def meaning_of_parameter(reader: Reader, function: SgNode, name: str) -> Meaning:
-    """Returns the meaning of a function's parameter, by what the calls in the file give it."""
+    """Returns the meaning of a function's parameter, by the arguments of the file's calls."""
     given = function.field("parameters")
     names = [it for it in given.children() if it.is_named()] if given is not None else []
     position = next((at for at, it in enumerate(names) if (it.field("pattern") or it).text() == name), None)
@@ -135,7 +135,7 @@ def _is_no(value: SgNode) -> bool:
 
 
 def meaning_of_context(reader: Reader, name: str) -> Meaning:
-    """Returns the meaning of what a context gives: of the values that the file's provider elements get."""
+    """Returns the meaning of a context's value, by the values of the file's provider elements."""
     found: Implied | None = None
     for place in reader.index.uses.get(name, ())[:_MAX_PLACES]:
         tag = place.node.parent()
@@ -250,7 +250,7 @@ def _set_to(reader: Reader, place: Place, value: SgNode | None) -> Implied:
 
 
 def _saves_choice(reader: Reader, node: SgNode, value: SgNode | None, *, by_others: bool) -> bool:
-    """Returns whether the function around a node runs when the visitor chooses: by its name, or by what it stores."""
+    """Returns whether the function around a node runs when the visitor chooses, by its name or its writes."""
     for ancestor in node.ancestors()[:_MAX_PLACES]:
         name = (ancestor.field("name") or ancestor.field("key")) if ancestor.kind() in _NAMED else None
         if name is None or name.text()[:1].isupper() or name.text().startswith("use"):
@@ -265,7 +265,7 @@ def _saves_choice(reader: Reader, node: SgNode, value: SgNode | None, *, by_othe
 
 
 def written_with_consent(reader: Reader, key: str) -> bool:
-    """Returns whether a place of the file that only runs when the visitor agrees writes a key of storage."""
+    """Returns whether code that only runs when the visitor agrees writes the key of storage."""
     if not key or len(key) > 100:
         return False
     for block in reader.index.scripts:

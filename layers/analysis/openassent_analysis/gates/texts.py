@@ -1,4 +1,4 @@
-"""Decides what a condition of a template says about the visitor's choice, by its text.
+"""Decides the meaning of a template's condition for the visitor's choice, by its text.
 
 Templates have many languages, so only their operators are read: negation, and, or, and comparisons.
 """

@@ -45,7 +45,7 @@ _FAMILIES: Final = (
     r"|@cookie-consent/[\w-]+|svelte-cookie-consent|cc-cookie[\w-]*|cookie_consent|expo-tracking-transparency"
     r"|react-native-tracking-transparency|react-native-google-mobile-ads/consent"
 )
-# Packages of consent libraries, and what is below them.
+# Packages of consent libraries, and their submodules.
 PACKAGE: Final = re.compile(rf"(?:{'|'.join(map(re.escape, libraries()))}|{_FAMILIES})(?:/[\w./-]{{0,200}})?")
 # A key under which a visitor's choice is stored.
 KEY: Final = re.compile(

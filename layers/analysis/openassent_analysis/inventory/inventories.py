@@ -1,4 +1,4 @@
-"""An inventory: what a folder is made of."""
+"""The inventory of a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists the files of an archive while it is unpacked, in constant memory: what their names show, not their contents."""
+"""Lists the files of an archive while it is unpacked, in constant memory, by their names and not their contents."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def nearness(path: str) -> tuple[int, str]:
 
 
 class Listing:
-    """Every file of an archive, as counts, signs, and the manifests to read."""
+    """The files of an archive: their counts, their signs of technologies, and the manifests to read."""
 
     def __init__(self) -> None:
         self.languages: dict[str, Count] = {}
@@ -95,7 +95,7 @@ class Listing:
             self.unread.add(path)
 
     def _take_signs(self, path: str, size: int) -> bool:
-        """Notes what the file's path shows, and whether it is a manifest to read."""
+        """Notes the signs in the file's path, and whether it is a manifest to read."""
         for sign in self._technologies.signs_of(path):
             if sign not in self.signs or nearness(path) < nearness(self.signs[sign]):
                 self.signs[sign] = path

@@ -70,7 +70,7 @@ def _parser(path: str) -> Callable[[str], Iterator[Part]] | None:
 
 
 def _dependency(registry: str, package: str, version: Any = None) -> Iterator[Part]:
-    """Yields what a dependency is, if it is known."""
+    """Yields the technology or vendor of a dependency, if it is known."""
     if framework := technologies().framework_of(registry, package):
         yield Part(FRAMEWORK, framework, "", _shown(version))
     if registry in _VENDOR_REGISTRIES and (vendor := catalogue().package(package)):

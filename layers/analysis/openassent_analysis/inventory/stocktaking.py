@@ -1,4 +1,4 @@
-"""Takes the inventory: combines the listing of the archive, the manifests, and what the analysis saw loaded.
+"""Takes the inventory: combines the listing of the archive, the manifests, and the loads that the analysis found.
 
 Must not parse anything: `examine` reads the manifests in another process, whose answers name ids of our own data.
 """
@@ -129,7 +129,7 @@ class _Stock:
             self.vendors[vendor.id] = used
 
     def add_sign(self, sign: Sign, path: str) -> None:
-        """Adds what the name of a file shows. Signs of a default package manager come last."""
+        """Adds the signs in a file's name. Those of a default package manager come last."""
         if sign.kind == DEFAULT:
             managers = technologies().package_managers
             registry = managers[sign.id].registry

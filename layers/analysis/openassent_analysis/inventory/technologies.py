@@ -1,4 +1,4 @@
-"""The facts about languages, frameworks, and package managers (`technologies.yaml`), indexed by what shows them."""
+"""The facts about languages, frameworks, and package managers (`technologies.yaml`), indexed by their signs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Sign(NamedTuple):
 class Framework:
     id: str
     name: str
-    # Each with its registry first.
+    # Pairs of a registry and a package's name.
     packages: tuple[tuple[str, str], ...]
     files: tuple[str, ...]
     folders: tuple[str, ...]
@@ -60,7 +60,7 @@ class Technologies:
         self._by_folder: Final = {
             folder: Sign(FRAMEWORK, it.id) for it in self.frameworks.values() for folder in it.folders
         }
-        # By the last part of the path: the whole path's end, and what it shows.
+        # By a path's last part: each path's end with its sign.
         self._by_file: Final[dict[str, list[tuple[str, Sign]]]] = {}
         for framework in self.frameworks.values():
             self._show(framework.files, Sign(FRAMEWORK, framework.id))
@@ -81,7 +81,7 @@ class Technologies:
         return self._by_extension.get(longer) or (self._by_extension.get(extension) if rest else None)
 
     def signs_of(self, path: str) -> Iterator[Sign]:
-        """Yields what the path of a file shows."""
+        """Yields the signs in a file's path."""
         *folders, name = path.split("/")
         for end, sign in self._by_file.get(name, ()):
             if f"/{path}".endswith(end):

@@ -111,13 +111,13 @@ class Child:
         self._unsent.append(memoryview(request.content))
 
     def register(self, poll: select.poll) -> None:
-        """Registers what the child waits for."""
+        """Registers the events that the child waits for."""
         poll.register(self._output, select.POLLIN)
         if self.ready and self._unsent:
             poll.register(self._input, select.POLLOUT)
 
     def advance(self, events: Mapping[int, int]) -> None:
-        """Reads and writes what can be without waiting, and sets the outcomes of answered files.
+        """Reads and writes without waiting, and sets the outcomes of answered files.
 
         Raises Ended, after which the child is gone, and SandboxUnavailable if it can't start.
         """

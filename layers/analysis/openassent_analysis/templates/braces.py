@@ -17,7 +17,7 @@ _GIVEN: Final = re.compile(r"""["`](?P<address>(?:https?:)?//[^"`\s<>]{4,300}+)[
 _NAMED: Final = re.compile(
     r"""\$(?P<name>\w{1,60}+)\s{0,4}:?=\s{0,4}(?:printf\s{1,4})?["`](?P<address>(?:https?:)?//[^"`\s<>]{4,300}+)["`]"""
 )
-# Templates that Hugo has built in, and what they load.
+# Hugo's built-in templates, and the vendors that they load.
 _HUGO: Final = re.compile(
     r"(?:_internal/|\bpartial(?:Cached)?+\s++[\"`](?=google_analytics))"
     r"(google_analytics(?:_async)?|disqus|twitter_cards|google_news)\.html"

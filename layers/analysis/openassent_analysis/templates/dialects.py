@@ -9,7 +9,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """kind: the language's name in the account of what was analyzed."""
+    """kind: the language's name in the counts of analyzed files."""
 
     kind: str
     # Names of the syntaxes in `delimited`.
@@ -83,7 +83,7 @@ _SCRIPT: Final = re.compile(r"\.(?P<language>[cm]?js|jsx|[cm]?ts)\.\w+$")
 
 
 def language_of_template(name: str) -> str | None:
-    """Returns the language of what a template writes, or None if the file is no template or writes no pages."""
+    """Returns the language that a template writes, or None if the file is no template or writes no pages."""
     lower = name.lower()
     if dialect_of(lower) is None or _NO_PAGE.search(lower):
         return None

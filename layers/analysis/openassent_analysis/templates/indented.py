@@ -94,7 +94,7 @@ class _Reader:
         self._language = language
         self._lines = list(_lines(markup.text))
         self._next = 0
-        # Open blocks: indentation, and what ends them: an end tag, or a condition if it is empty.
+        # Open blocks: the indentation, and the end tag, which is empty for a condition.
         self._open: list[tuple[int, str]] = []
 
     def run(self) -> None:
@@ -269,7 +269,7 @@ class _Reader:
         self._markup.insert("</script>")
 
     def _body(self, line: _Line) -> None:
-        """Leaves out a line and what is inside of it."""
+        """Leaves out a line and the lines inside of it."""
         while self._next < len(self._lines) and self._lines[self._next].indent > line.indent:
             self._next += 1
         self._markup.blank(self._lines[self._next - 1].end)

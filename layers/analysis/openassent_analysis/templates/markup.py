@@ -144,7 +144,7 @@ class _Frame:
 
 
 class Markup:
-    """Collects what a template writes, from the beginning of the file to its end."""
+    """Collects the output of a template, from the beginning of the file to its end."""
 
     def __init__(self, text: str) -> None:
         self.text: Final = text
@@ -260,7 +260,7 @@ class Markup:
             frame.test = Test(text.strip()[:MAX_TEST], True) if text is not None else None
 
     def leave(self, frame: _Frame, start: int) -> None:
-        """Notes that a condition ended the page, or the function: what follows runs only if it doesn't hold."""
+        """Notes that a condition ended the page or the function: later code runs only if it doesn't hold."""
         if frame.test is None:
             return
         around = self._frames[-1] if self._frames else None

@@ -1,4 +1,4 @@
-"""The base of the readers of all syntaxes: finds the end of a delimiter, and takes what is before it."""
+"""The base of the readers of all syntaxes: finds the end of a delimiter, and takes the text before it."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def command() -> Setting[_Acting | None]:
 
 
 def on_behalf(actor: Actor) -> Setting[_Acting | None]:
-    """Begins the background part of what the actor has done."""
+    """Begins the background part of the actor's change."""
     return Setting(_acting, _Acting(actor, None))
 
 

@@ -1,4 +1,4 @@
-"""The names of what is recorded in an organization's audit log: the changed resource and what was done to it."""
+"""The actions in an organization's audit log: each names a resource and its change."""
 
 from enum import StrEnum
 

@@ -1,8 +1,9 @@
 """Takes the compiled methods of dataclasses from a file of the build instead of compiling them at each cold start.
 
-A dataclass generates the source of its methods and compiles it, which is a fifth of the time of all imports: pydantic,
-FastAPI, and our own items have about a hundred. The file has the code by the digest of its source. A class that isn't
-in it, or that has changed, is compiled as usual; without the file, every class is.
+A dataclass generates the source of its methods and compiles it, which is a sixth of a cold start: pydantic, FastAPI,
+and our own items have about a hundred. The file has the code by the digest of its source. A class that isn't in it, or
+that has changed, is compiled as usual; without the file, every class is. So the line of scripts/artifacts.py that has
+the file written turns this off.
 """
 
 import builtins
@@ -38,36 +39,17 @@ def _compiled(source: str) -> CodeType:
     return without_positions(compile(source, "<string>", "exec"))
 
 
-def _load(file: Path) -> dict[bytes, bytes]:
-    """Returns the marshaled code by digest: none if there is no file, or one of another Python.
-
-    A function has only some of the classes, so it unmarshals only their code.
-    """
-    try:
-        content = file.read_bytes()
-    except FileNotFoundError:
-        return {}
-    magic = importlib.util.MAGIC_NUMBER
-    codes: dict[bytes, bytes] = (
-        marshal.loads(content[len(magic) :]) if content.startswith(magic) else {}  # nosec B302  # noqa: S302
-    )
-    return codes
-
-
 def install(file: Path = FILE) -> None:
-    """Lets dataclasses take their methods from the file, until `uninstall`."""
-    codes = _load(file)
-    if not codes:
+    """Lets dataclasses take their methods from the file, if it exists and is this Python's."""
+    content, magic = file.read_bytes() if file.is_file() else b"", importlib.util.MAGIC_NUMBER
+    if not content.startswith(magic):
         return
+    codes: dict[bytes, bytes] = marshal.loads(content[len(magic) :])  # nosec B302  # noqa: S302
 
     def execute(source: str, *namespaces: Any) -> None:
+        # A function has only some of the classes, so only their code is unmarshaled.
         code = codes.get(digest(source))
         builtins.exec(marshal.loads(code) if code else source, *namespaces)  # nosec B102 B302  # noqa: S102, S302
 
     # Shadows the builtin function in that module.
     dataclasses.exec = execute  # type: ignore[attr-defined]
-
-
-def uninstall() -> None:
-    if getattr(vars(dataclasses).get("exec"), "__module__", None) == __name__:
-        del dataclasses.exec  # type: ignore[attr-defined]

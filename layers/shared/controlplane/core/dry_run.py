@@ -12,7 +12,7 @@ _is_dry: ContextVar[bool] = ContextVar("dry run", default=False)
 
 
 def is_active() -> bool:
-    """Returns whether what runs in this context must have no effect."""
+    """Returns whether code in this context must have no effect."""
     return _is_dry.get()
 
 

@@ -161,7 +161,7 @@ class InvalidToken(Unauthorized):
 
 
 class IncompleteCredential(InvalidToken):
-    """The credential's checksum is wrong. Anyone can compute that, so it reveals nothing about what is stored."""
+    """The credential's checksum is wrong. Anyone can compute that, so it reveals nothing about stored credentials."""
 
     message = "This key or token is incomplete or mistyped: its checksum is wrong. Copy all of it again."
 

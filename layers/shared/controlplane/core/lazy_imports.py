@@ -148,7 +148,7 @@ def _import_fastapi() -> bool:
 
 
 class _Described(dict[str, Any]):
-    """Replaces TypedDict. Only type checkers read what its classes describe."""
+    """Replaces TypedDict, whose classes only type checkers read."""
 
     def __init_subclass__(cls, *, total: bool = True) -> None:
         pass
@@ -168,23 +168,6 @@ def _import_core_schema() -> bool:
     finally:
         typing.TypedDict = ordinary
     return True
-
-
-_IDEMPOTENCY = "aws_lambda_powertools.utilities.idempotency"
-# Powertools' own persistence layer: imports boto3.
-_PERSISTENCE = f"{_IDEMPOTENCY}.persistence.dynamodb"
-
-
-def import_idempotency() -> None:
-    """Imports Powertools' idempotency utility without its persistence layer, for which we have our own."""
-    if _IDEMPOTENCY in sys.modules:
-        return
-    placeholders: dict[str, ModuleType] = {_PERSISTENCE: _LazyModule(_PERSISTENCE)}
-    sys.modules.update(placeholders)
-    try:
-        importlib.import_module(_IDEMPOTENCY)
-    finally:
-        _remove_placeholders(placeholders)
 
 
 def _unload(package: str) -> None:
@@ -218,8 +201,7 @@ def _skip_pydantic_1() -> None:
 
 
 def finish() -> None:
-    """Ends what speeds up imports, after the last one. Garbage collection ignores all existing objects."""
-    dataclass_code.uninstall()
+    """Restores normal imports, after the last one. Garbage collection ignores all existing objects."""
     gc.freeze()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     gc.enable()
@@ -229,7 +211,6 @@ def finish() -> None:
 def resumed() -> Iterator[None]:
     """Speeds up imports after `finish` in the same way."""
     gc.disable()
-    dataclass_code.install()
     try:
         yield
     finally:

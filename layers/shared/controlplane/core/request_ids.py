@@ -1,7 +1,7 @@
 """The ids of requests: the gateway's, and the time at which the request began.
 
-With the time, what a request left behind is found by its id without an index: in the organization's partition, within
-the seconds that a request can take. The gateway's part joins our logs with the gateway's. Clients treat ids as opaque.
+The time locates a request's records without an index: in the organization's partition, within the seconds that a
+request can take. The gateway's part joins our logs with the gateway's. Clients treat ids as opaque.
 """
 
 import re

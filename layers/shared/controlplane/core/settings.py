@@ -148,7 +148,7 @@ class Settings(BaseModel):
     # Lets webhooks go to http URLs and to private addresses. Only for local runs: no template sets it.
     webhooks_to_this_machine: bool = False
     # Limits on the part of a repository that a scan reads, which is incomplete beyond the first three: the compressed
-    # archive of all folders, what the files of the scanned folder take on disk, and their number. A file that exceeds
+    # archive of all folders, the size on disk of the scanned folder's files, and their number. A file that exceeds
     # the last one is skipped.
     scan_archive_megabytes: int = Field(256, ge=1)
     scan_stored_bytes: int = Field(1536 * 1024**2, ge=1)

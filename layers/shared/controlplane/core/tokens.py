@@ -63,7 +63,7 @@ def mint(prefix: str) -> str:
 
 
 def placeholder(prefix: str) -> str:
-    """Returns a text in the form of a secret that says what it is and never authenticates: its checksum is wrong."""
+    """Returns a placeholder in the form of a secret. It never authenticates: its checksum is wrong."""
     return f"{prefix}_{_PLACEHOLDER:0<{_RANDOM_LENGTH + _CHECK_LENGTH}}"
 
 

@@ -1,4 +1,4 @@
-"""Pull requests at the code host, and what we report on them: check runs and comments."""
+"""Pull requests at the code host, and our reports on them: check runs and comments."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class PullRequest:
 
 
 class CheckRun(NamedTuple):
-    """A check run. `external_id` is what we called it when we created it. `annotations` is their number."""
+    """A check run. `external_id` is the name that we gave it. `annotations` is their number."""
 
     check_run_id: int
     external_id: str
@@ -86,7 +86,7 @@ class CheckState:
 
 
 class ReviewHost(CodeHost):
-    """The code host with the permissions of one installation, for what concerns pull requests.
+    """The code host with the permissions of one installation, for pull requests.
 
     All operations raise RepositoryGone, also if the pull request, check run, or comment is gone; AccessLost, also if
     the installation hasn't accepted the permissions; RateLimitedByHost, and HostUnavailable.
@@ -136,7 +136,7 @@ class ReviewHost(CodeHost):
     def update_check_run(
         self, owner: str, name: str, check_run_id: int, state: CheckState, annotations: Sequence[Annotation] = ()
     ) -> None:
-        """Changes what the check run shows, and adds at most 50 annotations to it.
+        """Changes the check run, and adds at most 50 annotations to it.
 
         A request with annotations is never repeated. Raises OutcomeUnknown if they may have been added.
         """
@@ -198,7 +198,7 @@ class ReviewHost(CodeHost):
         url = self._transport.url(operation.format(**names))
 
         def send(authorization: str) -> Response:
-            # A second change to the same does no harm, so this write is retried like a read.
+            # Repeating the change has no further effect, so this write is retried like a read.
             return self._transport.send_with_retries(Request("PATCH", operation, url, authorization, body), deadline)
 
         self._expect(200, self._authorized(purpose, names, send, deadline), operation, names, deadline)

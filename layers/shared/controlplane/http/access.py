@@ -119,7 +119,7 @@ class Access[T](Caller):
         replace(requires, late=False).resolve(self, named or named_in_body)
 
     def enter_while[R](self, read: Callable[[Any], R]) -> R:
-        """Resolves the resource of a `late` route while `read` runs, and returns what `read` returns.
+        """Resolves the resource of a `late` route while `read` runs, and returns the result of `read`.
 
         read: gets the parsed id from the path. It runs before it is known whether the caller may read that, so what it
         returns or raises is discarded if the caller is refused. For an API key, it runs only for its organization.
@@ -277,7 +277,7 @@ class Requires(CallerRequirements[Access[Any]]):
 
     @property
     def accepts_keys(self) -> bool:
-        """Returns whether an API key can have what the route requires."""
+        """Returns whether an API key can have the route's scope."""
         return not self.user_token and self.keys_can_have_scope
 
     @property

@@ -23,7 +23,7 @@ from controlplane.http.reader import MAX_BODY_BYTES, RequestReader
 
 
 class Caller:
-    """The caller of a request, as the endpoint gets it, and what the log and the response headers say about it."""
+    """The caller of a request: the endpoint's argument, the fields of the log, and the response headers."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Types of fields that several requests or responses have, each with what they share: description, format, example.
+"""Types of fields that several requests or responses share, each with its description, format, and example.
 
 A field of such a type can override any of them: `created_at: Timestamp = Field(description="…")`.
 """

@@ -1,8 +1,7 @@
 """Idempotency-Key: for 24 hours, a retried creation returns the original response and creates nothing.
 
 A key is bound to the caller, the organization, and the operation. A request that fails releases its key. `replays` has
-the implementation (Powertools' idempotency utility over our table). The first request with the header imports it,
-because importing it at startup would slow down every cold start.
+the implementation.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,7 +9,8 @@ from typing import Annotated, Any
 
 from fastapi import Header
 
-from controlplane.core import lazy_imports, tokens
+from controlplane.core import tokens
+from controlplane.http import replays
 from controlplane.http.access import Access
 from controlplane.http.envelope import Answer, Wire
 from controlplane.http.validation import described
@@ -54,9 +54,6 @@ def idempotent[T: Wire](
     """
     if idempotency_key is None:
         return _as_answer(create({}))
-    lazy_imports.import_idempotency()
-    from controlplane.http import replays  # noqa: PLC0415 (see the module docstring)
-
     record = replays.Record.of(access, operation, idempotency_key)
     return replays.run_once(record, payload, lambda legs: _as_answer(create(legs)))
 
@@ -82,9 +79,6 @@ def idempotent_secret[T: Wire](
     """
     if idempotency_key is None:
         return create({}, tokens.mint(prefix))
-    lazy_imports.import_idempotency()
-    from controlplane.http import replays  # noqa: PLC0415 (see the module docstring)
-
     record = replays.Record.of(access, operation, idempotency_key)
     secret = replays.Secret(field, prefix)
     return replays.run_once(record, payload, lambda legs: create(legs, record.secret(prefix)), secret)

@@ -56,7 +56,7 @@ _DryRun = Annotated[
     ),
 ]
 _NO_REQUIREMENTS: CallerRequirements[Any] = CallerRequirements()
-# Where FastAPI's validation looks for what closes files and dependencies.
+# The scope's keys in which FastAPI's validation expects exit stacks.
 _SCOPES = ("fastapi_middleware_astack", "fastapi_inner_astack", "fastapi_function_astack")
 
 

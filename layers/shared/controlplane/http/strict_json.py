@@ -121,7 +121,7 @@ def loads(body: bytes) -> Any:
         raise InvalidJson(f"{found} at line {error.lineno}, column {error.colno}") from None
     except RecursionError:
         raise _too_deep() from None
-    if openings > MAX_DEPTH:  # mutant: with fewer, it can't be too deep, so it only saves time
+    if openings > MAX_DEPTH:
         _check_depth(value)
     if b"\\u" in body:  # raw surrogates and NUL were rejected above; only escapes remain
         _check_strings(value)

@@ -18,7 +18,7 @@ KEY_SECONDS = 300
 
 @contextmanager
 def within_limits(installation_id: int) -> Iterator[None]:
-    """Records for all workers what responses in the block say about the installation's limits.
+    """Records the installation's limits, from responses in the block, for all workers.
 
     Raises RateLimitedByHost, before the block, while the installation is known to be limited.
     """

@@ -53,7 +53,7 @@ class SendLeakNotice(Message):
 
 
 class MailReport(Message):
-    """SES reports what became of an email. The template's rules make the message from SES's event."""
+    """SES reports the outcome of an email. The template's rules make the message from SES's event."""
 
     kind: Literal["mail-report"] = "mail-report"
     event: Literal["sent", "bounced", "complained"]

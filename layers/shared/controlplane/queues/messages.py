@@ -83,7 +83,7 @@ class Message(BaseModel):
 
 
 class PrepareScan(Message):
-    """Resolve what the scan request refers to, and create the scan."""
+    """Resolve the scan request's branch to a commit, and create the scan."""
 
     kind: Literal["prepare-scan"] = "prepare-scan"
     request_id: str = Field(pattern=_OWNED_ID)
@@ -118,7 +118,7 @@ HostNumber = Annotated[int, Field(ge=1, lt=2**63)]
 
 
 class HostEvent(Message):
-    """Something has changed on GitHub: read what it is now, and act on that.
+    """Something has changed on GitHub: read its current state, and act on that.
 
     Numbers are GitHub's. subject: the number of the pull request or issue, or the id of the check run.
     ref: the digest of the name that was pushed to, so that other branches aren't read. until: when retries end.
@@ -139,7 +139,7 @@ def ref_digest(ref: str) -> str:
 
 
 class ReportPullRequest(Message):
-    """Report on GitHub what is known of the pull request for the project. `store.pull_requests` writes the message."""
+    """Report the state of the pull request's scan on GitHub. `store.pull_requests` writes the message."""
 
     kind: Literal["report-pull-request"] = "report-pull-request"
     repository_id: str = Field(pattern=_OWNED_ID)
@@ -149,7 +149,7 @@ class ReportPullRequest(Message):
 
 
 class OrganizationEvent(Message):
-    """Tell the organization's webhooks and members what has happened. `store.events` writes the message.
+    """Tell the organization's webhooks and members about an event. `store.events` writes the message.
 
     event_id: unique, and the same in each copy of the message. at: when it happened, RFC 3339.
     subjects: the ids of what the event is about; none if it is about the organization.
@@ -242,7 +242,7 @@ def dispatch(written: Entry) -> None:
 
 
 def dispatch_and_read[R](written: Entry, read: Callable[[], R]) -> R:
-    """Like `dispatch`, and returns what `read` returns, which runs while the entry is deleted. Raises its errors."""
+    """Like `dispatch`, and returns the result of `read`, which runs while the entry is deleted. Raises its errors."""
     if not _is_sent(written):
         return read()
     _, found = read_both(lambda: _forget(written), read)

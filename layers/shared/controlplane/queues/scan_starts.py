@@ -111,7 +111,7 @@ def _start(repository: RepositoryItem, link: Link | None, queued: QueuedScan) ->
 
 
 def start_queued(run: SweepRun) -> None:
-    """Starts what is queued, at most one scan for each repository. Runs as a step of the sweep.
+    """Starts queued scans, at most one for each repository. Runs as a step of the sweep.
 
     Repositories take turns: the one whose last turn is the longest ago is first.
     """

@@ -41,7 +41,7 @@ _PAGE = 25
 
 @dataclass(frozen=True, slots=True)
 class RevokedCounts:
-    """Counts of what was revoked: sessions and tokens, devices, and identities that the user signs in with."""
+    """The numbers of revoked sessions and tokens, devices, and identities that the user signs in with."""
 
     tokens: int = 0
     devices: int = 0
@@ -107,7 +107,7 @@ def _leave(user_id: str, membership: Membership) -> None:
 
 
 def _end_access(user_id: str, credentials: list[StoredCredential]) -> None:
-    """Erases the credentials of a deleted account, and ends what concurrent requests have given it."""
+    """Erases a deleted account's credentials, and the ones and the memberships that concurrent requests create."""
     (entries, account), _ = read_both(
         lambda: read_both(
             lambda: credential_index.list_all_credentials(user_id), lambda: organizations.get_account(user_id)
@@ -121,7 +121,7 @@ def _end_access(user_id: str, credentials: list[StoredCredential]) -> None:
 
 
 def forget_emails(user_id: str, profile: UserItem | None) -> None:
-    """Removes what was sent to the person and what they chose to receive, after the account was deleted."""
+    """Removes the records of emails to the person and their choices, after the account was deleted."""
     mail_choices.forget(user_id)
     mails.forget(user_id)
     if profile is not None:

@@ -203,7 +203,7 @@ def _parse_number(existing: int | str, get_repository: Callable[[], RepositoryIt
 
 
 def _host_and_path(url: str) -> tuple[str | None, str]:
-    """Returns both, or None for the host of what isn't a URL."""
+    """Returns both. The host is None if the text isn't a URL."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Rules of projects: what a project can be created with and changed to, and the role that removes websites."""
+"""Rules of projects: valid values of their fields, and the role that removes websites."""
 
 from collections.abc import Mapping, Sequence
 

@@ -58,7 +58,7 @@ def read_link(token: str) -> Subscription:
 
 
 def unsubscribe(token: str, *, everything: bool) -> Subscription:
-    """Stops what the link names or, if `everything`, all emails to the person's address. Raises UnknownLink."""
+    """Stops the link's subscription or, if `everything`, all emails to the person's address. Raises UnknownLink."""
     subscription = read_link(token)
     user_id, organization_id, choice = subscription.user_id, subscription.organization_id, subscription.choice
     if user_id is not None and organization_id is not None and choice is not None and not everything:

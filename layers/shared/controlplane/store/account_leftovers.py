@@ -78,9 +78,9 @@ def remove_choices(account: FormerAccount, after: str | None) -> str | None:
 
 
 def release_address(account: FormerAccount, after: str | None) -> str | None:
-    """Declines the invitations to the address, on behalf of the person, and deletes what is stored about it.
+    """Declines the invitations to the address, on behalf of the person, and deletes everything stored about it.
 
-    If another account has the address by now, these are its own.
+    Does nothing if another account has the address by now.
     """
     del after
     if account.address is None or table.get(keys.user_email(account.address)) is not None:

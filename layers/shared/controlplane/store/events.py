@@ -1,4 +1,4 @@
-"""Events that an organization's webhooks and emails tell about, written in the transaction of what happened.
+"""Events that an organization's webhooks and emails tell about, written in the transaction of the change.
 
 An event's message is an outbox entry that is due immediately. Workers send it themselves, by passing
 `messages.dispatch` as `announce`. Requests leave it to the next run of the sweep, which is at most a minute away,

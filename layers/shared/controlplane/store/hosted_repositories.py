@@ -25,7 +25,7 @@ def list_by_installation(installation_id: int) -> list[RepositoryItem]:
 
 
 def describe(repository_id: RepositoryId, hosted: HostedRepository) -> None:
-    """Stores what the code host says about the repository. Its links and scans stay, also if it was renamed.
+    """Stores the code host's facts about the repository. Its links and scans stay, also if it was renamed.
 
     Does nothing if the repository was disconnected, or is connected through another installation now.
     """

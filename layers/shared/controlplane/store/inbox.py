@@ -45,7 +45,7 @@ class StaleVersion(Conflict):
         super().__init__(details={"currentVersion": current.version, "currentStatus": current.status})
 
 
-# The attributes that say who or what set the status, and why.
+# The attributes for the author and the reason of the status.
 _REASONS = ("statusReason", "statusBy", "resolvedBy")
 
 

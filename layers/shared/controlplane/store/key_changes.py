@@ -109,7 +109,7 @@ def end_of_grace_legs(key: ApiKeyItem, previous: PreviousSecret) -> dict[str, Le
 
 
 def grace_record(key: ApiKeyItem, previous: PreviousSecret, after: Mapping[str, Any] = _NOTHING) -> Recorded:
-    """Returns the entry of the end of the previous secret of the key."""
+    """Returns the audit log's entry for the end of the key's previous secret."""
     action, before = Action.API_KEY_END_GRACE_PERIOD, {"worksUntil": previous.until_text}
     return Recorded(action, key.key_id.organization_id, key.key_id, key.name, before=before, after=after)
 
@@ -140,7 +140,7 @@ def _shortened(key: ApiKeyItem) -> PreviousSecret | None:
 
 
 def _change(before: ApiKeyItem, after: ApiKeyItem) -> Update:
-    """Returns the leg that writes what differs, and leaves the last use to concurrent requests."""
+    """Returns the leg that writes the changed attributes, and leaves the last use to concurrent requests."""
     old, new = before.to_item(), after.to_item()
     given = {name: value for name, value in new.items() if old.get(name) != value}
     removed = ", ".join(f"#{name}" for name in old if name not in new)

@@ -1,4 +1,4 @@
-"""API keys whose secrets were found in public: they are revoked, and what is known is kept for those who are told.
+"""API keys whose secrets were found in public: they are revoked, and a record is kept for the notifications.
 
 A secret in a report is reason enough, so no admin's role is checked. The audit log names the service.
 """

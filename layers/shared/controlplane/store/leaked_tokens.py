@@ -67,7 +67,7 @@ def _revoke_family(family_id: str, leak: Leak) -> bool:
 
 
 def _notice(user_id: str, client: str, leak: Leak) -> dict[str, Leg]:
-    """Returns the legs that keep what the person is told, and the message about it, which has only IDs."""
+    """Returns the legs of the record for the person's email, and of the message, which has only IDs."""
     local = ids.new_local()
     known = {"client": client, "source": leak.source, **present(url=leak.url), **expiry(_KEPT_DAYS)}
     message = {"kind": KIND, "version": 1, "userId": user_id, "leak": local}

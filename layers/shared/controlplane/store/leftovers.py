@@ -257,7 +257,7 @@ def remove_everything_else(subject: Subject, after: str | None) -> str | None:
     expires = expiry(settings.ledger_retention_days)
     entries = [it for it in page.items if it["sk"].startswith(keys.LEDGER_PREFIX) and "expiresAt" not in it]
     if expires:
-        # An entry never changes, so overwriting it with what was read is safe.
+        # An entry never changes, so overwriting it with the read value is safe.
         table.put_all(({**entry, **expires} for entry in entries), Unrecorded.CLEANUP)
     return page.next_sk
 

@@ -1,6 +1,6 @@
-"""Which emails to an organization's members are due: new P0 findings of a few minutes in one, and the weekly digest.
+"""The emails to an organization's members that are due later: new P0 findings of a few minutes, and the weekly digest.
 
-The message that sends one is an outbox entry that is due later, written together with what it is about.
+The message that sends one is an outbox entry with a time, written in the transaction of its subject.
 """
 
 from collections.abc import Callable, Iterable

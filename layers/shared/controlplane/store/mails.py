@@ -24,7 +24,7 @@ State = Literal["sending", "sent", "failed"]
 
 
 class MailId(NamedTuple):
-    """An email's location: the person or invitation that it goes to, and what it is about, as a digest."""
+    """An email's location: the person or invitation that it goes to, and its subject, as a digest."""
 
     recipient_id: str
     local: str
@@ -117,7 +117,7 @@ def claim(mail_id: MailId, address: str, about: str, organization_id: str, legs:
 
 
 def settle(mail_id: MailId, state: State) -> None:
-    """Records what became of an email that is being sent. Does nothing if that is known already, or it is unknown."""
+    """Records the outcome of an email that is being sent. Does nothing if that is known, or the email is unknown."""
     change, when = "SET #state = :state", "#state = :sending"
     with suppress(ConditionFailed):
         table.update(Update(mail_id.key, change, when, {"state": state, "sending": "sending"}), Unrecorded.MESSAGE)

@@ -108,7 +108,7 @@ class Account(NamedTuple):
 
     @property
     def active(self) -> Membership | None:
-        """Returns the default organization: the saved one, otherwise the only one, otherwise None."""
+        """Returns the default organization: the saved one, or the only one, or None."""
         saved = self.profile.saved_organization_id if self.profile else None
         for membership in self.memberships:
             if membership.organization_id == saved:

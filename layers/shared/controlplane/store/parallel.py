@@ -18,7 +18,7 @@ def read_both[A, B](first: Callable[[], A], second: Callable[[], B]) -> tuple[A,
 
 @contextmanager
 def reading[A](read: Callable[[], A]) -> Iterator[Callable[[], A]]:
-    """Starts a read that runs at the same time as what follows. Yields the function that returns its result.
+    """Starts a read that runs at the same time as the block. Yields the function that returns its result.
 
     That function raises the read's errors.
     """

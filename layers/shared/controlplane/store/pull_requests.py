@@ -1,4 +1,4 @@
-"""Pull requests that are scanned, and what was reported on them. A report has one writer at a time, with a claim."""
+"""Pull requests that are scanned, and the reports on them. A report has one writer at a time, with a claim."""
 
 import secrets
 from collections.abc import Mapping
@@ -96,7 +96,7 @@ class PullRequestItem:
 
 
 def report_entry(repository_id: RepositoryId, project_id: ProjectId, number: int) -> Entry:
-    """Returns the message that makes the worker report what is known of the pull request."""
+    """Returns the message that makes the worker report on the pull request."""
     message = {
         "kind": REPORT_KIND,
         "version": 1,
@@ -196,7 +196,7 @@ def claim(key: Key) -> tuple[str, PullRequestItem] | None:
 
 
 def record(key: Key, claimed: str, **values: Any) -> None:
-    """Stores what was reported; None removes an attribute. Raises ClaimLost."""
+    """Stores the report's state; None removes an attribute. Raises ClaimLost."""
     changed = {name: value for name, value in values.items() if value is not None}
     removed = [f"#{name}" for name, value in values.items() if value is None]
     change = " ".join(

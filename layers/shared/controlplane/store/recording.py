@@ -17,7 +17,7 @@ from controlplane.core.settings import settings
 from controlplane.store import keys
 from controlplane.store.legs import Put
 
-# An entry shows what changed, and isn't a copy of it: longer values are cut, so that it stays within a few KB.
+# An entry shows the change, and isn't a copy of the item: longer values are cut, so that it stays within a few KB.
 _LONGEST_TEXT = 200
 _LONGEST_LIST = 20
 CUT = "…"

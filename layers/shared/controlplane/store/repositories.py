@@ -243,7 +243,7 @@ def _change_links(
 
 
 def _link_record(repository: RepositoryItem, links: tuple[Link, ...], project_id: ProjectId) -> Recorded:
-    """Returns the entry of a change of a link in the audit log. The project's id is the name of what changed."""
+    """Returns the entry of a change of a link in the audit log. The project's id is the entry's name."""
     before: dict[str, Any] = {
         link.project_id: link.to_item() for link in repository.links if link.project_id == project_id
     }

@@ -45,7 +45,7 @@ class Link(NamedTuple):
     failure_threshold: Priority = DEFAULT_FAILURE_THRESHOLD
 
     def to_item(self) -> dict[str, Any]:
-        # A link that was stored is equal to the one read from it, which the condition of `_replace_links` depends on.
+        # A link equals its stored form when it is read again. The condition of `_replace_links` depends on that.
         return {
             "projectId": self.project_id,
             "productionBranch": self.production_branch,

@@ -47,7 +47,7 @@ def resend(
     limits: ResendLimits,
     announce: Callable[[InvitationItem], Mapping[str, Leg]],
 ) -> InvitationItem:
-    """Renews the invitation for seven days, and writes what `announce` returns in the same transaction.
+    """Renews the invitation for seven days, and writes the leg of `announce` in the same transaction.
 
     The caller needs the role that is required to send it, and so does its inviter still. An invitation is at most 28
     days old. Raises UnknownInvitation, RoleLost, ResentTooOften.
@@ -76,7 +76,7 @@ def resend(
 
 
 def record_mail(invitation: InvitationItem, outcome: MailOutcome) -> None:
-    """Records what became of the invitation's last email, unless it was sent again, or has ended.
+    """Records the outcome of the invitation's last email, unless it was sent again, or has ended.
 
     `sent` never replaces another outcome, because SES's reports may arrive in any order.
     """

@@ -95,7 +95,7 @@ def _get_account(user_id: str) -> UserItem:
 
 
 def _join(subject: Subject, claims: Claims) -> UserItem:
-    """Returns the account of a new identity. Raises WriteConflict if a concurrent request changed what was read."""
+    """Returns the account of a new identity. Raises WriteConflict if a concurrent request changed the read items."""
     if claims.email is None:
         raise AddressNotAccepted
     if not claims.email_verified:

@@ -34,7 +34,7 @@ def to_former(history: Sequence[StatusChange]) -> list[dict[str, Any]]:
 
 
 def history_of(item: Mapping[str, Any]) -> tuple[StatusChange, ...]:
-    """Returns the item's former statuses, oldest first, and its current one last. None of a listed item."""
+    """Returns the item's former statuses, oldest first, and its current one last. Empty for an item of a list."""
     if "statusAt" not in item:  # listed
         return ()
     resolution = item.get("resolvedBy")

@@ -111,7 +111,7 @@ def _unavailable(error: ServiceError | NoAnswer) -> TableUnavailable:
 
 
 def _require_reason(record: Record) -> None:
-    """Raises TypeError for a write that says neither what its entry in the audit log is nor why it has none."""
+    """Raises TypeError for a write with neither an entry in the audit log nor a reason for none."""
     if not isinstance(record, Unrecorded):
         raise TypeError("a write needs an entry in the audit log, or a reason why it has none")
 

@@ -79,7 +79,7 @@ class DeliveryPage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """An attempt that a worker may make now: the endpoint and the delivery as they were, and what to send."""
+    """An attempt that a worker may make now: the endpoint and the delivery as they were, and the body."""
 
     webhook: WebhookItem
     delivery: DeliveryItem
@@ -92,7 +92,7 @@ class Begun:
 
 
 def keep_body(event_id: EventId, event: str, body: str) -> None:
-    """Stores what is sent about the event. The first of several calls counts, so each attempt sends the same."""
+    """Stores the body of the event. The first of several calls counts, so each attempt sends the same."""
     item = {**keys.webhook_event(*event_id.location)._asdict(), "event": event, "body": body, **_expiry()}
     try:
         table.put(Put(item, "attribute_not_exists(pk)"), Unrecorded.MESSAGE)
@@ -153,7 +153,7 @@ def list_deliveries(webhook_id: WebhookId, limit: int, after: str | None) -> Del
 
 
 def get_delivery(webhook_id: WebhookId, event_id: EventId) -> tuple[DeliveryItem, str | None]:
-    """Returns the delivery and what is sent. Raises UnknownDelivery."""
+    """Returns the delivery and its body. Raises UnknownDelivery."""
     own = keys.webhook_delivery(webhook_id.organization_id, webhook_id.local, event_id.local)
     item, event = table.batch_get([own, keys.webhook_event(*event_id.location)])
     if item is None or event_id.organization_id != webhook_id.organization_id:
@@ -225,7 +225,7 @@ def _take(begun: Begun, now: int) -> None:
 
 
 def _give_up(delivery: DeliveryItem, error: str) -> None:
-    """Ends the delivery without an attempt: its endpoint is disabled, or what to send has expired."""
+    """Ends the delivery without an attempt: its endpoint is disabled, or its body has expired."""
     made = Attempt(clock.timestamp(), None, error, 0)
     changed = {"status": "failed", "nextAttemptAt": None, "log": _logged(delivery, made)}
     when = "#status = :pending AND #attempts = :attempts AND #leaseUntil = :until"
@@ -295,7 +295,7 @@ def _logged(delivery: DeliveryItem, made: Attempt) -> list[dict[str, Any]]:
 
 
 def _effects(begun: Begun, made: Attempt) -> Iterator[tuple[dict[str, Leg], Entry | None]]:
-    """Yields what the attempt does to its endpoint: the first of these whose conditions hold."""
+    """Yields the changes of the endpoint by the attempt: the first one whose conditions hold is written."""
     webhook, now = begun.webhook, int(clock.now())
     slot = f"slot{begun.slot}"
     change, mine, values = f"SET #{slot} = :free", f"#{slot} = :until", {"free": 0, "until": begun.until}

@@ -36,7 +36,7 @@ class WebhookLimitReached(Conflict):
 
 
 def list_webhooks(organization_id: str) -> list[WebhookItem]:
-    """Returns the organization's endpoints, oldest first. Consistent: events are sent to what it returns."""
+    """Returns the organization's endpoints, oldest first. Consistent: events are sent to these endpoints."""
     page = table.query(keys.organization_pk(organization_id), prefix=keys.WEBHOOK_PREFIX, consistent=True)
     return [WebhookItem.from_item(item) for item in page.items]
 

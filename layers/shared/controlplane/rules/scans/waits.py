@@ -79,9 +79,9 @@ async def wait_for_end(found: ScanWithInventory, seconds: float) -> tuple[ScanWi
 async def _wait[T](
     read: Callable[[], T], is_open: Callable[[T], bool], seconds: float, current: T | None = None
 ) -> tuple[T, bool]:
-    """Reads until what was read isn't open anymore, for that long, with a slot of `store.waiting`.
+    """Polls until the state isn't open anymore, at most `seconds`, with a slot of `store.waiting`.
 
-    Returns the last state, and False if it is open and there was no slot. Without time, needs no slot.
+    Returns the last state, and False if it is open and there was no slot. Needs no slot if `seconds` is 0.
     """
     state = read() if current is None else current
     if not is_open(state) or not seconds:

@@ -1,4 +1,4 @@
-"""Keys of what is found: the inbox, repositories, and scans."""
+"""Keys of findings: the inbox, repositories, and scans."""
 
 from controlplane.store import shards
 from controlplane.store.keys.key import Index, Key
@@ -183,8 +183,8 @@ def finding_history_pk(repository_id: str) -> str:
     return f"REPO#{repository_id}"
 
 
-# A pull request that is scanned for a project, with what we reported on it. `checks` are the check runs by commit, and
-# `creating` names what was last sent to be created, and when, until its id is known.
+# A pull request that is scanned for a project, with our report on it. `checks` are the check runs by commit, and
+# `creating` is the last creation that was sent, with its time, until its id is known.
 # {pk: REPO#rep_2f…, sk: PULL#0000000012#01j…, number: 12, projectId: prj_2f…, headSha: 1f0c…, marker: 4f…,
 #  requestId: spr_2f…, scanId: scn_2f…, checks: {1f0c…: {id: 88, shown: completed}}, commentId: 99, comment: 77ab…,
 #  creating: {what: check, sentAt: 1790000000}, claim: 9b1c…, claimedUntil: 1790000120}

@@ -1,4 +1,4 @@
-"""Keys of emails: what people want to receive, addresses that receive none, and what was sent."""
+"""Keys of emails: people's choices, stopped addresses, and sent emails."""
 
 from controlplane.store.keys.key import Key
 from controlplane.store.keys.organizations import organization_pk
@@ -38,7 +38,7 @@ def mails_pk(recipient_id: str) -> str:
     return f"MAILS#{recipient_id}"
 
 
-# An email to a person, or to an invited address. SES reports what became of it under both ids.
+# An email to a person, or to an invited address. SES reports its outcome under both ids.
 # {pk: MAILS#usr_8k…, sk: 3q8…, address: ada@example.com, about: digest, organizationId: org_2f…, state: sending,
 #  until: 1772600887, at: 2026-…, expiresAt: 1780376767}
 def mail(recipient_id: str, local: str) -> Key:

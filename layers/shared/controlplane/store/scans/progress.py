@@ -1,4 +1,4 @@
-"""Says how far a scan is, and what it covered."""
+"""The progress of a scan, and its coverage."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, Self

@@ -47,7 +47,7 @@ def unlocking_legs(scan: ScanItem) -> dict[str, Leg]:
 
 
 def entry_keys(scan: ScanItem) -> list[Key]:
-    """Returns the keys of what must be deleted with the scan."""
+    """Returns the keys of items that must be deleted with the scan."""
     return [] if scan.report is None else [_entry_key(scan, scan.report)]
 
 

@@ -198,7 +198,7 @@ def start_scan(
 
 
 def _activate(request: RequestItem, scan: ScanItem) -> Update:
-    """Returns the leg that makes the scan the repository's active one. A pull request's leaves the preview alone."""
+    """Returns the leg that makes the scan the repository's active one. A pull request's scan uses no preview."""
     key = keys.repository(*request.repository_id.location)
     values: dict[str, Any] = {"scan": scan.scan_id, "request": request.request_id}
     change, when = "SET #activeScanId = :scan", "#activeRequestId = :request"

@@ -1,0 +1,213 @@
+"""`make run` as developers use it: the stack starts, its curl lines work, it keeps its data, and it stops cleanly."""
+
+import json
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+
+from local.checkout import ROOT
+from tests.support.listening import listening
+from tests.support.missing import is_missing
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _installed() -> None:
+    if not (ROOT / ".tools/ministack/.ready").exists():
+        is_missing("MiniStack is not installed: make e2e does that")
+
+
+SCREEN_END = "Ctrl-C stops everything."
+REQUEST_LINE = re.compile(r"\d\d:\d\d:\d\d ([A-Z]+) (/\S*) (\d{3}) \d+ ms (\S+)")
+
+
+class Run:
+    """One `python -m local` on a free port, with its own data."""
+
+    def __init__(self, directory: Path) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        kept = {
+            name: value for name, value in os.environ.items() if name not in ("MAKELEVEL", "LOG_LEVEL", "SAM_LOCAL")
+        }
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "local"],
+            cwd=ROOT,
+            env=kept | {"PORT": str(self.port), "LOCAL_DIRECTORY": str(directory)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            text=True,
+        )
+        self.screen = self.log = ""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.screen += line
+            if SCREEN_END in line:
+                return
+        raise AssertionError(f"the stack ended before it was ready:\n{self.screen}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.stop()
+
+    def stop(self) -> int:
+        """Interrupts every process in the foreground group, as Ctrl-C does."""
+        os.killpg(self.process.pid, signal.SIGINT)
+        assert self.process.stdout is not None
+        self.log = self.process.stdout.read()
+        self.process.stdout.close()
+        return self.process.wait(20)
+
+    def curl_lines(self) -> list[list[str]]:
+        """Returns the arguments of the curl lines on the screen, split as a shell would."""
+        return [shlex.split(line[line.index("curl ") :]) for line in self.screen.splitlines() if "curl " in line]
+
+
+def request(arguments: list[str]) -> tuple[int, dict]:
+    """Sends the request that curl would send with these arguments."""
+    url, headers, body = "", {}, None
+    words = iter(arguments[1:])
+    for word in words:
+        if word == "-H":
+            name, value = next(words).split(": ", 1)
+            headers[name] = value
+        elif word == "-d":
+            body = next(words).encode()
+        elif word != "-i":
+            url = word
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=60) as response:
+            return response.status, json.load(response)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.load(error)
+
+
+def wait_until_gone(port: int) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            return
+    raise AssertionError(f"something still listens on {port}")
+
+
+def check_commands(run: Run) -> None:
+    """Checks that the commands on the screen work."""
+    answers = [request(line) for line in run.curl_lines()]
+    statuses = [status for status, _ in answers]
+    assert statuses[:-1] == [200, 200, 200, 200, 201, 404, 200, 201, 200, 200]
+    # The demo repository's first scan starts with the stack, and may still be running.
+    assert statuses[-1] in {202, 409}
+    assert answers[0][1] == {"success": True, "data": {"ok": True, "database": {"ok": True}}}
+    assert answers[5][1]["error"]["code"] == "NOT_FOUND"
+
+
+def check_credentials(path: Path) -> None:
+    """Checks that only their owner can read them, and that they are those of the demo."""
+    assert path.stat().st_mode & 0o077 == 0
+    credentials = json.loads(path.read_text())
+    assert {it["plan"] for it in credentials["organizations"]} == {"free", "pro"}
+    pro = next(it["organizationId"] for it in credentials["organizations"] if it["plan"] == "pro")
+    roles = [user["role"] for user in credentials["users"] if user["organizationId"] == pro]
+    assert sorted(roles) == ["admin", "member", "owner"]
+    assert any(user["organizationId"] != pro for user in credentials["users"])
+
+
+def check_addresses(run: Run, ministack_port: int) -> None:
+    """Checks that every process of the stack can be reached from this machine only."""
+    found = listening(run.process.pid)
+    assert {port for _, port in found} == {run.port, ministack_port}
+    assert [address for address, _ in found if not address.is_loopback] == []
+
+
+def check_log(run: Run, earlier: int) -> None:
+    """Sends requests, stops the stack, and checks that there is one line with the ID for each of them.
+
+    earlier: the number of requests before.
+    """
+    sent = [("GET", "/v1/regions", 200), ("GET", "/v1/me", 401), ("PUT", "/v1/me", 405), ("GET", "/v1%2fme", 404)]
+    connection = HTTPConnection("127.0.0.1", run.port, timeout=60)
+    ids, challenges = [], []
+    for method, path, status in sent:
+        connection.request(method, f"{path}?organizationId=secret", headers={"Authorization": "Bearer secret"})
+        response = connection.getresponse()
+        assert response.status == status
+        assert json.loads(response.read())["success"] is (status == 200)
+        ids.append(response.headers["x-request-id"])
+        challenges.append(response.headers["www-authenticate"])
+    connection.close()
+    assert run.stop() == 0
+    # As with the template's front door.
+    assert challenges == [None, 'Bearer error="invalid_token"', None, None]
+    logged = [found.groups() for found in map(REQUEST_LINE.fullmatch, run.log.splitlines()) if found]
+    assert len(logged) == earlier + len(sent)
+    assert logged[earlier:] == [
+        (method, path, str(status), known) for (method, path, status), known in zip(sent, ids, strict=True)
+    ]
+    assert "secret" not in run.log
+    # The request that waited for the server isn't shown.
+    assert not any(REQUEST_LINE.fullmatch(line) for line in run.screen.splitlines())
+    assert run.screen.startswith("\nassent is ready")
+
+
+class TestRun:
+    def test_make_run_prints_working_commands_keeps_its_data_and_logs_requests(self, tmp_path):
+        # One test, because a stack takes many times as long to start as all of these checks.
+        path = tmp_path / "credentials.json"
+        with Run(tmp_path) as first:
+            check_commands(first)
+            check_credentials(path)
+            check_addresses(first, json.loads((tmp_path / "stack.json").read_text())["ministack_port"])
+            credentials = json.loads(path.read_text())
+            assert first.stop() == 0
+            wait_until_gone(first.port)
+            wait_until_gone(json.loads((tmp_path / "stack.json").read_text())["ministack_port"])
+
+        with Run(tmp_path) as second:
+            assert json.loads(path.read_text()) == credentials | {"baseUrl": f"http://127.0.0.1:{second.port}"}
+            status, projects = request(second.curl_lines()[3])
+            assert status == 200
+            assert "My shop" in [project["projectName"] for project in projects["data"]]
+            check_log(second, earlier=1)
+
+    def test_make_run_stops_its_processes_when_killed(self, tmp_path):
+        with Run(tmp_path) as run:
+            run.process.kill()
+            run.process.wait()
+            run.process.stdout.close()
+            wait_until_gone(run.port)
+            wait_until_gone(json.loads((tmp_path / "stack.json").read_text())["ministack_port"])
+
+    def test_make_run_says_in_one_line_that_the_port_is_in_use(self, tmp_path):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            result = subprocess.run(
+                [sys.executable, "-m", "local"],
+                cwd=ROOT,
+                env=os.environ | {"PORT": str(port), "LOCAL_DIRECTORY": str(tmp_path)},
+                capture_output=True,
+                text=True,
+                timeout=20,
+                check=False,
+            )
+        assert (result.returncode, result.stdout) == (1, "")
+        assert result.stderr == f"Port {port} is in use. Use another one: PORT={port + 1} make run\n"

@@ -1,0 +1,192 @@
+"""moto's DynamoDB in the tests' own process: the product's client hands it the request instead of sending it.
+
+moto answers requests of any kind on tables of any size, and repeats much of its work. The subclasses and replacements
+here give the same answers in a fifth of the time, which tests/unit/support/test_moto.py checks:
+
+- An item in a table is replaced, never changed, so copies of a table or of an item share it.
+- A query sorts the items of its partition, not those of the table.
+- An update expression is parsed once, and each check goes through it once.
+"""
+
+import copy
+import pickle
+import re
+import threading
+from functools import lru_cache
+from typing import Any
+
+from moto.core.exceptions import JsonRESTError
+from moto.core.model_instances import reset_model_data
+from moto.core.utils import camelcase_to_underscores
+from moto.dynamodb.models import DynamoDBBackend, Table, dynamo_type
+from moto.dynamodb.models.dynamo_type import DynamoType, Item, LimitedSizeDict
+from moto.dynamodb.models.utilities import bytesize, dynamo_json_dump
+from moto.dynamodb.parsing import validators
+from moto.dynamodb.parsing.ast_nodes import (  # type: ignore[attr-defined]  # the module is excluded from checks
+    DepthFirstTraverser,
+    Node,
+    UpdateExpression,
+)
+from moto.dynamodb.parsing.expressions import UpdateExpressionParser  # type: ignore[attr-defined]
+from moto.dynamodb.parsing.validators import ActionCountValidator, OverlappingPathsValidator
+from moto.dynamodb.responses import DynamoHandler
+from pydantic_core import from_json
+
+from awsclient.client import OwnClient
+from awsclient.connection import Response
+
+_OPERATION = re.compile(rb"x-amz-target: \w+\.(\w+)")
+# Below moto's limit of an item.
+_SURELY_SMALL = 400_000
+
+
+class _Item(Item):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Item:
+        return self
+
+    def to_change(self) -> Item:
+        return super().__deepcopy__({})
+
+
+class _Table(Table):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Table:
+        copied = copy.copy(self)
+        copied.items = copy.copy(self.items)
+        copied.items.update((partition, dict(items)) for partition, items in self.items.items())
+        return copied
+
+    def put_item(self, *rest: Any, **options: Any) -> Item:
+        item = super().put_item(*rest, **options)
+        item.__class__ = _Item
+        return item
+
+    def query(self, *rest: Any, hash_key_conditions: list[tuple[str, DynamoType]], **options: Any) -> Any:
+        """Queries a table that has only the items of the partition."""
+        ((attribute, value),) = hash_key_conditions
+        partition = copy.copy(self)
+        if attribute == self.hash_key_attr:
+            partition.items = {value: self.items.get(value, {})}
+        else:
+            found = [it for it in self._stored() if attribute in it.attrs and it.attrs[attribute] == value]
+            partition.items = {number: {number: item} for number, item in enumerate(found)}
+        return Table.query(partition, *rest, hash_key_conditions=hash_key_conditions, **options)
+
+    def all_items(self) -> list[Item]:
+        return sorted(self._stored(), key=lambda item: (item.hash_key.cast_value, item.range_key.cast_value))
+
+    def _stored(self) -> list[Item]:
+        return [item for items in self.items.values() for item in items.values()]
+
+
+class _Backend(DynamoDBBackend):
+    def create_table(self, name: str, **properties: Any) -> Table:
+        made = super().create_table(name, **properties)
+        made.__class__ = _Table
+        return made
+
+    def delete_table(self, name: str) -> Table:
+        reset_model_data()  # moto remembers every item that there ever was
+        return super().delete_table(name)
+
+    def update_item(self, table_name: str, key: dict[str, Any], **options: Any) -> Item:
+        table = self.get_table(table_name)
+        if {table.hash_key_attr, table.range_key_attr} <= {*key}:
+            items, place = table.items[DynamoType(key[table.hash_key_attr])], DynamoType(key[table.range_key_attr])
+            if place in items:
+                items[place] = items[place].to_change()
+        return super().update_item(table_name, key, **options)
+
+
+class _Handler(DynamoHandler):
+    dynamodb_backend: Any = None
+
+
+class MotoClient(OwnClient):
+    """The product's client, connected to an empty moto of its own. Its calls are atomic: one after another."""
+
+    def __init__(self) -> None:
+        super().__init__("dynamodb")
+        self._backend = _Backend("eu-central-1", "123456789012")
+        self._lock = threading.Lock()
+
+    def _exchange(self, request: bytes) -> Response:
+        head, _, body = request.partition(b"\r\n\r\n")
+        operation = _OPERATION.search(head)
+        assert operation
+        handler = _Handler()
+        handler.dynamodb_backend, handler.body = self._backend, from_json(body)
+        with self._lock:
+            try:
+                answer = getattr(handler, camelcase_to_underscores(operation[1].decode()))()
+            except JsonRESTError as refusal:
+                return Response(refusal.code, {}, refusal.description.encode())
+            return Response(200, {}, dynamo_json_dump(answer.result).encode())
+
+
+class _Attributes(LimitedSizeDict):
+    """An item's attributes, whose total size moto computes for each one that is set."""
+
+    _at_most: int | None = None
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if self._at_most is None:
+            self._at_most = sum(bytesize(known) + present.size() for known, present in self.items())
+        self._at_most += bytesize(name) + value.size()
+        if self._at_most < _SURELY_SMALL:
+            dict.__setitem__(self, name, value)
+        else:
+            super().__setitem__(name, value)
+
+
+_NOT_A_NODE = object()
+
+
+def _traverse(traverser: Any, root: Any) -> Any:
+    """Does what moto does, but asks the abstract classes once about each class of nodes."""
+    processors = traverser._processing_map().items()
+    known: dict[type, Any] = {}
+
+    def process_of(kind: type) -> Any:
+        if not issubclass(kind, Node):
+            return _NOT_A_NODE
+        return next((process for wanted, process in processors if issubclass(kind, wanted)), None)
+
+    def visit(node: Any, child_id: int) -> Any:
+        kind = type(node)
+        if kind not in known:
+            known[kind] = process_of(kind)
+        process = known[kind]
+        if process is _NOT_A_NODE:
+            return node
+        for index, child in enumerate(node.children or ()):
+            traverser.pre_processing_of_child(node, index)
+            visit(child, index)
+        if process is None:
+            return node
+        parent = node.parent
+        made = process(node)
+        made.parent = parent
+        if parent:
+            parent.children[child_id] = made
+        return made
+
+    return visit(root, -1)
+
+
+def _check_root(validator: Any, expression: Any) -> Any:
+    """Checks a whole expression, which moto does again for each of its parts."""
+    return validator._processing_map()[UpdateExpression](expression)
+
+
+_QUICK: tuple[tuple[Any, str, Any], ...] = (
+    (DepthFirstTraverser, "traverse", _traverse),
+    (ActionCountValidator, "traverse", _check_root),
+    (OverlappingPathsValidator, "traverse", _check_root),
+    # A parsed expression never changes: validators copy it.
+    (UpdateExpressionParser, "make", staticmethod(lru_cache(maxsize=None)(UpdateExpressionParser.make))),
+    (validators, "deepcopy", lambda node: pickle.loads(pickle.dumps(node))),
+    (dynamo_type, "LimitedSizeDict", _Attributes),
+)
+PLAIN = tuple((owner, name, getattr(owner, name)) for owner, name, _ in _QUICK)
+for owner, name, quick in _QUICK:
+    setattr(owner, name, quick)
