@@ -105,11 +105,9 @@ class TestExport:
         assert (row["Action"], row["Resource"], row["Source"]) == ("project.create", "'=1+1", "worker")
         assert "websites: a.example" in row["After"]
         exported = json.loads(visitor.get(path(company, ".json")).text)["entries"]
-        assert [it["action"] for it in exported] == [
-            *["project.create"] * 2,
-            "organization.change_plan",
-            "organization.create",
-        ]
+        actions = [it["action"] for it in exported]
+        assert actions[:2] == ["project.create"] * 2
+        assert {*actions[2:]} == {"organization.create", "organization.change_plan"}
 
     def test_both_files_and_the_page_have_only_entries_of_the_chosen_actor(self, visitor, company, person, now):
         make(company, "Shop", now)
