@@ -46,11 +46,18 @@ _SURELY_SMALL = 400_000
 
 
 class _Item(_PlainItem):
+    _size: int | None = None
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return self
 
     def to_change(self) -> Any:
         return super().__deepcopy__({})
+
+    def size(self) -> int:
+        if self._size is None:
+            self._size = super().size()
+        return self._size
 
 
 class _Table(_PlainTable):

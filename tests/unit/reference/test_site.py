@@ -67,7 +67,9 @@ class TestFiles:
         assert "> Things, and no more." in files_by_name["llms.txt"]
         assert files_by_name["openapi.json"] == json.dumps(SMALL)
 
-    def test_assets_are_named_after_their_content(self, files: dict[str, str]):
+    def test_assets_are_named_after_their_content(self, tmp_path: Path):
+        (tmp_path / "redoc.js").write_text("start();")
+        files = build(json.dumps(SMALL), redoc=tmp_path / "redoc.js")
         names = {name for name in files if name.endswith((".css", ".js"))}
         assert sorted(re.sub(r"[0-9a-f]{16}", "", name) for name in names) == ["script..js", "style..css"]
         assert all(f'"docs/{name}"' in files["index.html"] for name in names)
