@@ -80,7 +80,7 @@ def test_the_latest_ten_former_slugs_are_kept(acme: Organization):
     for number in range(1, MAX_FORMER + 3):
         acme.update(project, projectName=f"Name {number}")
     former = [f"name-{number}" for number in range(2, MAX_FORMER + 2)]
-    assert [*reread(project).former_slugs] == former
+    assert (len(former), [*reread(project).former_slugs]) == (10, former)
     assert slugs() == {*former, f"name-{MAX_FORMER + 2}"}
 
 
