@@ -123,6 +123,12 @@ class Line:
         while due := self.sqs.due(url):
             self.sqs.deliver(due[0], handler, Queue.NOTIFICATIONS.dead_letters_url)
 
+    def tell(self) -> str:
+        """Opens a finding, delivers its event, and returns its id."""
+        item_id = self.happen()
+        self.work()
+        return item_id
+
     def sweep(self) -> None:
         swept(messages.resend)
         self.work()

@@ -154,8 +154,7 @@ def test_an_event_of_another_organization_is_unknown(company, world):
 
 def test_a_replay_sends_the_same_event_again_and_is_retried(line, company, now):
     webhook = endpoint(company)
-    line.happen()
-    line.work()
+    line.tell()
     (delivery,) = line.deliveries(webhook)
     now.advance(86_400)
     line.receiver.answer = 500
