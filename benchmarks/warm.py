@@ -15,7 +15,16 @@ from typing import Any, NamedTuple
 
 from benchmarks.bench import Bench
 from benchmarks.events import rest_event
-from benchmarks.goals import LIST_FLOOR, LIST_NAIVE, NO_DATABASE_NAIVE, REQUEST_FLOOR, REQUEST_NAIVE, Figure
+from benchmarks.goals import (
+    LIST_FLOOR,
+    LIST_NAIVE,
+    NO_DATABASE_NAIVE,
+    REQUEST_FLOOR,
+    REQUEST_NAIVE,
+    SOCKETLESS_FLOOR,
+    SOCKETLESS_NAIVE,
+    Figure,
+)
 from benchmarks.process import Target, Worker
 from benchmarks.recording import Recording, record
 from benchmarks.report import table
@@ -132,7 +141,7 @@ def _save_answers(bench: Bench, recordings: list[Recording]) -> Path:
 
 
 def _figures(name: str, where: str, notes: dict[str, str], measured: Measured) -> list[Figure]:
-    goal, floor_bound, naive_bound = _bounds(name)
+    goal, floor_bound, naive_bound = _bounds(name, where)
     own = name, where, "ours"
     found = []
     for other, bound in (("floor", floor_bound), ("naive", naive_bound)):
@@ -144,9 +153,11 @@ def _figures(name: str, where: str, notes: dict[str, str], measured: Measured) -
     return found
 
 
-def _bounds(name: str) -> tuple[str, float | None, float]:
+def _bounds(name: str, where: str) -> tuple[str, float | None, float]:
     if name == "list":
         return "4", LIST_FLOOR, LIST_NAIVE
     if name == "regions":
         return "5", None, NO_DATABASE_NAIVE
+    if where != SOCKET:
+        return "3", SOCKETLESS_FLOOR, SOCKETLESS_NAIVE
     return "3", REQUEST_FLOOR, REQUEST_NAIVE

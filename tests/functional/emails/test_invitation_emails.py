@@ -1,17 +1,23 @@
 """The email of an invitation: once, with the link that leads to its answer, and stopped by what SES reports."""
 
+import json
 import re
+
+import pytest
+from botocore.exceptions import ClientError
 
 from controlplane.core import clock
 from controlplane.core.settings import settings
 from controlplane.queues.messages import Queue
 from controlplane.store import keys, mail_addresses
 from controlplane.store.table import Delete, table
+from emails.delivery import ses
 from sweeper.service import sweep
 from tests.functional.emails.conftest import DAY, GRACE, Office
 from tests.support.browser import Browser, text_of
 from tests.support.each import each
 from tests.support.logs import captured_logs
+from tests.support.scripted_server import answer, scripted_server
 from tests.support.table import PREPARED
 from tests.support.world import table_dump
 
@@ -178,6 +184,18 @@ class TestFailures:
                 refuse(code)
             assert office.post.work_until_quiet() == []
         assert office.post.dead_letters == ["SES: MessageRejected", "SES: BadRequestException"]
+
+    def test_ses_gets_a_valid_request_and_only_one_attempt(self, office, monkeypatch):
+        office.invite()
+        (email,) = office.post.work()
+        with scripted_server(answer({}, 503), answer({"MessageId": "1"})) as server:
+            monkeypatch.setenv("AWS_ENDPOINT_URL_SESV2", server.url)
+            client = ses.__wrapped__()  # a client of its own, for this address
+            with pytest.raises(ClientError):
+                client.send_email(**email.request)
+            assert len(server.requests) == 1
+            assert client.send_email(**email.request)["MessageId"] == "1"
+            assert json.loads(server.requests[1].body) == email.request
 
     def test_a_duplicate_message_sends_nothing(self, office):
         message = {"version": 1, "kind": "send-invitation", "invitationId": office.invite(), "number": 0}

@@ -257,7 +257,7 @@ class TestPauses:
                     client.get_item(**KEY)
             # 500 pays for 35 retries of 14.
             assert len(server.requests) == 20 + 35
-            # 10 are left. Each success gives back 1, and one after a retry what that took.
+            # 10 are left, and each success gives back 1.
             busy = answer({}, 503)
             server.steps[:] = [*[answer(ITEM)] * 3, busy, answer(ITEM), busy, answer(ITEM)]
             for _ in range(3):
@@ -266,6 +266,11 @@ class TestPauses:
                 client.get_item(**KEY)
             client.get_item(**KEY)
             assert client.get_item(**KEY) == ITEM
+
+    def test_retries_that_succeed_dont_use_up_the_quota(self):
+        with scripted_server(*[answer({}, 503), answer(ITEM)] * 50) as server:
+            client = client_of(server.url)
+            assert [client.get_item(**KEY) for _ in range(50)] == [ITEM] * 50
 
     def test_a_throttled_retry_costs_less(self):
         with scripted_server(refusal("ThrottlingException")) as server:

@@ -1,10 +1,10 @@
 """The two items of an API key: the one that lists show, and the one that authenticates."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from controlplane.core import clock
-from controlplane.core.frozen import dataclass
 from controlplane.core.ids import KeyId
 from controlplane.store import keys
 from controlplane.store.codec import present

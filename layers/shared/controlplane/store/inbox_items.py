@@ -1,10 +1,10 @@
 """Inbox items as stored, and the discoveries of findings that they are written from."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
 from controlplane.core import ids
-from controlplane.core.frozen import dataclass
 from controlplane.core.ids import InboxItemId, RepositoryId
 from controlplane.core.priorities import Priority
 from controlplane.store import keys

@@ -5,10 +5,10 @@ so they cost no further call. Attributes of restrictions that a key doesn't have
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 from controlplane.core import clock
-from controlplane.core.frozen import dataclass
 from controlplane.core.ids import ProjectId
 from controlplane.store.codec import present
 

@@ -5,12 +5,12 @@ authorizes. An organization's slug and name never change, so the user's side has
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
 from controlplane.core import clock, ids
 from controlplane.core.actions import Action
 from controlplane.core.errors import Conflict, InvalidToken, NotFound
-from controlplane.core.frozen import dataclass
 from controlplane.core.ids import MemberId
 from controlplane.store import caps, keys
 from controlplane.store.keys import Key

@@ -2,10 +2,9 @@
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, Self
 
-from controlplane.core.frozen import dataclass
 from controlplane.core.ids import ProjectId
 from controlplane.core.plans import PLANS
 from controlplane.core.settings import settings

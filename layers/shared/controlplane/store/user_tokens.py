@@ -6,10 +6,10 @@ Only the hash of a token's secret is stored. A token that belongs to a token fam
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from controlplane.core import clock, ids, tokens
-from controlplane.core.frozen import dataclass
 from controlplane.core.settings import settings
 from controlplane.store import credential_index, keys, users
 from controlplane.store.codec import present
