@@ -144,7 +144,7 @@ $(SDK): docs/openapi.json $(wildcard cli/src/openassent/_async/*.py scripts/sdk/
 # Without Redoc, the page lists its files, which is enough for `make test`, and npm isn't needed.
 $(REFERENCE): docs/openapi.json docs/errors.md $(wildcard scripts/reference/*.py scripts/reference/templates/*) \
 		scripts/sdk/commands.py scripts/sdk/examples.py \
-		layers/shared/controlplane/core/plans.py layers/shared/controlplane/core/scopes.py .venv/.ready \
+		layers/shared/controlplane/platform/core/plans.py layers/shared/controlplane/platform/core/scopes.py .venv/.ready \
 		$(if $(filter test,$(MAKECMDGOALS)),,node_modules/.ready)
 	@.venv/bin/python -m scripts.reference
 

@@ -16,8 +16,8 @@ WITH_URLLIB3 = {"dashboard", "github_events", "issue_creation", "scan_execution"
 PROGRAM = """
 import importlib, json, sys
 
-from controlplane.queues import messages
-from controlplane.store.table import StoreError, table
+from controlplane.platform.queues import messages
+from controlplane.platform.table.table import StoreError, table
 
 for name in sys.argv[1:]:
     importlib.import_module(name + ".app")

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from controlplane.core.errors import CATALOG
-from controlplane.core.scopes import API_KEY_SCOPES
-from controlplane.http.responses import refusals_of
-from controlplane.store.scans.findings import MOST_ISSUES
+from controlplane.platform.core.errors import CATALOG
+from controlplane.platform.core.scopes import API_KEY_SCOPES
+from controlplane.platform.http.responses import refusals_of
+from controlplane.scans.findings import MOST_ISSUES
 from openassent_analysis.findings import CATEGORIES, SEVERITIES
 from tests.support.api import FORM
 from tests.support.documented import (

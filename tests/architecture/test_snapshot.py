@@ -42,8 +42,8 @@ def refuse(*_):
 
 socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = refuse
 module = importlib.import_module(sys.argv[1] + ".app")
-from controlplane.queues import messages
-from controlplane.store.table import table
+from controlplane.platform.queues import messages
+from controlplane.platform.table.table import table
 held = [name for name, made in (("table", table._client), ("queues", messages.sender._client)) if made is not None]
 import gc
 from awsclient.credentials import CredentialSource
@@ -75,7 +75,7 @@ from system.app import handler
 from awsclient.errors import NoAnswer
 from awsclient.retries import Attempts, Quota
 from awsclient.time_limit import NO_LIMIT
-from controlplane.core import ids
+from controlplane.platform.core import ids
 from local.events import rest_event
 
 def tell():
@@ -145,9 +145,12 @@ class TestCopies:
 
 
 class TestTheseTests:
-    @each("module", ["controlplane.store.table import table", "controlplane.queues.messages import sender"])
+    @each(
+        "module",
+        ["controlplane.platform.table.table import table", "controlplane.platform.queues.messages import sender"],
+    )
     def test_a_client_created_at_import_is_detected(self, module: str):
-        before, name = "from controlplane.queues import messages", module.rpartition(" ")[2]
+        before, name = "from controlplane.platform.queues import messages", module.rpartition(" ")[2]
         _, told = before_snapshot("billing", PROGRAM.replace(before, f"from {module}; {name}.client\n{before}"))
         assert told["held"][:2] == [{"table": "table", "sender": "queues"}[name], "credentials"]
 

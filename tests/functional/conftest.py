@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import clock, deadline
-from controlplane.http import rejections
-from controlplane.store import refusals
-from controlplane.store.table import table
+from controlplane.access import rejections
+from controlplane.platform.core import clock, deadline
+from controlplane.platform.table import refusals
+from controlplane.platform.table.table import table
 from tests.support import attributes, permissions
 from tests.support.api import Api
 from tests.support.engines import sequential_engine

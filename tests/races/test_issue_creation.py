@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import clock
-from controlplane.core.settings import settings
-from controlplane.queues import issue_messages
-from controlplane.queues.messages import Queue
-from controlplane.store import inbox, issue_attempts
-from controlplane.store.inbox_items import InboxItem
-from controlplane.store.repository_items import RepositoryItem
+from controlplane.code_host.items import RepositoryItem
+from controlplane.findings import inbox, issue_attempts, issue_messages
+from controlplane.findings.items import InboxItem
+from controlplane.platform.core import clock
+from controlplane.platform.core.settings import settings
+from controlplane.platform.queues.messages import Queue
 from issue_creation.app import handler
 from tests.races.stage import RACE_TIME, Stage, faults, race
 from tests.races.yields import only_writes

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
-from controlplane.store import issue_attempts
+from controlplane.findings import issue_attempts
 from issue_creation import service
 from tests.races.issue_model import EXISTING, FAULTS, LAGS_SECONDS, IssueModel, Step, Violated
 from tests.races.stage import Stage
@@ -30,7 +30,7 @@ from tools.mutate.mutants import Mutant, make_mutants
 STEPS = 25
 COUNT = int(os.environ.get("MODEL_SCHEDULES") or 250)
 ROOT = Path(__file__).parents[2]
-STORE = "layers/shared/controlplane/store/issue_attempts.py"
+STORE = "layers/shared/controlplane/findings/issue_attempts.py"
 
 type Open = Callable[[], IssueModel]
 

@@ -5,14 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from controlplane.store import inbox, leases, repositories
-from controlplane.store.inbox_items import InboxItem
-from controlplane.store.leases import Lease
-from controlplane.store.scans import execution, findings, reads
-from controlplane.store.scans.history import list_history
-from controlplane.store.scans.items import Access, ScanItem
-from controlplane.store.scans.progress import Coverage
-from controlplane.store.status_history import Status
+from controlplane.code_host import repositories
+from controlplane.findings import inbox
+from controlplane.findings.items import InboxItem
+from controlplane.findings.status_history import Status
+from controlplane.platform.table import leases
+from controlplane.platform.table.leases import Lease
+from controlplane.scans import execution, findings, reads
+from controlplane.scans.history import list_history
+from controlplane.scans.items import Access, ScanItem
+from controlplane.scans.progress import Coverage
 from openassent_analysis import Analysis, Finding, Location
 from openassent_analysis.fingerprints import Fingerprints
 from openassent_analysis.fixes import Project

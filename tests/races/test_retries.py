@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.settings import SigningSecret
-from controlplane.store.keys import Key
-from controlplane.store.table import Put, Throttled, table
+from controlplane.platform.core.settings import SigningSecret
+from controlplane.platform.table.keys import Key
+from controlplane.platform.table.table import Put, Throttled, table
 from tests.races.stage import RACE_TIME, Stage, faults, race
 from tests.races.verdicts import check_first
 from tests.support.api import Reply

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.queues.messages import Queue
-from controlplane.store import billing
-from controlplane.store.leases import LeaseState
-from controlplane.store.scans.items import PREVIEW_FINDINGS
+from controlplane.billing import store as billing
+from controlplane.platform.queues.messages import Queue
+from controlplane.platform.table.leases import LeaseState
+from controlplane.scans.items import PREVIEW_FINDINGS
 from tests.races.stage import RACE_TIME, Stage, faults
 from tests.races.yields import beyond_the_own, only_writes
 from tests.support.calls import Call

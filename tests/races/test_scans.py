@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
-from controlplane.queues import messages, scan_messages
-from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
-from controlplane.queues.worker import Rejected
-from controlplane.store import keys, leases
-from controlplane.store.scans import execution, failures, reads, requests
-from controlplane.store.scans.inventories import Inventory, Language
-from controlplane.store.scans.items import OPEN, Failure
-from controlplane.store.scans.progress import Coverage, Progress
-from controlplane.store.table import table
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queue
+from controlplane.platform.queues.worker import Rejected
+from controlplane.platform.table import keys, leases
+from controlplane.platform.table.table import table
+from controlplane.scans import execution, failures, reads, requests
+from controlplane.scans import messages as scan_messages
+from controlplane.scans.inventories import Inventory, Language
+from controlplane.scans.items import OPEN, Failure
+from controlplane.scans.progress import Coverage, Progress
 from scan_preparation.service import prepare_scan
 from tests.races.stage import RACE_TIME, Stage, faults, race
 from tests.races.verdicts import check_first

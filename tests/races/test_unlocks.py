@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from controlplane.queues.messages import ExecuteScan, PublishScan
-from controlplane.store import billing, keys, members
-from controlplane.store.scans import findings, reads
-from controlplane.store.table import table
+from controlplane.billing import store as billing
+from controlplane.organizations import members
+from controlplane.platform.queues.messages import ExecuteScan, PublishScan
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
+from controlplane.scans import findings, reads
 from openassent_analysis import rules_version
 from scan_execution.service import execute_scan, publish_scan
 from tests.races.stage import Stage, faults, race

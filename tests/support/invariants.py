@@ -7,10 +7,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from controlplane.core.plans import API_KEYS_PER_ORGANIZATION
-from controlplane.store import codec, keys
-from controlplane.store.keys import Key
-from controlplane.store.webhooks import WEBHOOKS_PER_ORGANIZATION
+from controlplane.notify.webhooks import WEBHOOKS_PER_ORGANIZATION
+from controlplane.platform.core.plans import API_KEYS_PER_ORGANIZATION
+from controlplane.platform.table import codec, keys
+from controlplane.platform.table.keys import Key
 from tests.support import logged_changes
 from tests.support.table import stored_items
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 from awsclient.errors import ServiceError
-from controlplane.store import refusals
+from controlplane.platform.table import refusals
 from tests.support import lagging, world
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.executors import in_order

@@ -4,15 +4,16 @@ from dataclasses import fields
 
 import pytest
 
-from controlplane.core import clock
-from controlplane.core.plans import Plan
-from controlplane.http.owner_limits import limit_of_plan
-from controlplane.queues.scan_starts import is_wanted, start_next
-from controlplane.store import billing, keys
-from controlplane.store.scans import queue
-from controlplane.store.scans.causes import Cause
-from controlplane.store.scans.queue import QueuedScan
-from controlplane.store.table import Update, table
+from controlplane.access.owner_limits import limit_of_plan
+from controlplane.billing import store as billing
+from controlplane.platform.core import clock
+from controlplane.platform.core.plans import Plan
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Update, table
+from controlplane.scans import queue
+from controlplane.scans.causes import Cause
+from controlplane.scans.queue import QueuedScan
+from controlplane.scans.starts import is_wanted, start_next
 from tests.functional.github_events.conftest import connect
 from tests.functional.projects.builders import fill, make_project
 from tests.functional.scan_preparation.test_prepare_scan import Line

@@ -1,7 +1,8 @@
 """GET /v1/billing: the plan with its limits and features, the balance, the top-up settings."""
 
-from controlplane.store import billing, keys
-from controlplane.store.table import Update, table
+from controlplane.billing import store as billing
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Update, table
 from tests.support.each import each
 from tests.support.recorded import recorded_calls
 from tests.support.table import PREPARED

@@ -5,10 +5,11 @@ import json
 
 import pytest
 
-from controlplane.core.actions import Action
-from controlplane.store import keys, projects
-from controlplane.store.project_items import Address
-from controlplane.store.table import Put, table
+from controlplane.platform.core.actions import Action
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Put, table
+from controlplane.projects import store as projects
+from controlplane.projects.items import Address
 from dashboard.audit_log import ACTIONS
 from tests.functional.conftest import FakeClock
 from tests.support.browser import Browser, text_of

@@ -13,10 +13,10 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
-from controlplane.core.settings import SigningSecret, settings
-from controlplane.queues.messages import Queue
-from controlplane.store import outbox
-from controlplane.store.table import table
+from controlplane.platform.core.settings import SigningSecret, settings
+from controlplane.platform.queues import outbox
+from controlplane.platform.queues.messages import Queue
+from controlplane.platform.table.table import table
 from deployment_check import hook
 from local.template import load_template
 from tests.support.each import each

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import events, invitations
-from controlplane.store.table import table
+from controlplane.organizations import invitations
+from controlplane.platform.queues import events
+from controlplane.platform.table.table import table
 from tests.support.api import Api
 from tests.support.browser import Browser
 from tests.support.mailbox import PostOffice

@@ -6,11 +6,12 @@ import re
 import pytest
 from botocore.exceptions import ClientError
 
-from controlplane.core import clock
-from controlplane.core.settings import settings
-from controlplane.queues.messages import Queue
-from controlplane.store import keys, mail_addresses
-from controlplane.store.table import Delete, table
+from controlplane.notify import mail_addresses
+from controlplane.platform.core import clock
+from controlplane.platform.core.settings import settings
+from controlplane.platform.queues.messages import Queue
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Delete, table
 from emails.delivery import ses
 from sweeper.service import sweep
 from tests.functional.emails.conftest import DAY, GRACE, Office

@@ -4,23 +4,19 @@ import re
 
 import pytest
 
-from controlplane.core import clock, tokens
-from controlplane.core.settings import settings
-from controlplane.queues import messages
-from controlplane.store import (
-    billing,
-    events,
-    inbox,
-    keys,
-    leaked_keys,
-    leaked_tokens,
-    mail_addresses,
-    mail_choices,
-    members,
-    sessions,
-)
-from controlplane.store.leaked_keys import Leak
-from controlplane.store.table import Delete, table
+from controlplane.api_keys import leaked as leaked_keys
+from controlplane.api_keys import leaked_tokens
+from controlplane.api_keys.leaked import Leak
+from controlplane.billing import store as billing
+from controlplane.findings import inbox
+from controlplane.notify import mail_addresses, mail_choices
+from controlplane.organizations import members
+from controlplane.people import sessions
+from controlplane.platform.core import clock, tokens
+from controlplane.platform.core.settings import settings
+from controlplane.platform.queues import events, messages
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Delete, table
 from emails.app import handler
 from tests.functional.emails.conftest import DAY
 from tests.support.api import FORM

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import codec, feedback
+from controlplane.feedback import store as feedback
+from controlplane.platform.table import codec
 from tests.support.api import Api, Reply
 from tests.support.world import World, table_dump
 

@@ -3,8 +3,9 @@
 import json
 from typing import Any
 
-from controlplane.core import ids
-from controlplane.store import billing, feedback
+from controlplane.billing import store as billing
+from controlplane.feedback import store as feedback
+from controlplane.platform.core import ids
 from tests.functional.feedback.conftest import Reporter, report, stored, taken
 from tests.support.each import each
 
@@ -161,7 +162,7 @@ class TestMidnight:
             readings.append(LAST_OF_THE_DAY + len(readings))
             return readings[-1]
 
-        monkeypatch.setattr("controlplane.core.clock.source", tick)
+        monkeypatch.setattr("controlplane.platform.core.clock.source", tick)
         receipt = feedback.submit_report("usr_0123456789abcdef", report())
         assert len(readings) == 1
         assert receipt.reference.startswith("FDB-20260304-")

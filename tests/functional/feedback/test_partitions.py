@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import feedback, keys, shards
-from controlplane.store.table import table
+from controlplane.feedback import store as feedback
+from controlplane.platform.table import keys, shards
+from controlplane.platform.table.table import table
 from tests.functional.feedback.conftest import report
 from tests.support.recorded import recorded_calls
 from tests.support.table import PREPARED

@@ -8,10 +8,10 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from controlplane.github import client
-from controlplane.github.app_auth import AppAuth
-from controlplane.github.client import CodeHost
-from controlplane.github.errors import (
+from controlplane.code_host.github import client
+from controlplane.code_host.github.app_auth import AppAuth
+from controlplane.code_host.github.client import CodeHost
+from controlplane.code_host.github.errors import (
     AccessLost,
     BranchGone,
     CommitGone,
@@ -23,7 +23,7 @@ from controlplane.github.errors import (
     RepositoryGone,
     TarballTooLarge,
 )
-from controlplane.github.transport import Deadline, Request, RetryPolicy, Transport
+from controlplane.code_host.github.transport import Deadline, Request, RetryPolicy, Transport
 from local.github.faults import Fault
 from local.github.setup import DEMO_OWNER, installation_id, key_file
 from tests.functional.github.conftest import (
@@ -117,7 +117,7 @@ def raw_host(*answers: Iterable[bytes]) -> Iterator[str]:
 class TestReads:
     def test_reads_are_retried_with_backoff_and_jitter(self, code_host, monkeypatch):
         drawn = [500, 250]
-        monkeypatch.setattr("controlplane.github.transport.secrets.randbelow", lambda _: drawn.pop(0))
+        monkeypatch.setattr("controlplane.code_host.github.transport.secrets.randbelow", lambda _: drawn.pop(0))
         code_host.stand_in.faults.add(REPOSITORY, Fault(500), Fault(502))
         read(code_host.host(policy=RetryPolicy(first_backoff_seconds=4)))
         assert code_host.slept == [4 * 0.5, 8 * 0.25]

@@ -2,10 +2,10 @@
 
 import pytest
 
-from controlplane.store import api_keys
-from controlplane.store.idempotency import LEASE_SECONDS
-from controlplane.store.keys import Key
-from controlplane.store.table import Update, table
+from controlplane.api_keys import store as api_keys
+from controlplane.platform.table.idempotency import LEASE_SECONDS
+from controlplane.platform.table.keys import Key
+from controlplane.platform.table.table import Update, table
 from tests.functional.projects.builders import make_project
 from tests.support.calls import before_the_transaction
 from tests.support.crashes import dies_at

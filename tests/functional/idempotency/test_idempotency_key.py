@@ -4,15 +4,16 @@ import json
 
 import pytest
 
-from controlplane.http import idempotency
-from controlplane.http.access import Access
-from controlplane.http.authentication import Principal
-from controlplane.http.envelope import Wire
-from controlplane.http.replays import Record
-from controlplane.store import billing, keys
-from controlplane.store import idempotency as store
-from controlplane.store.rate import Counted
-from controlplane.store.table import Check, ConditionFailed, LegFailed, Update, table
+from controlplane.access import idempotency
+from controlplane.access.access import Access
+from controlplane.access.authentication import Principal
+from controlplane.access.replays import Record
+from controlplane.billing import store as billing
+from controlplane.platform.http.envelope import Wire
+from controlplane.platform.table import idempotency as store
+from controlplane.platform.table import keys
+from controlplane.platform.table.rate import Counted
+from controlplane.platform.table.table import Check, ConditionFailed, LegFailed, Update, table
 from tests.support.calls import intercepted, is_update_of, refused
 from tests.support.cold_start import loaded_by
 from tests.support.crashes import dies_at

@@ -2,20 +2,15 @@
 
 import pytest
 
-from controlplane.core.ids import InvitationId, KeyId, MemberId
-from controlplane.queues import messages
-from controlplane.queues.messages import Queue
-from controlplane.store import (
-    api_keys,
-    detections,
-    inbox,
-    invitees,
-    key_changes,
-    organizations,
-    publications,
-    vendors,
-)
-from controlplane.store.projects import get_project
+from controlplane.api_keys import changes as key_changes
+from controlplane.api_keys import store as api_keys
+from controlplane.findings import detections, inbox, publications, vendors
+from controlplane.organizations import invitees
+from controlplane.organizations import store as organizations
+from controlplane.platform.core.ids import InvitationId, KeyId, MemberId
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import Queue
+from controlplane.projects.store import get_project
 from ops import members
 from sweeper.service import sweep
 from tests.support.audits import make_issue, make_scan

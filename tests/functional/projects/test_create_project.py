@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import ids
-from controlplane.core.plans import PLANS
-from controlplane.store import billing
+from controlplane.billing import store as billing
+from controlplane.platform.core import ids
+from controlplane.platform.core.plans import PLANS
 from tests.functional.projects.builders import create, fill, projects_counted, stored
 from tests.functional.projects.conftest import CURRENT, OLDER, Organization, nothing_written
 from tests.support.api import Api

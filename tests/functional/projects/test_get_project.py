@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.core.settings import settings
+from controlplane.platform.core.settings import settings
 from tests.functional.projects.builders import add_audits, without_consent
 from tests.functional.projects.conftest import Organization
 from tests.support.api import Api

@@ -1,7 +1,7 @@
 """GET /v1/projects: an organization's projects, page by page."""
 
-from controlplane.core.ids import ProjectId
-from controlplane.store import projects
+from controlplane.platform.core.ids import ProjectId
+from controlplane.projects import store as projects
 from tests.functional.conftest import FakeClock
 from tests.functional.projects.conftest import OLDER, Organization
 from tests.support.api import Api

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import projects, vendors
-from controlplane.store.project_items import ProjectItem
+from controlplane.findings import vendors
+from controlplane.projects import store as projects
+from controlplane.projects.items import ProjectItem
 from finding_intake.messages import ACCEPTED
 from finding_intake.service import process_finding
 from tests.functional.projects.conftest import Organization

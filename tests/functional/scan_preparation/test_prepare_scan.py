@@ -6,15 +6,17 @@ from functools import cached_property
 
 import pytest
 
-from controlplane.core.ids import ScanRequestId
-from controlplane.github import errors
-from controlplane.queues import messages
-from controlplane.queues.messages import PrepareScan, Queue
-from controlplane.store import deletions, outbox, projects, repositories
-from controlplane.store.leases import MAX_ATTEMPTS
-from controlplane.store.repository_items import Link, RepositoryItem
-from controlplane.store.scans import reads, requests
-from controlplane.store.scans.items import RequestItem, ScanItem
+from controlplane.code_host import repositories
+from controlplane.code_host.github import errors
+from controlplane.code_host.items import Link, RepositoryItem
+from controlplane.erasure import deletions
+from controlplane.platform.core.ids import ScanRequestId
+from controlplane.platform.queues import messages, outbox
+from controlplane.platform.queues.messages import PrepareScan, Queue
+from controlplane.platform.table.leases import MAX_ATTEMPTS
+from controlplane.projects import store as projects
+from controlplane.scans import reads, requests
+from controlplane.scans.items import RequestItem, ScanItem
 from tests.functional.conftest import FakeClock
 from tests.support.audits import describe, make_request, make_scan, preparation_worker, serving, stored_repository
 from tests.support.code_host import SHA, FakeHost

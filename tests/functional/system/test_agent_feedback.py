@@ -1,6 +1,6 @@
 """GET /.well-known/agent-feedback.json: the discovery document of the feedback.now protocol."""
 
-from controlplane.store import feedback
+from controlplane.feedback import store as feedback
 from tests.support.api import Api
 from tests.support.world import World, table_dump
 

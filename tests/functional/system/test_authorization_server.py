@@ -3,8 +3,8 @@
 import pytest
 from authlib.oauth2.rfc8414 import AuthorizationServerMetadata
 
-from controlplane.core.scopes import SCOPES
-from controlplane.core.settings import settings
+from controlplane.platform.core.scopes import SCOPES
+from controlplane.platform.core.settings import settings
 from tests.support.api import Api
 from tests.support.operations import operations
 

@@ -1,7 +1,7 @@
 """GET /v1/me: the calling credential."""
 
-from controlplane.core.scopes import API_KEY_SCOPES
-from controlplane.store import billing
+from controlplane.billing import store as billing
+from controlplane.platform.core.scopes import API_KEY_SCOPES
 from tests.support.api import Api
 from tests.support.world import World
 

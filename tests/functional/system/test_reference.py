@@ -11,7 +11,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 
-from controlplane.core.settings import settings
+from controlplane.platform.core.settings import settings
 from scripts import artifacts
 from scripts.openapi.texts import DOCUMENT
 from system import documents

@@ -2,12 +2,13 @@
 
 import pytest
 
-from controlplane.core.ids import EventId
-from controlplane.queues import messages
-from controlplane.store import events, keys, webhook_deliveries, webhooks
-from controlplane.store.table import Delete, Update, table
-from controlplane.store.webhook_deliveries import EndpointBusy, Held, UnknownDelivery
-from controlplane.store.webhook_items import TIMEOUT, Attempt
+from controlplane.notify import webhook_deliveries, webhooks
+from controlplane.notify.webhook_deliveries import EndpointBusy, Held, UnknownDelivery
+from controlplane.notify.webhook_items import TIMEOUT, Attempt
+from controlplane.platform.core.ids import EventId
+from controlplane.platform.queues import events, messages
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Delete, Update, table
 from tests.support.endpoints import FAILED, begin, delivered, endpoint
 from tests.support.table import PREPARED
 

@@ -3,14 +3,17 @@
 import json
 import re
 
-from controlplane.core import clock, tokens
-from controlplane.core.plans import LOW_CREDITS
-from controlplane.queues import messages
-from controlplane.queues.messages import OrganizationEvent, Queue
-from controlplane.store import api_keys, events, leaked_keys, publications, webhooks
-from controlplane.store.leaked_keys import Leak
-from controlplane.store.organizations import get_organization
-from controlplane.store.webhook_deliveries import RETRY_SECONDS
+from controlplane.api_keys import leaked as leaked_keys
+from controlplane.api_keys import store as api_keys
+from controlplane.api_keys.leaked import Leak
+from controlplane.findings import publications
+from controlplane.notify import webhooks
+from controlplane.notify.webhook_deliveries import RETRY_SECONDS
+from controlplane.organizations.store import get_organization
+from controlplane.platform.core import clock, tokens
+from controlplane.platform.core.plans import LOW_CREDITS
+from controlplane.platform.queues import events, messages
+from controlplane.platform.queues.messages import OrganizationEvent, Queue
 from notifications import formats
 from notifications.service import process
 from ops import members

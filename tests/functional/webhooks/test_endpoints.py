@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from controlplane.core import clock
+from controlplane.platform.core import clock
 from tests.support.each import each
 from tests.support.endpoints import URL, documented_verify, endpoint
 from tests.support.world import table_dump

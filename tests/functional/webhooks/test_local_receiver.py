@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 import uvicorn
 
-from controlplane.core import clock, webhook_urls
-from controlplane.core.settings import settings
+from controlplane.platform.core import clock, webhook_urls
+from controlplane.platform.core.settings import settings
 from local import webhook_receiver
 from local.webhook_receiver import PREFIX, WebhookReceiver
 from notifications import transport

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from controlplane.core import clock, sealing
-from controlplane.core.settings import settings
-from controlplane.store import webhooks
+from controlplane.notify import webhooks
+from controlplane.platform.core import clock, sealing
+from controlplane.platform.core.settings import settings
 from tests.support.endpoints import SECRET, URL, documented_verify, endpoint
 
 SECOND = "another-signing-secret-of-enough-length"

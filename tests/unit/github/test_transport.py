@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from urllib3 import HTTPResponse
 
-from controlplane.core import clock
-from controlplane.github import transport
-from controlplane.github.errors import OutcomeUnknown, Refused
-from controlplane.github.transport import Deadline, Request, Response, Transport, seconds_to_wait
+from controlplane.code_host.github import transport
+from controlplane.code_host.github.errors import OutcomeUnknown, Refused
+from controlplane.code_host.github.transport import Deadline, Request, Response, Transport, seconds_to_wait
+from controlplane.platform.core import clock
 from tests.support.each import each
 
 HOST = Transport("https://api.example")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.core.errors import CATALOG
-from controlplane.core.plans import PLANS
-from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
-from controlplane.core.settings import Settings
-from controlplane.store.token_families import ACCESS_SECONDS
+from controlplane.people.token_families import ACCESS_SECONDS
+from controlplane.platform.core.errors import CATALOG
+from controlplane.platform.core.plans import PLANS
+from controlplane.platform.core.scopes import API_KEY_SCOPES, SCOPES
+from controlplane.platform.core.settings import Settings
 from scripts.openapi.texts import DOCUMENT
 from scripts.reference import __main__ as program
 from scripts.reference.site import build
