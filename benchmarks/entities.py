@@ -13,32 +13,25 @@ from html import unescape
 from typing import Any
 
 from benchmarks.world import World
-from controlplane.core import clock, ids, tokens
-from controlplane.core.ids import EventId, ProjectId, ScanRequestId
-from controlplane.http import web_session
-from controlplane.queues import messages
-from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
-from controlplane.store import (
-    billing,
-    detections,
-    device,
-    device_approvals,
-    events,
-    publications,
-    repositories,
-    sessions,
-    webhook_deliveries,
-    webhooks,
-)
-from controlplane.store.detections import Detection
-from controlplane.store.device import Issued
-from controlplane.store.inbox_items import Discovery, InboxItem, RuntimeVendor
-from controlplane.store.repository_items import HostedRepository, Link, RepositoryItem
-from controlplane.store.scans import execution, findings, requests
-from controlplane.store.scans.findings import FindingItem, Location
-from controlplane.store.scans.items import ScanItem
-from controlplane.store.scans.progress import Coverage
-from controlplane.store.webhook_items import DeliveryItem
+from controlplane.access import web_session
+from controlplane.billing import store as billing
+from controlplane.code_host import repositories
+from controlplane.code_host.items import HostedRepository, Link, RepositoryItem
+from controlplane.findings import detections, publications
+from controlplane.findings.detections import Detection
+from controlplane.findings.items import Discovery, InboxItem, RuntimeVendor
+from controlplane.notify import webhook_deliveries, webhooks
+from controlplane.notify.webhook_items import DeliveryItem
+from controlplane.people import device, device_approvals, sessions
+from controlplane.people.device import Issued
+from controlplane.platform.core import clock, ids, tokens
+from controlplane.platform.core.ids import EventId, ProjectId, ScanRequestId
+from controlplane.platform.queues import events, messages
+from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queue
+from controlplane.scans import execution, findings, requests
+from controlplane.scans.findings import FindingItem, Location
+from controlplane.scans.items import ScanItem
+from controlplane.scans.progress import Coverage
 
 CLIENT = "assent-cli"
 VERIFIER = "benchmark-verifier-of-the-fewest-letters-one-can-have"

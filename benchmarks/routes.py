@@ -13,10 +13,14 @@ from typing import Any
 
 from benchmarks import entities
 from benchmarks.world import World
-from controlplane.core.ids import MemberId, RepositoryId
-from controlplane.core.scopes import SCOPES
-from controlplane.store import credential_index, organizations, repositories, sessions, user_tokens, users, webhooks
-from controlplane.store.table import table
+from controlplane.code_host import repositories
+from controlplane.notify import webhooks
+from controlplane.organizations import store as organizations
+from controlplane.people import credential_index, sessions, users
+from controlplane.people import tokens as user_tokens
+from controlplane.platform.core.ids import MemberId, RepositoryId
+from controlplane.platform.core.scopes import SCOPES
+from controlplane.platform.table.table import table
 from tests.support.table import PREPARED
 
 type Request = dict[str, Any]

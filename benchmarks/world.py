@@ -19,10 +19,15 @@ from benchmarks.package import Package
 from benchmarks.peers.naive import sample_project
 from benchmarks.process import TargetFailed, Worker
 from benchmarks.project import TABLE, Function, table_definition
-from controlplane.core.scopes import SCOPES
-from controlplane.store import api_keys, billing, keys, organizations, user_tokens, users
-from controlplane.store.codec import encode_item
-from controlplane.store.table import Update, table
+from controlplane.api_keys import store as api_keys
+from controlplane.billing import store as billing
+from controlplane.organizations import store as organizations
+from controlplane.people import tokens as user_tokens
+from controlplane.people import users
+from controlplane.platform.core.scopes import SCOPES
+from controlplane.platform.table import keys
+from controlplane.platform.table.codec import encode_item
+from controlplane.platform.table.table import Update, table
 from tests.support.table import PREPARED
 
 PROJECTS = 55

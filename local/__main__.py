@@ -108,7 +108,7 @@ def _code_host(base_url: str) -> dict[str, str]:
 
 def _seed(known: dict[str, Any] | None, base_url: str) -> dict[str, Any]:
     # The shared layer reads the environment when it is imported.
-    from controlplane.store.repository_items import HostedRepository  # noqa: PLC0415
+    from controlplane.code_host.items import HostedRepository  # noqa: PLC0415
     from local.demo import ensure_demo  # noqa: PLC0415
     from local.github import setup  # noqa: PLC0415
 

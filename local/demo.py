@@ -8,30 +8,28 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from controlplane.core import clock, tokens
-from controlplane.core.plans import API_KEYS_PER_ORGANIZATION
-from controlplane.core.regions import REGIONS
-from controlplane.core.scopes import SCOPES
-from controlplane.core.settings import settings
-from controlplane.rules.origins import parse_origin
-from controlplane.store import (
-    api_keys,
-    audits,
-    billing,
-    invitations,
-    keys,
-    organizations,
-    projects,
-    repositories,
-    user_tokens,
-    users,
-)
-from controlplane.store.api_key_items import KeySecretItem
-from controlplane.store.organizations import Role
-from controlplane.store.project_items import AUDITABLE_KIND, Address, ProjectItem
-from controlplane.store.repository_items import HostedRepository, Link
-from controlplane.store.table import table
-from controlplane.store.users import UserItem
+from controlplane.api_keys import store as api_keys
+from controlplane.api_keys.items import KeySecretItem
+from controlplane.billing import store as billing
+from controlplane.code_host import repositories
+from controlplane.code_host.items import HostedRepository, Link
+from controlplane.organizations import invitations
+from controlplane.organizations import store as organizations
+from controlplane.organizations.store import Role
+from controlplane.people import tokens as user_tokens
+from controlplane.people import users
+from controlplane.people.users import UserItem
+from controlplane.platform.core import clock, tokens
+from controlplane.platform.core.plans import API_KEYS_PER_ORGANIZATION
+from controlplane.platform.core.regions import REGIONS
+from controlplane.platform.core.scopes import SCOPES
+from controlplane.platform.core.settings import settings
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
+from controlplane.projects import audits
+from controlplane.projects import store as projects
+from controlplane.projects.items import AUDITABLE_KIND, Address, ProjectItem
+from controlplane.projects.origins import parse_origin
 from finding_intake.service import process_finding
 from local.demo_scans import ensure_scans
 from ops import members

@@ -7,18 +7,18 @@ from collections import Counter
 from dataclasses import replace
 from hashlib import sha256
 
-from controlplane.core.ids import RepositoryId
-from controlplane.queues import messages
-from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
-from controlplane.rules.scans import starting
-from controlplane.store import outbox, publications, repositories
-from controlplane.store.repository_items import Link, RepositoryItem
-from controlplane.store.scans import execution, findings, reads, requests
-from controlplane.store.scans.findings import FindingItem, Location
-from controlplane.store.scans.history import HistoryItem, put_history
-from controlplane.store.scans.items import ScanItem
-from controlplane.store.scans.progress import Coverage, CoveredKind
-from controlplane.store.scans.requests import ScanInProgress
+from controlplane.code_host import repositories
+from controlplane.code_host.items import Link, RepositoryItem
+from controlplane.findings import publications
+from controlplane.platform.core.ids import RepositoryId
+from controlplane.platform.queues import messages, outbox
+from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queue
+from controlplane.scans import execution, findings, reads, requests, starting
+from controlplane.scans.findings import FindingItem, Location
+from controlplane.scans.history import HistoryItem, put_history
+from controlplane.scans.items import ScanItem
+from controlplane.scans.progress import Coverage, CoveredKind
+from controlplane.scans.requests import ScanInProgress
 
 _LEASE_SECONDS = 60
 _COMMIT = "5e0d3a7c" * 5

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
-from controlplane.core.settings import settings
+from controlplane.platform.core.settings import settings
 from local.template import load_template
 
 # Headers of functions' responses. The gateway adds its own Date and Server.

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from controlplane.core import clock
+from controlplane.platform.core import clock
 
 PREFIX = "/mail-stand-in"
 FOLDER = "emails"

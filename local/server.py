@@ -19,9 +19,9 @@ from starlette.responses import Response
 from starlette.routing import Mount
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from controlplane.core.settings import settings
-from controlplane.http.app import not_found_app
-from controlplane.queues import messages
+from controlplane.platform.core.settings import settings
+from controlplane.platform.http.app import not_found_app
+from controlplane.platform.queues import messages
 from local import front_door, gateway, mail
 from local.checkout import DIRECTORY, HOST, ROOT
 from local.github import setup

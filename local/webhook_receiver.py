@@ -14,11 +14,11 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from controlplane.core import clock
-from controlplane.queues import messages
-from controlplane.store import codec, keys
-from controlplane.store.sweep_runs import SweepRun
-from controlplane.store.table import table
+from controlplane.platform.core import clock
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.sweep_runs import SweepRun
+from controlplane.platform.table import codec, keys
+from controlplane.platform.table.table import table
 
 PREFIX = "/webhook-receiver"
 _MODES = {

@@ -8,8 +8,7 @@ again completes it.
 from collections import Counter
 from typing import Any
 
-from controlplane.core import ids
-from controlplane.rules.accounts import (
+from controlplane.erasure.accounts import (
     RevokedCounts,
     delete_identities,
     forget_emails,
@@ -18,16 +17,15 @@ from controlplane.rules.accounts import (
     remove_profile,
     revoke_indexed,
 )
-from controlplane.rules.personal_data import Subject
-from controlplane.store import (
-    credential_index,
-    invitees,
-    keys,
-    organizations,
-)
-from controlplane.store.deletions import LastOwnerOf
-from controlplane.store.table import Throttled, table
-from controlplane.store.users import UserItem
+from controlplane.erasure.deletions import LastOwnerOf
+from controlplane.erasure.personal_data import Subject
+from controlplane.organizations import invitees
+from controlplane.organizations import store as organizations
+from controlplane.people import credential_index
+from controlplane.people.users import UserItem
+from controlplane.platform.core import ids
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Throttled, table
 from ops import personal_data
 
 __all__ = ["LastOwnerOf", "RevokedCounts", "delete_account", "is_left_over", "revoke_credentials"]

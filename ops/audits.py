@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from controlplane.core.actions import Action
-from controlplane.store import keys
-from controlplane.store.audits import AuditItem, UnknownAudit
-from controlplane.store.project_items import ProjectItem
-from controlplane.store.projects import audit_deletions, change_until_written
-from controlplane.store.table import Leg, table
+from controlplane.platform.core.actions import Action
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Leg, table
+from controlplane.projects.audits import AuditItem, UnknownAudit
+from controlplane.projects.items import ProjectItem
+from controlplane.projects.store import audit_deletions, change_until_written
 
 
 def list_audits(project: ProjectItem) -> list[dict[str, Any]]:

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from controlplane.github import client, errors
-from controlplane.github.app_auth import READ_CODE, WRITE_ISSUES
-from controlplane.github.client import App, Repository
-from controlplane.github.reviews import READ_PULL_REQUESTS, WRITE_CHECKS
+from controlplane.code_host.github import client, errors
+from controlplane.code_host.github.app_auth import READ_CODE, WRITE_ISSUES
+from controlplane.code_host.github.client import App, Repository
+from controlplane.code_host.github.reviews import READ_PULL_REQUESTS, WRITE_CHECKS
 from ops.errors import NotFound, Refused
 
 REQUIRED_PERMISSIONS = dict(READ_CODE + WRITE_ISSUES + READ_PULL_REQUESTS + WRITE_CHECKS)

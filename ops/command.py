@@ -109,9 +109,9 @@ def _call(function: Callable[..., Result], values: dict[str, Any], options: Opti
 
 
 def _call_connected(function: Callable[..., Result], values: dict[str, Any]) -> Result:
-    from controlplane.core import acting  # noqa: PLC0415 (as the store)
-    from controlplane.core.errors import ApiError  # noqa: PLC0415
-    from controlplane.store.table import TableUnavailable, Throttled  # noqa: PLC0415 (reads the environment)
+    from controlplane.platform.core import acting  # noqa: PLC0415 (as the store)
+    from controlplane.platform.core.errors import ApiError  # noqa: PLC0415
+    from controlplane.platform.table.table import TableUnavailable, Throttled  # noqa: PLC0415 (reads the environment)
 
     try:
         with acting.command():

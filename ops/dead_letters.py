@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from botocore.exceptions import BotoCoreError, ClientError
 from pydantic import ValidationError
 
-from controlplane.core import clock
-from controlplane.core.ids import ScanId, ScanRequestId
-from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
-from controlplane.store.scans import recovery
+from controlplane.platform.core import clock
+from controlplane.platform.core.ids import ScanId, ScanRequestId
+from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queue
+from controlplane.scans import recovery
 from ops.errors import NotFound, Refused
 from ops.target import find_queue
 

@@ -3,9 +3,9 @@
 from datetime import date, timedelta
 from typing import Any
 
-from controlplane.core import clock
-from controlplane.store import feedback
-from controlplane.store.feedback import ReportItem
+from controlplane.feedback import store as feedback
+from controlplane.feedback.store import ReportItem
+from controlplane.platform.core import clock
 
 _SUMMARY_LENGTH = 100
 

@@ -1,9 +1,9 @@
 """Operator actions on identities: moving one."""
 
-from controlplane.store import identities
-from controlplane.store.identities import IdentityItem, Subject
-from controlplane.store.retry import retry_on_conflict
-from controlplane.store.table import StoreError
+from controlplane.people import identities
+from controlplane.people.identities import IdentityItem, Subject
+from controlplane.platform.table.retry import retry_on_conflict
+from controlplane.platform.table.table import StoreError
 
 
 class UnknownIdentity(StoreError):

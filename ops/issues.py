@@ -3,12 +3,12 @@
 import json
 from typing import Any
 
-from controlplane.core import clock
-from controlplane.core.ids import InboxItemId
-from controlplane.queues.messages import CreateIssue
-from controlplane.store import issue_attempts
-from controlplane.store.inbox_items import GithubIssue, InboxItem
-from controlplane.store.issue_attempts import UNSETTLED_SECONDS, AttemptItem, IssueProgress
+from controlplane.findings import issue_attempts
+from controlplane.findings.issue_attempts import UNSETTLED_SECONDS, AttemptItem, IssueProgress
+from controlplane.findings.items import GithubIssue, InboxItem
+from controlplane.platform.core import clock
+from controlplane.platform.core.ids import InboxItemId
+from controlplane.platform.queues.messages import CreateIssue
 from ops.errors import Conflict, NotFound, Refused
 from ops.target import find_queue
 

@@ -3,14 +3,18 @@
 from contextlib import suppress
 from typing import Any
 
-from controlplane.core import clock, ids
-from controlplane.core.ids import OwnedId, ProjectId
-from controlplane.store import billing, keys, organizations, projects, users
-from controlplane.store.identities import IdentityItem
-from controlplane.store.organization_items import OrganizationItem
-from controlplane.store.project_items import ProjectItem
-from controlplane.store.table import table
-from controlplane.store.users import UserItem
+from controlplane.billing import store as billing
+from controlplane.organizations import store as organizations
+from controlplane.organizations.items import OrganizationItem
+from controlplane.people import users
+from controlplane.people.identities import IdentityItem
+from controlplane.people.users import UserItem
+from controlplane.platform.core import clock, ids
+from controlplane.platform.core.ids import OwnedId, ProjectId
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
+from controlplane.projects import store as projects
+from controlplane.projects.items import ProjectItem
 from ops.errors import NotFound
 
 

@@ -1,13 +1,16 @@
 """Operator actions on memberships: those of admins and owners, and adding a user without an invitation."""
 
-from controlplane.core.actions import Action
-from controlplane.core.ids import MemberId
-from controlplane.store import events, keys, members, organizations
-from controlplane.store.members import UnknownMember, get_member
-from controlplane.store.organization_items import OrganizationItem
-from controlplane.store.organizations import MemberItem, Membership, Role
-from controlplane.store.retry import WriteConflict, retry_on_conflict
-from controlplane.store.table import Check, LegFailed, StoreError, Update, table
+from controlplane.organizations import members
+from controlplane.organizations import store as organizations
+from controlplane.organizations.items import OrganizationItem
+from controlplane.organizations.members import UnknownMember, get_member
+from controlplane.organizations.store import MemberItem, Membership, Role
+from controlplane.platform.core.actions import Action
+from controlplane.platform.core.ids import MemberId
+from controlplane.platform.queues import events
+from controlplane.platform.table import keys
+from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.table import Check, LegFailed, StoreError, Update, table
 
 __all__ = ["UnknownMember", "add_member", "change_role", "list_members"]
 

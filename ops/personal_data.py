@@ -10,15 +10,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from controlplane.core import clock
-from controlplane.core.actions import Action
-from controlplane.rules.personal_data import Subject, document, kind_of, name_of
-from controlplane.store import feedback, keys
-from controlplane.store.idempotency import IN_PROGRESS
-from controlplane.store.invitation_items import InvitationItem
-from controlplane.store.keys import Key
-from controlplane.store.legs import set_expression
-from controlplane.store.table import ConditionFailed, Delete, LegFailed, Unrecorded, Update, table
+from controlplane.erasure.personal_data import Subject, document, kind_of, name_of
+from controlplane.feedback import store as feedback
+from controlplane.organizations.invitation_items import InvitationItem
+from controlplane.platform.core import clock
+from controlplane.platform.core.actions import Action
+from controlplane.platform.table import keys
+from controlplane.platform.table.idempotency import IN_PROGRESS
+from controlplane.platform.table.keys import Key
+from controlplane.platform.table.legs import set_expression
+from controlplane.platform.table.table import ConditionFailed, Delete, LegFailed, Unrecorded, Update, table
 from ops.table_scan import scan
 
 

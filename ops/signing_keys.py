@@ -10,9 +10,9 @@ from math import ceil
 
 from pydantic import ValidationError
 
-from controlplane.core import clock
-from controlplane.core.settings import SigningSecret, read_signing_secret
-from controlplane.store.token_families import REFRESH_SECONDS
+from controlplane.people.token_families import REFRESH_SECONDS
+from controlplane.platform.core import clock
+from controlplane.platform.core.settings import SigningSecret, read_signing_secret
 from ops import target
 from ops.errors import Conflict, Refused
 

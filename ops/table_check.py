@@ -7,7 +7,7 @@ contradiction: check again.
 from collections import Counter, defaultdict
 from typing import Any
 
-from controlplane.store import keys
+from controlplane.platform.table import keys
 from ops.table_scan import scan
 
 MOST_SHOWN = 100

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from controlplane.store import codec
-from controlplane.store.table import table
+from controlplane.platform.table import codec
+from controlplane.platform.table.table import table
 
 
 def scan() -> Iterator[dict[str, Any]]:

@@ -78,7 +78,7 @@ def connect(options: Options) -> None:
     os.environ.setdefault("LOG_LEVEL", "CRITICAL")
 
     try:
-        from controlplane.store.table import table  # noqa: PLC0415 (reads the environment)
+        from controlplane.platform.table.table import table  # noqa: PLC0415 (reads the environment)
     except ValueError as error:  # pydantic's message also shows values, which may include a secret
         raise Misused(f"The environment's settings are invalid: {_wrong_settings(error)}.") from None
 

@@ -50,7 +50,7 @@ def make_importable() -> None:
 def main() -> None:
     make_importable()
     sources = collect()
-    from controlplane.core import dataclass_code  # noqa: PLC0415 (nothing may be imported before)
+    from controlplane.platform.core import dataclass_code  # noqa: PLC0415 (nothing may be imported before)
 
     Path(sys.argv[1]).write_bytes(dataclass_code.dump(sources))
 

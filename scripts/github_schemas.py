@@ -24,7 +24,7 @@ LICENSE = "package/LICENSE"
 ROOT = Path(__file__).parents[1]
 TARGET = ROOT / "tests/data/github-openapi.json"
 # Our client and its stand-in.
-CODE = ("layers/shared/controlplane/github", "local/github")
+CODE = ("layers/shared/controlplane/code_host/github", "local/github")
 
 OPERATIONS = (
     "GET /app",

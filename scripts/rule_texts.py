@@ -5,7 +5,7 @@ from pathlib import Path
 
 from openassent_analysis.rules import rules
 
-RULE_TEXTS = Path(__file__).parents[1] / "layers" / "shared" / "controlplane" / "rules" / "rule_texts.json"
+RULE_TEXTS = Path(__file__).parents[1] / "layers" / "shared" / "controlplane" / "scans" / "rule_texts.json"
 
 
 def describe() -> str:

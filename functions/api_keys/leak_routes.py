@@ -6,8 +6,8 @@ from typing import Annotated
 from fastapi import Response
 
 from api_keys import leaks
-from controlplane.http.app import ControlRouter
-from controlplane.http.secret_scanning import LeakReport, SignedBySecretScanning
+from controlplane.code_host.secret_scanning import LeakReport, SignedBySecretScanning
+from controlplane.platform.http.app import ControlRouter
 
 router = ControlRouter(tags=["API keys"], include_in_schema=False)
 

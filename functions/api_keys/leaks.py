@@ -9,11 +9,12 @@ import re
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from controlplane.core import tokens
-from controlplane.core.errors import InvalidPayload
-from controlplane.core.settings import settings
-from controlplane.store import leaked_keys, leaked_tokens
-from controlplane.store.leaked_keys import Leak
+from controlplane.api_keys import leaked as leaked_keys
+from controlplane.api_keys import leaked_tokens
+from controlplane.api_keys.leaked import Leak
+from controlplane.platform.core import tokens
+from controlplane.platform.core.errors import InvalidPayload
+from controlplane.platform.core.settings import settings
 
 # More than a report has. Each secret takes three calls to the table, and a request has seconds for them.
 _MOST_SECRETS = 100

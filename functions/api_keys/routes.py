@@ -7,19 +7,22 @@ from fastapi import Path
 
 from api_keys import service
 from api_keys.schemas import ApiKey, CreatedKey, DeletedKey, KeyCreate, KeyRoll, KeyUpdate, PreviousSecret, RolledKey
-from controlplane.core.ids import KeyId
-from controlplane.core.settings import settings
-from controlplane.http.access import Access, Requires, Resource
-from controlplane.http.app import ControlRouter
-from controlplane.http.envelope import Answer, Page
-from controlplane.http.idempotency import IdempotencyKey, idempotent_secret
-from controlplane.http.pagination import Cursor, CursorCodec, Limit
-from controlplane.http.responses import refuses
-from controlplane.rules.api_keys import own_key
-from controlplane.store import api_keys, key_changes, key_usage, keys
-from controlplane.store.api_key_items import ApiKeyItem
-from controlplane.store.api_keys import KeyExpired, KeyLimitReached, PlanHasNoApiAccess, TooManyInGrace, UnknownKey
-from controlplane.store.table import Leg
+from controlplane.access.access import Access, Requires, Resource
+from controlplane.access.idempotency import IdempotencyKey, idempotent_secret
+from controlplane.api_keys import changes as key_changes
+from controlplane.api_keys import store as api_keys
+from controlplane.api_keys import usage as key_usage
+from controlplane.api_keys.items import ApiKeyItem
+from controlplane.api_keys.rules import own_key
+from controlplane.api_keys.store import KeyExpired, KeyLimitReached, PlanHasNoApiAccess, TooManyInGrace, UnknownKey
+from controlplane.platform.core.ids import KeyId
+from controlplane.platform.core.settings import settings
+from controlplane.platform.http.app import ControlRouter
+from controlplane.platform.http.envelope import Answer, Page
+from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
+from controlplane.platform.http.responses import refuses
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Leg
 
 router = ControlRouter(tags=["API keys"])
 

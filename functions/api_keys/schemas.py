@@ -5,14 +5,14 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
-from controlplane.core.naming import Name
-from controlplane.core.scopes import API_KEY_SCOPES, KeyScope
-from controlplane.http.envelope import StrictWire, Wire
-from controlplane.http.fields import OptionalTimestamp, Timestamp, WholeNumber
-from controlplane.http.times import Time
-from controlplane.rules.api_keys import LONGEST_DESCRIPTION, LONGEST_GRACE_SECONDS, MOST_NETWORKS, MOST_PROJECTS
-from controlplane.store.api_key_items import ApiKeyItem
-from controlplane.store.api_keys import MintedKey
+from controlplane.api_keys.items import ApiKeyItem
+from controlplane.api_keys.rules import LONGEST_DESCRIPTION, LONGEST_GRACE_SECONDS, MOST_NETWORKS, MOST_PROJECTS
+from controlplane.api_keys.store import MintedKey
+from controlplane.platform.core.naming import Name
+from controlplane.platform.core.scopes import API_KEY_SCOPES, KeyScope
+from controlplane.platform.http.envelope import StrictWire, Wire
+from controlplane.platform.http.fields import OptionalTimestamp, Timestamp, WholeNumber
+from controlplane.platform.http.times import Time
 
 KeyId = Annotated[str, Field(description="The key's ID.", examples=["key_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v"])]
 KeyName = Annotated[str, Field(description="The key's display name.", examples=["Production deploys"])]

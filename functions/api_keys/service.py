@@ -1,18 +1,18 @@
-"""Converts the bodies of `api_keys`. `controlplane.rules.api_keys` has the rules."""
+"""Converts the bodies of `api_keys`. `controlplane.api_keys.rules` has the rules."""
 
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
 from api_keys.schemas import KeyCreate, KeyUpdate
-from controlplane.core.errors import InvalidPayload
-from controlplane.core.ids import KeyId
-from controlplane.rules import api_keys as rules
-from controlplane.rules.api_keys import Limits, Texts
-from controlplane.store import key_changes
-from controlplane.store.api_key_items import ApiKeyItem
-from controlplane.store.api_keys import KeyDraft
-from controlplane.store.key_restrictions import Restrictions
+from controlplane.api_keys import changes as key_changes
+from controlplane.api_keys import rules
+from controlplane.api_keys.items import ApiKeyItem
+from controlplane.api_keys.restrictions import Restrictions
+from controlplane.api_keys.rules import Limits, Texts
+from controlplane.api_keys.store import KeyDraft
+from controlplane.platform.core.errors import InvalidPayload
+from controlplane.platform.core.ids import KeyId
 
 
 def read_draft(organization_id: str, body: KeyCreate) -> KeyDraft:

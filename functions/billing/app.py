@@ -1,9 +1,9 @@
 """Wiring of `billing`."""
 
-import controlplane.core.lazy_imports  # isort: split  # noqa: F401 (before FastAPI is imported)
+import controlplane.platform.core.lazy_imports  # isort: split  # noqa: F401 (before FastAPI is imported)
 from billing.routes import router
-from controlplane.http.app import create_app
-from controlplane.http.lambda_handler import create_handler
+from controlplane.platform.http.app import create_app
+from controlplane.platform.http.lambda_handler import create_handler
 
 app = create_app(router)
 handler = create_handler(app)

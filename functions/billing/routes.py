@@ -3,13 +3,13 @@
 from typing import Annotated
 
 from billing.schemas import Billing, BillingPlan, Credits, OverLimit, PlanFeatures, PlanLimits, PlanUsage, TopUp
-from controlplane.core.plans import PLANS
-from controlplane.http.access import Access, Requires
-from controlplane.http.app import ControlRouter
-from controlplane.http.responses import refuses
-from controlplane.rules import billing as rules
-from controlplane.store import billing
-from controlplane.store.organizations import UnknownOrganization
+from controlplane.access.access import Access, Requires
+from controlplane.billing import rules
+from controlplane.billing import store as billing
+from controlplane.organizations.store import UnknownOrganization
+from controlplane.platform.core.plans import PLANS
+from controlplane.platform.http.app import ControlRouter
+from controlplane.platform.http.responses import refuses
 
 router = ControlRouter(tags=["Billing"])
 

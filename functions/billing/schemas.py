@@ -4,11 +4,11 @@ from typing import Self
 
 from pydantic import Field
 
-from controlplane.core import clock
-from controlplane.core.plans import PLANS
-from controlplane.http.envelope import Wire
-from controlplane.rules.billing import Limit
-from controlplane.store.organization_items import TopUpItem
+from controlplane.billing.rules import Limit
+from controlplane.organizations.items import TopUpItem
+from controlplane.platform.core import clock
+from controlplane.platform.core.plans import PLANS
+from controlplane.platform.http.envelope import Wire
 
 
 class BillingPlan(Wire):

@@ -4,8 +4,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from controlplane.core import clock
-from controlplane.store.scans.items import ScanItem
+from controlplane.platform.core import clock
+from controlplane.scans.items import ScanItem
 
 TIME: Final[dict[str, Any]] = {
     "json_schema_extra": {"format": "date-time"},

@@ -8,11 +8,10 @@ from fastapi import Query, Response
 from code_audit.fields import SCAN_ID, expiry_of
 from code_audit.finding_schemas import Comparison, Issue, ScanIssues
 from code_audit.resources import ReadsFindings
-from controlplane.http.app import ControlRouter
-from controlplane.http.responses import refuses
-from controlplane.rules import scan_diff
-from controlplane.rules.scans import reading
-from controlplane.store.scans import findings
+from controlplane.platform.http.app import ControlRouter
+from controlplane.platform.http.responses import refuses
+from controlplane.scans import diff as scan_diff
+from controlplane.scans import findings, reading
 
 router = ControlRouter(tags=["Code audit"])
 
@@ -66,7 +65,7 @@ async def get_scan_sarif(access: ReadsFindings) -> Response:
     GitHub's code scanning accepts it as an upload, and editors show it. Findings that were accepted or dismissed in the
     inbox are suppressed. If the scan isn't completed or unlocked, the errors are those of listing its findings.
     """
-    from controlplane.rules import sarif  # noqa: PLC0415 (other requests don't need it)
+    from controlplane.scans import sarif  # noqa: PLC0415 (other requests don't need it)
 
     ahead = access.enter_while(findings.read_ahead)
     log = sarif.to_sarif(access.resource, reading.list_visible_issues(access.resource, ahead))

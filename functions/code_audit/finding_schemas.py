@@ -5,15 +5,15 @@ from typing import Self
 from pydantic import Field, JsonValue
 
 from code_audit.fields import SCAN_ID, FindingsExpireAt
-from controlplane.core.priorities import Priority
-from controlplane.http.code_fixes import FindingConfidence, Fix
-from controlplane.http.envelope import Wire
-from controlplane.http.fields import Timestamp
-from controlplane.http.vendor_decisions import AppliedDecision
-from controlplane.store.inbox_items import InboxItem
-from controlplane.store.scans.findings import FindingItem
-from controlplane.store.scans.items import ScanItem
-from controlplane.store.status_history import Status
+from controlplane.findings.code_fixes import FindingConfidence, Fix
+from controlplane.findings.items import InboxItem
+from controlplane.findings.status_history import Status
+from controlplane.platform.core.priorities import Priority
+from controlplane.platform.http.envelope import Wire
+from controlplane.platform.http.fields import Timestamp
+from controlplane.projects.vendor_responses import AppliedDecision
+from controlplane.scans.findings import FindingItem
+from controlplane.scans.items import ScanItem
 
 _FINGERPRINT = "77abf0c21d9e4b6f8a35c1e8b2a6f013"
 

@@ -4,9 +4,9 @@ from typing import Self
 
 from pydantic import Field
 
-from controlplane.http.envelope import Wire
-from controlplane.store.scans.inventories import Inventory, Technology, UsedVendor
-from controlplane.store.scans.items import ScanItem
+from controlplane.platform.http.envelope import Wire
+from controlplane.scans.inventories import Inventory, Technology, UsedVendor
+from controlplane.scans.items import ScanItem
 
 
 class InventoryLanguage(Wire):

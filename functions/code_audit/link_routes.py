@@ -7,15 +7,16 @@ from fastapi import Path
 from code_audit import links
 from code_audit.link_schemas import DeletedLink, DisconnectedRepository, LinkCreate, LinkUpdate
 from code_audit.repository_schemas import LinkedProject
-from controlplane.core.ids import RepositoryId
-from controlplane.http.access import Access, Requires, Resource
-from controlplane.http.app import ControlRouter
-from controlplane.http.envelope import Answer, Page
-from controlplane.http.idempotency import IdempotencyKey, idempotent
-from controlplane.http.pagination import Cursor, CursorCodec, Limit
-from controlplane.http.responses import refuses
-from controlplane.store import keys, repositories
-from controlplane.store.repository_items import RepositoryItem
+from controlplane.access.access import Access, Requires, Resource
+from controlplane.access.idempotency import IdempotencyKey, idempotent
+from controlplane.code_host import repositories
+from controlplane.code_host.items import RepositoryItem
+from controlplane.platform.core.ids import RepositoryId
+from controlplane.platform.http.app import ControlRouter
+from controlplane.platform.http.envelope import Answer, Page
+from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
+from controlplane.platform.http.responses import refuses
+from controlplane.platform.table import keys
 
 router = ControlRouter(tags=["Code audit"])
 

@@ -5,12 +5,12 @@ from typing import Any, Literal
 from pydantic import Field, StrictBool
 
 from code_audit.fields import REPOSITORY_ID
-from controlplane.core.naming import Branch, Folder
-from controlplane.core.priorities import Priority
-from controlplane.core.schedules import Schedule
-from controlplane.http.envelope import Wire
-from controlplane.http.fields import ProjectId
-from controlplane.store.repository_items import DEFAULT_FAILURE_THRESHOLD, Link, LinkSettings
+from controlplane.code_host.items import DEFAULT_FAILURE_THRESHOLD, Link, LinkSettings
+from controlplane.platform.core.naming import Branch, Folder
+from controlplane.platform.core.priorities import Priority
+from controlplane.platform.core.schedules import Schedule
+from controlplane.platform.http.envelope import Wire
+from controlplane.platform.http.fields import ProjectId
 
 _BRANCH: dict[str, Any] = {
     "description": "The branch to scan. Null means the repository's default branch.",

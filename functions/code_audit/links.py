@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from code_audit.link_schemas import LinkCreate, LinkUpdate
-from controlplane.core.errors import Conflict, InvalidPayload, NotFound
-from controlplane.core.ids import ProjectId
-from controlplane.store import projects, repositories
-from controlplane.store.project_items import ProjectItem
-from controlplane.store.repository_items import Link, RepositoryItem
-from controlplane.store.table import Leg
+from controlplane.code_host import repositories
+from controlplane.code_host.items import Link, RepositoryItem
+from controlplane.platform.core.errors import Conflict, InvalidPayload, NotFound
+from controlplane.platform.core.ids import ProjectId
+from controlplane.platform.table.table import Leg
+from controlplane.projects import store as projects
+from controlplane.projects.items import ProjectItem
 
 
 class NoProject(NotFound):

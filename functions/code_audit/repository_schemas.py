@@ -5,12 +5,12 @@ from typing import Self
 from pydantic import Field
 
 from code_audit.fields import PROJECT_ID, REPOSITORY_ID, TIME
-from controlplane.core import clock
-from controlplane.core.priorities import Priority
-from controlplane.core.schedules import Schedule
-from controlplane.http.envelope import Wire
-from controlplane.store.project_items import ProjectItem
-from controlplane.store.repository_items import Link, RepositoryItem
+from controlplane.code_host.items import Link, RepositoryItem
+from controlplane.platform.core import clock
+from controlplane.platform.core.priorities import Priority
+from controlplane.platform.core.schedules import Schedule
+from controlplane.platform.http.envelope import Wire
+from controlplane.projects.items import ProjectItem
 
 
 class LinkedProject(Wire):

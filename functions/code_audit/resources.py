@@ -2,10 +2,10 @@
 
 from typing import Annotated
 
-from controlplane.core.ids import ScanId
-from controlplane.http.access import Access, Requires, Resource
-from controlplane.store import keys
-from controlplane.store.scans.items import ScanItem
+from controlplane.access.access import Access, Requires, Resource
+from controlplane.platform.core.ids import ScanId
+from controlplane.platform.table import keys
+from controlplane.scans.items import ScanItem
 
 SCAN = Resource("scanId", ScanId, keys.scan, ScanItem.from_item)
 # The endpoint authorizes the caller while it reads the findings (`enter_while`).

@@ -10,23 +10,25 @@ from code_audit.repository_schemas import Repository
 from code_audit.resources import SCAN
 from code_audit.scan_schemas import Reason, Scan, ScanStatus
 from code_audit.start_schemas import ScanCreate, ScanNotStarted, ScanStarted, ScanStarting, Unlocked
-from controlplane.core import dry_run
-from controlplane.core.errors import NotFound
-from controlplane.core.ids import ScanRequestId
-from controlplane.http.access import Access, Requires, Resource
-from controlplane.http.app import ControlRouter
-from controlplane.http.envelope import Answer, Page
-from controlplane.http.idempotency import IdempotencyKey, idempotent
-from controlplane.http.pagination import Cursor, CursorCodec, Limit
-from controlplane.http.preferences import APPLIED, Prefer, applied, read_wait
-from controlplane.http.responses import refuses
-from controlplane.rules.scans import starting, unlocking, waits
-from controlplane.rules.scans.waits import RETRY_AFTER_SECONDS, Outcome
-from controlplane.store import keys, parallel, projects, repositories
-from controlplane.store.scans.items import RequestItem, ScanItem
-from controlplane.store.scans.requests import ScanInProgress
-from controlplane.store.scans.unlocks import InsufficientCredits, NothingToUnlock
-from controlplane.store.table import Leg
+from controlplane.access.access import Access, Requires, Resource
+from controlplane.access.idempotency import IdempotencyKey, idempotent
+from controlplane.code_host import repositories
+from controlplane.platform.core import dry_run
+from controlplane.platform.core.errors import NotFound
+from controlplane.platform.core.ids import ScanRequestId
+from controlplane.platform.http.app import ControlRouter
+from controlplane.platform.http.envelope import Answer, Page
+from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
+from controlplane.platform.http.preferences import APPLIED, Prefer, applied, read_wait
+from controlplane.platform.http.responses import refuses
+from controlplane.platform.table import keys, parallel
+from controlplane.platform.table.table import Leg
+from controlplane.projects import store as projects
+from controlplane.scans import starting, unlocking, waits
+from controlplane.scans.items import RequestItem, ScanItem
+from controlplane.scans.requests import ScanInProgress
+from controlplane.scans.unlocks import InsufficientCredits, NothingToUnlock
+from controlplane.scans.waits import RETRY_AFTER_SECONDS, Outcome
 
 router = ControlRouter(tags=["Code audit"])
 

@@ -4,13 +4,13 @@ from typing import Annotated
 
 from code_audit.resources import SCAN
 from code_audit.scan_schemas import ScanDetail
-from controlplane.http.access import Access, Requires
-from controlplane.http.app import ControlRouter
-from controlplane.http.envelope import Answer
-from controlplane.http.preferences import APPLIED, Prefer, applied, read_wait
-from controlplane.rules.scans import waits
-from controlplane.store import keys
-from controlplane.store.scans.inventories import ScanWithInventory
+from controlplane.access.access import Access, Requires
+from controlplane.platform.http.app import ControlRouter
+from controlplane.platform.http.envelope import Answer
+from controlplane.platform.http.preferences import APPLIED, Prefer, applied, read_wait
+from controlplane.platform.table import keys
+from controlplane.scans import waits
+from controlplane.scans.inventories import ScanWithInventory
 
 router = ControlRouter(tags=["Code audit"])
 

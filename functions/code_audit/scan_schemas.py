@@ -6,11 +6,11 @@ from pydantic import Field
 
 from code_audit.fields import REPOSITORY_ID, SCAN_ID, TIME, FindingsExpireAt, expiry_of
 from code_audit.inventory_schemas import ScanInventory
-from controlplane.http.envelope import Wire
-from controlplane.store.scans.causes import Trigger
-from controlplane.store.scans.inventories import Inventory
-from controlplane.store.scans.items import ScanItem
-from controlplane.store.scans.progress import STAGES, Stage
+from controlplane.platform.http.envelope import Wire
+from controlplane.scans.causes import Trigger
+from controlplane.scans.inventories import Inventory
+from controlplane.scans.items import ScanItem
+from controlplane.scans.progress import STAGES, Stage
 
 StageStatus = Annotated[str, Field(json_schema_extra={"enum": ["pending", "running", "completed", "failed"]})]
 ScanStatus = Literal["queued", "running", "completed", "failed", "canceled"]

@@ -4,11 +4,11 @@ import json
 
 from fastapi import Response
 
-from controlplane.core.errors import ApiError
-from controlplane.http import web_session
-from controlplane.http.app import ControlRouter
-from controlplane.http.web_session import WebSession
-from controlplane.rules import personal_data
+from controlplane.access import web_session
+from controlplane.access.web_session import WebSession
+from controlplane.erasure import personal_data
+from controlplane.platform.core.errors import ApiError
+from controlplane.platform.http.app import ControlRouter
 from dashboard import accounts
 from dashboard.page_parameters import SignedIn, Submits
 from dashboard.pages import HEADERS, address, page, redirect

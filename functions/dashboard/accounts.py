@@ -1,9 +1,9 @@
 """Business rules of the account's pages."""
 
-from controlplane.core.errors import Conflict, InvalidPayload
-from controlplane.rules import accounts as rules
-from controlplane.store.deletions import LastOwnerOf
-from controlplane.store.organizations import Account, Membership
+from controlplane.erasure import accounts as rules
+from controlplane.erasure.deletions import LastOwnerOf
+from controlplane.organizations.store import Account, Membership
+from controlplane.platform.core.errors import Conflict, InvalidPayload
 
 
 class NotConfirmed(InvalidPayload):

@@ -6,15 +6,16 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from controlplane.core import clock, cursors, ids
-from controlplane.core.actions import Action
-from controlplane.core.errors import Forbidden
-from controlplane.core.ids import MemberId
-from controlplane.rules import spreadsheet
-from controlplane.store import api_keys, audit_log, members
-from controlplane.store.audit_log import Filters, LogEntry
-from controlplane.store.organizations import Account, Membership
-from controlplane.store.parallel import read_both, read_each
+from controlplane.api_keys import store as api_keys
+from controlplane.organizations import audit_log, members
+from controlplane.organizations.audit_log import Filters, LogEntry
+from controlplane.organizations.store import Account, Membership
+from controlplane.platform.core import clock, cursors, ids
+from controlplane.platform.core.actions import Action
+from controlplane.platform.core.errors import Forbidden
+from controlplane.platform.core.ids import MemberId
+from controlplane.platform.table.parallel import read_both, read_each
+from controlplane.scans import spreadsheet
 from dashboard.organizations import get_organization, is_admin, require_admin
 
 PER_PAGE = 50

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from controlplane.http.app import ControlRouter
+from controlplane.platform.http.app import ControlRouter
 from dashboard.audit_log import ACTIONS, MOST_EXPORTED, Chosen, export, get_log
 from dashboard.page_parameters import OrganizationSlug, SignedIn
 from dashboard.pages import download, page

@@ -4,14 +4,15 @@ import re
 from datetime import datetime
 from typing import NamedTuple
 
-from controlplane.core import clock
-from controlplane.core.plans import PLANS, Plan
-from controlplane.rules.billing import Exceeded, list_exceeded
-from controlplane.store import billing, keys
-from controlplane.store.billing import FIRST_PAGE, LedgerPosition
-from controlplane.store.organization_items import BillingItem, LedgerItem, OrganizationItem
-from controlplane.store.organizations import Account, Membership
-from controlplane.store.parallel import read_both
+from controlplane.billing import store as billing
+from controlplane.billing.rules import Exceeded, list_exceeded
+from controlplane.billing.store import FIRST_PAGE, LedgerPosition
+from controlplane.organizations.items import BillingItem, LedgerItem, OrganizationItem
+from controlplane.organizations.store import Account, Membership
+from controlplane.platform.core import clock
+from controlplane.platform.core.plans import PLANS, Plan
+from controlplane.platform.table import keys
+from controlplane.platform.table.parallel import read_both
 from dashboard import charts
 from dashboard.charts import Chart, Series
 from dashboard.organizations import get_organization

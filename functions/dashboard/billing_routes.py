@@ -2,9 +2,9 @@
 
 from fastapi import Response
 
-from controlplane.core import clock
-from controlplane.core.plans import PLANS, SCAN_UNLOCK_CREDITS
-from controlplane.http.app import ControlRouter
+from controlplane.platform.core import clock
+from controlplane.platform.core.plans import PLANS, SCAN_UNLOCK_CREDITS
+from controlplane.platform.http.app import ControlRouter
 from dashboard.billing import get_billing
 from dashboard.page_parameters import OrganizationSlug, SignedIn, Text
 from dashboard.pages import page

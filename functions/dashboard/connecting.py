@@ -13,17 +13,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from controlplane.core import clock, ids, keyring
-from controlplane.core.errors import Forbidden, InvalidPayload, NotFound, ServiceUnavailable
-from controlplane.core.observability import logger
-from controlplane.core.tokens import digest
-from controlplane.core.urls import dashboard_base_url
-from controlplane.github import people
-from controlplane.github.errors import AccessLost, CodeHostError, CodeRejected, InstallationGone
-from controlplane.github.people import Granted, Person
-from controlplane.store import installations, organizations
-from controlplane.store.organizations import Membership
-from controlplane.store.repository_items import HostedRepository, RepositoryItem
+from controlplane.code_host import installations
+from controlplane.code_host.github import people
+from controlplane.code_host.github.errors import AccessLost, CodeHostError, CodeRejected, InstallationGone
+from controlplane.code_host.github.people import Granted, Person
+from controlplane.code_host.items import HostedRepository, RepositoryItem
+from controlplane.organizations import store as organizations
+from controlplane.organizations.store import Membership
+from controlplane.platform.core import clock, ids, keyring
+from controlplane.platform.core.errors import Forbidden, InvalidPayload, NotFound, ServiceUnavailable
+from controlplane.platform.core.observability import logger
+from controlplane.platform.core.tokens import digest
+from controlplane.platform.core.urls import dashboard_base_url
 from dashboard.organizations import require_admin
 
 STATE_SECONDS = 3_600

@@ -2,11 +2,11 @@
 
 from fastapi import Response
 
-from controlplane.core.errors import ApiError, RouteNotFound
-from controlplane.core.settings import settings
-from controlplane.http.app import ControlRouter
-from controlplane.http.web_session import WebSession
-from controlplane.store.device_approvals import AlreadyDecided, RequestExpired, TooManyTries, UnknownUserCode
+from controlplane.access.web_session import WebSession
+from controlplane.people.device_approvals import AlreadyDecided, RequestExpired, TooManyTries, UnknownUserCode
+from controlplane.platform.core.errors import ApiError, RouteNotFound
+from controlplane.platform.core.settings import settings
+from controlplane.platform.http.app import ControlRouter
 from dashboard import devices
 from dashboard.devices import CodeMissing, NothingGranted, NotReviewed, Review
 from dashboard.page_parameters import SignedIn, Submits, Text

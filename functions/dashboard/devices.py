@@ -5,11 +5,11 @@ A decision includes a seal (HMAC) over what the session was shown, so users can 
 
 from typing import NamedTuple
 
-from controlplane.core import clock, keyring, tokens
-from controlplane.core.errors import Forbidden, InvalidPayload
-from controlplane.core.scopes import SCOPES
-from controlplane.store import device_approvals
-from controlplane.store.device_approvals import AlreadyDecided, DeviceRequest, RequestExpired
+from controlplane.people import device_approvals
+from controlplane.people.device_approvals import AlreadyDecided, DeviceRequest, RequestExpired
+from controlplane.platform.core import clock, keyring, tokens
+from controlplane.platform.core.errors import Forbidden, InvalidPayload
+from controlplane.platform.core.scopes import SCOPES
 
 # The purpose of the key ring's digest.
 _REVIEW = "review of a device"

@@ -1,6 +1,6 @@
 """Errors of the sign-in provider. In a separate module, because importing `provider` is slow."""
 
-from controlplane.core.errors import InvalidPayload, RouteNotFound, ServiceUnavailable
+from controlplane.platform.core.errors import InvalidPayload, RouteNotFound, ServiceUnavailable
 
 
 class NoPage(RouteNotFound):

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from controlplane.core.errors import InvalidPayload
-from controlplane.core.naming import clean_name
+from controlplane.platform.core.errors import InvalidPayload
+from controlplane.platform.core.naming import clean_name
 
 
 class NotAcceptable(InvalidPayload):

@@ -4,10 +4,10 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from controlplane.core.errors import ApiError
-from controlplane.http.app import ControlRouter
-from controlplane.http.web_session import WebSession
-from controlplane.store.installations import InstallationTaken
+from controlplane.access.web_session import WebSession
+from controlplane.code_host.installations import InstallationTaken
+from controlplane.platform.core.errors import ApiError
+from controlplane.platform.http.app import ControlRouter
 from dashboard import connecting, organizations, repositories
 from dashboard.connecting import Offers
 from dashboard.page_parameters import OrganizationSlug, SignedIn, Submits, Text

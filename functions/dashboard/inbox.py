@@ -9,21 +9,24 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, cast, get_args
 from urllib.parse import urlencode
 
-from controlplane.core import cursors
-from controlplane.core.errors import NotFound
-from controlplane.core.ids import InboxItemId, ProjectId, RepositoryId
-from controlplane.core.priorities import Priority
-from controlplane.rules import inbox_lists
-from controlplane.rules.inbox_lists import Wanted
-from controlplane.store import inbox, issue_attempts, members, projects, repositories, vendors
-from controlplane.store.inbox_items import InboxItem, Source
-from controlplane.store.issue_attempts import IssueProgress
-from controlplane.store.organizations import Account, Membership
-from controlplane.store.parallel import read_each
-from controlplane.store.project_items import ProjectItem
-from controlplane.store.repository_items import RepositoryItem
-from controlplane.store.status_history import Status, StatusChange
-from controlplane.store.vendors import VendorItem
+from controlplane.code_host import repositories
+from controlplane.code_host.items import RepositoryItem
+from controlplane.findings import inbox, issue_attempts, vendors
+from controlplane.findings import lists as inbox_lists
+from controlplane.findings.issue_attempts import IssueProgress
+from controlplane.findings.items import InboxItem, Source
+from controlplane.findings.lists import Wanted
+from controlplane.findings.status_history import Status, StatusChange
+from controlplane.findings.vendors import VendorItem
+from controlplane.organizations import members
+from controlplane.organizations.store import Account, Membership
+from controlplane.platform.core import cursors
+from controlplane.platform.core.errors import NotFound
+from controlplane.platform.core.ids import InboxItemId, ProjectId, RepositoryId
+from controlplane.platform.core.priorities import Priority
+from controlplane.platform.table.parallel import read_each
+from controlplane.projects import store as projects
+from controlplane.projects.items import ProjectItem
 from dashboard.organizations import get_organization
 from dashboard.repositories import list_choices
 

@@ -4,13 +4,13 @@ from urllib.parse import parse_qsl
 
 from fastapi import Response
 
-from controlplane.core.errors import ApiError
-from controlplane.http.app import ControlRouter
-from controlplane.http.web_session import WebSession
-from controlplane.rules.inbox_changes import Outcome
-from controlplane.rules.inbox_lists import MOST_READ
-from controlplane.store.inbox import StaleVersion
-from controlplane.store.organizations import Membership
+from controlplane.access.web_session import WebSession
+from controlplane.findings.changes import Outcome
+from controlplane.findings.inbox import StaleVersion
+from controlplane.findings.lists import MOST_READ
+from controlplane.organizations.store import Membership
+from controlplane.platform.core.errors import ApiError
+from controlplane.platform.http.app import ControlRouter
 from dashboard import inbox, triage
 from dashboard.forms import NotAcceptable
 from dashboard.highlighting import highlight

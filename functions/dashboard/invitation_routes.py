@@ -2,10 +2,10 @@
 
 from fastapi import Response
 
-from controlplane.core.errors import ApiError
-from controlplane.http.app import ControlRouter
-from controlplane.http.web_session import WebSession
-from controlplane.store.invitees import AlreadyMember, InvitationGone, InvitationVoid, NotBlocked, OwnsTooMany
+from controlplane.access.web_session import WebSession
+from controlplane.organizations.invitees import AlreadyMember, InvitationGone, InvitationVoid, NotBlocked, OwnsTooMany
+from controlplane.platform.core.errors import ApiError
+from controlplane.platform.http.app import ControlRouter
 from dashboard import invitations
 from dashboard.page_parameters import Done, InvitationPath, SignedIn, Submits, Text
 from dashboard.pages import address, page, redirect

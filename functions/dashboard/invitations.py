@@ -3,13 +3,13 @@
 Ids come from forms and URLs. A malformed one is treated like an unknown one.
 """
 
-from controlplane.core import ids
-from controlplane.core.ids import InvitationId
-from controlplane.core.settings import settings
-from controlplane.store import invitees
-from controlplane.store.invitees import BlockPage, InvitationGone, NotBlocked, Received, ReceivedInvitation
-from controlplane.store.organizations import Account, Membership
-from controlplane.store.users import UserItem
+from controlplane.organizations import invitees
+from controlplane.organizations.invitees import BlockPage, InvitationGone, NotBlocked, Received, ReceivedInvitation
+from controlplane.organizations.store import Account, Membership
+from controlplane.people.users import UserItem
+from controlplane.platform.core import ids
+from controlplane.platform.core.ids import InvitationId
+from controlplane.platform.core.settings import settings
 from dashboard.organizations import get_profile
 
 BLOCKED_PER_PAGE = 50

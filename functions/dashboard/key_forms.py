@@ -4,14 +4,13 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from typing import Final, NamedTuple
 
-from controlplane.core.errors import InvalidPayload
-from controlplane.core.ids import ProjectId
-from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
-from controlplane.rules import api_keys as rules
-from controlplane.store import selected_projects
-from controlplane.store.api_key_items import ApiKeyItem
-from controlplane.store.api_keys import KeyDraft
-from controlplane.store.key_restrictions import Restrictions
+from controlplane.api_keys import rules, selected_projects
+from controlplane.api_keys.items import ApiKeyItem
+from controlplane.api_keys.restrictions import Restrictions
+from controlplane.api_keys.store import KeyDraft
+from controlplane.platform.core.errors import InvalidPayload
+from controlplane.platform.core.ids import ProjectId
+from controlplane.platform.core.scopes import API_KEY_SCOPES, SCOPES
 from dashboard.forms import NotAcceptable, read_name
 
 # By the names of their checkboxes.

@@ -2,15 +2,15 @@
 
 from fastapi import Response
 
-from controlplane.core.errors import ApiError
-from controlplane.core.plans import API_KEYS_PER_ORGANIZATION
-from controlplane.http.app import ControlRouter
-from controlplane.http.web_session import WebSession
-from controlplane.rules.api_keys import own_key
-from controlplane.store import api_keys
-from controlplane.store.api_keys import UnknownKey
-from controlplane.store.organizations import Membership
-from controlplane.store.parallel import reading
+from controlplane.access.web_session import WebSession
+from controlplane.api_keys import store as api_keys
+from controlplane.api_keys.rules import own_key
+from controlplane.api_keys.store import UnknownKey
+from controlplane.organizations.store import Membership
+from controlplane.platform.core.errors import ApiError
+from controlplane.platform.core.plans import API_KEYS_PER_ORGANIZATION
+from controlplane.platform.http.app import ControlRouter
+from controlplane.platform.table.parallel import reading
 from dashboard import key_forms, keys, once
 from dashboard.once import Created
 from dashboard.organizations import get_organization, is_admin

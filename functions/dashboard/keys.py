@@ -3,17 +3,22 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from controlplane.core.errors import Forbidden
-from controlplane.core.ids import KeyId, ProjectId
-from controlplane.core.plans import API_KEYS_PER_ORGANIZATION, PLANS, Plan
-from controlplane.rules.api_keys import UNKNOWN_PROJECT, own_key
-from controlplane.store import api_keys, key_changes, key_usage, organizations, projects, selected_projects
-from controlplane.store.api_key_items import ApiKeyItem
-from controlplane.store.api_keys import FoundKey, KeyDraft, MintedKey
-from controlplane.store.organization_items import OrganizationItem
-from controlplane.store.organizations import Account, Membership
-from controlplane.store.parallel import read_both
-from controlplane.store.table import Leg
+from controlplane.api_keys import changes as key_changes
+from controlplane.api_keys import selected_projects
+from controlplane.api_keys import store as api_keys
+from controlplane.api_keys import usage as key_usage
+from controlplane.api_keys.items import ApiKeyItem
+from controlplane.api_keys.rules import UNKNOWN_PROJECT, own_key
+from controlplane.api_keys.store import FoundKey, KeyDraft, MintedKey
+from controlplane.organizations import store as organizations
+from controlplane.organizations.items import OrganizationItem
+from controlplane.organizations.store import Account, Membership
+from controlplane.platform.core.errors import Forbidden
+from controlplane.platform.core.ids import KeyId, ProjectId
+from controlplane.platform.core.plans import API_KEYS_PER_ORGANIZATION, PLANS, Plan
+from controlplane.platform.table.parallel import read_both
+from controlplane.platform.table.table import Leg
+from controlplane.projects import store as projects
 from dashboard.charts import Chart
 from dashboard.forms import NotAcceptable
 from dashboard.key_forms import ShownLimits, find_project_names, limits_of, project_field

@@ -6,8 +6,8 @@ API's format.
 
 from fastapi import Response
 
-from controlplane.core.errors import RouteNotFound
-from controlplane.http.app import ControlRouter
+from controlplane.platform.core.errors import RouteNotFound
+from controlplane.platform.http.app import ControlRouter
 from dashboard.page_parameters import Anyone, Lost
 from dashboard.pages import address, icon_response, redirect
 

@@ -5,12 +5,12 @@ from typing import Final
 
 from fastapi import Response
 
-from controlplane.core.errors import ApiError
-from controlplane.core.settings import settings
-from controlplane.core.urls import dashboard_base_url
-from controlplane.http.app import ControlRouter
-from controlplane.http.web_session import WebSession
-from controlplane.store.organizations import Membership
+from controlplane.access.web_session import WebSession
+from controlplane.organizations.store import Membership
+from controlplane.platform.core.errors import ApiError
+from controlplane.platform.core.settings import settings
+from controlplane.platform.core.urls import dashboard_base_url
+from controlplane.platform.http.app import ControlRouter
 from dashboard import members
 from dashboard.organizations import get_organization, is_admin
 from dashboard.page_parameters import Done, OrganizationSlug, SignedIn, Submits, Text

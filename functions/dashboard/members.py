@@ -3,20 +3,22 @@
 from collections.abc import Mapping
 from typing import NamedTuple, cast
 
-from controlplane.core import ids
-from controlplane.core.emails import is_email, normalize_email
-from controlplane.core.errors import Forbidden, NotFound
-from controlplane.core.ids import InvitationId, MemberId
-from controlplane.core.roles import RANK
-from controlplane.core.settings import settings
-from controlplane.rules import members as rules
-from controlplane.store import invitations, mail_addresses, members, organizations
-from controlplane.store.invitation_items import InvitationItem
-from controlplane.store.invitations import UnknownInvitation
-from controlplane.store.mail_addresses import Stop, StopReason
-from controlplane.store.members import MemberPage
-from controlplane.store.organizations import ROLES, Account, MemberItem, Membership, Role
-from controlplane.store.parallel import read_both
+from controlplane.notify import mail_addresses
+from controlplane.notify.mail_addresses import Stop, StopReason
+from controlplane.organizations import invitations, members
+from controlplane.organizations import member_rules as rules
+from controlplane.organizations import store as organizations
+from controlplane.organizations.invitation_items import InvitationItem
+from controlplane.organizations.invitations import UnknownInvitation
+from controlplane.organizations.members import MemberPage
+from controlplane.organizations.store import ROLES, Account, MemberItem, Membership, Role
+from controlplane.platform.core import ids
+from controlplane.platform.core.emails import is_email, normalize_email
+from controlplane.platform.core.errors import Forbidden, NotFound
+from controlplane.platform.core.ids import InvitationId, MemberId
+from controlplane.platform.core.roles import RANK
+from controlplane.platform.core.settings import settings
+from controlplane.platform.table.parallel import read_both
 from dashboard.forms import NotAcceptable
 from dashboard.organizations import get_organization, is_admin, require_admin
 

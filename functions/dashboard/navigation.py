@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from controlplane.core.settings import settings
-from controlplane.store.organizations import Membership
+from controlplane.organizations.store import Membership
+from controlplane.platform.core.settings import settings
 
 _AREAS = (
     ("overview", "Overview", ""),

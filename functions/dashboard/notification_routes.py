@@ -4,11 +4,11 @@ from typing import Annotated, Final
 
 from fastapi import Path, Response
 
-from controlplane.core.errors import ApiError
-from controlplane.core.settings import settings
-from controlplane.http.app import ControlRouter
-from controlplane.http.web_session import WebSession
-from controlplane.rules import unsubscriptions
+from controlplane.access.web_session import WebSession
+from controlplane.notify import unsubscriptions
+from controlplane.platform.core.errors import ApiError
+from controlplane.platform.core.settings import settings
+from controlplane.platform.http.app import ControlRouter
 from dashboard import notifications
 from dashboard.page_parameters import Done, SignedIn, Submits, Unsubscribes
 from dashboard.pages import address, page, redirect

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from controlplane.core.emails import normalize_email
-from controlplane.core.roles import RANK
-from controlplane.store import mail_addresses, mail_choices
-from controlplane.store.default_organizations import NotMember
-from controlplane.store.mail_addresses import Stop
-from controlplane.store.mail_choices import CHOICES, FOR_ADMINS, Choice
-from controlplane.store.organizations import Account, Membership
-from controlplane.store.parallel import read_both
+from controlplane.notify import mail_addresses, mail_choices
+from controlplane.notify.mail_addresses import Stop
+from controlplane.notify.mail_choices import CHOICES, FOR_ADMINS, Choice
+from controlplane.organizations.defaults import NotMember
+from controlplane.organizations.store import Account, Membership
+from controlplane.platform.core.emails import normalize_email
+from controlplane.platform.core.roles import RANK
+from controlplane.platform.table.parallel import read_both
 from dashboard.organizations import get_profile
 
 

@@ -9,15 +9,15 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from controlplane.core.errors import ApiError, Conflict
-from controlplane.core.settings import settings
-from controlplane.http.access import Access
-from controlplane.http.envelope import Answer, Wire
-from controlplane.http.idempotency import idempotent, idempotent_secret
-from controlplane.http.idempotency_errors import AnswerLost, KeyOfAnotherRequest, RequestInFlight
-from controlplane.http.web_session import FORM_TOKEN, WebSession
-from controlplane.store.organizations import Membership
-from controlplane.store.table import Leg
+from controlplane.access.access import Access
+from controlplane.access.idempotency import idempotent, idempotent_secret
+from controlplane.access.idempotency_errors import AnswerLost, KeyOfAnotherRequest, RequestInFlight
+from controlplane.access.web_session import FORM_TOKEN, WebSession
+from controlplane.organizations.store import Membership
+from controlplane.platform.core.errors import ApiError, Conflict
+from controlplane.platform.core.settings import settings
+from controlplane.platform.http.envelope import Answer, Wire
+from controlplane.platform.table.table import Leg
 from dashboard.forms import NotAcceptable
 
 # The field of a form that contains the value.

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from fastapi import Response
 
-from controlplane.core.errors import ApiError
-from controlplane.http.app import ControlRouter
-from controlplane.http.web_session import WebSession
-from controlplane.store.default_organizations import NotMember
-from controlplane.store.organizations import Membership, OwnsTooMany, SlugTaken
+from controlplane.access.web_session import WebSession
+from controlplane.organizations.defaults import NotMember
+from controlplane.organizations.store import Membership, OwnsTooMany, SlugTaken
+from controlplane.platform.core.errors import ApiError
+from controlplane.platform.http.app import ControlRouter
 from dashboard import organizations, summaries
 from dashboard.page_parameters import Done, OrganizationSlug, SignedIn, Submits
 from dashboard.pages import address, page, redirect

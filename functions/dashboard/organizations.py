@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping
 
-from controlplane.core import ids
-from controlplane.core.errors import Forbidden, InvalidPayload
-from controlplane.core.naming import clean_name
-from controlplane.core.roles import RANK
-from controlplane.rules import organizations as rules
-from controlplane.store import default_organizations, deletions, organizations
-from controlplane.store.default_organizations import NotMember
-from controlplane.store.deletions import NotOwner
-from controlplane.store.organizations import Account, Membership
-from controlplane.store.users import UserItem
+from controlplane.erasure import deletions
+from controlplane.erasure.deletions import NotOwner
+from controlplane.organizations import defaults as default_organizations
+from controlplane.organizations import rules
+from controlplane.organizations import store as organizations
+from controlplane.organizations.defaults import NotMember
+from controlplane.organizations.store import Account, Membership
+from controlplane.people.users import UserItem
+from controlplane.platform.core import ids
+from controlplane.platform.core.errors import Forbidden, InvalidPayload
+from controlplane.platform.core.naming import clean_name
+from controlplane.platform.core.roles import RANK
 
 
 class NotAdmin(Forbidden):

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Path, Response
 
-from controlplane.http.app import ControlRouter
+from controlplane.platform.http.app import ControlRouter
 from dashboard import invitations
 from dashboard.page_parameters import Anyone
 from dashboard.pages import asset_response, page

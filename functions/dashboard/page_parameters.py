@@ -4,9 +4,9 @@ from typing import Annotated
 
 from fastapi import Path, Query
 
-from controlplane.core.settings import settings
-from controlplane.http.anonymous import Anonymous
-from controlplane.http.web_session import RequiresSession, WebSession
+from controlplane.access.anonymous import Anonymous
+from controlplane.access.web_session import RequiresSession, WebSession
+from controlplane.platform.core.settings import settings
 from dashboard.pages import PageLook
 
 _LOOK = PageLook()

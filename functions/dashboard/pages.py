@@ -15,15 +15,15 @@ from urllib.parse import quote, urlsplit
 from fastapi import Response
 from jinja2 import Environment, FileSystemLoader, ModuleLoader, StrictUndefined
 
-from controlplane.core import acting
-from controlplane.core.errors import ApiError, PlanLimitReached, PlanRequired, RouteNotFound
-from controlplane.core.regions import REGIONS
-from controlplane.core.settings import settings
-from controlplane.core.urls import consent_runtime_url, dashboard_base_url, public_base_url
-from controlplane.http.callers import Caller
-from controlplane.http.web_session import FORM_TOKEN, SignedOut, WebSession, form_token
-from controlplane.store.organizations import Account, Membership
-from controlplane.store.sign_in import AddressNotAccepted, AddressNotVerified, AnotherIdentity
+from controlplane.access.sign_in import AddressNotAccepted, AddressNotVerified, AnotherIdentity
+from controlplane.access.web_session import FORM_TOKEN, SignedOut, WebSession, form_token
+from controlplane.organizations.store import Account, Membership
+from controlplane.platform.core import acting
+from controlplane.platform.core.errors import ApiError, PlanLimitReached, PlanRequired, RouteNotFound
+from controlplane.platform.core.regions import REGIONS
+from controlplane.platform.core.settings import settings
+from controlplane.platform.core.urls import consent_runtime_url, dashboard_base_url, public_base_url
+from controlplane.platform.http.callers import Caller
 from dashboard.errors import NoPage, ProviderUnavailable, SignInRejected
 from dashboard.navigation import list_account_links, list_account_tabs, list_areas
 from dashboard.sign_in import SignInCanceled, SignInLost, own_page
@@ -230,7 +230,7 @@ def sign_in_address(target: str) -> str:
 
 
 class PageLook:
-    """Renders errors as a page, or as a redirect to the sign-in (`controlplane.http.callers.Dialect`)."""
+    """Renders errors as a page, or as a redirect to the sign-in (`controlplane.platform.http.callers.Dialect`)."""
 
     def read(self, body: bytes) -> dict[str, Any]:
         raise NotImplementedError("pages declare no body")

@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from typing import cast, get_args
 
-from controlplane.core.errors import Forbidden, InvalidPayload
-from controlplane.core.settings import settings
-from controlplane.rules import projects as rules
-from controlplane.rules import vendor_decisions
-from controlplane.store import projects
-from controlplane.store.organizations import Membership
-from controlplane.store.project_changes import ProjectChange
-from controlplane.store.project_items import Address, ProjectItem
-from controlplane.store.table import Leg
-from controlplane.store.websites import MAX_WEBSITES
+from controlplane.findings import vendor_decisions
+from controlplane.organizations.store import Membership
+from controlplane.platform.core.errors import Forbidden, InvalidPayload
+from controlplane.platform.core.settings import settings
+from controlplane.platform.table.table import Leg
+from controlplane.projects import rules
+from controlplane.projects import store as projects
+from controlplane.projects.changes import ProjectChange
+from controlplane.projects.items import Address, ProjectItem
+from controlplane.projects.websites import MAX_WEBSITES
 from dashboard.forms import NotAcceptable, read_name
 from dashboard.organizations import require_admin
 from dashboard.projects import FoundVendor, is_vendor

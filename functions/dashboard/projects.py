@@ -3,17 +3,20 @@
 import re
 from typing import NamedTuple
 
-from controlplane.core.errors import NotFound
-from controlplane.core.ids import ProjectId
-from controlplane.core.plans import PLANS, Plan
-from controlplane.store import keys, organizations, projects, vendors
-from controlplane.store.organizations import Account, Membership
-from controlplane.store.parallel import read_both
-from controlplane.store.project_items import ProjectItem
-from controlplane.store.projects import ProjectPage
-from controlplane.store.repository_items import RepositoryItem
-from controlplane.store.scans.items import ScanItem
-from controlplane.store.vendors import Seen, VendorItem
+from controlplane.code_host.items import RepositoryItem
+from controlplane.findings import vendors
+from controlplane.findings.vendors import Seen, VendorItem
+from controlplane.organizations import store as organizations
+from controlplane.organizations.store import Account, Membership
+from controlplane.platform.core.errors import NotFound
+from controlplane.platform.core.ids import ProjectId
+from controlplane.platform.core.plans import PLANS, Plan
+from controlplane.platform.table import keys
+from controlplane.platform.table.parallel import read_both
+from controlplane.projects import store as projects
+from controlplane.projects.items import ProjectItem
+from controlplane.projects.store import ProjectPage
+from controlplane.scans.items import ScanItem
 from dashboard import scans
 from dashboard.organizations import find_membership, get_organization
 from dashboard.repositories import list_choices

@@ -19,10 +19,10 @@ from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 from requests.adapters import HTTPAdapter
 
-from controlplane.core import clock, deadline
-from controlplane.core.connections import BoundedConnection
-from controlplane.core.emails import is_email
-from controlplane.store.sign_in import Claims
+from controlplane.access.sign_in import Claims
+from controlplane.platform.core import clock, deadline
+from controlplane.platform.core.connections import BoundedConnection
+from controlplane.platform.core.emails import is_email
 from dashboard.errors import ProviderUnavailable, SignInRejected
 
 _SCOPE = "openid email profile"

@@ -3,17 +3,19 @@
 from collections.abc import Mapping
 from typing import NamedTuple, cast, get_args
 
-from controlplane.core.errors import NotFound
-from controlplane.core.ids import ProjectId, RepositoryId
-from controlplane.core.naming import is_branch, is_folder
-from controlplane.core.priorities import Priority
-from controlplane.core.schedules import Schedule
-from controlplane.store import keys, projects, repositories
-from controlplane.store.organizations import Account, Membership
-from controlplane.store.parallel import read_both
-from controlplane.store.project_items import ProjectItem
-from controlplane.store.repositories import RepositoryPage
-from controlplane.store.repository_items import Link, LinkSettings, RepositoryItem
+from controlplane.code_host import repositories
+from controlplane.code_host.items import Link, LinkSettings, RepositoryItem
+from controlplane.code_host.repositories import RepositoryPage
+from controlplane.organizations.store import Account, Membership
+from controlplane.platform.core.errors import NotFound
+from controlplane.platform.core.ids import ProjectId, RepositoryId
+from controlplane.platform.core.naming import is_branch, is_folder
+from controlplane.platform.core.priorities import Priority
+from controlplane.platform.core.schedules import Schedule
+from controlplane.platform.table import keys
+from controlplane.platform.table.parallel import read_both
+from controlplane.projects import store as projects
+from controlplane.projects.items import ProjectItem
 from dashboard.forms import NotAcceptable
 from dashboard.organizations import get_organization, require_admin
 

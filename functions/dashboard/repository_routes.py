@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 from fastapi import Response
 
-from controlplane.core import clock
-from controlplane.core.errors import ApiError
-from controlplane.github import people
-from controlplane.http.app import ControlRouter
-from controlplane.http.web_session import WebSession
-from controlplane.store.organizations import Membership
-from controlplane.store.repository_items import RepositoryItem
+from controlplane.access.web_session import WebSession
+from controlplane.code_host.github import people
+from controlplane.code_host.items import RepositoryItem
+from controlplane.organizations.store import Membership
+from controlplane.platform.core import clock
+from controlplane.platform.core.errors import ApiError
+from controlplane.platform.http.app import ControlRouter
 from dashboard import organizations, repositories
 from dashboard.forms import NotAcceptable
 from dashboard.page_parameters import Done, OrganizationSlug, RepositoryPath, SignedIn, Submits, Text

@@ -6,18 +6,17 @@ Imported by the first request that needs it, because the rules of scans bring th
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from controlplane.core.errors import Forbidden, InvalidPayload, NotFound
-from controlplane.core.ids import ScanId
-from controlplane.rules import finding_csv, sarif
-from controlplane.rules.scans import reading, starting, unlocking, waits
-from controlplane.rules.scans.starting import RepositoryNotLinked
-from controlplane.store import charges
-from controlplane.store.organization_items import BillingItem
-from controlplane.store.organizations import Account, Membership
-from controlplane.store.scans import reads
-from controlplane.store.scans.items import ScanItem
-from controlplane.store.scans.requests import ScanInProgress
-from controlplane.store.scans.unlocks import InsufficientCredits, NothingToUnlock
+from controlplane.billing import charges
+from controlplane.organizations.items import BillingItem
+from controlplane.organizations.store import Account, Membership
+from controlplane.platform.core.errors import Forbidden, InvalidPayload, NotFound
+from controlplane.platform.core.ids import ScanId
+from controlplane.scans import csv as finding_csv
+from controlplane.scans import reading, reads, sarif, starting, unlocking, waits
+from controlplane.scans.items import ScanItem
+from controlplane.scans.requests import ScanInProgress
+from controlplane.scans.starting import RepositoryNotLinked
+from controlplane.scans.unlocks import InsufficientCredits, NothingToUnlock
 from dashboard.organizations import find_membership
 from dashboard.scans import NoScan, ShownScan, get_scan
 

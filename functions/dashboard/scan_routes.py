@@ -6,11 +6,11 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from controlplane.core.errors import ApiError
-from controlplane.core.ids import ScanRequestId
-from controlplane.http.app import ControlRouter
-from controlplane.http.web_session import WebSession
-from controlplane.store.scans.items import STATUSES
+from controlplane.access.web_session import WebSession
+from controlplane.platform.core.errors import ApiError
+from controlplane.platform.core.ids import ScanRequestId
+from controlplane.platform.http.app import ControlRouter
+from controlplane.scans.items import STATUSES
 from dashboard.highlighting import highlight
 from dashboard.organizations import get_organization
 from dashboard.page_parameters import AfterFinding, OrganizationSlug, ScanPath, SignedIn, Submits

@@ -4,19 +4,20 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from controlplane.core import cursors
-from controlplane.core.errors import NotFound
-from controlplane.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
-from controlplane.store import projects, repositories
-from controlplane.store.inbox_items import InboxItem
-from controlplane.store.organizations import Account, Membership
-from controlplane.store.parallel import read_both, read_each
-from controlplane.store.project_items import ProjectItem
-from controlplane.store.repository_items import RepositoryItem
-from controlplane.store.scans import findings, reads
-from controlplane.store.scans.findings import PublishedFinding
-from controlplane.store.scans.inventories import Inventory
-from controlplane.store.scans.items import STATUSES, RequestItem, ScanItem
+from controlplane.code_host import repositories
+from controlplane.code_host.items import RepositoryItem
+from controlplane.findings.items import InboxItem
+from controlplane.organizations.store import Account, Membership
+from controlplane.platform.core import cursors
+from controlplane.platform.core.errors import NotFound
+from controlplane.platform.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
+from controlplane.platform.table.parallel import read_both, read_each
+from controlplane.projects import store as projects
+from controlplane.projects.items import ProjectItem
+from controlplane.scans import findings, reads
+from controlplane.scans.findings import PublishedFinding
+from controlplane.scans.inventories import Inventory
+from controlplane.scans.items import STATUSES, RequestItem, ScanItem
 from dashboard.organizations import find_membership
 from dashboard.repositories import list_choices
 from dashboard.trends import TREND_SCANS, Trend, trend_of

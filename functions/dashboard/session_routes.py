@@ -2,12 +2,12 @@
 
 from fastapi import Response
 
-from controlplane.core.errors import ApiError, NotFound
-from controlplane.http import web_session
-from controlplane.http.app import ControlRouter
-from controlplane.http.pagination import Cursor, CursorCodec
-from controlplane.http.web_session import WebSession
-from controlplane.store import credential_index, revocations
+from controlplane.access import web_session
+from controlplane.access.web_session import WebSession
+from controlplane.people import credential_index, revocations
+from controlplane.platform.core.errors import ApiError, NotFound
+from controlplane.platform.http.app import ControlRouter
+from controlplane.platform.http.pagination import Cursor, CursorCodec
 from dashboard.page_parameters import SignedIn, Submits
 from dashboard.pages import address, page, redirect
 

@@ -10,13 +10,13 @@ import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from controlplane.core import clock, keyring
-from controlplane.core.errors import InvalidPayload, NotFound
-from controlplane.core.keyring import SigningKey
-from controlplane.core.settings import settings
-from controlplane.core.urls import dashboard_base_url, sign_in_client_id
-from controlplane.store import sessions, users
-from controlplane.store import sign_in as accounts
+from controlplane.access import sign_in as accounts
+from controlplane.people import sessions, users
+from controlplane.platform.core import clock, keyring
+from controlplane.platform.core.errors import InvalidPayload, NotFound
+from controlplane.platform.core.keyring import SigningKey
+from controlplane.platform.core.settings import settings
+from controlplane.platform.core.urls import dashboard_base_url, sign_in_client_id
 from dashboard.errors import ProviderUnavailable, SignInRejected
 
 if TYPE_CHECKING:

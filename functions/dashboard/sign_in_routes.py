@@ -2,9 +2,9 @@
 
 from fastapi import Response
 
-from controlplane.http import web_session
-from controlplane.http.app import ControlRouter
-from controlplane.store import sessions
+from controlplane.access import web_session
+from controlplane.people import sessions
+from controlplane.platform.http.app import ControlRouter
 from dashboard import sign_in
 from dashboard.page_parameters import SignsIn, Submits, Text
 from dashboard.pages import address, page, redirect

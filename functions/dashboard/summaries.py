@@ -4,17 +4,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, get_args
 
-from controlplane.core.plans import PLANS, Plan
-from controlplane.core.priorities import Priority
-from controlplane.store import billing, inbox, projects, repositories
-from controlplane.store.default_organizations import NotMember
-from controlplane.store.inbox import InboxPage
-from controlplane.store.organizations import Membership, UnknownOrganization
-from controlplane.store.parallel import read_each
-from controlplane.store.project_items import ProjectItem
-from controlplane.store.scans import reads
-from controlplane.store.scans.items import ScanItem
-from controlplane.store.status_history import Status
+from controlplane.billing import store as billing
+from controlplane.code_host import repositories
+from controlplane.findings import inbox
+from controlplane.findings.inbox import InboxPage
+from controlplane.findings.status_history import Status
+from controlplane.organizations.defaults import NotMember
+from controlplane.organizations.store import Membership, UnknownOrganization
+from controlplane.platform.core.plans import PLANS, Plan
+from controlplane.platform.core.priorities import Priority
+from controlplane.platform.table.parallel import read_each
+from controlplane.projects import store as projects
+from controlplane.projects.items import ProjectItem
+from controlplane.scans import reads
+from controlplane.scans.items import ScanItem
 from dashboard.organizations import is_admin
 
 # The ID of the consent library among the vendors of an inventory.

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from controlplane.store.key_usage import DayUsage
-from controlplane.store.scans.items import ScanItem
+from controlplane.api_keys.usage import DayUsage
+from controlplane.scans.items import ScanItem
 from dashboard import charts
 from dashboard.charts import Chart, Series, Tone
 

@@ -3,17 +3,18 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, cast, get_args
 
-from controlplane.core.errors import Forbidden, InvalidPayload
-from controlplane.core.ids import InboxItemId, ProjectId
-from controlplane.rules import inbox_changes, vendor_decisions
-from controlplane.rules.inbox_changes import Outcome
-from controlplane.store import inbox, projects, vendors
-from controlplane.store.inbox import StaleVersion
-from controlplane.store.inbox_items import InboxItem
-from controlplane.store.organizations import Account, Membership
-from controlplane.store.parallel import read_both
-from controlplane.store.status_history import Status
-from controlplane.store.vendors import VendorState
+from controlplane.findings import changes as inbox_changes
+from controlplane.findings import inbox, vendor_decisions, vendors
+from controlplane.findings.changes import Outcome
+from controlplane.findings.inbox import StaleVersion
+from controlplane.findings.items import InboxItem
+from controlplane.findings.status_history import Status
+from controlplane.findings.vendors import VendorState
+from controlplane.organizations.store import Account, Membership
+from controlplane.platform.core.errors import Forbidden, InvalidPayload
+from controlplane.platform.core.ids import InboxItemId, ProjectId
+from controlplane.platform.table.parallel import read_both
+from controlplane.projects import store as projects
 from dashboard.forms import NotAcceptable
 from dashboard.inbox import STATUSES, FoundItem
 from dashboard.organizations import get_organization, require_admin
@@ -126,9 +127,9 @@ def decide_vendor(found: FoundItem, decision: str, user_id: str) -> VendorState:
 async def open_issue(found: FoundItem, user_id: str, existing: str | None) -> bool:
     """Opens an issue for the finding, or links the existing one. Returns False if the outcome isn't known yet.
 
-    Raises NotAdmin, and the errors of `rules.issues.open_issue`.
+    Raises NotAdmin, and the errors of `findings.issues.open_issue`.
     """
-    from controlplane.rules import issues  # noqa: PLC0415 (with the models of messages, which few requests need)
+    from controlplane.findings import issues  # noqa: PLC0415 (with the models of messages, which few requests need)
 
     require_admin(found.organization, NotAdmin)
     try:

@@ -4,13 +4,13 @@ from typing import Annotated
 
 from fastapi import Path, Response
 
-from controlplane.core.errors import ApiError
-from controlplane.http.app import ControlRouter
-from controlplane.http.web_session import WebSession
-from controlplane.store.organizations import Membership
-from controlplane.store.parallel import reading
-from controlplane.store.webhook_deliveries import EndpointDisabled
-from controlplane.store.webhooks import WEBHOOKS_PER_ORGANIZATION, UnknownWebhook
+from controlplane.access.web_session import WebSession
+from controlplane.notify.webhook_deliveries import EndpointDisabled
+from controlplane.notify.webhooks import WEBHOOKS_PER_ORGANIZATION, UnknownWebhook
+from controlplane.organizations.store import Membership
+from controlplane.platform.core.errors import ApiError
+from controlplane.platform.http.app import ControlRouter
+from controlplane.platform.table.parallel import reading
 from dashboard import once, webhooks
 from dashboard.once import Created
 from dashboard.organizations import get_organization

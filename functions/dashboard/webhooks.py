@@ -4,19 +4,19 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from controlplane.core.cursors import open_sealed, seal
-from controlplane.core.errors import Forbidden, InvalidPayload
-from controlplane.core.ids import WebhookId
-from controlplane.core.urls import dashboard_base_url
-from controlplane.queues import messages
-from controlplane.rules.webhooks import FORMATS, check_events, check_url, own_event
-from controlplane.store import webhook_deliveries, webhooks
-from controlplane.store.events import WEBHOOK_EVENTS
-from controlplane.store.organizations import Account, Membership
-from controlplane.store.parallel import read_both
-from controlplane.store.table import Leg
-from controlplane.store.webhook_items import DeliveryItem, WebhookItem
-from controlplane.store.webhooks import UnknownWebhook
+from controlplane.notify import webhook_deliveries, webhooks
+from controlplane.notify.webhook_items import DeliveryItem, WebhookItem
+from controlplane.notify.webhook_rules import FORMATS, check_events, check_url, own_event
+from controlplane.notify.webhooks import UnknownWebhook
+from controlplane.organizations.store import Account, Membership
+from controlplane.platform.core.cursors import open_sealed, seal
+from controlplane.platform.core.errors import Forbidden, InvalidPayload
+from controlplane.platform.core.ids import WebhookId
+from controlplane.platform.core.urls import dashboard_base_url
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.events import WEBHOOK_EVENTS
+from controlplane.platform.table.parallel import read_both
+from controlplane.platform.table.table import Leg
 from dashboard.forms import NotAcceptable, read_name
 from dashboard.organizations import get_organization, is_admin, require_admin
 

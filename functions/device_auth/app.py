@@ -1,8 +1,8 @@
 """Wiring of `device_auth`."""
 
-import controlplane.core.lazy_imports  # isort: split  # noqa: F401 (before FastAPI is imported)
-from controlplane.http.app import create_app
-from controlplane.http.lambda_handler import create_handler
+import controlplane.platform.core.lazy_imports  # isort: split  # noqa: F401 (before FastAPI is imported)
+from controlplane.platform.http.app import create_app
+from controlplane.platform.http.lambda_handler import create_handler
 from device_auth import routes, session_routes
 
 app = create_app(routes.router, session_routes.router)

@@ -11,9 +11,9 @@ from typing import Any
 from fastapi import Response
 from pydantic import BaseModel
 
-from controlplane.core.errors import ApiError, InvalidPayload, summarize
-from controlplane.http.callers import Caller
-from controlplane.http.forms import MAX_FORM_BYTES, parse_pairs
+from controlplane.platform.core.errors import ApiError, InvalidPayload, summarize
+from controlplane.platform.http.callers import Caller
+from controlplane.platform.http.forms import MAX_FORM_BYTES, parse_pairs
 
 MEDIA_TYPE = "application/x-www-form-urlencoded"
 _MAX_FIELDS = 64

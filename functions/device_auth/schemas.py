@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from controlplane.http.envelope import Wire
-from controlplane.http.validation import described
+from controlplane.platform.http.envelope import Wire
+from controlplane.platform.http.validation import described
 
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 REFRESH_GRANT = "refresh_token"

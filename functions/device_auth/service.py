@@ -9,16 +9,16 @@ import hashlib
 import hmac
 from typing import ClassVar
 
-from controlplane.core import tokens
-from controlplane.core.errors import Conflict, Forbidden, InvalidPayload, Unauthorized
-from controlplane.core.nearest import did_you_mean
-from controlplane.core.scopes import READ_SCOPES, SCOPES
-from controlplane.core.settings import settings
-from controlplane.core.urls import dashboard_base_url
-from controlplane.store import device, token_families
-from controlplane.store.device import DeviceRequestItem, Issued
-from controlplane.store.retry import retry_on_conflict
-from controlplane.store.token_families import Pair
+from controlplane.people import device, token_families
+from controlplane.people.device import DeviceRequestItem, Issued
+from controlplane.people.token_families import Pair
+from controlplane.platform.core import tokens
+from controlplane.platform.core.errors import Conflict, Forbidden, InvalidPayload, Unauthorized
+from controlplane.platform.core.nearest import did_you_mean
+from controlplane.platform.core.scopes import READ_SCOPES, SCOPES
+from controlplane.platform.core.settings import settings
+from controlplane.platform.core.urls import dashboard_base_url
+from controlplane.platform.table.retry import retry_on_conflict
 from device_auth.schemas import DEVICE_GRANT, REFRESH_GRANT
 
 

@@ -7,15 +7,15 @@ from typing import Annotated
 
 from fastapi import Path
 
-from controlplane.core import clock, ids
-from controlplane.core.errors import InsufficientScope
-from controlplane.http.access import Access, Requires
-from controlplane.http.app import ControlRouter
-from controlplane.http.envelope import Page
-from controlplane.http.pagination import Cursor, CursorCodec, Limit
-from controlplane.http.responses import refuses
-from controlplane.store import credential_index, revocations
-from controlplane.store.credential_index import CredentialPage
+from controlplane.access.access import Access, Requires
+from controlplane.people import credential_index, revocations
+from controlplane.people.credential_index import CredentialPage
+from controlplane.platform.core import clock, ids
+from controlplane.platform.core.errors import InsufficientScope
+from controlplane.platform.http.app import ControlRouter
+from controlplane.platform.http.envelope import Page
+from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
+from controlplane.platform.http.responses import refuses
 from device_auth.schemas import RevokedSession, Session
 
 router = ControlRouter(tags=["Sessions"])

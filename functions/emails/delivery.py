@@ -1,15 +1,15 @@
-"""Hands an email to SES, once: `controlplane.store.mails` describes how, and the remaining risk."""
+"""Hands an email to SES, once: `controlplane.notify.mails` describes how, and the remaining risk."""
 
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from controlplane.core.observability import logger
-from controlplane.core.settings import settings
-from controlplane.queues.worker import Delayed, Postponed, Rejected
-from controlplane.store import mail_addresses, mails
-from controlplane.store.mails import UNSETTLED_SECONDS, AlreadySent, MailId, Unsettled
-from controlplane.store.table import Leg
+from controlplane.notify import mail_addresses, mails
+from controlplane.notify.mails import UNSETTLED_SECONDS, AlreadySent, MailId, Unsettled
+from controlplane.platform.core.observability import logger
+from controlplane.platform.core.settings import settings
+from controlplane.platform.queues.worker import Delayed, Postponed, Rejected
+from controlplane.platform.table.table import Leg
 from emails.text import Content
 
 # Longer than an email's outcome is waited for.

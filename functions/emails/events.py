@@ -3,13 +3,16 @@
 import zlib
 from datetime import UTC, datetime, timedelta
 
-from controlplane.core import clock
-from controlplane.core.ids import EventId, InboxItemId
-from controlplane.queues.mail_messages import NotifyMembers, SendNotification, later, post
-from controlplane.queues.messages import OrganizationEvent
-from controlplane.store import inbox, keys, mail_batches, mail_choices, members
-from controlplane.store.mail_choices import FOR_ADMINS
-from controlplane.store.outbox import Entry
+from controlplane.findings import inbox
+from controlplane.notify import mail_batches, mail_choices
+from controlplane.notify.mail_choices import FOR_ADMINS
+from controlplane.notify.mail_messages import NotifyMembers, SendNotification, later, post
+from controlplane.organizations import members
+from controlplane.platform.core import clock
+from controlplane.platform.core.ids import EventId, InboxItemId
+from controlplane.platform.queues.messages import OrganizationEvent
+from controlplane.platform.queues.outbox import Entry
+from controlplane.platform.table import keys
 
 # Members per message. Another message continues after them.
 _PAGE = 50

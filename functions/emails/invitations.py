@@ -1,16 +1,17 @@
 """The email of an invitation, and what the members' page says about it."""
 
-from controlplane.core import ids
-from controlplane.core.ids import InvitationId
-from controlplane.core.settings import settings
-from controlplane.core.urls import dashboard_base_url
-from controlplane.queues.mail_messages import SendInvitation
-from controlplane.rules import unsubscriptions
-from controlplane.store import invitations, invitees, mail_addresses, organizations, resends
-from controlplane.store.invitation_items import InvitationItem, MailOutcome
-from controlplane.store.mails import MailId, NotClaimed
-from controlplane.store.organization_items import OrganizationItem
-from controlplane.store.table import Check
+from controlplane.notify import mail_addresses, unsubscriptions
+from controlplane.notify.mail_messages import SendInvitation
+from controlplane.notify.mails import MailId, NotClaimed
+from controlplane.organizations import invitations, invitees, resends
+from controlplane.organizations import store as organizations
+from controlplane.organizations.invitation_items import InvitationItem, MailOutcome
+from controlplane.organizations.items import OrganizationItem
+from controlplane.platform.core import ids
+from controlplane.platform.core.ids import InvitationId
+from controlplane.platform.core.settings import settings
+from controlplane.platform.core.urls import dashboard_base_url
+from controlplane.platform.table.table import Check
 from emails.delivery import Draft, deliver
 from emails.text import compose, shown_day, shown_name
 

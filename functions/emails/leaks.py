@@ -1,12 +1,13 @@
 """The email to a person whose token was found in public. It can't be turned off, because it is about security."""
 
-from controlplane.core.observability import logger
-from controlplane.core.urls import dashboard_base_url
-from controlplane.queues.mail_messages import SendLeakNotice
-from controlplane.store import keys, leaked_tokens
-from controlplane.store.mails import MailId, NotClaimed
-from controlplane.store.table import Check, table
-from controlplane.store.users import UserItem
+from controlplane.api_keys import leaked_tokens
+from controlplane.notify.mail_messages import SendLeakNotice
+from controlplane.notify.mails import MailId, NotClaimed
+from controlplane.people.users import UserItem
+from controlplane.platform.core.observability import logger
+from controlplane.platform.core.urls import dashboard_base_url
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Check, table
 from emails.delivery import Draft, deliver
 from emails.text import compose, shown_name
 

@@ -5,21 +5,25 @@ from collections.abc import Callable, Iterable
 from datetime import date, timedelta
 from typing import Any, NamedTuple
 
-from controlplane.core import ids
-from controlplane.core.ids import InboxItemId, KeyId
-from controlplane.core.observability import logger
-from controlplane.core.plans import LOW_CREDITS, SCAN_UNLOCK_CREDITS
-from controlplane.core.urls import dashboard_base_url
-from controlplane.queues.mail_messages import SendNotification
-from controlplane.rules import unsubscriptions
-from controlplane.store import billing, inbox, keys, leaked_keys, mail_batches, mail_choices, organizations
-from controlplane.store.inbox_items import InboxItem
-from controlplane.store.mail_choices import FOR_ADMINS, Choice
-from controlplane.store.mails import MailId, NotClaimed
-from controlplane.store.organizations import Membership
-from controlplane.store.scans import reads
-from controlplane.store.table import Check, table
-from controlplane.store.users import UserItem
+from controlplane.api_keys import leaked as leaked_keys
+from controlplane.billing import store as billing
+from controlplane.findings import inbox
+from controlplane.findings.items import InboxItem
+from controlplane.notify import mail_batches, mail_choices, unsubscriptions
+from controlplane.notify.mail_choices import FOR_ADMINS, Choice
+from controlplane.notify.mail_messages import SendNotification
+from controlplane.notify.mails import MailId, NotClaimed
+from controlplane.organizations import store as organizations
+from controlplane.organizations.store import Membership
+from controlplane.people.users import UserItem
+from controlplane.platform.core import ids
+from controlplane.platform.core.ids import InboxItemId, KeyId
+from controlplane.platform.core.observability import logger
+from controlplane.platform.core.plans import LOW_CREDITS, SCAN_UNLOCK_CREDITS
+from controlplane.platform.core.urls import dashboard_base_url
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Check, table
+from controlplane.scans import reads
 from emails.delivery import Draft, deliver
 from emails.text import compose, shown_name, shown_title
 

@@ -3,13 +3,14 @@
 The template's rules reduce SES's events to the kind and the email's ID, so no address passes through a queue.
 """
 
-from controlplane.core.ids import InvitationId
-from controlplane.core.observability import logger
-from controlplane.queues.mail_messages import MailReport
-from controlplane.store import invitations, mail_addresses, mails, resends
-from controlplane.store.invitation_items import MailOutcome
-from controlplane.store.mail_addresses import StopReason
-from controlplane.store.mails import MailId, MailItem
+from controlplane.notify import mail_addresses, mails
+from controlplane.notify.mail_addresses import StopReason
+from controlplane.notify.mail_messages import MailReport
+from controlplane.notify.mails import MailId, MailItem
+from controlplane.organizations import invitations, resends
+from controlplane.organizations.invitation_items import MailOutcome
+from controlplane.platform.core.ids import InvitationId
+from controlplane.platform.core.observability import logger
 from emails.invitations import mail_id_of
 
 

@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
-from controlplane.queues.mail_messages import (
+from controlplane.notify.mail_messages import (
     MailReport,
     NotifyMembers,
     SendInvitation,
     SendLeakNotice,
     SendNotification,
 )
-from controlplane.queues.messages import Message, OrganizationEvent
+from controlplane.platform.queues.messages import Message, OrganizationEvent
 from emails import events, invitations, leaks, notices, reports
 
 _PROCESSORS: dict[type, Callable[[Any], None]] = {

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-from controlplane.core.settings import settings
+from controlplane.platform.core.settings import settings
 
 _LONGEST_NAME = 60
 _LONGEST_TITLE = 120

@@ -1,8 +1,8 @@
 """Wiring of `feedback`."""
 
-import controlplane.core.lazy_imports  # isort: split  # noqa: F401 (before FastAPI is imported)
-from controlplane.http.app import create_app
-from controlplane.http.lambda_handler import create_handler
+import controlplane.platform.core.lazy_imports  # isort: split  # noqa: F401 (before FastAPI is imported)
+from controlplane.platform.http.app import create_app
+from controlplane.platform.http.lambda_handler import create_handler
 from feedback.routes import router
 
 app = create_app(router)

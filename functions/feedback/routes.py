@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from controlplane.http.access import Access, Requires
-from controlplane.http.app import ControlRouter
-from controlplane.http.envelope import Answer
-from controlplane.http.idempotency import IdempotencyKey, idempotent
-from controlplane.http.responses import refuses
-from controlplane.store import feedback
-from controlplane.store.table import Leg
+from controlplane.access.access import Access, Requires
+from controlplane.access.idempotency import IdempotencyKey, idempotent
+from controlplane.feedback import store as feedback
+from controlplane.platform.http.app import ControlRouter
+from controlplane.platform.http.envelope import Answer
+from controlplane.platform.http.responses import refuses
+from controlplane.platform.table.table import Leg
 from feedback.schemas import FeedbackCreate, FeedbackReceipt
 
 router = ControlRouter(tags=["Feedback"])

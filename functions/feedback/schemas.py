@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
 
-from controlplane.http.envelope import Wire
-from controlplane.store.feedback import FIELD_LIMITS, Category, Surface
+from controlplane.feedback.store import FIELD_LIMITS, Category, Surface
+from controlplane.platform.http.envelope import Wire
 
 Text = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1), Field(json_schema_extra={"pattern": r"\S"})

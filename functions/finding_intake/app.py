@@ -1,7 +1,7 @@
 """Wiring of `finding_intake`."""
 
-from controlplane.queues.messages import Queue
-from controlplane.queues.worker import create_worker
+from controlplane.platform.queues.messages import Queue
+from controlplane.platform.queues.worker import create_worker
 from finding_intake.messages import ACCEPTED
 from finding_intake.service import process_finding
 

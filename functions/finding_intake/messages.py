@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, AwareDatetime, Field, StrictBool, StringConstraints, TypeAdapter, model_validator
 from pydantic_core import PydanticCustomError
 
-from controlplane.core import ids
-from controlplane.queues.messages import Message
+from controlplane.platform.core import ids
+from controlplane.platform.queues.messages import Message
 
 MOST_ADDRESSES = 20
 _LABEL = "[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?"

@@ -6,14 +6,14 @@ for a deleted project are dropped, because some are still in flight when a proje
 
 from datetime import datetime
 
-from controlplane.core import clock
-from controlplane.core.observability import logger
-from controlplane.queues import messages
-from controlplane.queues.worker import Rejected
-from controlplane.store import advisories, detections
-from controlplane.store.inbox_items import Discovery, Evidence, RuntimeVendor
-from controlplane.store.organizations import UnknownOrganization
-from controlplane.store.projects import UnknownProject
+from controlplane.findings import advisories, detections
+from controlplane.findings.items import Discovery, Evidence, RuntimeVendor
+from controlplane.organizations.store import UnknownOrganization
+from controlplane.platform.core import clock
+from controlplane.platform.core.observability import logger
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.worker import Rejected
+from controlplane.projects.store import UnknownProject
 from finding_intake.messages import Advisory, Finding, RuntimeVendorDetection
 
 # Tolerates clock skew between detectors. An observation further in the future would supersede all valid later ones.

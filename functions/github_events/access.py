@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from controlplane.github import client, installations
-from controlplane.github.errors import AccessLost, InvalidName, RepositoryGone
-from controlplane.github.installations import GrantedRepository
-from controlplane.queues.messages import HostEvent
-from controlplane.store import hosted_repositories
-from controlplane.store.repository_items import HostedRepository, RepositoryItem
+from controlplane.code_host import hosted_repositories
+from controlplane.code_host.github import client, installations
+from controlplane.code_host.github.errors import AccessLost, InvalidName, RepositoryGone
+from controlplane.code_host.github.installations import GrantedRepository
+from controlplane.code_host.items import HostedRepository, RepositoryItem
+from controlplane.platform.queues.messages import HostEvent
 
 
 def find_connected(event: HostEvent) -> list[RepositoryItem]:

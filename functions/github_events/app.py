@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter
 
-from controlplane.queues.messages import HostEvent, Queue, ReportPullRequest
-from controlplane.queues.worker import create_worker
+from controlplane.platform.queues.messages import HostEvent, Queue, ReportPullRequest
+from controlplane.platform.queues.worker import create_worker
 from github_events.service import find_organization, process
 
 type Accepted = HostEvent | ReportPullRequest

@@ -1,9 +1,9 @@
 """Issues that were opened for findings, or linked to them: whether they are closed."""
 
-from controlplane.github import client
-from controlplane.github.errors import IssueGone
-from controlplane.queues.messages import HostEvent
-from controlplane.store import opened_issues
+from controlplane.code_host.github import client
+from controlplane.code_host.github.errors import IssueGone
+from controlplane.findings import opened_issues
+from controlplane.platform.queues.messages import HostEvent
 from github_events.access import find_connected
 
 

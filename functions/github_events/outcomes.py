@@ -2,14 +2,14 @@
 
 from typing import Literal, NamedTuple
 
-from controlplane.core.ids import ScanId
-from controlplane.github.reviews import TEXT_LIMIT, Annotation, CheckState
-from controlplane.store.pull_requests import PullRequestItem
-from controlplane.store.repository_items import RepositoryItem
-from controlplane.store.scans import findings, queue, reads
-from controlplane.store.scans.causes import Cause
-from controlplane.store.scans.findings import FindingItem
-from controlplane.store.scans.items import ScanItem, UnknownScan
+from controlplane.code_host.github.reviews import TEXT_LIMIT, Annotation, CheckState
+from controlplane.code_host.items import RepositoryItem
+from controlplane.code_host.pull_requests import PullRequestItem
+from controlplane.platform.core.ids import ScanId
+from controlplane.scans import findings, queue, reads
+from controlplane.scans.causes import Cause
+from controlplane.scans.findings import FindingItem
+from controlplane.scans.items import ScanItem, UnknownScan
 
 QUEUED = ("Waiting", "The scan of this commit starts when the repository has no other.")
 SUPERSEDED = CheckState(

@@ -6,11 +6,11 @@ installation, its other messages wait too, and those of other installations don'
 
 from collections.abc import Callable
 
-from controlplane.core import clock
-from controlplane.github import errors as host
-from controlplane.queues.host_requests import KEY_SECONDS, LIMITED, NO_KEY, within_limits
-from controlplane.queues.messages import HostEvent, ReportPullRequest
-from controlplane.queues.worker import Delayed, Postponed, Rejected, is_last_delivery
+from controlplane.code_host.github import errors as host
+from controlplane.code_host.requests import KEY_SECONDS, LIMITED, NO_KEY, within_limits
+from controlplane.platform.core import clock
+from controlplane.platform.queues.messages import HostEvent, ReportPullRequest
+from controlplane.platform.queues.worker import Delayed, Postponed, Rejected, is_last_delivery
 
 _UNAVAILABLE_SECONDS = 60
 

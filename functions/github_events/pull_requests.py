@@ -1,19 +1,20 @@
 """Pull requests: which of them are scanned, and which scans are canceled because there is a newer commit."""
 
-from controlplane.core.ids import ProjectId
-from controlplane.github import reviews
-from controlplane.github.reviews import PullRequest
-from controlplane.queues import messages
-from controlplane.queues.messages import HostEvent
-from controlplane.queues.scan_starts import is_wanted, start_next
-from controlplane.store import keys, pull_requests
-from controlplane.store.pull_requests import PullRequestItem, report_entry
-from controlplane.store.repository_items import Link, RepositoryItem
-from controlplane.store.scans import failures, queue, reads
-from controlplane.store.scans.causes import Cause
-from controlplane.store.scans.items import Work
-from controlplane.store.scans.queue import QueuedScan
-from controlplane.store.table import Put, table
+from controlplane.code_host import pull_requests
+from controlplane.code_host.github import reviews
+from controlplane.code_host.github.reviews import PullRequest
+from controlplane.code_host.items import Link, RepositoryItem
+from controlplane.code_host.pull_requests import PullRequestItem, report_entry
+from controlplane.platform.core.ids import ProjectId
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import HostEvent
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Put, table
+from controlplane.scans import failures, queue, reads
+from controlplane.scans.causes import Cause
+from controlplane.scans.items import Work
+from controlplane.scans.queue import QueuedScan
+from controlplane.scans.starts import is_wanted, start_next
 from github_events.access import find_connected
 from github_events.reports import external_id, parse_external_id
 

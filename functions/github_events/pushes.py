@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from controlplane.github import client
-from controlplane.github.errors import BranchGone
-from controlplane.queues.messages import HostEvent, ref_digest
-from controlplane.queues.scan_starts import start_next
-from controlplane.store.repository_items import Link, RepositoryItem
-from controlplane.store.scans import queue, reads
-from controlplane.store.scans.causes import Cause
-from controlplane.store.scans.queue import QueuedScan
+from controlplane.code_host.github import client
+from controlplane.code_host.github.errors import BranchGone
+from controlplane.code_host.items import Link, RepositoryItem
+from controlplane.platform.queues.messages import HostEvent, ref_digest
+from controlplane.scans import queue, reads
+from controlplane.scans.causes import Cause
+from controlplane.scans.queue import QueuedScan
+from controlplane.scans.starts import start_next
 from github_events.access import find_connected
 
 

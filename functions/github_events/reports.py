@@ -10,18 +10,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from controlplane.core import clock
-from controlplane.core.ids import ProjectId
-from controlplane.core.settings import settings
-from controlplane.github import reviews
-from controlplane.github.errors import CodeHostError, OutcomeUnknown, RepositoryGone
-from controlplane.github.reviews import MOST_ANNOTATIONS, CheckState, ReviewHost
-from controlplane.queues.messages import ReportPullRequest
-from controlplane.queues.worker import Postponed
-from controlplane.store import keys, pull_requests
-from controlplane.store.pull_requests import BeingReported, PullRequestItem
-from controlplane.store.repositories import find_linked_projects
-from controlplane.store.repository_items import RepositoryItem
+from controlplane.code_host import pull_requests
+from controlplane.code_host.github import reviews
+from controlplane.code_host.github.errors import CodeHostError, OutcomeUnknown, RepositoryGone
+from controlplane.code_host.github.reviews import MOST_ANNOTATIONS, CheckState, ReviewHost
+from controlplane.code_host.items import RepositoryItem
+from controlplane.code_host.pull_requests import BeingReported, PullRequestItem
+from controlplane.code_host.repositories import find_linked_projects
+from controlplane.platform.core import clock
+from controlplane.platform.core.ids import ProjectId
+from controlplane.platform.core.settings import settings
+from controlplane.platform.queues.messages import ReportPullRequest
+from controlplane.platform.queues.worker import Postponed
+from controlplane.platform.table import keys
 from github_events import outcomes
 from github_events.outcomes import Outcome
 

@@ -6,12 +6,12 @@ of order, and the last one that is processed leaves the current state.
 
 from collections.abc import Callable
 
-from controlplane.core.ids import RepositoryId
-from controlplane.core.observability import describe, logger
-from controlplane.github.errors import AccessLost, InvalidName, Refused, RepositoryGone
-from controlplane.queues.messages import HostEvent, HostEventName, ReportPullRequest
-from controlplane.store import installations, repositories
-from controlplane.store.repository_items import RepositoryItem
+from controlplane.code_host import installations, repositories
+from controlplane.code_host.github.errors import AccessLost, InvalidName, Refused, RepositoryGone
+from controlplane.code_host.items import RepositoryItem
+from controlplane.platform.core.ids import RepositoryId
+from controlplane.platform.core.observability import describe, logger
+from controlplane.platform.queues.messages import HostEvent, HostEventName, ReportPullRequest
 from github_events import access, issues, pull_requests, pushes, reports
 from github_events.persistence import persistently
 

@@ -5,21 +5,24 @@ from urllib.parse import urlencode
 
 from fastapi import Query
 
-from controlplane.core.ids import InboxItemId
-from controlplane.core.priorities import Priority
-from controlplane.http.access import Access, Requires, Resource
-from controlplane.http.app import ControlRouter
-from controlplane.http.envelope import Answer, Page
-from controlplane.http.idempotency import IdempotencyKey, idempotent
-from controlplane.http.pagination import Cursor, CursorCodec, Limit
-from controlplane.http.responses import refuses
-from controlplane.http.times import Time, to_timestamp
-from controlplane.rules import inbox_changes, inbox_lists, issues
-from controlplane.rules.inbox_changes import Outcome
-from controlplane.rules.inbox_lists import Wanted
-from controlplane.store import inbox, inbox_items, keys
-from controlplane.store.inbox_items import Source
-from controlplane.store.status_history import Status
+from controlplane.access.access import Access, Requires, Resource
+from controlplane.access.idempotency import IdempotencyKey, idempotent
+from controlplane.findings import changes as inbox_changes
+from controlplane.findings import inbox, issues
+from controlplane.findings import items as inbox_items
+from controlplane.findings import lists as inbox_lists
+from controlplane.findings.changes import Outcome
+from controlplane.findings.items import Source
+from controlplane.findings.lists import Wanted
+from controlplane.findings.status_history import Status
+from controlplane.platform.core.ids import InboxItemId
+from controlplane.platform.core.priorities import Priority
+from controlplane.platform.http.app import ControlRouter
+from controlplane.platform.http.envelope import Answer, Page
+from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
+from controlplane.platform.http.responses import refuses
+from controlplane.platform.http.times import Time, to_timestamp
+from controlplane.platform.table import keys
 from inbox.schemas import (
     InboxItem,
     InboxItemDetail,

@@ -5,17 +5,17 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import PydanticCustomError
 
-from controlplane.core.priorities import Priority
-from controlplane.http.code_fixes import FindingConfidence, Fix
-from controlplane.http.envelope import Wire
-from controlplane.http.guidance import public_details
-from controlplane.http.vendor_decisions import AppliedDecision
-from controlplane.rules.inbox_changes import Outcome
-from controlplane.rules.issues import ISSUE_INVALID
-from controlplane.store import inbox_items
-from controlplane.store.inbox import UnknownItem
-from controlplane.store.inbox_items import Source
-from controlplane.store.status_history import Status
+from controlplane.findings import items as inbox_items
+from controlplane.findings.changes import Outcome
+from controlplane.findings.code_fixes import FindingConfidence, Fix
+from controlplane.findings.inbox import UnknownItem
+from controlplane.findings.issues import ISSUE_INVALID
+from controlplane.findings.items import Source
+from controlplane.findings.status_history import Status
+from controlplane.platform.core.priorities import Priority
+from controlplane.platform.http.envelope import Wire
+from controlplane.platform.http.guidance import public_details
+from controlplane.projects.vendor_responses import AppliedDecision
 
 _SCAN_ID = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _DATE_TIME: dict[str, Any] = {"format": "date-time"}

@@ -2,9 +2,9 @@
 
 from pydantic import TypeAdapter
 
-from controlplane.core.ids import InboxItemId
-from controlplane.queues.messages import CreateIssue, Queue
-from controlplane.queues.worker import create_worker
+from controlplane.platform.core.ids import InboxItemId
+from controlplane.platform.queues.messages import CreateIssue, Queue
+from controlplane.platform.queues.worker import create_worker
 from issue_creation.service import settle_attempt
 
 handler = create_worker(

@@ -2,17 +2,15 @@
 
 The create request is sent once for each transition of an attempt to `sending`. The outcome is read from the response
 or, without one, from the list of issues. The list lags: an issue may be missing from it for ten minutes.
-`store.issue_attempts` describes the life cycle.
+`findings.issue_attempts` describes the life cycle.
 """
 
 from urllib.parse import urlsplit
 
-from controlplane.core import clock
-from controlplane.core.ids import InboxItemId
-from controlplane.core.observability import logger
-from controlplane.github import client as code_host
-from controlplane.github.client import CodeHost, Issue
-from controlplane.github.errors import (
+from controlplane.code_host import repositories
+from controlplane.code_host.github import client as code_host
+from controlplane.code_host.github.client import CodeHost, Issue
+from controlplane.code_host.github.errors import (
     AccessLost,
     CodeHostError,
     HostUnavailable,
@@ -23,12 +21,15 @@ from controlplane.github.errors import (
     Refused,
     RepositoryGone,
 )
-from controlplane.queues.host_requests import LIMITED, within_limits
-from controlplane.queues.worker import Delayed, LeftToSweep, Postponed, Rejected
-from controlplane.store import issue_attempts, repositories
-from controlplane.store.inbox_items import GithubIssue, InboxItem
-from controlplane.store.issue_attempts import UNSETTLED_SECONDS, AttemptChanged, AttemptItem, IssueExists
-from controlplane.store.repository_items import RepositoryItem
+from controlplane.code_host.items import RepositoryItem
+from controlplane.code_host.requests import LIMITED, within_limits
+from controlplane.findings import issue_attempts
+from controlplane.findings.issue_attempts import UNSETTLED_SECONDS, AttemptChanged, AttemptItem, IssueExists
+from controlplane.findings.items import GithubIssue, InboxItem
+from controlplane.platform.core import clock
+from controlplane.platform.core.ids import InboxItemId
+from controlplane.platform.core.observability import logger
+from controlplane.platform.queues.worker import Delayed, LeftToSweep, Postponed, Rejected
 from issue_creation import text
 
 # Ages at which the list is checked after an unknown outcome. By the last one, the list has caught up. Including the

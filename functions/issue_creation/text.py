@@ -8,9 +8,9 @@ import re
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
-from controlplane.core.settings import settings
-from controlplane.github.client import ISSUE_BODY_LIMIT
-from controlplane.store.inbox_items import Evidence, Fix, InboxItem
+from controlplane.code_host.github.client import ISSUE_BODY_LIMIT
+from controlplane.findings.items import Evidence, Fix, InboxItem
+from controlplane.platform.core.settings import settings
 
 _TITLE_LENGTH = 200
 _MOST_PLACES, _MOST_REFERENCES = 10, 10

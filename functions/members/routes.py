@@ -2,18 +2,19 @@
 
 from typing import Annotated
 
-from controlplane.core import clock, ids
-from controlplane.core.ids import InvitationId, MemberId
-from controlplane.http.access import Access, Requires, Resource
-from controlplane.http.app import ControlRouter
-from controlplane.http.envelope import Answer, Page
-from controlplane.http.idempotency import IdempotencyKey, idempotent
-from controlplane.http.pagination import Cursor, CursorCodec, Limit
-from controlplane.http.responses import refuses
-from controlplane.rules import members as rules
-from controlplane.store import invitations, keys, members, resends
-from controlplane.store.invitation_items import InvitationItem
-from controlplane.store.organizations import MemberItem
+from controlplane.access.access import Access, Requires, Resource
+from controlplane.access.idempotency import IdempotencyKey, idempotent
+from controlplane.organizations import invitations, members, resends
+from controlplane.organizations import member_rules as rules
+from controlplane.organizations.invitation_items import InvitationItem
+from controlplane.organizations.store import MemberItem
+from controlplane.platform.core import clock, ids
+from controlplane.platform.core.ids import InvitationId, MemberId
+from controlplane.platform.http.app import ControlRouter
+from controlplane.platform.http.envelope import Answer, Page
+from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
+from controlplane.platform.http.responses import refuses
+from controlplane.platform.table import keys
 from members.schemas import (
     DeletedInvitation,
     DeletedMember,

@@ -5,9 +5,9 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from controlplane.core.emails import MAX_LENGTH, is_email
-from controlplane.http.envelope import Wire
-from controlplane.store.organizations import Role
+from controlplane.organizations.store import Role
+from controlplane.platform.core.emails import MAX_LENGTH, is_email
+from controlplane.platform.http.envelope import Wire
 
 
 def _address(email: str) -> str:

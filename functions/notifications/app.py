@@ -4,9 +4,9 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter
 
-from controlplane.queues.mail_messages import SendLeakNotice
-from controlplane.queues.messages import DeliverWebhook, OrganizationEvent, Queue
-from controlplane.queues.worker import create_worker
+from controlplane.notify.mail_messages import SendLeakNotice
+from controlplane.platform.queues.messages import DeliverWebhook, OrganizationEvent, Queue
+from controlplane.platform.queues.worker import create_worker
 from notifications.service import process
 
 type Accepted = DeliverWebhook | OrganizationEvent | SendLeakNotice

@@ -6,16 +6,21 @@ No code, no evidence, no secret, and no personal data: a receiver that needs mor
 import json
 from typing import Any
 
-from controlplane.core.ids import InboxItemId, KeyId, MemberId, ScanId
-from controlplane.core.plans import LOW_CREDITS
-from controlplane.queues.messages import OrganizationEvent
-from controlplane.store import api_keys, billing, inbox, leaked_keys, members, organizations
-from controlplane.store.api_keys import UnknownKey
-from controlplane.store.inbox_items import InboxItem
-from controlplane.store.members import UnknownMember
-from controlplane.store.organization_items import OrganizationItem
-from controlplane.store.scans import reads
-from controlplane.store.scans.items import UnknownScan
+from controlplane.api_keys import leaked as leaked_keys
+from controlplane.api_keys import store as api_keys
+from controlplane.api_keys.store import UnknownKey
+from controlplane.billing import store as billing
+from controlplane.findings import inbox
+from controlplane.findings.items import InboxItem
+from controlplane.organizations import members
+from controlplane.organizations import store as organizations
+from controlplane.organizations.items import OrganizationItem
+from controlplane.organizations.members import UnknownMember
+from controlplane.platform.core.ids import InboxItemId, KeyId, MemberId, ScanId
+from controlplane.platform.core.plans import LOW_CREDITS
+from controlplane.platform.queues.messages import OrganizationEvent
+from controlplane.scans import reads
+from controlplane.scans.items import UnknownScan
 
 
 def build(event: OrganizationEvent, organization_id: str, pages_url: str) -> str | None:

@@ -3,9 +3,9 @@
 A message may be delivered more than once. Each consumer recognizes an event that it has handled by its id.
 """
 
-from controlplane.core.settings import settings
-from controlplane.queues import mail_messages
-from controlplane.queues.messages import DeliverWebhook, Message, OrganizationEvent
+from controlplane.notify import mail_messages
+from controlplane.platform.core.settings import settings
+from controlplane.platform.queues.messages import DeliverWebhook, Message, OrganizationEvent
 from notifications import webhooks
 
 

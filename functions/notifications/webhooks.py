@@ -1,19 +1,19 @@
 """Webhooks: which endpoints an event is delivered to, and the attempts at each delivery.
 
 Each delivery is a message of its own, so an endpoint that is slow or fails delays nothing but itself. An endpoint has
-two attempts at the same time, and none for some time after it has timed out: `store.webhook_deliveries`.
+two attempts at the same time, and none for some time after it has timed out: `notify.webhook_deliveries`.
 """
 
-from controlplane.core import clock, sealing
-from controlplane.core.ids import EventId, WebhookId
-from controlplane.core.observability import logger
-from controlplane.core.sealing import Unsealable
-from controlplane.queues import messages
-from controlplane.queues.messages import DeliverWebhook, OrganizationEvent
-from controlplane.queues.worker import Delayed, Postponed
-from controlplane.store import webhook_deliveries, webhooks
-from controlplane.store.webhook_deliveries import Begun, EndpointBusy, Held
-from controlplane.store.webhook_items import Attempt, WebhookItem
+from controlplane.notify import webhook_deliveries, webhooks
+from controlplane.notify.webhook_deliveries import Begun, EndpointBusy, Held
+from controlplane.notify.webhook_items import Attempt, WebhookItem
+from controlplane.platform.core import clock, sealing
+from controlplane.platform.core.ids import EventId, WebhookId
+from controlplane.platform.core.observability import logger
+from controlplane.platform.core.sealing import Unsealable
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import DeliverWebhook, OrganizationEvent
+from controlplane.platform.queues.worker import Delayed, Postponed
 from notifications import formats, payloads, signatures, transport
 from notifications.transport import NotDelivered
 

@@ -4,14 +4,14 @@ from typing import Annotated
 
 from fastapi import Query
 
-from controlplane.core.actions import Action
-from controlplane.http.access import Access, Requires
-from controlplane.http.app import ControlRouter
-from controlplane.http.envelope import Page
-from controlplane.http.pagination import Cursor, CursorCodec, Limit
-from controlplane.http.times import Time, to_seconds
-from controlplane.store import audit_log
-from controlplane.store.audit_log import Filters
+from controlplane.access.access import Access, Requires
+from controlplane.organizations import audit_log
+from controlplane.organizations.audit_log import Filters
+from controlplane.platform.core.actions import Action
+from controlplane.platform.http.app import ControlRouter
+from controlplane.platform.http.envelope import Page
+from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
+from controlplane.platform.http.times import Time, to_seconds
 from organizations.log_schemas import AuditLogEntry
 
 router = ControlRouter(tags=["Organizations"])

@@ -4,9 +4,9 @@ from typing import Any, Self
 
 from pydantic import Field
 
-from controlplane.core.acting import ActorKind, Source
-from controlplane.http.envelope import Wire
-from controlplane.store.audit_log import LogEntry
+from controlplane.organizations.audit_log import LogEntry
+from controlplane.platform.core.acting import ActorKind, Source
+from controlplane.platform.http.envelope import Wire
 
 
 class LogActor(Wire):

@@ -4,15 +4,16 @@ from typing import Annotated
 
 from fastapi import Path
 
-from controlplane.core import clock
-from controlplane.core.errors import NotFound
-from controlplane.core.request_ids import EXPLAINED_SECONDS, began_at
-from controlplane.core.roles import RANK
-from controlplane.http.access import Access, Requires
-from controlplane.http.app import ControlRouter
-from controlplane.http.responses import refuses
-from controlplane.store import audit_log, refusals
-from controlplane.store.parallel import read_both, read_each
+from controlplane.access.access import Access, Requires
+from controlplane.organizations import audit_log
+from controlplane.platform.core import clock
+from controlplane.platform.core.errors import NotFound
+from controlplane.platform.core.request_ids import EXPLAINED_SECONDS, began_at
+from controlplane.platform.core.roles import RANK
+from controlplane.platform.http.app import ControlRouter
+from controlplane.platform.http.responses import refuses
+from controlplane.platform.table import refusals
+from controlplane.platform.table.parallel import read_both, read_each
 from organizations.request_schemas import DecidedRequest
 
 router = ControlRouter(tags=["Requests"])

@@ -5,9 +5,9 @@ from typing import Any, Literal, Self
 
 from pydantic import Field
 
-from controlplane.core.urls import error_page
-from controlplane.http.envelope import Wire
-from controlplane.store.audit_log import LogEntry
+from controlplane.organizations.audit_log import LogEntry
+from controlplane.platform.core.urls import error_page
+from controlplane.platform.http.envelope import Wire
 
 Decision = Literal["refused", "changed"]
 
@@ -89,7 +89,7 @@ class DecidedRequest(Wire):
 
     @classmethod
     def of(cls, request_id: str, began_at: str, refused: Mapping[str, Any] | None, entries: list[LogEntry]) -> Self:
-        """refused: the facts that `controlplane.http.explanations` recorded, or None."""
+        """refused: the facts that `controlplane.platform.http.explanations` recorded, or None."""
         return cls(
             request_id=request_id,
             began_at=began_at,

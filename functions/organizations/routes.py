@@ -2,13 +2,13 @@
 
 from typing import Annotated
 
-from controlplane.http.access import Access, Requires
-from controlplane.http.app import ControlRouter
-from controlplane.http.envelope import Answer, Page
-from controlplane.http.idempotency import IdempotencyKey, idempotent
-from controlplane.http.responses import refuses
-from controlplane.rules import organizations as rules
-from controlplane.store.organizations import Membership, OwnsTooMany, SlugTaken
+from controlplane.access.access import Access, Requires
+from controlplane.access.idempotency import IdempotencyKey, idempotent
+from controlplane.organizations import rules
+from controlplane.organizations.store import Membership, OwnsTooMany, SlugTaken
+from controlplane.platform.http.app import ControlRouter
+from controlplane.platform.http.envelope import Answer, Page
+from controlplane.platform.http.responses import refuses
 from organizations import service
 from organizations.schemas import (
     ActiveOrganization,

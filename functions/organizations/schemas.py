@@ -2,11 +2,11 @@
 
 from pydantic import Field
 
-from controlplane.core.naming import Name
-from controlplane.http.envelope import Wire
-from controlplane.http.validation import described
-from controlplane.rules.organizations import SLUG_LONGEST, SLUG_PATTERN, SLUG_SHORTEST
-from controlplane.store.organizations import Role
+from controlplane.organizations.rules import SLUG_LONGEST, SLUG_PATTERN, SLUG_SHORTEST
+from controlplane.organizations.store import Role
+from controlplane.platform.core.naming import Name
+from controlplane.platform.http.envelope import Wire
+from controlplane.platform.http.validation import described
 
 
 class OrganizationCreate(Wire):

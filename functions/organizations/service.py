@@ -1,10 +1,11 @@
 """Business rules of `organizations`: which ones a credential can list or save."""
 
-from controlplane.core import ids
-from controlplane.core.errors import Forbidden
-from controlplane.http.authentication import Principal, key_organization
-from controlplane.store import default_organizations, organizations
-from controlplane.store.organizations import Membership
+from controlplane.access.authentication import Principal, key_organization
+from controlplane.organizations import defaults as default_organizations
+from controlplane.organizations import store as organizations
+from controlplane.organizations.store import Membership
+from controlplane.platform.core import ids
+from controlplane.platform.core.errors import Forbidden
 
 
 class NotOwnOrganization(Forbidden):

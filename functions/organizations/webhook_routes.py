@@ -5,21 +5,22 @@ from typing import Annotated, Any
 
 from fastapi import Path
 
-from controlplane.core.ids import WebhookId
-from controlplane.core.urls import dashboard_base_url
-from controlplane.http.access import Access, Requires, Resource
-from controlplane.http.app import ControlRouter
-from controlplane.http.envelope import Answer, Page
-from controlplane.http.idempotency import IdempotencyKey, idempotent_secret
-from controlplane.http.pagination import Cursor, CursorCodec, Limit
-from controlplane.http.responses import refuses
-from controlplane.queues import messages
-from controlplane.rules.webhooks import check_events, check_url, own_event
-from controlplane.store import keys, webhook_deliveries, webhooks
-from controlplane.store.table import Leg
-from controlplane.store.webhook_deliveries import EndpointDisabled, UnknownDelivery
-from controlplane.store.webhook_items import DeliveryItem, WebhookItem
-from controlplane.store.webhooks import UnknownWebhook, WebhookLimitReached
+from controlplane.access.access import Access, Requires, Resource
+from controlplane.access.idempotency import IdempotencyKey, idempotent_secret
+from controlplane.notify import webhook_deliveries, webhooks
+from controlplane.notify.webhook_deliveries import EndpointDisabled, UnknownDelivery
+from controlplane.notify.webhook_items import DeliveryItem, WebhookItem
+from controlplane.notify.webhook_rules import check_events, check_url, own_event
+from controlplane.notify.webhooks import UnknownWebhook, WebhookLimitReached
+from controlplane.platform.core.ids import WebhookId
+from controlplane.platform.core.urls import dashboard_base_url
+from controlplane.platform.http.app import ControlRouter
+from controlplane.platform.http.envelope import Answer, Page
+from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
+from controlplane.platform.http.responses import refuses
+from controlplane.platform.queues import messages
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Leg
 from organizations.webhook_schemas import (
     DeletedWebhookEndpoint,
     SecretRotation,

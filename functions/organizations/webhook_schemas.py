@@ -4,10 +4,10 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field
 
-from controlplane.core.naming import Name
-from controlplane.http.envelope import StrictWire, Wire
-from controlplane.http.fields import OptionalTimestamp, Timestamp
-from controlplane.store.webhook_items import DeliveryItem, WebhookItem
+from controlplane.notify.webhook_items import DeliveryItem, WebhookItem
+from controlplane.platform.core.naming import Name
+from controlplane.platform.http.envelope import StrictWire, Wire
+from controlplane.platform.http.fields import OptionalTimestamp, Timestamp
 
 EventName = Literal[
     "finding.opened", "finding.resolved", "scan.completed", "key.created", "key.leaked", "member.joined", "credits.low"

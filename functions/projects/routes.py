@@ -5,21 +5,23 @@ from typing import Annotated
 
 from fastapi import Path
 
-from controlplane.core.errors import Forbidden
-from controlplane.core.ids import ProjectId
-from controlplane.http.access import Access, Requires, Resource
-from controlplane.http.app import ControlRouter
-from controlplane.http.envelope import Answer, Page
-from controlplane.http.idempotency import IdempotencyKey, idempotent
-from controlplane.http.pagination import Cursor, CursorCodec, Limit
-from controlplane.http.responses import refuses
-from controlplane.http.validation import described
-from controlplane.rules import projects as rules
-from controlplane.rules import vendor_decisions
-from controlplane.store import keys, projects, selected_projects, vendors, websites
-from controlplane.store.organizations import UnknownOrganization
-from controlplane.store.project_items import ProjectItem
-from controlplane.store.table import Leg
+from controlplane.access.access import Access, Requires, Resource
+from controlplane.access.idempotency import IdempotencyKey, idempotent
+from controlplane.api_keys import selected_projects
+from controlplane.findings import vendor_decisions, vendors
+from controlplane.organizations.store import UnknownOrganization
+from controlplane.platform.core.errors import Forbidden
+from controlplane.platform.core.ids import ProjectId
+from controlplane.platform.http.app import ControlRouter
+from controlplane.platform.http.envelope import Answer, Page
+from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
+from controlplane.platform.http.responses import refuses
+from controlplane.platform.http.validation import described
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Leg
+from controlplane.projects import rules, websites
+from controlplane.projects import store as projects
+from controlplane.projects.items import ProjectItem
 from projects import service
 from projects.schemas import (
     CreatedProject,

@@ -1,12 +1,12 @@
-"""Business rules of `projects`: converts the shapes of its bodies. `controlplane.rules.projects` has the rules."""
+"""Business rules of `projects`: converts the shapes of its bodies. `controlplane.projects.rules` has the rules."""
 
 from typing import NamedTuple
 
-from controlplane.core.errors import InvalidPayload
-from controlplane.rules import projects as rules
-from controlplane.store.organizations import Role
-from controlplane.store.project_changes import ProjectChange
-from controlplane.store.project_items import Address, ProjectItem
+from controlplane.organizations.store import Role
+from controlplane.platform.core.errors import InvalidPayload
+from controlplane.projects import rules
+from controlplane.projects.changes import ProjectChange
+from controlplane.projects.items import Address, ProjectItem
 from projects.schemas import ProjectCreate, ProjectUpdate
 
 

@@ -4,9 +4,9 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from controlplane.http.envelope import Wire
-from controlplane.http.fields import OptionalTimestamp, ProjectId, VendorId
-from controlplane.store.vendors import ReviewState, VendorItem, VendorState
+from controlplane.findings.vendors import ReviewState, VendorItem, VendorState
+from controlplane.platform.http.envelope import Wire
+from controlplane.platform.http.fields import OptionalTimestamp, ProjectId, VendorId
 
 _MOST_PAGES = 5
 

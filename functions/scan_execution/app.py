@@ -1,7 +1,7 @@
 """Wiring of `scan_execution`."""
 
-from controlplane.queues.messages import Queue
-from controlplane.queues.worker import create_worker
+from controlplane.platform.queues.messages import Queue
+from controlplane.platform.queues.worker import create_worker
 from scan_execution.messages import ACCEPTED, ScanMessage
 from scan_execution.service import execute_scan, publish_scan
 

@@ -6,11 +6,11 @@ merged. Every step can be repeated.
 
 from dataclasses import replace
 
-from controlplane.store.leases import Lease
-from controlplane.store.scans import findings
-from controlplane.store.scans.findings import MOST_ISSUES, FindingItem
-from controlplane.store.scans.history import list_history
-from controlplane.store.scans.items import ScanItem
+from controlplane.platform.table.leases import Lease
+from controlplane.scans import findings
+from controlplane.scans.findings import MOST_ISSUES, FindingItem
+from controlplane.scans.history import list_history
+from controlplane.scans.items import ScanItem
 from openassent_analysis import Analysis
 from openassent_analysis.fixes import Project
 from openassent_analysis.identities import identify

@@ -6,9 +6,9 @@ doesn't approve sending it personal data. A person's later decision on the findi
 
 from collections.abc import Iterable, Mapping
 
-from controlplane.store.inbox_items import Discovery, VendorDecision
-from controlplane.store.scans.findings import FindingItem, FindingVendor
-from controlplane.store.vendors import DecidedVendor
+from controlplane.findings.items import Discovery, VendorDecision
+from controlplane.findings.vendors import DecidedVendor
+from controlplane.scans.findings import FindingItem, FindingVendor
 from openassent_analysis.catalogue import Catalogue, Vendor, catalogue
 
 # A decision is about loading a vendor. It doesn't excuse personal data or secrets in code that calls the vendor.

@@ -3,8 +3,8 @@
 from collections.abc import Collection
 from typing import NamedTuple
 
-from controlplane.store.scans.history import HistoryItem
-from controlplane.store.scans.items import ScanItem
+from controlplane.scans.history import HistoryItem
+from controlplane.scans.items import ScanItem
 from openassent_analysis import Finding
 from openassent_analysis.identities import WHOLE_PROJECT, covers, dependency
 

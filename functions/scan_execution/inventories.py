@@ -1,6 +1,6 @@
 """Turns the inventory that the analysis takes into the one that is stored."""
 
-from controlplane.store.scans.inventories import Inventory, Language, Technology, UsedVendor, VendorPackage
+from controlplane.scans.inventories import Inventory, Language, Technology, UsedVendor, VendorPackage
 from openassent_analysis.inventory import inventories
 
 

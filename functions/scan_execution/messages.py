@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter
 
-from controlplane.queues.messages import ExecuteScan, PublishScan
+from controlplane.platform.queues.messages import ExecuteScan, PublishScan
 
 type ScanMessage = ExecuteScan | PublishScan
 

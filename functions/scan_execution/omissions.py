@@ -1,7 +1,7 @@
 """Says what a scan left out because the repository is larger than a scan reads, and what to do if nothing is left."""
 
-from controlplane.core.settings import settings
-from controlplane.store.scans.items import Failure
+from controlplane.platform.core.settings import settings
+from controlplane.scans.items import Failure
 from openassent_analysis import Analysis
 from openassent_analysis.inventory.listing import Listing
 from openassent_analysis.result import ENDS

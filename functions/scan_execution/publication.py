@@ -8,15 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
-from controlplane.queues.messages import dispatch
-from controlplane.store import inbox, publications, repositories, vendors
-from controlplane.store.inbox_items import Discovery, Fix, LockedFindings, Resolution
-from controlplane.store.leases import Lease
-from controlplane.store.scans import findings, resolutions
-from controlplane.store.scans.findings import MOST_ISSUES, FindingItem, Location
-from controlplane.store.scans.history import Absence, HistoryItem, list_history, put_history
-from controlplane.store.scans.items import ScanItem
-from controlplane.store.scans.resolutions import publish_late
+from controlplane.code_host import repositories
+from controlplane.findings import inbox, publications, vendors
+from controlplane.findings.items import Discovery, Fix, LockedFindings, Resolution
+from controlplane.platform.queues.messages import dispatch
+from controlplane.platform.table.leases import Lease
+from controlplane.scans import findings, resolutions
+from controlplane.scans.findings import MOST_ISSUES, FindingItem, Location
+from controlplane.scans.history import Absence, HistoryItem, list_history, put_history
+from controlplane.scans.items import ScanItem
+from controlplane.scans.resolutions import publish_late
 from openassent_analysis import Analysis, Finding
 from openassent_analysis.fixes import Project, fix_for
 from openassent_analysis.identities import identify

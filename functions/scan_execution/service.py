@@ -7,21 +7,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import openassent_analysis
-from controlplane.core.ids import ScanId
-from controlplane.core.settings import settings
-from controlplane.github.client import CodeHost, connect
-from controlplane.github.errors import TarballTooLarge
-from controlplane.queues import messages
-from controlplane.queues.messages import ExecuteScan, PublishScan
-from controlplane.queues.scan_attempt import PermanentFailure, code_host_errors, run_attempt
-from controlplane.store import repositories
-from controlplane.store.leases import Lease
-from controlplane.store.pull_requests import report_entry
-from controlplane.store.repositories import UnknownRepository
-from controlplane.store.repository_items import RepositoryItem
-from controlplane.store.scans import execution, reads, reports
-from controlplane.store.scans.items import Failure, ScanItem, UnknownScan
-from controlplane.store.scans.progress import Coverage, CoveredKind
+from controlplane.code_host import repositories
+from controlplane.code_host.github.client import CodeHost, connect
+from controlplane.code_host.github.errors import TarballTooLarge
+from controlplane.code_host.items import RepositoryItem
+from controlplane.code_host.pull_requests import report_entry
+from controlplane.code_host.repositories import UnknownRepository
+from controlplane.platform.core.ids import ScanId
+from controlplane.platform.core.settings import settings
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import ExecuteScan, PublishScan
+from controlplane.platform.table.leases import Lease
+from controlplane.scans import execution, reads, reports
+from controlplane.scans.attempt import PermanentFailure, code_host_errors, run_attempt
+from controlplane.scans.items import Failure, ScanItem, UnknownScan
+from controlplane.scans.progress import Coverage, CoveredKind
 from openassent_analysis.files import NOT_ANALYZED
 from openassent_analysis.fixes import Project
 from openassent_analysis.inventory.listing import Listing

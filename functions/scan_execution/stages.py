@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from controlplane.core import clock
-from controlplane.store.leases import Lease
-from controlplane.store.scans import execution
-from controlplane.store.scans.inventories import Inventory
-from controlplane.store.scans.items import ScanItem
-from controlplane.store.scans.progress import Stage
+from controlplane.platform.core import clock
+from controlplane.platform.table.leases import Lease
+from controlplane.scans import execution
+from controlplane.scans.inventories import Inventory
+from controlplane.scans.items import ScanItem
+from controlplane.scans.progress import Stage
 from openassent_analysis.report import ANOTHER_LOOK, Answer, Examine, Request
 
 # Each report is a write to the scan and its three indexes.

@@ -2,17 +2,17 @@
 
 from collections.abc import Callable
 
-from controlplane.core.ids import ScanRequestId
-from controlplane.core.plans import PLANS
-from controlplane.github.reviews import ReviewHost, connect
-from controlplane.queues import messages
-from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
-from controlplane.queues.scan_attempt import PermanentFailure, code_host_errors, run_attempt
-from controlplane.store.leases import Lease
-from controlplane.store.pull_requests import report_entry
-from controlplane.store.scans import requests
-from controlplane.store.scans.items import Access, Failure, RequestItem
-from controlplane.store.scans.requests import Subject, Target
+from controlplane.code_host.github.reviews import ReviewHost, connect
+from controlplane.code_host.pull_requests import report_entry
+from controlplane.platform.core.ids import ScanRequestId
+from controlplane.platform.core.plans import PLANS
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queue
+from controlplane.platform.table.leases import Lease
+from controlplane.scans import requests
+from controlplane.scans.attempt import PermanentFailure, code_host_errors, run_attempt
+from controlplane.scans.items import Access, Failure, RequestItem
+from controlplane.scans.requests import Subject, Target
 
 # The function's timeout in template.yaml: any invocation still running by then has been killed.
 LEASE_SECONDS = 30

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from controlplane.core import deadline
-from controlplane.core.observability import metrics
+from controlplane.platform.core import deadline
+from controlplane.platform.core.observability import metrics
 from sweeper.service import sweep
 
 

@@ -7,11 +7,14 @@ expiration time themselves, and TTL deletes the items a few days later.
 
 from aws_lambda_powertools.metrics import MetricUnit
 
-from controlplane.core import clock
-from controlplane.core.observability import describe, logger, metrics
-from controlplane.queues import issue_messages, messages, scan_messages, scan_starts
-from controlplane.store import cleanup
-from controlplane.store.sweep_runs import Step, SweepRun
+from controlplane.erasure import cleanup
+from controlplane.findings import issue_messages
+from controlplane.platform.core import clock
+from controlplane.platform.core.observability import describe, logger, metrics
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.sweep_runs import Step, SweepRun
+from controlplane.scans import messages as scan_messages
+from controlplane.scans import starts as scan_starts
 
 # The function's timeout in template.yaml is longer, so that the entry in progress when time runs out can still finish.
 SWEEP_SECONDS = 38

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from fastapi import Response
 
-from controlplane.core.errors import RouteNotFound
-from controlplane.core.settings import settings
-from controlplane.core.urls import dashboard_base_url, public_base_url
+from controlplane.platform.core.errors import RouteNotFound
+from controlplane.platform.core.settings import settings
+from controlplane.platform.core.urls import dashboard_base_url, public_base_url
 
 _REFERENCE = Path(__file__).parent / "reference"
 _ERRORS = "errors"

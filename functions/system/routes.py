@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 from fastapi import Header, Path, Response
 
-from controlplane.core.errors import RouteNotFound
-from controlplane.core.regions import REGIONS
-from controlplane.http.access import Access, Requires
-from controlplane.http.app import ControlRouter
-from controlplane.http.responses import refuses
-from controlplane.http.webhooks import Delivery, SignedByGithub
+from controlplane.access.access import Access, Requires
+from controlplane.code_host.webhook_requests import Delivery, SignedByGithub
+from controlplane.platform.core.errors import RouteNotFound
+from controlplane.platform.core.regions import REGIONS
+from controlplane.platform.http.app import ControlRouter
+from controlplane.platform.http.responses import refuses
 from system import documents, service, webhooks
 from system.schemas import (
     CallingCredential,

@@ -4,9 +4,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from controlplane.http.envelope import Wire
-from controlplane.http.fields import OptionalTimestamp
-from controlplane.store.organizations import Role
+from controlplane.organizations.store import Role
+from controlplane.platform.http.envelope import Wire
+from controlplane.platform.http.fields import OptionalTimestamp
 
 
 class Database(Wire):

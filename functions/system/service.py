@@ -3,15 +3,16 @@
 from typing import Any, get_args
 
 from awsclient.errors import AwsError
-from controlplane.core import deadline
-from controlplane.core.errors import RouteNotFound, ServiceUnavailable
-from controlplane.core.scopes import SCOPES
-from controlplane.core.settings import settings
-from controlplane.core.urls import public_base_url
-from controlplane.http.authentication import Principal, key_organization
-from controlplane.store import feedback, organizations
-from controlplane.store.organizations import Membership
-from controlplane.store.table import StoreError, table
+from controlplane.access.authentication import Principal, key_organization
+from controlplane.feedback import store as feedback
+from controlplane.organizations import store as organizations
+from controlplane.organizations.store import Membership
+from controlplane.platform.core import deadline
+from controlplane.platform.core.errors import RouteNotFound, ServiceUnavailable
+from controlplane.platform.core.scopes import SCOPES
+from controlplane.platform.core.settings import settings
+from controlplane.platform.core.urls import public_base_url
+from controlplane.platform.table.table import StoreError, table
 
 # Short, so that monitors fail fast.
 _HEALTH_SECONDS = 1.2

@@ -9,12 +9,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from controlplane.core import clock
-from controlplane.core.errors import InvalidPayload
-from controlplane.http.webhooks import Delivery
-from controlplane.queues import messages
-from controlplane.queues.messages import HostEvent, HostEventName, Queue, ref_digest
-from controlplane.store import deliveries
+from controlplane.code_host.webhook_requests import Delivery
+from controlplane.platform.core import clock
+from controlplane.platform.core.errors import InvalidPayload
+from controlplane.platform.queues import deliveries, messages
+from controlplane.platform.queues.messages import HostEvent, HostEventName, Queue, ref_digest
 
 _RETRIED_SECONDS = 86_400
 _DELIVERY_ID = re.compile(r"[0-9A-Za-z-]{1,64}")

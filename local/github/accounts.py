@@ -3,7 +3,7 @@
 import secrets
 import threading
 
-from controlplane.core import clock
+from controlplane.platform.core import clock
 
 # GitHub's codes expire after ten minutes.
 _CODE_SECONDS = 600

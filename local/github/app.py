@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from controlplane.core import clock
+from controlplane.platform.core import clock
 from local.github import installing, pages, review_pages, review_shapes, reviews, shapes
 from local.github.call import API, Call, number
 from local.github.faults import Fault, Quota

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from controlplane.core import clock
+from controlplane.platform.core import clock
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from controlplane.core import clock
+from controlplane.platform.core import clock
 
 
 @dataclass(frozen=True, slots=True)

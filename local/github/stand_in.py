@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from controlplane.core import clock
+from controlplane.platform.core import clock
 from local.github.accounts import Accounts
 from local.github.faults import Faults
 from local.github.issues import Issues

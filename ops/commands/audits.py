@@ -26,7 +26,7 @@ def create_audit(
     every_days: Annotated[int, typer.Option("--every-days", min=1, max=365, help="The interval in days.")] = 7,
 ) -> Result:
     """Schedule an audit of a website. Only websites of kind `domain` can be audited, each by at most 5 audits."""
-    from controlplane.store import audits
+    from controlplane.projects import audits
     from ops.lookup import get_project
 
     item = get_project(project)
@@ -66,7 +66,7 @@ def delete_audit(project: Project, audit: Audit, yes: Yes = False) -> Result:
 
     A website that is only audited, and not a consent entry, is deleted with its last audit.
     """
-    from controlplane.store.audits import UnknownAudit
+    from controlplane.projects.audits import UnknownAudit
     from ops import audits
     from ops.lookup import get_project
 
@@ -87,7 +87,7 @@ def record_run(
     ],
 ) -> Result:
     """Record an audit run, and its result, as of now."""
-    from controlplane.store import audits
+    from controlplane.projects import audits
     from ops.lookup import get_project
 
     item = get_project(project)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from controlplane.core.plans import PLANS
+from controlplane.platform.core.plans import PLANS
 from ops.arguments import Organization, one_of
 from ops.command import command
 from ops.errors import Refused
@@ -39,7 +39,7 @@ def set_plan(organization: Organization, plan: Plan) -> Result:
     after an upgrade. A key keeps the rate limit it was created with until it is rolled. Items beyond the plan's limits
     are kept. Projects with the branding none are served with the service's own branding until the plan includes it.
     """
-    from controlplane.store import billing
+    from controlplane.billing import store as billing
     from ops.lookup import get_organization_id, organization_document
 
     organization_id = get_organization_id(organization)
@@ -70,7 +70,7 @@ def list_credits(
     ] = "",
 ) -> Result:
     """List the changes of the balance, oldest first. Invoice those of the kind top-up."""
-    from controlplane.store import billing
+    from controlplane.billing import store as billing
     from ops.lookup import get_organization_id
 
     entries = billing.list_ledger(get_organization_id(organization))
@@ -103,7 +103,7 @@ def enable_top_up(
     No payment is made: each top-up is an entry in the ledger, and you invoice it (`credits list --kind top-up`). When
     the month's top-ups are used up, scans can be unlocked only with the credits that are left.
     """
-    from controlplane.store import billing
+    from controlplane.billing import store as billing
     from ops.lookup import get_organization_id, organization_document
 
     organization_id = get_organization_id(organization)
@@ -114,7 +114,7 @@ def enable_top_up(
 @command(top_up_app, "disable")
 def disable_top_up(organization: Organization) -> Result:
     """Disable the automatic top-up. Its settings and the month's count are kept."""
-    from controlplane.store import billing
+    from controlplane.billing import store as billing
     from ops.lookup import get_organization_id, organization_document
 
     organization_id = get_organization_id(organization)
@@ -123,7 +123,7 @@ def disable_top_up(organization: Organization) -> Result:
 
 
 def _change(organization: str, amount: int) -> Result:
-    from controlplane.store import billing
+    from controlplane.billing import store as billing
     from ops.lookup import get_organization_id
 
     organization_id = get_organization_id(organization)

@@ -12,7 +12,7 @@ from ops.output import Result, confirm
 
 app = typer.Typer(no_args_is_help=True, help="Messages that workers failed to process, kept for 14 days.")
 
-# The values of controlplane.queues.messages.Queue, which can't be imported before the table is known.
+# The values of controlplane.platform.queues.messages.Queue, which can't be imported before the table is known.
 QUEUES = (
     "scan-preparation",
     "scan-execution",
@@ -41,7 +41,7 @@ def list_letters(
     If a worker rejected the message, its reason is shown. Messages that SQS moved itself, after five attempts in which
     a worker crashed or timed out, have no reason.
     """
-    from controlplane.queues import messages
+    from controlplane.platform.queues import messages
     from ops import dead_letters
 
     wanted = [messages.Queue(name) for name in ([queue] if queue else QUEUES)]
@@ -62,7 +62,7 @@ def redrive(
     Each message is sent before it is removed here: it may be delivered twice, but is never lost. Workers skip a message
     whose work is already done. A message that fails again returns here with its new reason.
     """
-    from controlplane.queues import messages
+    from controlplane.platform.queues import messages
     from ops import dead_letters
 
     confirm(f"Redrive {_named(message)} of {queue}?", yes=yes)
@@ -82,7 +82,7 @@ def discard(
 
     A scan that waits for a deleted message is marked as failed, unless a worker is processing it.
     """
-    from controlplane.queues import messages
+    from controlplane.platform.queues import messages
     from ops import dead_letters
 
     if not message:

@@ -38,7 +38,7 @@ def list_reports(day: Day = None, days: Days = 1) -> Result:
 @command(app, "show")
 def show_report(reference: Annotated[str, typer.Argument(metavar="REFERENCE", help="FDB-…")]) -> Result:
     """Show a complete report."""
-    from controlplane.store.feedback import UnknownReport, get_report
+    from controlplane.feedback.store import UnknownReport, get_report
     from ops import feedback
 
     try:
@@ -60,14 +60,14 @@ def resume_intake() -> Result:
 
 
 def _set_intake(*, paused: bool) -> Result:
-    from controlplane.store import feedback
+    from controlplane.feedback import store as feedback
 
     feedback.set_intake(paused=paused)
     return Result({"paused": paused})
 
 
 def _intake_note() -> str | None:
-    from controlplane.store import feedback
+    from controlplane.feedback import store as feedback
 
     paused, since = feedback.get_intake()
     return f"New reports have been paused since {since}." if paused else None

@@ -39,7 +39,7 @@ def move_identity(  # noqa: PLR0917 (Typer passes them by name)
 
     Exit code 3 if the account has no such identity; 4 if the subject is in use or the other account already has one.
     """
-    from controlplane.store.identities import AccountHasIdentity, IdentityTaken
+    from controlplane.people.identities import AccountHasIdentity, IdentityTaken
     from ops import accounts, identities
     from ops.lookup import get_user, identity_document
 
@@ -73,9 +73,10 @@ def set_email(
     The next sign-in changes it again, to the address that the issuer has verified, if no account has that one. Exit
     code 4 if another account has the new address.
     """
-    from controlplane.core.emails import is_email, normalize_email
-    from controlplane.store import sign_in, users
-    from controlplane.store.retry import WriteConflict
+    from controlplane.access import sign_in
+    from controlplane.people import users
+    from controlplane.platform.core.emails import is_email, normalize_email
+    from controlplane.platform.table.retry import WriteConflict
     from ops.lookup import get_user, user_document
 
     if not is_email(email):

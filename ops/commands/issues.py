@@ -43,8 +43,8 @@ def reconcile(
     item. With --absent, the attempt ends, and the next request creates a new issue. The issue's body has the `marker`
     that `issue list` shows, in a comment.
     """
-    from controlplane.core import clock
-    from controlplane.store.inbox_items import GithubIssue
+    from controlplane.findings.items import GithubIssue
+    from controlplane.platform.core import clock
     from ops import issues
 
     if absent and (number or url):

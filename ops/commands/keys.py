@@ -10,7 +10,7 @@ from ops.command import command
 from ops.output import Result, confirm
 
 if TYPE_CHECKING:
-    from controlplane.store.api_key_items import ApiKeyItem
+    from controlplane.api_keys.items import ApiKeyItem
 
 app = typer.Typer(no_args_is_help=True, help="An organization's API keys.")
 
@@ -20,7 +20,7 @@ _PAGE = 100
 @command(app, "list")
 def list_keys(organization: Organization) -> Result:
     """List an organization's keys, newest first."""
-    from controlplane.store import api_keys
+    from controlplane.api_keys import store as api_keys
     from ops.lookup import get_organization_id
 
     page = api_keys.list_keys(get_organization_id(organization), _PAGE, None)  # 50 keys at most: one page has them all
@@ -30,8 +30,8 @@ def list_keys(organization: Organization) -> Result:
 @command(app, "delete")
 def delete_key(key_id: Annotated[str, typer.Argument(metavar="KEY_ID", help="key_…")], yes: Yes = False) -> Result:
     """Permanently revoke a key, or with the ID of a rolled key its old secret alone. It is rejected immediately."""
-    from controlplane.core.ids import KeyId
-    from controlplane.store import key_changes
+    from controlplane.api_keys import changes as key_changes
+    from controlplane.platform.core.ids import KeyId
     from ops.lookup import parse_id
 
     parsed = parse_id(KeyId, key_id, "key")

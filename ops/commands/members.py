@@ -11,11 +11,11 @@ from ops.errors import Conflict, NotFound
 from ops.output import Result
 
 if TYPE_CHECKING:
-    from controlplane.store.organizations import MemberItem
+    from controlplane.organizations.store import MemberItem
 
 app = typer.Typer(no_args_is_help=True, help="An organization's members and their roles.")
 
-# The values of controlplane.store.organizations.Role, which can't be imported before the table is known.
+# The values of controlplane.organizations.store.Role, which can't be imported before the table is known.
 Role = Literal["owner", "admin", "member"]
 
 

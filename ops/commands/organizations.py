@@ -26,7 +26,7 @@ def delete_organization(organization: Organization, yes: Yes = False) -> Result:
     the background, within 20 minutes unless the organization is very large. The billing ledger is kept for
     LedgerRetentionDays, and the slug stays reserved for 90 days.
     """
-    from controlplane.store import deletions
+    from controlplane.erasure import deletions
     from ops.lookup import get_organization
 
     found = get_organization(organization)

@@ -12,7 +12,7 @@ from ops.errors import Conflict, NotFound
 from ops.output import Result
 
 if TYPE_CHECKING:
-    from controlplane.store.repository_items import HostedRepository, RepositoryItem
+    from controlplane.code_host.items import HostedRepository, RepositoryItem
 
 app = typer.Typer(no_args_is_help=True, help="Connected repositories, and the projects linked to them.")
 
@@ -26,7 +26,7 @@ def parse_full_name(text: str) -> str:
 
 
 def _parse_folder(text: str) -> str:
-    from controlplane.core.naming import is_folder
+    from controlplane.platform.core.naming import is_folder
 
     if not is_folder(text):
         raise typer.BadParameter("Write a path relative to the repository's root, for example apps/web.")
@@ -50,8 +50,8 @@ def connect_repository(
     Looks up the App's installation, the default branch, and the visibility on GitHub. With --installation, GitHub isn't
     called: the branch is main and the visibility private.
     """
-    from controlplane.store import repositories
-    from controlplane.store.repository_items import HostedRepository
+    from controlplane.code_host import repositories
+    from controlplane.code_host.items import HostedRepository
     from ops.lookup import get_organization_id
 
     organization_id = get_organization_id(organization)
@@ -88,9 +88,9 @@ def link_project(
 
     A link that exists keeps its other settings.
     """
-    from controlplane.core.ids import ProjectId, RepositoryId
-    from controlplane.store import repositories
-    from controlplane.store.repository_items import Link
+    from controlplane.code_host import repositories
+    from controlplane.code_host.items import Link
+    from controlplane.platform.core.ids import ProjectId, RepositoryId
     from ops.lookup import parse_id
 
     repository_id = parse_id(RepositoryId, repository, "repository")
@@ -108,7 +108,7 @@ def link_project(
 
 def _fetch_repository(owner: str, name: str) -> "HostedRepository":
     """Returns the repository as GitHub reports it now, with its new name if it was renamed."""
-    from controlplane.store.repository_items import HostedRepository
+    from controlplane.code_host.items import HostedRepository
     from ops import code_host
 
     installation_id, found = code_host.find_repository(owner, name)

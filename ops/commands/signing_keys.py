@@ -53,6 +53,6 @@ def drop_key(early: Early = False) -> Result:
 
 
 def _shown(ring: "Ring") -> Result:
-    from controlplane.core import clock
+    from controlplane.platform.core import clock
 
     return Result({"step": ring.step, "keys": len(ring.secret.keys), "since": clock.timestamp(ring.since)})

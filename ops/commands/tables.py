@@ -28,7 +28,7 @@ def restore_table(
     point-in-time recovery, and deletion protection. Run it again if it is interrupted. Then check the new table, and
     deploy its name as the parameter TableName.
     """
-    from controlplane.store.table import table
+    from controlplane.platform.table.table import table
     from ops.restore import restore
     from ops.target import connected_client
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from controlplane.core.scopes import SCOPES
+from controlplane.platform.core.scopes import SCOPES
 from ops.arguments import one_of, parse_life
 from ops.command import command
 from ops.output import Result
@@ -34,8 +34,8 @@ def create_token(
     ] = "1h",  # type: ignore[assignment]  # Typer parses the default as well
 ) -> Result:
     """Create a token and print it once: only its hash is stored, so it can't be shown again."""
-    from controlplane.core import clock
-    from controlplane.store import user_tokens
+    from controlplane.people import tokens as user_tokens
+    from controlplane.platform.core import clock
     from ops.lookup import get_user
 
     profile = get_user(user)

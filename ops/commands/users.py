@@ -16,7 +16,8 @@ app = typer.Typer(no_args_is_help=True, help="User accounts. To list an organiza
 @command(app, "show")
 def show_user(user: User) -> Result:
     """Show an account, its organizations, and the identities (issuer and subject) that can sign in to it."""
-    from controlplane.store import identities, organizations
+    from controlplane.organizations import store as organizations
+    from controlplane.people import identities
     from ops.lookup import get_user, identity_document, user_document
 
     profile = get_user(user)
@@ -49,8 +50,8 @@ def export_user(user: User) -> Result:
 
     Reads the whole table. You can also pass the id of a deleted account, to see the records that still contain the id.
     """
-    from controlplane.core import ids
-    from controlplane.rules.personal_data import Subject
+    from controlplane.erasure.personal_data import Subject
+    from controlplane.platform.core import ids
     from ops import personal_data
     from ops.lookup import find_user
 

@@ -2,8 +2,8 @@
 
 from pydantic import BaseModel
 
-from controlplane.http import deprecations
-from controlplane.http.route import ControlRoute
+from controlplane.platform.http import deprecations
+from controlplane.platform.http.route import ControlRoute
 
 _HEADERS = ("Deprecation", "Sunset", "Link")
 

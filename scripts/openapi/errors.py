@@ -4,7 +4,10 @@ import json
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from controlplane.core.errors import (
+from controlplane.access.access import AddressNotAllowed, NotForLimitedKeys, Requires, UserTokenRequired
+from controlplane.access.anonymous import Anonymous
+from controlplane.access.idempotency_errors import AnswerLost, KeyOfAnotherRequest, RequestInFlight
+from controlplane.platform.core.errors import (
     ApiError,
     DatabaseUnavailable,
     Forbidden,
@@ -20,23 +23,20 @@ from controlplane.core.errors import (
     Unauthorized,
     UnsupportedMediaType,
 )
-from controlplane.http.access import AddressNotAllowed, NotForLimitedKeys, Requires, UserTokenRequired
-from controlplane.http.anonymous import Anonymous
-from controlplane.http.callers import Caller
-from controlplane.http.idempotency_errors import AnswerLost, KeyOfAnotherRequest, RequestInFlight
-from controlplane.http.responses import refusals_of
-from controlplane.http.route import ControlRoute
+from controlplane.platform.http.callers import Caller
+from controlplane.platform.http.responses import refusals_of
+from controlplane.platform.http.route import ControlRoute
 
 _PREPARATION = "spr_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _SCAN = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _REPOSITORY = "rep_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 # Constructor arguments of the errors that describe the state they found, by group and class.
 _ARGUMENTS: dict[str, tuple[Any, ...]] = {
-    "scans.ScanNotCompleted": (SimpleNamespace(scan_id=_SCAN, status="running"),),
-    "scans.ScanWithoutResult": (SimpleNamespace(scan_id=_SCAN, status="failed"),),
-    "scans.UnlockRequired": (SimpleNamespace(scan_id=_SCAN, unlock_credits=50, locked_count=14),),
-    "controlplane.RateLimited": (12,),
-    "controlplane.InsufficientScope": ("projects.read",),
+    "reading.ScanNotCompleted": (SimpleNamespace(scan_id=_SCAN, status="running"),),
+    "reading.ScanWithoutResult": (SimpleNamespace(scan_id=_SCAN, status="failed"),),
+    "reading.UnlockRequired": (SimpleNamespace(scan_id=_SCAN, unlock_credits=50, locked_count=14),),
+    "RateLimited": (12,),
+    "InsufficientScope": ("projects.read",),
     "device_auth.InvalidScope": ("There is no scope named projects.",),
     "feedback.HourlyQuotaReached": (2_340,),
     "inbox.StaleVersion": (SimpleNamespace(version="7b1e0c94a2d84f6f9d35c1e8b2a6f013", status="accepted"),),
@@ -55,20 +55,20 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "projects.UnsupportedRegion": ("eu-centre",),
     "projects.UnusableOrigin": (["websites"], {0: "The scheme looks like a misspelled https. Write https://."}),
     "resends.ResentTooOften": ("invitation", 3),
-    "scans.InsufficientCredits": (20, 50),
-    "scans.NothingToUnlock": ("running",),
-    "scans.ScanInProgress": (_PREPARATION, _SCAN),
+    "unlocks.InsufficientCredits": (20, 50),
+    "unlocks.NothingToUnlock": ("running",),
+    "requests.ScanInProgress": (_PREPARATION, _SCAN),
     "websites.WebsiteRemovalNeedsAdmin": (
         [SimpleNamespace(website_id="web_01kb2m3n4p5q6r7s8t", origin="shop.example.com")],
     ),
 }
 # The same errors with other details, under their own names.
 _VARIANTS: dict[str, tuple[str, tuple[Any, ...]]] = {
-    "scans.ScanInProgress": ("scans.ScanInPreparation", (_PREPARATION, None)),
+    "requests.ScanInProgress": ("scans.ScanInPreparation", (_PREPARATION, None)),
 }
 # Details of errors that can't be constructed directly, because the constructor needs the table.
 _DETAILS: dict[str, Any] = {
-    "controlplane.KeyOfAnotherRequest": [
+    "KeyOfAnotherRequest": [
         {
             "code": "idempotency_key_reused",
             "message": "This key was used with another request. Use a new one.",
@@ -76,6 +76,8 @@ _DETAILS: dict[str, Any] = {
         }
     ],
 }
+# Modules that most rooms have.
+_SAME_IN_EACH_ROOM = {"store", "rules", "service", "items", "errors"}
 _INVALID = InvalidPayload.at(["name"], "Field required", "missing")
 
 
@@ -91,8 +93,11 @@ class ErrorResponse(NamedTuple):
 
 
 def _name(kind: type[ApiError]) -> str:
-    module = kind.__module__.removeprefix("controlplane.store.").removeprefix("controlplane.rules.")
-    return f"{module.partition('.')[0]}.{kind.__name__}"
+    """Returns the class with its module, as in `invitations.AlreadyInvited`, or alone if it is no subject's."""
+    room, *_, module = kind.__module__.removeprefix("controlplane.").split(".")
+    if room in {"platform", "access"}:
+        return kind.__name__
+    return f"{room if module in _SAME_IN_EACH_ROOM else module}.{kind.__name__}"
 
 
 def _example(kind: type[ApiError]) -> ApiError:
@@ -105,7 +110,7 @@ def _example(kind: type[ApiError]) -> ApiError:
 
 def _describe(error: ApiError, name: str | None = None) -> ErrorResponse:
     public = {"code": error.code, "message": error.public, "details": error.details or {}}
-    name = name or _name(type(error)).removeprefix("controlplane.")
+    name = name or _name(type(error))
     return ErrorResponse(
         name, error.status, error.code, error.public, {"success": False, "error": public}, tuple(error.headers)
     )
@@ -136,7 +141,7 @@ def in_oauth(route: ControlRoute) -> list[ErrorResponse]:
         answer = dialect.failure(error, Caller())
         body = json.loads(bytes(answer.body))
         headers = ("Retry-After",) if "retry-after" in answer.headers else ()
-        name = _name(type(error)).removeprefix("controlplane.")
+        name = _name(type(error))
         found[name] = ErrorResponse(name, answer.status_code, body["error"], body["error_description"], body, headers)
     return sorted(found.values(), key=lambda error: error.status)
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from pydantic.alias_generators import to_snake
 
-from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
+from controlplane.platform.core.scopes import API_KEY_SCOPES, SCOPES
 from scripts.openapi.schemas import Schema, Schemas
 
 

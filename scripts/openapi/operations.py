@@ -1,9 +1,9 @@
 """One operation of the document: FastAPI's description, completed and ordered."""
 
-from controlplane.core.roles import RANK
-from controlplane.http.access import Requires
-from controlplane.http.anonymous import Anonymous
-from controlplane.http.route import ControlRoute
+from controlplane.access.access import Requires
+from controlplane.access.anonymous import Anonymous
+from controlplane.platform.core.roles import RANK
+from controlplane.platform.http.route import ControlRoute
 from scripts.openapi import errors, requests, responses, texts
 from scripts.openapi.components import FAILURES, OAUTH, Components, Object
 from scripts.openapi.schemas import reference

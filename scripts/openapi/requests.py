@@ -5,8 +5,8 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.alias_generators import to_snake
 
-from controlplane.http.anonymous import Anonymous
-from controlplane.http.route import ControlRoute
+from controlplane.access.anonymous import Anonymous
+from controlplane.platform.http.route import ControlRoute
 from scripts.openapi import examples, texts
 from scripts.openapi.components import Components, Object
 from scripts.openapi.schemas import Schema, Schemas, tidy, without_null

@@ -6,9 +6,9 @@ from http import HTTPStatus
 from fastapi import Response
 from pydantic import BaseModel
 
-from controlplane.http.envelope import Answer, Page
-from controlplane.http.reader import DRY_RUN
-from controlplane.http.route import ControlRoute
+from controlplane.platform.http.envelope import Answer, Page
+from controlplane.platform.http.reader import DRY_RUN
+from controlplane.platform.http.route import ControlRoute
 from scripts.openapi import deprecations, examples
 from scripts.openapi.components import Components, Object, headers
 from scripts.openapi.schemas import REFERENCE, reference, serialized, tidy

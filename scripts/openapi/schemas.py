@@ -7,25 +7,25 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
 from code_audit.scan_schemas import ScanStatus
-from controlplane.core.acting import ActorKind
-from controlplane.core.acting import Source as ActionSource
-from controlplane.core.actions import Action
-from controlplane.core.errors import CATALOG
-from controlplane.core.plans import PLANS
-from controlplane.core.priorities import Priority
-from controlplane.core.regions import REGIONS
-from controlplane.core.schedules import Schedule
-from controlplane.core.scopes import API_KEY_SCOPES
-from controlplane.http.guidance import HINTS
-from controlplane.rules.projects import BRANDINGS
-from controlplane.store.feedback import Category, Surface
-from controlplane.store.inbox_items import Source
-from controlplane.store.organizations import Role
-from controlplane.store.project_items import AddressKind
-from controlplane.store.scans.items import Access
-from controlplane.store.scans.progress import Stage
-from controlplane.store.status_history import Status
-from controlplane.store.vendors import ReviewState, VendorState
+from controlplane.feedback.store import Category, Surface
+from controlplane.findings.items import Source
+from controlplane.findings.status_history import Status
+from controlplane.findings.vendors import ReviewState, VendorState
+from controlplane.organizations.store import Role
+from controlplane.platform.core.acting import ActorKind
+from controlplane.platform.core.acting import Source as ActionSource
+from controlplane.platform.core.actions import Action
+from controlplane.platform.core.errors import CATALOG
+from controlplane.platform.core.plans import PLANS
+from controlplane.platform.core.priorities import Priority
+from controlplane.platform.core.regions import REGIONS
+from controlplane.platform.core.schedules import Schedule
+from controlplane.platform.core.scopes import API_KEY_SCOPES
+from controlplane.platform.http.guidance import HINTS
+from controlplane.projects.items import AddressKind
+from controlplane.projects.rules import BRANDINGS
+from controlplane.scans.items import Access
+from controlplane.scans.progress import Stage
 from openassent_analysis.findings import CATEGORIES, SEVERITIES
 from organizations.request_schemas import Decision
 from organizations.webhook_schemas import EventName

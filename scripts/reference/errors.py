@@ -8,7 +8,7 @@ from typing import NamedTuple
 from jinja2 import Environment
 from markupsafe import Markup
 
-from controlplane.core.errors import CATALOG
+from controlplane.platform.core.errors import CATALOG
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "errors.md"
 _ROW = re.compile(r"^\| (\d{3}) \| `([A-Z_]+)` \| (.+) \| (.+) \| (.+) \|$", re.MULTILINE)

@@ -11,8 +11,8 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from controlplane.core.plans import PLANS
-from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
+from controlplane.platform.core.plans import PLANS
+from controlplane.platform.core.scopes import API_KEY_SCOPES, SCOPES
 from scripts.openapi.texts import BASE_URL, PAGES_URL
 from scripts.reference import calls, errors, markdown
 from scripts.reference.document import Tag

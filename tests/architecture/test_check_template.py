@@ -89,42 +89,28 @@ def measured(template: dict[str, Any], source: str = "") -> list[Measured]:
 
 def policy(actions: int) -> dict[str, Any]:
     """Returns the document of a policy, of 226 characters and 18 for each action beyond the first, in GovCloud."""
-    statement = {
-        "Effect": "Allow",
-        "Action": ["sqs:SendMessage"] * actions,
-        "Resource": {"Fn::GetAtt": ["Queue", "Arn"]},
-    }
+    actions_ = ["sqs:SendMessage"] * actions
+    statement = {"Effect": "Allow", "Action": actions_, "Resource": {"Fn::GetAtt": ["Queue", "Arn"]}}
     return {"Version": "2012-10-17", "Statement": [statement]}
 
 
+def entry(kind: str, **properties: Any) -> dict[str, Any]:
+    return {"Type": f"AWS::{kind}", "Properties": properties}
+
+
 def role(*actions: int) -> dict[str, Any]:
-    policies = [{"PolicyName": str(it), "PolicyDocument": policy(it)} for it in actions]
-    return {"Type": "AWS::IAM::Role", "Properties": {"Policies": policies}}
+    return entry("IAM::Role", Policies=[{"PolicyName": str(it), "PolicyDocument": policy(it)} for it in actions])
 
 
 def routes(number: int) -> dict[str, Any]:
     """Returns permissions to invoke a function: one for each route."""
-    permission = {
-        "Type": "AWS::Lambda::Permission",
-        "Properties": {
-            "FunctionName": {"Ref": "Alias"},
-            "Action": "lambda:InvokeFunction",
-            "Principal": "apigateway.amazonaws.com",
-            "SourceArn": {"Fn::Sub": ["arn:aws:execute-api:${Id}/*/GET/", {"Id": {"Ref": "AWS::StackName"}}]},
-        },
-    }
+    source = {"Fn::Sub": ["arn:aws:execute-api:${Id}/*/GET/", {"Id": {"Ref": "AWS::StackName"}}]}
+    action = {"Action": "lambda:InvokeFunction", "Principal": "apigateway.amazonaws.com"}
+    permission = entry("Lambda::Permission", FunctionName={"Ref": "Alias"}, SourceArn=source, **action)
     return {"Alias": {"Type": "AWS::Lambda::Alias"}, **{f"Route{it}": permission for it in range(number)}}
 
 
-def api(paths: int) -> dict[str, Any]:
-    return {
-        "Type": "AWS::ApiGateway::RestApi",
-        "Properties": {"Body": {"paths": dict.fromkeys(map(str, range(paths)))}},
-    }
-
-
-def variables(length: int) -> dict[str, Any]:
-    return {"Type": "AWS::Lambda::Function", "Properties": {"Environment": {"Variables": {"NAME": "x" * length}}}}
+PATHS = dict.fromkeys(map(str, range(260)))
 
 
 class TestLimits:
@@ -139,13 +125,13 @@ class TestLimits:
         assert found == Measured("the inline policies of Role", 226, 10_240)
 
     def test_the_policies_of_a_role_count_together_wherever_they_are_declared(self):
-        attached = {"Roles": [{"Ref": "Role"}], "PolicyDocument": policy(1)}
-        (found,) = of_roles(planted(More={"Type": "AWS::IAM::Policy", "Properties": attached}, Role=role(1, 2)))
+        more = entry("IAM::Policy", Roles=[{"Ref": "Role"}], PolicyDocument=policy(1))
+        (found,) = of_roles(planted(More=more, Role=role(1, 2)))
         assert found == Measured("the inline policies of Role", 226 + (226 + 244), 10_240)
 
     def test_a_secret_counts_as_its_two_values_during_a_rotation(self):
         secret = {"Fn::Sub": "{{resolve:secretsmanager:${Secret}:SecretString}}"}
-        function = {"Type": "AWS::Lambda::Function", "Properties": {"Environment": {"Variables": {"SECRET": secret}}}}
+        function = entry("Lambda::Function", Environment={"Variables": {"SECRET": secret}})
         sizes = {it.what: it.size for it in measured(planted(Function=function))}
         assert 2 * 64 < sizes["the environment of Function"] < 200
 
@@ -154,15 +140,19 @@ class TestLimits:
         [
             ({"Role": role(510)}, 10_240, "the inline policies of Role"),
             ({"Role": role(250, 250)}, 10_240, "the inline policies of Role"),
+            ({"Policy": entry("IAM::ManagedPolicy", PolicyDocument=policy(300))}, 6_144, "the policy Policy"),
             (
-                {"Policy": {"Type": "AWS::IAM::ManagedPolicy", "Properties": {"PolicyDocument": policy(300)}}},
-                6_144,
-                "the policy Policy",
+                {"Function": entry("Lambda::Function", Environment={"Variables": {"NAME": "x" * 3_500}})},
+                4_096,
+                "the environment of Function",
             ),
-            ({"Function": variables(3_500)}, 4_096, "the environment of Function"),
             (routes(40), 20_480, "the resource policy of Alias"),
-            ({"Api": api(260)}, 300, "the resources of Api"),
-            ({f"Queue{it}": {"Type": "AWS::SQS::Queue"} for it in range(430)}, 500, "the template's resources"),
+            (
+                {"Api": entry("ApiGateway::RestApi", Body={"paths": PATHS})},
+                300,
+                "the resources of Api",
+            ),
+            ({f"Queue{it}": entry("SQS::Queue") for it in range(430)}, 500, "the template's resources"),
         ],
     )
     def test_what_takes_more_than_85_percent_of_a_limit_is_refused(
@@ -191,11 +181,8 @@ class TestLimits:
         for name, it in DEFAULTS["Resources"].items():
             if it["Type"] == "AWS::Serverless::Function":
                 own = [{"PolicyDocument": document} for document in it["Properties"].get("Policies", [])]
-                role = {"Type": "AWS::IAM::Role", "Properties": {"Policies": own}}
-                resources |= {
-                    name: {"Type": "AWS::Lambda::Function"},
-                    f"{name}Role": resources.get(f"{name}Role", role),
-                }
+                made = resources.get(f"{name}Role", entry("IAM::Role", Policies=own))
+                resources |= {name: {"Type": "AWS::Lambda::Function"}, f"{name}Role": made}
         sizes = {it.what: it.size for it in of_roles({**DEFAULTS, "Resources": resources})}
         assert len(sizes) > len(functions())
         assert {what: size for what, size in sizes.items() if size > 4_000 and what.startswith("the inline")} == {}

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from controlplane.core.errors import CATALOG, ApiError, MethodNotAllowed, UnsupportedMediaType
+from controlplane.platform.core.errors import CATALOG, ApiError, MethodNotAllowed, UnsupportedMediaType
 from tests.support.operations import operations
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "errors.md"

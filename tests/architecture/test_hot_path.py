@@ -1,10 +1,9 @@
 """No function imports an AWS SDK, neither at its start nor while it serves a request: see docs/decisions/0059."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
+
+from tests.support.cold_start import run_as_lambda
 
 ROOT = Path(__file__).parents[2]
 FUNCTIONS = {path.parent.name for path in (ROOT / "functions").glob("*/app.py")}
@@ -17,8 +16,8 @@ WITH_URLLIB3 = {"dashboard", "github_events", "issue_creation", "scan_execution"
 PROGRAM = """
 import importlib, json, sys
 
-from controlplane.queues import messages
-from controlplane.store.table import StoreError, table
+from controlplane.platform.queues import messages
+from controlplane.platform.table.table import StoreError, table
 
 for name in sys.argv[1:]:
     importlib.import_module(name + ".app")
@@ -32,22 +31,11 @@ for name in sys.argv[1:]:
 
 
 def test_functions_call_aws_without_an_sdk():
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("COV", "AWS_CLIENT"))}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *sorted(FUNCTIONS - WITH_URLLIB3), *sorted(WITH_URLLIB3)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        env={
-            **kept,
-            "PYTHONPATH": f"{ROOT / 'functions'}:{ROOT / 'layers/shared'}:{ROOT / 'layers/analysis'}",
-            "AWS_ENDPOINT_URL": "http://127.0.0.1:9",  # nothing listens there
-            "LOG_LEVEL": "CRITICAL",
-        },
-    )
-    assert done.returncode == 0, done.stderr
-    reports = {report["function"]: {*report["loaded"]} for report in map(json.loads, done.stdout.splitlines())}
+    names = [*sorted(FUNCTIONS - WITH_URLLIB3), *sorted(WITH_URLLIB3)]
+    # Nothing listens at the endpoint.
+    settings = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "LOG_LEVEL": "CRITICAL"}
+    lines = run_as_lambda(PROGRAM, *names, without=("AWS_CLIENT",), **settings)
+    reports = {report["function"]: {*report["loaded"]} for report in map(json.loads, lines)}
     assert reports.keys() == FUNCTIONS
     for function, loaded in reports.items():
         assert "controlplane" in loaded

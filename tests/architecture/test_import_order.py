@@ -19,7 +19,7 @@ def _imports(path: Path) -> list[str]:
 
 def test_every_function_and_the_app_factory_import_lazy_imports_first():
     apps = {path: _imports(path) for path in (ROOT / "functions").glob("*/app.py")}
-    factory = ROOT / "layers/shared/controlplane/http/app.py"
-    first = {path: names[0] for path, names in apps.items() if "controlplane.http.app.create_app" in names}
+    factory = ROOT / "layers/shared/controlplane/platform/http/app.py"
+    first = {path: names[0] for path, names in apps.items() if "controlplane.platform.http.app.create_app" in names}
     assert len(first) >= 6
-    assert {*first.values(), _imports(factory)[0]} == {"controlplane.core.lazy_imports"}
+    assert {*first.values(), _imports(factory)[0]} == {"controlplane.platform.core.lazy_imports"}

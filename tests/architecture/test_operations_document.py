@@ -7,8 +7,8 @@ from typing import Any
 
 import typer
 
-from controlplane.core import tokens
-from controlplane.http.owner_limits import limit_of_plan
+from controlplane.access.owner_limits import limit_of_plan
+from controlplane.platform.core import tokens
 from local.template import load_template
 from ops.cli import app
 from tests.support.each import each

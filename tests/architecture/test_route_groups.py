@@ -2,15 +2,13 @@
 
 import importlib
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from starlette.routing import Match
 
-from controlplane.http.route_groups import RouteGroup
+from controlplane.platform.http.route_groups import RouteGroup
+from tests.support.cold_start import run_as_lambda
 from tests.support.operations import operations
 
 ROOT = Path(__file__).parents[2]
@@ -37,21 +35,9 @@ print(json.dumps([sorted(before), sorted(after)]))
 
 def imported(initialization: str) -> list[list[str]]:
     """Returns the modules of routes that are imported before and after the first request, for a file."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={
-            **environment,
-            "AWS_LAMBDA_INITIALIZATION_TYPE": initialization,
-            "PYTHONPATH": f"{ROOT / 'functions'}:{ROOT / 'layers/shared'}:{ROOT / 'layers/analysis'}",
-            "POWERTOOLS_SERVICE_NAME": "dashboard",
-        },
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    settings = {"AWS_LAMBDA_INITIALIZATION_TYPE": initialization, "POWERTOOLS_SERVICE_NAME": "dashboard"}
+    found: list[list[str]] = json.loads(run_as_lambda(PROGRAM, **settings)[-1])
+    return found
 
 
 def test_every_group_has_the_paths_of_its_module():

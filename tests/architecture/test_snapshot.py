@@ -5,21 +5,18 @@ A snapshot must not contain connections, credentials, timestamps, or random stat
 
 import ast
 import json
-import os
-import subprocess
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import ClassVar
 
-import pytest
-
+from tests.support.cold_start import run_as_lambda
 from tests.support.each import each
 
 ROOT = Path(__file__).parents[2]
 PRODUCT = [*(ROOT / "layers").rglob("*.py"), *(ROOT / "functions").rglob("*.py")]
 GROUPS = sorted(path.parent.name for path in (ROOT / "functions").glob("*/app.py"))
+SNAPSHOT = {"AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start"}
 # Modules whose calls return a time, a random value, a connection, or a credential.
 PASSING = {
     "clock",
@@ -45,8 +42,8 @@ def refuse(*_):
 
 socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = refuse
 module = importlib.import_module(sys.argv[1] + ".app")
-from controlplane.queues import messages
-from controlplane.store.table import table
+from controlplane.platform.queues import messages
+from controlplane.platform.table.table import table
 held = [name for name, made in (("table", table._client), ("queues", messages.sender._client)) if made is not None]
 import gc
 from awsclient.credentials import CredentialSource
@@ -58,35 +55,17 @@ print(json.dumps({"held": held, "handler": callable(module.handler)}))
 
 def before_snapshot(group: str, program: str = PROGRAM) -> tuple[list[dict], dict]:
     """Returns what the function printed during import, and the state that it held afterwards."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
-    done = subprocess.run(
-        [sys.executable, "-c", program, group],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        env={
-            **environment,
-            "AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start",
-            "PYTHONPATH": f"{ROOT / 'functions'}:{ROOT / 'layers/shared'}:{ROOT / 'layers/analysis'}",
-            "POWERTOOLS_SERVICE_NAME": group,
-        },
-    )
-    assert done.returncode == 0, done.stderr
-    *lines, told = map(json.loads, done.stdout.splitlines())
+    *lines, told = map(json.loads, run_as_lambda(program, group, POWERTOOLS_SERVICE_NAME=group, **SNAPSHOT))
     return lines, told
 
 
 @each("group", GROUPS)
-class TestEachFunction:
-    def test_no_function_has_a_connection_or_credential_in_its_snapshot(self, group: str):
-        lines, told = before_snapshot(group)
-        assert told == {"held": [], "handler": True}
-        if (ROOT / "functions" / group / "routes.py").exists():
-            (request,) = lines
-            assert (request["requestId"].rpartition("-")[0], request["status"]) == ("before-the-snapshot", 404)
-        else:
-            assert lines == []
+def test_no_function_has_a_connection_or_credential_in_its_snapshot(group: str):
+    lines, told = before_snapshot(group)
+    assert told == {"held": [], "handler": True}
+    answers = [(it["requestId"].rpartition("-")[0], it["status"]) for it in lines]
+    has_routes = (ROOT / "functions" / group / "routes.py").exists()
+    assert answers == ([("before-the-snapshot", 404)] if has_routes else [])
 
 
 # Initializes a function, as before a snapshot, and continues from there twice. Each copy tells what it makes.
@@ -96,7 +75,7 @@ from system.app import handler
 from awsclient.errors import NoAnswer
 from awsclient.retries import Attempts, Quota
 from awsclient.time_limit import NO_LIMIT
-from controlplane.core import ids
+from controlplane.platform.core import ids
 from local.events import rest_event
 
 def tell():
@@ -150,26 +129,15 @@ class TestCopies:
         with ThreadingHTTPServer(("127.0.0.1", 0), _Aws) as server:
             threading.Thread(target=server.serve_forever, daemon=True).start()
             url = f"http://127.0.0.1:{server.server_port}"
-            kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "COV"))}
-            done = subprocess.run(
-                [sys.executable, "-c", COPIES],
-                capture_output=True,
-                text=True,
-                check=False,
-                cwd=ROOT,
-                env={
-                    **kept,
-                    "AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start",
-                    "AWS_REGION": "eu-central-1",
-                    "AWS_ENDPOINT_URL_DYNAMODB": url,
-                    "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{url}/credentials",
-                    "PYTHONPATH": f"{ROOT / 'functions'}:{ROOT / 'layers/shared'}:{ROOT}",
-                },
-            )
+            settings = {
+                "AWS_REGION": "eu-central-1",
+                "AWS_ENDPOINT_URL_DYNAMODB": url,
+                "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{url}/credentials",
+            }
+            lines = run_as_lambda(COPIES, without=("AWS_",), **SNAPSHOT, **settings)
             server.shutdown()
-        assert done.stderr == ""
-        one, other = (json.loads(line[4:]) for line in done.stdout.splitlines() if line.startswith("TOLD"))
-        assert one["status"] == other["status"] == 200, done.stdout
+        one, other = (json.loads(line[4:]) for line in lines if line.startswith("TOLD"))
+        assert one["status"] == other["status"] == 200, lines
         assert set(one["ids"]).isdisjoint(other["ids"])
         assert one["pauses"] != other["pauses"]
         # None were requested before the copies were made, and each copy signs with its own.
@@ -177,31 +145,27 @@ class TestCopies:
 
 
 class TestTheseTests:
-    @pytest.mark.parametrize(
-        ("wrong", "held"),
+    @each(
+        "module",
+        ["controlplane.platform.table.table import table", "controlplane.platform.queues.messages import sender"],
+    )
+    def test_a_client_created_at_import_is_detected(self, module: str):
+        before, name = "from controlplane.platform.queues import messages", module.rpartition(" ")[2]
+        _, told = before_snapshot("billing", PROGRAM.replace(before, f"from {module}; {name}.client\n{before}"))
+        assert told["held"][:2] == [{"table": "table", "sender": "queues"}[name], "credentials"]
+
+    @each(
+        ("code", "lines"),
         [
-            ("from controlplane.store.table import table; table.client", ["table", "credentials"]),
-            ("from controlplane.queues.messages import sender; sender.client", ["queues", "credentials"]),
+            *((it, [1]) for it in ("STARTED = clock.now()", "SALT: str = secrets.token_hex(8)", "x(time.time())")),
+            *(
+                (it, [])
+                for it in ("def f(): return clock.now()", "START = datetime(2020, 1, 1)", "new = lambda: uuid.a()")
+            ),
         ],
     )
-    def test_a_client_created_at_import_is_detected(self, wrong: str, held: list[str]):
-        _, told = before_snapshot(
-            "billing",
-            PROGRAM.replace(
-                "from controlplane.queues import messages", f"{wrong}\nfrom controlplane.queues import messages"
-            ),
-        )
-        assert told["held"][:2] == held
-
-    @pytest.mark.parametrize("wrong", ["STARTED = clock.now()", "SALT: str = secrets.token_hex(8)", "x(time.time())"])
-    def test_a_time_or_random_value_at_import_is_detected(self, wrong: str):
-        assert made_at_import(ast.parse(wrong)) == [1]
-
-    @pytest.mark.parametrize(
-        "right", ["def f(): return clock.now()", "START = datetime(2020, 1, 1)", "new = lambda: secrets.token_hex(8)"]
-    )
-    def test_later_calls_are_allowed(self, right: str):
-        assert made_at_import(ast.parse(right)) == []
+    def test_a_time_or_random_value_is_detected_at_import_and_not_later(self, code: str, lines: list[int]):
+        assert made_at_import(ast.parse(code)) == lines
 
 
 def made_at_import(tree: ast.AST) -> list[int]:
@@ -226,16 +190,8 @@ def made_at_import(tree: ast.AST) -> list[int]:
 
 @each("path", PRODUCT, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_module_reads_the_time_or_a_random_value_at_import(path: Path):
-    assert made_at_import(ast.parse(path.read_text())) == []
-
-
-def test_random_values_come_from_the_system():
     """The `random` module would continue from state in the snapshot, so every copy would draw the same values."""
-    for path in PRODUCT:
-        names = [
-            name
-            for node in ast.walk(ast.parse(path.read_text()))
-            if isinstance(node, ast.Import | ast.ImportFrom)
-            for name in [getattr(node, "module", None), *(alias.name for alias in node.names)]
-        ]
-        assert "random" not in names, path
+    tree = ast.parse(path.read_text())
+    assert made_at_import(tree) == []
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert not any("random" in {getattr(it, "module", None), *(name.name for name in it.names)} for it in imports)

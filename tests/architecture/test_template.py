@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from controlplane.core.errors import CATALOG
-from controlplane.core.settings import Settings
-from controlplane.core.urls import error_page
-from controlplane.http.guidance import HINTS
-from controlplane.http.middleware import TRANSPORT_SECURITY
-from controlplane.queues.messages import MAX_RECEIVES
+from controlplane.platform.core.errors import CATALOG
+from controlplane.platform.core.settings import Settings
+from controlplane.platform.core.urls import error_page
+from controlplane.platform.http.guidance import HINTS
+from controlplane.platform.http.middleware import TRANSPORT_SECURITY
+from controlplane.platform.queues.messages import MAX_RECEIVES
 from local.gateway import body_of
 from local.template import load_template
 from scan_execution import service as scan_execution

@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from controlplane.queues import mail_messages
-from controlplane.queues.messages import MAX_RECEIVES, Message
+from controlplane.notify import mail_messages
+from controlplane.platform.queues.messages import MAX_RECEIVES, Message
 from finding_intake import messages
 from tests.support.operations import operations
 from tests.support.template import Route, api_functions, functions

@@ -2,8 +2,8 @@
 
 import json
 
-from controlplane.core.settings import read_signing_secret
-from controlplane.http.front_door import SECRET_HEADER
+from controlplane.platform.core.settings import read_signing_secret
+from controlplane.platform.http.front_door import SECRET_HEADER
 from local.front_door import restore_challenge
 from local.template import load_template
 from tests.support.template import resources, without

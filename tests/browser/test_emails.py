@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from controlplane.core import ids
+from controlplane.platform.core import ids
 from emails.text import compose, shown_name
 from tests.browser.conftest import LOOKS, Stack, Visit
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.http import deprecations
+from controlplane.platform.http import deprecations
 from scripts.sdk.commands import COMMANDS
 from tests.browser.conftest import Visit
 

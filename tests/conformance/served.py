@@ -24,15 +24,18 @@ import uvicorn
 from pydantic import TypeAdapter
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from controlplane.core import clock, tokens
-from controlplane.core.ids import MemberId
-from controlplane.queues import messages
-from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
-from controlplane.queues.worker import create_worker
-from controlplane.store import api_keys, credential_index, default_organizations, repositories
-from controlplane.store import keys as store_keys
-from controlplane.store.repository_items import Link
-from controlplane.store.table import Delete, table
+from controlplane.api_keys import store as api_keys
+from controlplane.code_host import repositories
+from controlplane.code_host.items import Link
+from controlplane.organizations import defaults as default_organizations
+from controlplane.people import credential_index
+from controlplane.platform.core import clock, tokens
+from controlplane.platform.core.ids import MemberId
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queue
+from controlplane.platform.queues.worker import create_worker
+from controlplane.platform.table import keys as store_keys
+from controlplane.platform.table.table import Delete, table
 from issue_creation.app import handler as create_issues
 from local.server import Gateway, load_apps
 from scan_execution.messages import ACCEPTED, ScanMessage

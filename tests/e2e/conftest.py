@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from controlplane.core.aws_clients import create_client
-from controlplane.store.table import table
+from controlplane.platform.core.aws_clients import create_client
+from controlplane.platform.table.table import table
 from tests.e2e import deployment
 from tests.e2e.deployment import ROOT, Stack
 from tests.e2e.external import ExternalServices, running_services

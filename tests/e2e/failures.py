@@ -11,14 +11,15 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import clock
-from controlplane.core.ids import InboxItemId, Located, ProjectId, RepositoryId
-from controlplane.queues import messages
-from controlplane.queues.messages import MAX_RECEIVES, PrepareScan, PublishScan, Queue
-from controlplane.store import issue_attempts, outbox, repositories
-from controlplane.store.outbox import Entry
-from controlplane.store.scans import requests
-from controlplane.store.table import table
+from controlplane.code_host import repositories
+from controlplane.findings import issue_attempts
+from controlplane.platform.core import clock
+from controlplane.platform.core.ids import InboxItemId, Located, ProjectId, RepositoryId
+from controlplane.platform.queues import messages, outbox
+from controlplane.platform.queues.messages import MAX_RECEIVES, PrepareScan, PublishScan, Queue
+from controlplane.platform.queues.outbox import Entry
+from controlplane.platform.table.table import table
+from controlplane.scans import requests
 from local.github import setup
 from local.github.faults import Fault
 from tests.e2e.deployment import Invoked, Stack

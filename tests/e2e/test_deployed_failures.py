@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from controlplane.core.ids import Located
-from controlplane.store import keys
-from controlplane.store.table import table
+from controlplane.platform.core.ids import Located
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
 from tests.e2e.deployment import Invoked, Stack
 from tests.e2e.failures import QUEUES, DeadLetter, UnfinishedDeletion, paused, receive, take_dead_letter
 from tests.e2e.people import Caller

@@ -7,8 +7,8 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from controlplane.core.ids import ProjectId, RepositoryId
-from controlplane.store import pull_requests
+from controlplane.code_host import pull_requests
+from controlplane.platform.core.ids import ProjectId, RepositoryId
 from local.github.pull_requests import CheckRun, Comment
 from local.github.setup import DEMO_BRANCH, DEMO_FILES, installation_id
 from tests.e2e.deployment import Stack

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import tokens
-from controlplane.store import codec, keys
+from controlplane.platform.core import tokens
+from controlplane.platform.table import codec, keys
 from tests.e2e import deployment
 from tests.e2e.deployment import REGION, CommandFailed, Stack, run
 from tests.e2e.external import ExternalServices

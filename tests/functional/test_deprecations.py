@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from controlplane.http import deprecations
-from controlplane.http.deprecations import Deprecation
+from controlplane.platform.http import deprecations
+from controlplane.platform.http.deprecations import Deprecation
 from tests.support.api import Api
 from tests.support.documented import DEPRECATION, document, find_operation, headers, parts
 from tests.support.operations import operations

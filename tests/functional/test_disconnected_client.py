@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.types import Message
 
-from controlplane.store.table import table
+from controlplane.platform.table.table import table
 from tests.support.logs import captured_logs
 from tests.support.world import World
 

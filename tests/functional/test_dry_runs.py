@@ -7,9 +7,9 @@ from urllib.parse import unquote
 
 import pytest
 
-from controlplane.core import tokens
-from controlplane.core.settings import settings
-from controlplane.store.table import table
+from controlplane.platform.core import tokens
+from controlplane.platform.core.settings import settings
+from controlplane.platform.table.table import table
 from tests.functional.audit_log.test_operations import CASES, CHANGING, CREATING, OF_NO_ORGANIZATION, Sent
 from tests.functional.test_every_route import PROTECTED, _uncounted, address, valid_body
 from tests.support.api import Api, Reply

@@ -4,8 +4,8 @@ import json
 import re
 from urllib.parse import urlsplit
 
-from controlplane.core.errors import CATALOG
-from controlplane.http.guidance import HINTS
+from controlplane.platform.core.errors import CATALOG
+from controlplane.platform.http.guidance import HINTS
 from scripts.openapi.texts import DOCUMENT
 from tests.support.api import Api
 from tests.support.each import each

@@ -6,10 +6,10 @@ from dataclasses import replace
 from itertools import count
 from urllib.parse import quote, unquote
 
-from controlplane.core import ids, tokens
-from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
-from controlplane.http.access import Requires, UserTokenRequired
-from controlplane.http.route import ControlRoute
+from controlplane.access.access import Requires, UserTokenRequired
+from controlplane.platform.core import ids, tokens
+from controlplane.platform.core.scopes import API_KEY_SCOPES, SCOPES
+from controlplane.platform.http.route import ControlRoute
 from dashboard.lost_routes import show_form, show_nothing
 from local.gateway import Request
 from tests.support.api import FORM, Api

@@ -12,9 +12,9 @@ import httpx
 import pytest
 
 import projects.app
-from controlplane.core.errors import RouteNotFound
-from controlplane.http.envelope import failure
-from controlplane.store.table import table
+from controlplane.platform.core.errors import RouteNotFound
+from controlplane.platform.http.envelope import failure
+from controlplane.platform.table.table import table
 from dashboard.app import handler
 from local.events import rest_event
 from local.gateway import Request, body_of, own_response, rename_headers

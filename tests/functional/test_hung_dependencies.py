@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 import system.app
-from controlplane.core import deadline, tokens
-from controlplane.core.aws_clients import create_client
-from controlplane.core.settings import load, settings
-from controlplane.http import web_session
-from controlplane.queues import messages
-from controlplane.queues.messages import Queue
-from controlplane.store import keys
-from controlplane.store.table import Check, TableUnavailable, table
+from controlplane.access import web_session
+from controlplane.platform.core import deadline, tokens
+from controlplane.platform.core.aws_clients import create_client
+from controlplane.platform.core.settings import load, settings
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import Queue
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Check, TableUnavailable, table
 from local.events import rest_event
 from tests.functional.device_auth.devices import code_body
 from tests.functional.test_every_route import ANONYMOUS, PAGES, PROTECTED, WITH_BODY, address, valid_body

@@ -1,8 +1,8 @@
 """401 for a truncated or mistyped credential: the response says so, but nothing about which credentials exist."""
 
-from controlplane.core import tokens
-from controlplane.core.errors import IncompleteCredential, Unauthorized
-from controlplane.store import sessions
+from controlplane.people import sessions
+from controlplane.platform.core import tokens
+from controlplane.platform.core.errors import IncompleteCredential, Unauthorized
 from tests.support.api import Api
 from tests.support.recorded import recorded_calls
 from tests.support.world import World

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import cursors, keyring, tokens
-from controlplane.core.errors import InvalidPayload
-from controlplane.core.settings import SigningSecret, settings
-from controlplane.store import device_approvals
-from controlplane.store.device import LIFE_SECONDS, USER_CODE_LETTERS
-from controlplane.store.device_approvals import UnknownUserCode
-from controlplane.store.table import table
+from controlplane.people import device_approvals
+from controlplane.people.device import LIFE_SECONDS, USER_CODE_LETTERS
+from controlplane.people.device_approvals import UnknownUserCode
+from controlplane.platform.core import cursors, keyring, tokens
+from controlplane.platform.core.errors import InvalidPayload
+from controlplane.platform.core.settings import SigningSecret, settings
+from controlplane.platform.table.table import table
 from tests.functional.device_auth.devices import refresh, request_code, works
 from tests.support.api import Api, Reply
 from tests.support.browser import Browser

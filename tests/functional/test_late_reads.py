@@ -4,27 +4,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from controlplane.core import ids
-from controlplane.core.ids import InvitationId, KeyId, MemberId
-from controlplane.core.plans import KEYS_IN_GRACE_PER_ORGANIZATION
-from controlplane.rules import accounts
-from controlplane.store import (
-    api_keys,
-    billing,
-    credential_index,
-    deletions,
-    identities,
-    inbox,
-    invitations,
-    invitees,
-    keys,
-    organizations,
-    revocations,
-    user_tokens,
-)
-from controlplane.store.api_key_items import ApiKeyItem
-from controlplane.store.identities import Subject
-from controlplane.store.table import Delete, Put, Table, table
+from controlplane.api_keys import store as api_keys
+from controlplane.api_keys.items import ApiKeyItem
+from controlplane.billing import store as billing
+from controlplane.erasure import accounts, deletions
+from controlplane.findings import inbox
+from controlplane.organizations import invitations, invitees
+from controlplane.organizations import store as organizations
+from controlplane.people import credential_index, identities, revocations
+from controlplane.people import tokens as user_tokens
+from controlplane.people.identities import Subject
+from controlplane.platform.core import ids
+from controlplane.platform.core.ids import InvitationId, KeyId, MemberId
+from controlplane.platform.core.plans import KEYS_IN_GRACE_PER_ORGANIZATION
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Delete, Put, Table, table
 from tests.support.api import Api
 from tests.support.lagging import EVERYTHING, deciding, late_by, settle
 from tests.support.mutants import mutant

@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.scopes import API_KEY_SCOPES
-from controlplane.store import api_keys, projects, vendors, webhooks
-from controlplane.store.api_keys import KeyDraft
-from controlplane.store.key_restrictions import Restrictions
-from controlplane.store.project_items import Address, ProjectItem
+from controlplane.api_keys import store as api_keys
+from controlplane.api_keys.restrictions import Restrictions
+from controlplane.api_keys.store import KeyDraft
+from controlplane.findings import vendors
+from controlplane.notify import webhooks
+from controlplane.platform.core.scopes import API_KEY_SCOPES
+from controlplane.projects import store as projects
+from controlplane.projects.items import Address, ProjectItem
 from scripts.openapi.texts import DOCUMENT
 from tests.functional.test_every_route import valid_body
 from tests.support.api import Api, Reply

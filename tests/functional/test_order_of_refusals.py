@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.ids import MemberId
-from controlplane.core.scopes import SCOPES
-from controlplane.core.settings import settings
-from controlplane.http import web_session
-from controlplane.store import billing
+from controlplane.access import web_session
+from controlplane.billing import store as billing
+from controlplane.platform.core.ids import MemberId
+from controlplane.platform.core.scopes import SCOPES
+from controlplane.platform.core.settings import settings
 from tests.support.api import FORM, Api
 from tests.support.browser import Browser
 from tests.support.world import World

@@ -5,14 +5,19 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.ids import InboxItemId
-from controlplane.core.settings import settings
-from controlplane.store import audits, detections, feedback, inbox, keys, projects, publications, repositories, vendors
-from controlplane.store.outbox import new_entry
-from controlplane.store.repository_items import Link, RepositoryItem
-from controlplane.store.scans import expiry, reads, unlocks
-from controlplane.store.scans.items import ScanItem, work_key
-from controlplane.store.table import Delete, table
+from controlplane.code_host import repositories
+from controlplane.code_host.items import Link, RepositoryItem
+from controlplane.feedback import store as feedback
+from controlplane.findings import detections, inbox, publications, vendors
+from controlplane.platform.core.ids import InboxItemId
+from controlplane.platform.core.settings import settings
+from controlplane.platform.queues.outbox import new_entry
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Delete, table
+from controlplane.projects import audits
+from controlplane.projects import store as projects
+from controlplane.scans import expiry, reads, unlocks
+from controlplane.scans.items import ScanItem, work_key
 from local.template import load_template
 from tests.functional.conftest import FakeClock
 from tests.functional.projects.builders import make_project

@@ -12,12 +12,15 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.ids import MemberId
-from controlplane.core.roles import RANK
-from controlplane.store import deletions, detections, members, organizations
-from controlplane.store.organizations import Role
-from controlplane.store.repository_items import HostedRepository, RepositoryItem
-from controlplane.store.table import table
+from controlplane.code_host.items import HostedRepository, RepositoryItem
+from controlplane.erasure import deletions
+from controlplane.findings import detections
+from controlplane.organizations import members
+from controlplane.organizations import store as organizations
+from controlplane.organizations.store import Role
+from controlplane.platform.core.ids import MemberId
+from controlplane.platform.core.roles import RANK
+from controlplane.platform.table.table import table
 from dashboard import connecting
 from tests.functional.projects.builders import COUNTERS, make_project
 from tests.support.api import Api, Reply

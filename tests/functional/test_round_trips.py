@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from benchmarks import goals
-from controlplane.core.settings import settings
-from controlplane.store.scans.causes import Comparison
-from controlplane.store.scans.items import ScanItem
-from controlplane.store.table import Update, table
+from controlplane.platform.core.settings import settings
+from controlplane.platform.table.table import Update, table
+from controlplane.scans.causes import Comparison
+from controlplane.scans.items import ScanItem
 from tests.functional.test_dry_runs import PREPARE
 from tests.functional.test_every_route import required
 from tests.support.api import Api

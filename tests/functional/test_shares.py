@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.settings import settings
-from controlplane.queues import messages
-from controlplane.queues.messages import Queue
-from controlplane.store import keys, worker_slots
-from controlplane.store.table import Put, table
+from controlplane.platform.core.settings import settings
+from controlplane.platform.queues import messages, worker_slots
+from controlplane.platform.queues.messages import Queue
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Put, table
 from local.template import load_template
 from tests.functional.conftest import FakeClock
 from tests.support.each import each

@@ -2,9 +2,9 @@
 
 import typing
 
-from controlplane.core import ids
-from controlplane.core.scopes import SCOPES
-from controlplane.http.envelope import Page
+from controlplane.platform.core import ids
+from controlplane.platform.core.scopes import SCOPES
+from controlplane.platform.http.envelope import Page
 from tests.functional.test_every_route import ANONYMOUS, PROTECTED, PUBLIC, address, required, send, valid_body
 from tests.support.api import Api
 from tests.support.each import each

@@ -15,14 +15,18 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from controlplane.core import cursors, emails, ids, naming, nearest, observability, request_ids
-from controlplane.core.settings import settings
-from controlplane.github.transport import Transport
-from controlplane.http import explanations, forms, preferences, reader, strict_json, times, web_session
-from controlplane.http.client_address import client_address
-from controlplane.queues import worker
-from controlplane.rules import api_keys, issues, origins, unsubscriptions
-from controlplane.store.inbox_items import Evidence, InboxItem
+from controlplane.access import web_session
+from controlplane.api_keys import rules as api_keys
+from controlplane.code_host.github.transport import Transport
+from controlplane.findings import issues
+from controlplane.findings.items import Evidence, InboxItem
+from controlplane.notify import unsubscriptions
+from controlplane.platform.core import cursors, emails, ids, naming, nearest, observability, request_ids
+from controlplane.platform.core.settings import settings
+from controlplane.platform.http import explanations, forms, preferences, reader, strict_json, times
+from controlplane.platform.http.client_address import client_address
+from controlplane.platform.queues import worker
+from controlplane.projects import origins
 from dashboard import highlighting, sign_in
 from device_auth.dialect import OAuthForm
 from github_events import reports

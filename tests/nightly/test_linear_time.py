@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic_core import SchemaValidator, core_schema
 
-from controlplane.store.table import table
+from controlplane.platform.table.table import table
 from openassent_analysis.calls import calls as vendor_calls
 from openassent_analysis.examine import examine
 from openassent_analysis.limits import Limits

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.core import clock
-from controlplane.store.table import table
+from controlplane.platform.core import clock
+from controlplane.platform.table.table import table
 from tests.races.stage import RACE_TIME, Stage
 from tests.support.engines import Engine, engine
 from tests.support.few_shards import few_shards

@@ -14,16 +14,17 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 from awsclient.errors import NoAnswer
-from controlplane.core import clock, deadline
-from controlplane.github import transport
-from controlplane.queues import issue_messages
-from controlplane.queues.messages import Queue
-from controlplane.queues.worker import Delayed, LeftToSweep, Postponed, Rejected
-from controlplane.store import codec, inbox, issue_attempts, keys, opened_issues, repositories
-from controlplane.store.errors import StoreError
-from controlplane.store.inbox_items import GithubIssue
-from controlplane.store.issue_attempts import IssueExists, RepositoryUnlinked, RoleLost
-from controlplane.store.table import Delete, Update, table
+from controlplane.code_host import repositories
+from controlplane.code_host.github import transport
+from controlplane.findings import inbox, issue_attempts, issue_messages, opened_issues
+from controlplane.findings.issue_attempts import IssueExists, RepositoryUnlinked, RoleLost
+from controlplane.findings.items import GithubIssue
+from controlplane.platform.core import clock, deadline
+from controlplane.platform.queues.messages import Queue
+from controlplane.platform.queues.worker import Delayed, LeftToSweep, Postponed, Rejected
+from controlplane.platform.table import codec, keys
+from controlplane.platform.table.errors import StoreError
+from controlplane.platform.table.table import Delete, Update, table
 from issue_creation.service import settle_attempt
 from ops import issues as operators
 from ops.errors import Refused

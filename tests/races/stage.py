@@ -12,8 +12,8 @@ from typing import Any
 from unittest import mock
 from uuid import uuid4
 
-from controlplane.core import clock
-from controlplane.store.table import table
+from controlplane.platform.core import clock
+from controlplane.platform.table.table import table
 from tests.support import invariants, starts
 from tests.support.asgi import DirectApi
 from tests.support.calls import Call

@@ -5,21 +5,14 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.ids import MemberId
-from controlplane.rules import accounts
-from controlplane.store import (
-    deletions,
-    device,
-    device_approvals,
-    invitees,
-    keys,
-    organizations,
-    sessions,
-    sign_in,
-    token_families,
-    users,
-)
-from controlplane.store.table import table
+from controlplane.access import sign_in
+from controlplane.erasure import accounts, deletions
+from controlplane.organizations import invitees
+from controlplane.organizations import store as organizations
+from controlplane.people import device, device_approvals, sessions, token_families, users
+from controlplane.platform.core.ids import MemberId
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
 from ops.accounts import LastOwnerOf, delete_account, revoke_credentials
 from tests.functional.device_auth.devices import VERIFIER, challenge_of
 from tests.races.stage import Stage, clock_advanced, faults, race

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import default_organizations, invitees, organizations
-from controlplane.store.members import remove_member
-from controlplane.store.organizations import find_organization
+from controlplane.organizations import defaults as default_organizations
+from controlplane.organizations import invitees
+from controlplane.organizations import store as organizations
+from controlplane.organizations.members import remove_member
+from controlplane.organizations.store import find_organization
 from ops import members
 from tests.races.stage import faults, race
 from tests.races.verdicts import check_first

@@ -5,26 +5,21 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.ids import ProjectId
-from controlplane.store import (
-    api_keys,
-    default_organizations,
-    deletions,
-    inbox,
-    invitations,
-    invitees,
-    keys,
-    leases,
-    organizations,
-    projects,
-    publications,
-    repositories,
-)
-from controlplane.store.organizations import UnknownOrganization
-from controlplane.store.project_items import Address
-from controlplane.store.scans import execution, findings, history
-from controlplane.store.scans.progress import Coverage
-from controlplane.store.table import LegFailed
+from controlplane.api_keys import store as api_keys
+from controlplane.code_host import repositories
+from controlplane.erasure import deletions
+from controlplane.findings import inbox, publications
+from controlplane.organizations import defaults as default_organizations
+from controlplane.organizations import invitations, invitees
+from controlplane.organizations import store as organizations
+from controlplane.organizations.store import UnknownOrganization
+from controlplane.platform.core.ids import ProjectId
+from controlplane.platform.table import keys, leases
+from controlplane.platform.table.table import LegFailed
+from controlplane.projects import store as projects
+from controlplane.projects.items import Address
+from controlplane.scans import execution, findings, history
+from controlplane.scans.progress import Coverage
 from ops import members as operator
 from tests.races.stage import faults, race
 from tests.races.yields import beyond_queries, only_writes
@@ -49,7 +44,7 @@ def left_of(items: Items, part: str, kept: tuple[str, ...] = KEPT) -> list[keys.
 
 
 class Acts:
-    """Acts of others in an organization while it is deleted. Each method returns an act."""
+    """The acts of others in an organization while it is deleted. Each method returns one."""
 
     def __init__(self, world: World, company: Company) -> None:
         self.world, self.company, self.id = world, company, company.organization_id

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import device_approvals, keys
-from controlplane.store.device_approvals import AlreadyDecided, RequestExpired, TooManyTries, UnknownUserCode
-from controlplane.store.rate import TRIES_WINDOW_SECONDS
-from controlplane.store.table import table
+from controlplane.people import device_approvals
+from controlplane.people.device_approvals import AlreadyDecided, RequestExpired, TooManyTries, UnknownUserCode
+from controlplane.platform.table import keys
+from controlplane.platform.table.rate import TRIES_WINDOW_SECONDS
+from controlplane.platform.table.table import table
 from tests.functional.device_auth.devices import CODE, Device, code_body, request_code, works
 from tests.races.stage import RACE_TIME, Stage, faults, race
 from tests.races.verdicts import check_first

@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.settings import settings
-from controlplane.queues import messages
-from controlplane.queues.mail_messages import NotifyMembers, later
-from controlplane.store import events, invitations, keys, mail_batches, mail_choices
-from controlplane.store.table import table
+from controlplane.notify import mail_batches, mail_choices
+from controlplane.notify.mail_messages import NotifyMembers, later
+from controlplane.organizations import invitations
+from controlplane.platform.core.settings import settings
+from controlplane.platform.queues import events, messages
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
 from emails import delivery
 from emails.app import handler
 from tests.races.stage import RACE_TIME, Stage, faults, race
@@ -91,7 +93,7 @@ def test_under_every_fault_an_email_is_sent_once(world, mailbox, thread_clock):
 
 
 class Invited:
-    """An organization with a pending invitation."""
+    """An organization that has invited an address."""
 
     def __init__(self, world: World, stage: Stage) -> None:
         self.api, self.company = stage.api, world.company()

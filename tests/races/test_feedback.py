@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from controlplane.store import feedback
+from controlplane.feedback import store as feedback
 from tests.races.stage import RACE_TIME, Stage, faults, race
 from tests.races.verdicts import check_first
 from tests.support.api import Reply

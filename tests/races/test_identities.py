@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import identities, keys, organizations, sign_in, users
-from controlplane.store.sign_in import AnotherIdentity, Claims
-from controlplane.store.table import table
-from controlplane.store.users import UserItem
+from controlplane.access import sign_in
+from controlplane.access.sign_in import AnotherIdentity, Claims
+from controlplane.organizations import store as organizations
+from controlplane.people import identities, users
+from controlplane.people.users import UserItem
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
 from ops.identities import move_identity
 from tests.races.stage import faults, race
 from tests.races.yields import only_writes

@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import detections, inbox, keys, projects, publications
-from controlplane.store.detections import Detection
-from controlplane.store.inbox_items import Evidence, InboxItem, RuntimeVendor
-from controlplane.store.project_items import Address, ProjectItem
-from controlplane.store.status_history import Status
-from controlplane.store.table import table
+from controlplane.findings import detections, inbox, publications
+from controlplane.findings.detections import Detection
+from controlplane.findings.items import Evidence, InboxItem, RuntimeVendor
+from controlplane.findings.status_history import Status
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
+from controlplane.projects import store as projects
+from controlplane.projects.items import Address, ProjectItem
 from dashboard import triage
 from tests.races.stage import Stage, faults, race
 from tests.races.verdicts import check_first

@@ -1,4 +1,4 @@
-"""An address has one pending invitation, which creates exactly one member, within the limits, for concurrent decisions.
+"""An address has one pending invitation, which creates exactly one member, within the limits, in every order of acts.
 
 An invariant counts each organization's invitations of an address, ignoring case, after each run.
 """
@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.ids import InvitationId, MemberId
-from controlplane.core.settings import settings
-from controlplane.store import invitations, invitees, organizations
-from controlplane.store.members import remove_member
+from controlplane.organizations import invitations, invitees
+from controlplane.organizations import store as organizations
+from controlplane.organizations.members import remove_member
+from controlplane.platform.core.ids import InvitationId, MemberId
+from controlplane.platform.core.settings import settings
 from tests.races.stage import RACE_TIME, Stage, faults, race
 from tests.races.verdicts import check_first
 from tests.races.yields import writes_a_membership

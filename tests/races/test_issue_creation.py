@@ -7,27 +7,25 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import clock
-from controlplane.core.settings import settings
-from controlplane.queues import issue_messages
-from controlplane.queues.messages import Queue
-from controlplane.store import inbox, issue_attempts
-from controlplane.store.inbox_items import InboxItem
-from controlplane.store.repository_items import RepositoryItem
+from controlplane.code_host.items import RepositoryItem
+from controlplane.findings import inbox, issue_attempts, issue_messages
+from controlplane.findings.items import InboxItem
+from controlplane.platform.core import clock
+from controlplane.platform.core.settings import settings
+from controlplane.platform.queues.messages import Queue
 from issue_creation.app import handler
-from tests.races.stage import RACE_TIME, Stage
+from tests.races.stage import RACE_TIME, Stage, faults, race
 from tests.races.yields import only_writes
+from tests.support.api import Reply
+from tests.support.asgi import DirectApi
 from tests.support.calls import Proceed, intercepted
-from tests.support.faults import Case, Kind, Trial
+from tests.support.faults import Kind
 from tests.support.issue_host import HostedIssue, IssueHost
-from tests.support.outcomes import Aborted, Outcome
-from tests.support.schedules import Race
+from tests.support.outcomes import Aborted
 from tests.support.sqs import FakeSqs, SqsMessage
 from tests.support.sweeping import swept
 from tests.support.threads import run_repeatedly
 from tests.support.world import Company, World
-
-pytestmark = pytest.mark.races
 
 QUEUE, DEAD_LETTERS = Queue.ISSUE_CREATION.url, Queue.ISSUE_CREATION.dead_letters_url
 LAGS_SECONDS = (0, 30, 400)
@@ -48,10 +46,12 @@ class Died(Aborted):
 class IssueCreation:
     """Code findings of one organization, and everything that creates issues for them. The test controls the time."""
 
-    def __init__(self, world: World, host: IssueHost, sqs: FakeSqs, set_clock: Callable[[float], None]) -> None:
+    def __init__(
+        self, world: World, api: DirectApi, host: IssueHost, sqs: FakeSqs, set_clock: Callable[[float], None]
+    ) -> None:
         self.company: Company = world.company()
         self.repository: RepositoryItem = world.connected_repository(self.company)
-        self.world, self.host, self.sqs = world, host, sqs
+        self.world, self.api, self.host, self.sqs = world, api, host, sqs
         self._set_clock = set_clock
         set_clock(RACE_TIME)
 
@@ -66,6 +66,21 @@ class IssueCreation:
     def advance(self, seconds: float) -> None:
         self._set_clock(clock.now() + seconds)
 
+    def wanted(self) -> tuple[InboxItem, SqsMessage]:
+        """Returns a finding whose issue is requested, and the message about it."""
+        item = self.finding()
+        self.want(item)
+        (letter,) = self.due()
+        return item, letter
+
+    def due(self) -> list[SqsMessage]:
+        return self.sqs.due(QUEUE)
+
+    def request(self, item: InboxItem, body: Any = None) -> Reply:
+        """Requests the finding's issue of the endpoint, which waits for it."""
+        path = f"/v1/inbox/{item.item_id}/github-issue"
+        return self.api.post(path, self.company.owner.token, json_body=body)
+
     def deliver(self, letter: SqsMessage) -> None:
         self.sqs.deliver(letter, handler, DEAD_LETTERS)
 
@@ -74,12 +89,17 @@ class IssueCreation:
         end = clock.now() + _LONGEST_SECONDS
         while issue_attempts.list_attempts().attempts:
             assert clock.now() < end, "an attempt stays open for ever"
-            due = self.sqs.due(QUEUE)
+            due = self.due()
             for letter in due:
                 self.deliver(letter)
             if not due:
                 self.advance(60)
                 swept(issue_messages.resend_overdue)
+
+    def check_one_issue(self, item: InboxItem) -> None:
+        self.settle()
+        assert len(self.issues_of(item)) == 1
+        assert inbox.get_item(item.item_id).github_issue is not None
 
     def issues_of(self, item: InboxItem) -> list[HostedIssue]:
         return [
@@ -88,14 +108,14 @@ class IssueCreation:
 
 
 @pytest.fixture
-def fresh(host: IssueHost, sqs: FakeSqs, shared_clock: Callable[[float], None]) -> Fresh:
+def fresh(stage: Stage, host: IssueHost, sqs: FakeSqs, shared_clock: Callable[[float], None]) -> Fresh:
     """Returns a function that starts without messages and issues."""
 
     def start(world: World) -> IssueCreation:
         sqs.letters.clear()
         host.issues.clear()
         host.requests.clear()
-        return IssueCreation(world, host, sqs, shared_clock)
+        return IssueCreation(world, stage.api, host, sqs, shared_clock)
 
     return start
 
@@ -132,9 +152,7 @@ class Mortal:
 
 @pytest.mark.parametrize("lost", [False, True], ids=["answered", "worked but timed out"])
 @pytest.mark.parametrize("lag_seconds", LAGS_SECONDS)
-def test_two_crashes_at_any_two_points_leave_exactly_one_issue(
-    lag_seconds: int, lost: bool, fresh: Fresh, stage: Stage
-) -> None:
+def test_two_crashes_at_any_two_points_leave_exactly_one_issue(stage, fresh, lag_seconds, lost):
     creation = fresh(stage.fresh())
     creation.host.lag_seconds = lag_seconds
     mortal = Mortal(stage.client, creation.host)
@@ -151,7 +169,7 @@ def test_two_crashes_at_any_two_points_leave_exactly_one_issue(
             if moment is None:
                 break
             creation.advance(max(0.0, moment - clock.now()))
-            (letter,) = creation.sqs.due(QUEUE)
+            (letter,) = creation.due()
             died += mortal.deliver(creation, letter, point)
         creation.settle()
         found = inbox.get_item(item.item_id).github_issue
@@ -171,137 +189,85 @@ def test_two_crashes_at_any_two_points_leave_exactly_one_issue(
     assert deaths > plans
 
 
-class TestEveryOrder:
-    def test_of_two_concurrent_deliveries_one_creates_the_issue(self, fresh: Fresh, stage: Stage) -> None:
-        def scenario(world: World) -> Race:
-            creation = fresh(world)
-            item = creation.finding()
-            creation.want(item)
-            creation.want(item)
-            letters = creation.sqs.due(QUEUE)
-
-            def check(outcomes: list[Outcome]) -> None:
-                for outcome in outcomes:
-                    outcome.get()
-                creation.settle()
-                assert len(creation.issues_of(item)) == 1
-                assert inbox.get_item(item.item_id).github_issue is not None
-
-            return Race([lambda letter=letter: creation.deliver(letter) for letter in letters], check)
-
-        stage.race(scenario)
-
-    def test_an_issue_and_a_status_change_are_both_kept(self, fresh: Fresh, stage: Stage) -> None:
-        def scenario(world: World) -> Race:
-            creation = fresh(world)
-            item = creation.finding()
-            creation.want(item)
-            (letter,) = creation.sqs.due(QUEUE)
-            path, token = f"/v1/inbox/{item.item_id}", creation.company.owner.token
-
-            def patch() -> Any:
-                body = {"status": "accepted", "version": item.version}
-                return stage.api.patch(path, token, json_body=body)
-
-            def check(outcomes: list[Outcome]) -> None:
-                reply = outcomes[1].get()
-                current = inbox.get_item(item.item_id)
-                assert current.github_issue is not None
-                # An editor whose item the issue has changed must reread it first.
-                assert (reply.status, current.status) in {(200, "accepted"), (409, "open")}
-
-            return Race([lambda: creation.deliver(letter), patch], check)
-
-        stage.race(scenario)
-
-    def test_of_a_link_and_a_new_issue_the_first_wins(
-        self, fresh: Fresh, stage: Stage, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        ended = set()
-
-        def scenario(world: World) -> Race:
-            creation = fresh(world)
-            item = creation.finding()
-            hosted = HostedIssue(42, "An issue", "", RACE_TIME, RACE_TIME)
-            creation.host.issues[f"{creation.repository.owner}/{creation.repository.name}"] = [hosted]
-            path, token = f"/v1/inbox/{item.item_id}/github-issue", creation.company.owner.token
-
-            async def pause(_: float) -> None:
-                for letter in creation.sqs.due(QUEUE):
-                    creation.deliver(letter)
-
-            def check(outcomes: list[Outcome]) -> None:
-                replies = [outcome.get() for outcome in outcomes]
-                creation.settle()
-                issue = inbox.get_item(item.item_id).github_issue
-                assert issue is not None
-                assert len(creation.issues_of(item)) == creation.host.count("create") == (issue.number != 42)
-                for reply in replies:
-                    shown = reply.data["githubIssue"]["number"] if reply.status == 201 else None
-                    assert shown == issue.number or reply.error["code"] == "CONFLICT"
-                ended.add((issue.number == 42, *(reply.status for reply in replies)))
-
-            monkeypatch.setattr(clock, "pause", pause)
-            link = {"existingIssue": 42}
-            return Race(
-                [lambda: stage.api.post(path, token, json_body=link), lambda: stage.api.post(path, token)], check
-            )
-
-        stage.race(scenario, yields_at=only_writes)
-        # If the link wins, both get its issue. If the new issue wins, the link is refused.
-        assert ended >= {(True, 201, 201), (False, 409, 201)}
+@race()
+def test_of_two_concurrent_deliveries_one_creates_the_issue(world, fresh):
+    creation = fresh(world)
+    item = creation.finding()
+    creation.want(item)
+    creation.want(item)
+    yield [lambda letter=letter: creation.deliver(letter) for letter in creation.due()]
+    creation.check_one_issue(item)
 
 
-class TestEveryFault:
-    def test_under_every_fault_the_worker_leaves_one_issue_and_a_settled_item(self, fresh: Fresh, stage: Stage) -> None:
-        def scenario(world: World) -> Trial:
-            creation = fresh(world)
-            item = creation.finding()
-            creation.want(item)
-            (letter,) = creation.sqs.due(QUEUE)
-
-            def check(case: Case) -> None:
-                creation.settle()
-                assert len(creation.issues_of(item)) == 1, case.fault.name
-                assert inbox.get_item(item.item_id).github_issue is not None
-
-            def again() -> None:
-                creation.advance(360)
-                for late in list(creation.sqs.due(QUEUE)):
-                    creation.deliver(late)
-
-            return Trial(lambda: creation.deliver(letter), check, again)
-
-        assert stage.faults(scenario) > 20
-
-    def test_under_every_fault_a_request_for_an_issue_succeeds_and_sends_once(
-        self, fresh: Fresh, stage: Stage, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def scenario(world: World) -> Trial:
-            creation = fresh(world)
-            item = creation.finding()
-
-            async def pause(seconds: float) -> None:
-                creation.advance(seconds)
-
-            monkeypatch.setattr(clock, "pause", pause)
-            path, token = f"/v1/inbox/{item.item_id}/github-issue", creation.company.owner.token
-
-            def check(case: Case) -> None:
-                if case.fault.kind is not Kind.CRASH:
-                    assert case.first.get().status in {409, 429, 503}
-                creation.settle()
-                assert len(creation.issues_of(item)) == 1
-                assert stage.api.post(path, token).status == 201
-
-            return Trial(lambda: stage.api.post(path, token), check)
-
-        assert stage.faults(scenario) > 20
+# An editor whose item the issue has changed must reread it first.
+@race(ends={(200, "accepted"), (409, "open")})
+def test_an_issue_and_a_status_change_are_both_kept(world, fresh):
+    creation = fresh(world)
+    item, letter = creation.wanted()
+    path, body = f"/v1/inbox/{item.item_id}", {"status": "accepted", "version": item.version}
+    patch = lambda: creation.api.patch(path, creation.company.owner.token, json_body=body)  # noqa: E731
+    _, reply = yield [lambda: creation.deliver(letter), patch]
+    current = inbox.get_item(item.item_id)
+    assert current.github_issue is not None
+    return reply.status, current.status
 
 
-def test_sixteen_concurrent_requests_create_one_issue(
-    fresh: Fresh, stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+# If the link wins, both get its issue. If the new issue wins, the link is refused. Some requests only lose time.
+LINK_WINS, ISSUE_WINS = (True, 201, 201), (False, 409, 201)
+
+
+@race(yields_at=only_writes, ends={LINK_WINS, ISSUE_WINS, None})
+def test_of_a_link_and_a_new_issue_the_first_wins(world, fresh, monkeypatch):
+    creation = fresh(world)
+    item = creation.finding()
+    hosted = HostedIssue(42, "An issue", "", RACE_TIME, RACE_TIME)
+    creation.host.issues[f"{creation.repository.owner}/{creation.repository.name}"] = [hosted]
+
+    async def pause(_: float) -> None:
+        for letter in creation.due():
+            creation.deliver(letter)
+
+    monkeypatch.setattr(clock, "pause", pause)
+    replies = yield [lambda: creation.request(item, {"existingIssue": 42}), lambda: creation.request(item)]
+    creation.settle()
+    issue = inbox.get_item(item.item_id).github_issue
+    assert len(creation.issues_of(item)) == creation.host.count("create") == (issue.number != 42)
+    for reply in replies:
+        assert reply.code == "CONFLICT" if reply.status != 201 else reply.data["githubIssue"]["number"] == issue.number
+    end = (issue.number == 42, *(reply.status for reply in replies))
+    return end if end in {LINK_WINS, ISSUE_WINS} else None
+
+
+@faults()
+def test_under_every_fault_the_worker_leaves_one_issue_and_a_settled_item(world, fresh):
+    creation = fresh(world)
+    item, letter = creation.wanted()
+
+    def again() -> None:
+        creation.advance(360)
+        for late in list(creation.due()):
+            creation.deliver(late)
+
+    yield lambda: creation.deliver(letter), again
+    creation.check_one_issue(item)
+
+
+@faults()
+def test_under_every_fault_a_request_for_an_issue_succeeds_and_sends_once(world, fresh, monkeypatch):
+    creation = fresh(world)
+    item = creation.finding()
+
+    async def pause(seconds: float) -> None:
+        creation.advance(seconds)
+
+    monkeypatch.setattr(clock, "pause", pause)
+    case = yield lambda: creation.request(item)
+    assert case.fault.kind is Kind.CRASH or case.first.get().status in {409, 429, 503}
+    creation.check_one_issue(item)
+    assert creation.request(item).status == 201
+
+
+def test_sixteen_concurrent_requests_create_one_issue(stage, fresh, monkeypatch):
     creation = fresh(stage.fresh())
     item = creation.finding()
     at_work, sent = threading.Lock(), threading.Event()
@@ -316,15 +282,14 @@ def test_sixteen_concurrent_requests_create_one_issue(
         # Otherwise, a request may use up its pauses before the one that created the attempt sends the message.
         sent.wait()
         with at_work:  # the in-memory host is shared
-            for letter in creation.sqs.due(QUEUE):
+            for letter in creation.due():
                 creation.deliver(letter)
 
     # A request that finds three random slots for waiting taken doesn't wait: none of these does.
     monkeypatch.setitem(settings.__dict__, "account_concurrency", 1_000_000)
     monkeypatch.setattr(creation.sqs, "send_message", send)
     monkeypatch.setattr(clock, "pause", pause)
-    path, token = f"/v1/inbox/{item.item_id}/github-issue", creation.company.owner.token
-    replies = [outcome.get() for outcome in run_repeatedly([lambda: stage.api.post(path, token)] * 16)]
+    replies = [outcome.get() for outcome in run_repeatedly([lambda: creation.request(item)] * 16)]
     assert {reply.status for reply in replies} == {201}
     assert len({reply.data["githubIssue"]["number"] for reply in replies}) == 1
     assert len(creation.issues_of(item)) == creation.host.count("create") == 1

@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import ids, tokens
-from controlplane.core.ids import KeyId
-from controlplane.store import api_keys, billing, codec, keys, leaked_keys
-from controlplane.store.leaked_keys import Leak
-from controlplane.store.table import table
+from controlplane.api_keys import leaked as leaked_keys
+from controlplane.api_keys import store as api_keys
+from controlplane.api_keys.leaked import Leak
+from controlplane.billing import store as billing
+from controlplane.platform.core import ids, tokens
+from controlplane.platform.core.ids import KeyId
+from controlplane.platform.table import codec, keys
+from controlplane.platform.table.table import table
 from tests.races.stage import Stage, faults, race
 from tests.races.verdicts import check_first
 from tests.support.api import Reply

@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.ids import InvitationId, MemberId
-from controlplane.core.settings import settings
-from controlplane.store import invitees, keys, organizations, users
-from controlplane.store.table import Update, table
+from controlplane.organizations import invitees
+from controlplane.organizations import store as organizations
+from controlplane.people import users
+from controlplane.platform.core.ids import InvitationId, MemberId
+from controlplane.platform.core.settings import settings
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Update, table
 from tests.races.stage import Stage, faults, race
 from tests.races.verdicts import check_first
 from tests.support.api import Reply

@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.ids import ProjectId
-from controlplane.store import audits, keys, leftovers
-from controlplane.store.deletion_items import DeletionItem, work_item
-from controlplane.store.project_slugs import MAX_FORMER
-from controlplane.store.projects import get_project, get_project_by_slug
-from controlplane.store.table import table
-from controlplane.store.websites import UnknownWebsite
+from controlplane.erasure import leftovers
+from controlplane.platform.core.ids import ProjectId
+from controlplane.platform.queues.deletion_items import DeletionItem, work_item
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
+from controlplane.projects import audits
+from controlplane.projects.slugs import MAX_FORMER
+from controlplane.projects.store import get_project, get_project_by_slug
+from controlplane.projects.websites import UnknownWebsite
 from ops.audits import delete_audit
 from tests.races.stage import Stage, faults, race
 from tests.races.verdicts import check_first

@@ -7,15 +7,18 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import clock
-from controlplane.github import reviews
-from controlplane.github.reviews import Annotation, CheckRun, CheckState, PullRequest
-from controlplane.queues import messages, scan_messages, scan_starts
-from controlplane.queues.messages import HostEvent, Queue
-from controlplane.store import keys, pull_requests, repositories
-from controlplane.store.scans import execution, reads
-from controlplane.store.scans.progress import Coverage
-from controlplane.store.table import Put, table
+from controlplane.code_host import pull_requests, repositories
+from controlplane.code_host.github import reviews
+from controlplane.code_host.github.reviews import Annotation, CheckRun, CheckState, PullRequest
+from controlplane.platform.core import clock
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import HostEvent, Queue
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Put, table
+from controlplane.scans import execution, reads
+from controlplane.scans import messages as scan_messages
+from controlplane.scans import starts as scan_starts
+from controlplane.scans.progress import Coverage
 from github_events.app import handler
 from scan_preparation.app import handler as prepare
 from tests.races.stage import RACE_TIME, faults

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.settings import settings
-from controlplane.core.tokens import digest
-from controlplane.store import keys, refusals, sessions, waiting
-from controlplane.store.table import Update, table
+from controlplane.people import sessions
+from controlplane.platform.core.settings import settings
+from controlplane.platform.core.tokens import digest
+from controlplane.platform.table import keys, refusals, waiting
+from controlplane.platform.table.table import Update, table
 from tests.races.stage import RACE_TIME, faults, race
 from tests.support.faults import Kind
 from tests.support.schedules import every_call

@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.errors import Forbidden
-from controlplane.store import installations, keys, members, projects, repositories
-from controlplane.store.installations import InstallationTaken
-from controlplane.store.repositories import UnknownRepository
-from controlplane.store.repository_items import HostedRepository
-from controlplane.store.table import table
+from controlplane.code_host import installations, repositories
+from controlplane.code_host.installations import InstallationTaken
+from controlplane.code_host.items import HostedRepository
+from controlplane.code_host.repositories import UnknownRepository
+from controlplane.organizations import members
+from controlplane.platform.core.errors import Forbidden
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
+from controlplane.projects import store as projects
 from tests.functional.projects.builders import make_project
 from tests.races.stage import Stage, race
 from tests.support.api import Reply

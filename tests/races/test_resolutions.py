@@ -5,33 +5,28 @@ from dataclasses import replace
 
 import pytest
 
-from controlplane.store import inbox, leases, repositories
-from controlplane.store.inbox_items import InboxItem
-from controlplane.store.leases import Lease
-from controlplane.store.scans import execution, findings, reads
-from controlplane.store.scans.history import list_history
-from controlplane.store.scans.items import Access, ScanItem
-from controlplane.store.scans.progress import Coverage
-from controlplane.store.status_history import Status
+from controlplane.code_host import repositories
+from controlplane.findings import inbox
+from controlplane.findings.items import InboxItem
+from controlplane.findings.status_history import Status
+from controlplane.platform.table import leases
+from controlplane.platform.table.leases import Lease
+from controlplane.scans import execution, findings, reads
+from controlplane.scans.history import list_history
+from controlplane.scans.items import Access, ScanItem
+from controlplane.scans.progress import Coverage
 from openassent_analysis import Analysis, Finding, Location
 from openassent_analysis.fingerprints import Fingerprints
 from openassent_analysis.fixes import Project
 from scan_execution.identities import Unread
 from scan_execution.publication import publish_findings, publish_unlocked
-from tests.races.stage import RACE_TIME, Stage
+from tests.races.stage import RACE_TIME, Stage, faults, race
 from tests.races.yields import only_writes
-from tests.support.api import Reply
-from tests.support.asgi import DirectApi
 from tests.support.audits import lease_of, make_scan
-from tests.support.faults import Case, Kind, Trial
-from tests.support.outcomes import Outcome
-from tests.support.schedules import Race
+from tests.support.faults import Kind
 from tests.support.world import World
 
-pytestmark = pytest.mark.races
-
 type SetClock = Callable[[float], None]
-type Fresh = Callable[[World], "Shop"]
 
 # The kinds that leave incomplete work.
 DEADLY = frozenset({Kind.CRASH, Kind.LOST})
@@ -47,11 +42,12 @@ def finding(code: str, path: str = "a.html") -> Finding:
 class Shop:
     """A repository whose first scan found `first` and `second`. Each scan starts a minute after the last one."""
 
-    def __init__(self, world: World, api: DirectApi, set_clock: SetClock) -> None:
-        self.api, self.set_clock, self.at = api, set_clock, RACE_TIME
+    def __init__(self, world: World, stage: Stage, set_clock: SetClock) -> None:
+        self.api, self.set_clock, self.at = stage.api, set_clock, RACE_TIME
         set_clock(self.at)  # the thread's clock is where the run before has left it
         self.company = world.company()
         self.repository = world.connected_repository(self.company)
+        self.summary = f"1 new finding in {self.repository.name}"
         make_scan(self.repository)
         self.completes(self.scan(), finding("first"), finding("second"))
 
@@ -76,6 +72,10 @@ class Shop:
         self.publishes(scan, *found)
         return reads.get_scan(scan.scan_id)
 
+    def unlocked(self, *found: Finding) -> ScanItem:
+        """Completes a locked scan. Returns it as it is once it is unlocked."""
+        return replace(self.completes(self.scan("locked"), *found), access="full")
+
     def takes_over(self, scan: ScanItem) -> Lease:
         """Acquires the scan for another worker, once the first one's lease has expired."""
         self.set_clock(self.at + 421)
@@ -93,158 +93,93 @@ class Shop:
 
 
 @pytest.fixture
-def fresh(stage: Stage, thread_clock: SetClock) -> Fresh:
-    return lambda world: Shop(world, stage.api, thread_clock)
+def fresh(stage: Stage, thread_clock: SetClock) -> Callable[[World], Shop]:
+    return lambda world: Shop(world, stage, thread_clock)
 
 
-def test_a_person_s_change_and_a_resolution_never_overwrite_each_other(stage: Stage, fresh: Fresh) -> None:
-    status: Status = "dismissed"
-    seen: set[str] = set()
-
-    def scenario(world: World) -> Race:
-        shop = fresh(world)
-        scan, item = shop.scan(), shop.item("first")
-
-        def changes() -> Reply:
-            sent = {"status": status, "version": item.version}
-            return shop.api.patch(f"/v1/inbox/{item.item_id}", shop.company.owner.token, json_body=sent)
-
-        def check(outcomes: list[Outcome]) -> None:
-            reply: Reply = outcomes[0].get()
-            outcomes[1].get()
-            now = shop.item("first")
-            seen.add(now.status)
-            assert now.status == (status if reply.status == 200 else "resolved")
-            assert now.resolved_by == (None if reply.status == 200 else scan.scan_id)
-            known = list_history(shop.repository.repository_id)[finding("first").fingerprint]
-            assert known.gone is not None
-            assert known.unsettled is (now.status == status)
-
-        return Race([changes, lambda: shop.publishes(scan, finding("second"))], check)
-
-    stage.race(scenario)
-    assert seen == {status, "resolved"}
+@race(ends={"dismissed", "resolved"})
+def test_a_person_s_change_and_a_resolution_never_overwrite_each_other(world, fresh):
+    shop = fresh(world)
+    scan, item = shop.scan(), shop.item("first")
+    body = {"status": "dismissed", "version": item.version}
+    change = lambda: shop.api.patch(f"/v1/inbox/{item.item_id}", shop.company.owner.token, json_body=body)  # noqa: E731
+    reply, _ = yield [change, lambda: shop.publishes(scan, finding("second"))]
+    now = shop.item("first")
+    assert now.status == ("dismissed" if reply.status == 200 else "resolved")
+    assert now.resolved_by == (None if reply.status == 200 else scan.scan_id)
+    known = list_history(shop.repository.repository_id)[finding("first").fingerprint]
+    assert known.gone is not None
+    assert known.unsettled is (now.status == "dismissed")
+    return now.status
 
 
-def test_a_worker_that_lost_its_lease_resolves_nothing(stage: Stage, fresh: Fresh) -> None:
+@race(leases.LeaseLost, leases.Finished)
+def test_a_worker_that_lost_its_lease_resolves_nothing(world, fresh):
     """The new worker finds what the late one didn't, such as a file that the late one had no time for."""
-
-    def scenario(world: World) -> Race:
-        shop = fresh(world)
-        scan = shop.scan("locked")
-        lease = lease_of(scan)
-
-        def takes_over() -> None:
-            try:
-                taken = shop.takes_over(scan)
-            except leases.Finished:
-                return
-            shop.publishes(scan, finding("first"), finding("second"), lease=taken)
-
-        def check(outcomes: list[Outcome]) -> None:
-            outcomes[1].get()
-            late = outcomes[0].error
-            assert late is None or isinstance(late, leases.LeaseLost)
-            assert shop.statuses() == {"first": "open" if late else "resolved", "second": "open"}
-
-        return Race([lambda: shop.publishes(scan, finding("second"), lease=lease), takes_over], check)
-
-    stage.race(scenario)
+    shop = fresh(world)
+    scan = shop.scan("locked")
+    lease = lease_of(scan)
+    take_over = lambda: shop.publishes(scan, finding("first"), finding("second"), lease=shop.takes_over(scan))  # noqa: E731
+    late, taken = yield [lambda: shop.publishes(scan, finding("second"), lease=lease), take_over]
+    assert not isinstance(late, leases.Finished)
+    assert not isinstance(taken, leases.LeaseLost)
+    assert shop.statuses() == {"first": "open" if late else "resolved", "second": "open"}
 
 
-def test_a_late_publication_never_opens_what_a_later_scan_found_fixed(stage: Stage, fresh: Fresh) -> None:
-    def scenario(world: World) -> Race:
-        shop = fresh(world)
-        locked = shop.completes(shop.scan("locked"), finding("first"), finding("second"), finding("third"))
-        unlocked = replace(locked, access="full")
-        scan = shop.scan("locked")
-
-        def check(outcomes: list[Outcome]) -> None:
-            for outcome in outcomes:
-                outcome.get()
-            statuses = shop.statuses()
-            assert (statuses["first"], statuses["second"], statuses["third"]) == ("open", "open", "resolved")
-
-        acts = [
-            lambda: publish_unlocked(unlocked),
-            lambda: shop.publishes(scan, finding("first"), finding("second")),
-        ]
-        return Race(acts, check)
-
-    stage.race(scenario)
+@race()
+def test_a_late_publication_never_opens_what_a_later_scan_found_fixed(world, fresh):
+    shop = fresh(world)
+    unlocked = shop.unlocked(finding("first"), finding("second"), finding("third"))
+    scan = shop.scan("locked")
+    acts = [lambda: publish_unlocked(unlocked), lambda: shop.publishes(scan, finding("first"), finding("second"))]
+    yield acts
+    statuses = shop.statuses()
+    assert (statuses["first"], statuses["second"], statuses["third"]) == ("open", "open", "resolved")
 
 
-def test_two_deliveries_of_a_publication_publish_once(stage: Stage, fresh: Fresh) -> None:
-    def scenario(world: World) -> Race:
-        shop = fresh(world)
-        locked = shop.completes(shop.scan("locked"), finding("second"), finding("third"))
-        unlocked = replace(locked, access="full")
-
-        def check(outcomes: list[Outcome]) -> None:
-            for outcome in outcomes:
-                outcome.get()
-            assert shop.statuses() == {
-                "first": "resolved", "second": "open", "third": "open",
-                f"1 new finding in {shop.repository.name}": "resolved",
-            }  # fmt: skip
-
-        return Race([lambda: publish_unlocked(unlocked)] * 2, check)
-
-    stage.race(scenario)
+@race()
+def test_two_deliveries_of_a_publication_publish_once(world, fresh):
+    shop = fresh(world)
+    unlocked = shop.unlocked(finding("second"), finding("third"))
+    yield [lambda: publish_unlocked(unlocked)] * 2
+    assert shop.statuses() == {"first": "resolved", "second": "open", "third": "open", shop.summary: "resolved"}
 
 
 @pytest.mark.parametrize("access", ["full", "locked"])
-def test_a_crash_at_any_step_leads_to_the_same_end(access: Access, stage: Stage, fresh: Fresh) -> None:
+@faults(kinds=DEADLY, breaks=only_writes)
+def test_a_crash_at_any_step_leads_to_the_same_end(world, fresh, access):
     """`first` is fixed, `second` moves to another file, `third` is new, and `fourth` comes back."""
+    shop = fresh(world)
+    shop.completes(shop.scan(), finding("first"), finding("second"), finding("fourth"))
+    shop.completes(shop.scan(), finding("first"), finding("second"))
+    assert shop.item("fourth").status == "resolved"
+    moved = shop.item("second")
+    scan = shop.scan(access)
+    found = [finding("second", "lib/b.html"), finding("third"), finding("fourth")]
 
-    def scenario(world: World) -> Trial:
-        shop = fresh(world)
-        shop.completes(shop.scan(), finding("first"), finding("second"), finding("fourth"))
-        shop.completes(shop.scan(), finding("first"), finding("second"))
-        assert shop.item("fourth").status == "resolved"
-        moved = shop.item("second")
-        scan = shop.scan(access)
-        found = [finding("second", "lib/b.html"), finding("third"), finding("fourth")]
+    def again() -> None:
+        if reads.get_scan(scan.scan_id).status == "running":
+            shop.publishes(scan, *found, lease=shop.takes_over(scan))
 
-        def again() -> None:
-            if reads.get_scan(scan.scan_id).status == "running":
-                shop.publishes(scan, *found, lease=shop.takes_over(scan))
-
-        def check(case: Case) -> None:
-            case.second.get()
-            new = {"third": "open"} if access == "full" else {f"1 new finding in {shop.repository.name}": "open"}
-            assert shop.statuses() == {"first": "resolved", "second": "open", "fourth": "open"} | new
-            item = shop.item("second")
-            assert item.item_id == moved.item_id
-            assert item.evidence[0].path == ("lib/b.html" if access == "full" else "a.html")
-            history = list_history(shop.repository.repository_id)
-            assert sorted(known.fingerprint for known in history.values() if known.gone) == [
-                finding("first").fingerprint
-            ]
-            assert not any(known.unsettled for known in history.values())
-            assert len(history) == 4
-            attempt = reads.get_scan(scan.scan_id).findings_attempt
-            assert len(findings.list_findings(scan.scan_id, attempt, 500)) == 3
-
-        return Trial(lambda: shop.publishes(scan, *found), check, again)
-
-    assert stage.faults(scenario, kinds=DEADLY, breaks=only_writes) > 15
+    case = yield lambda: shop.publishes(scan, *found), again
+    case.second.get()
+    new = "third" if access == "full" else shop.summary
+    assert shop.statuses() == {"first": "resolved", "second": "open", "fourth": "open", new: "open"}
+    item = shop.item("second")
+    assert item.item_id == moved.item_id
+    assert item.evidence[0].path == ("lib/b.html" if access == "full" else "a.html")
+    history = list_history(shop.repository.repository_id)
+    assert [known.fingerprint for known in history.values() if known.gone] == [finding("first").fingerprint]
+    assert [known.unsettled for known in history.values()] == [False] * 4
+    attempt = reads.get_scan(scan.scan_id).findings_attempt
+    assert len(findings.list_findings(scan.scan_id, attempt, 500)) == 3
 
 
-def test_every_fault_of_a_publication_is_recovered_by_its_redelivery(stage: Stage, fresh: Fresh) -> None:
-    def scenario(world: World) -> Trial:
-        shop = fresh(world)
-        locked = shop.completes(shop.scan("locked"), finding("second"), finding("third"))
-        shop.completes(shop.scan("locked"), finding("third"))
-        unlocked = replace(locked, access="full")
-
-        def check(case: Case) -> None:
-            case.second.get()
-            assert shop.statuses() == {
-                "first": "resolved", "second": "resolved", "third": "open",
-                f"1 new finding in {shop.repository.name}": "open",
-            }  # fmt: skip
-
-        return Trial(lambda: publish_unlocked(unlocked), check)
-
-    assert stage.faults(scenario, breaks=only_writes) > 20
+@faults(breaks=only_writes)
+def test_every_fault_of_a_publication_is_recovered_by_its_redelivery(world, fresh):
+    shop = fresh(world)
+    unlocked = shop.unlocked(finding("second"), finding("third"))
+    shop.completes(shop.scan("locked"), finding("third"))
+    case = yield lambda: publish_unlocked(unlocked)
+    case.second.get()
+    assert shop.statuses() == {"first": "resolved", "second": "resolved", "third": "open", shop.summary: "open"}

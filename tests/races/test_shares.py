@@ -15,14 +15,15 @@ from typing import Any, NamedTuple
 import pytest
 from pydantic import TypeAdapter
 
-from controlplane.core import clock
-from controlplane.core.settings import settings
-from controlplane.queues import mail_messages, messages, shares
-from controlplane.queues.messages import CreateIssue, PrepareScan, Queue
-from controlplane.queues.worker import create_worker
-from controlplane.store import keys, worker_slots
-from controlplane.store.table import Put, table
-from controlplane.store.worker_slots import NoSlot, Slot
+from controlplane.notify import mail_messages
+from controlplane.platform.core import clock
+from controlplane.platform.core.settings import settings
+from controlplane.platform.queues import messages, shares, worker_slots
+from controlplane.platform.queues.messages import CreateIssue, PrepareScan, Queue
+from controlplane.platform.queues.worker import create_worker
+from controlplane.platform.queues.worker_slots import NoSlot, Slot
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Put, table
 from github_events import app as github_events
 from github_events.service import find_organization
 from notifications import app as notifications

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import clock
-from controlplane.store import credential_index, device_approvals, leaked_tokens, revocations, sessions
-from controlplane.store.leaked_keys import Leak
+from controlplane.api_keys import leaked_tokens
+from controlplane.api_keys.leaked import Leak
+from controlplane.people import credential_index, device_approvals, revocations, sessions
+from controlplane.platform.core import clock
 from ops import accounts
 from tests.functional.device_auth.devices import REVOKE, Device, refresh, request_code, works
 from tests.races.stage import RACE_TIME, Stage, clock_advanced, faults, race

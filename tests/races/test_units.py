@@ -8,10 +8,10 @@ from uuid import uuid4
 
 import pytest
 
-from controlplane.queues.messages import Queue
-from controlplane.store import keys
-from controlplane.store.scans import reads
-from controlplane.store.table import table
+from controlplane.platform.queues.messages import Queue
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
+from controlplane.scans import reads
 from tests.functional.conftest import FakeClock, api, now, world
 from tests.functional.projects.builders import make_project
 from tests.functional.scan_execution.test_execute_scan import FILES, worker

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from controlplane.queues import messages
-from controlplane.queues.messages import DeliverWebhook, Queue
-from controlplane.queues.worker import Delayed, Postponed
-from controlplane.store import webhook_deliveries, webhooks
-from controlplane.store.table import Update, table
-from controlplane.store.webhook_deliveries import FAILING_SECONDS
-from controlplane.store.webhook_items import WebhookItem
+from controlplane.notify import webhook_deliveries, webhooks
+from controlplane.notify.webhook_deliveries import FAILING_SECONDS
+from controlplane.notify.webhook_items import WebhookItem
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import DeliverWebhook, Queue
+from controlplane.platform.queues.worker import Delayed, Postponed
+from controlplane.platform.table.table import Update, table
 from notifications.service import process
 from tests.races.stage import RACE_TIME, faults, race
 from tests.races.yields import only_writes

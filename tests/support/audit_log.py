@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from controlplane.store import codec, keys
-from controlplane.store.project_items import ProjectItem
-from controlplane.store.projects import get_project
-from controlplane.store.repository_items import RepositoryItem
+from controlplane.code_host.items import RepositoryItem
+from controlplane.platform.table import codec, keys
+from controlplane.projects.items import ProjectItem
+from controlplane.projects.store import get_project
 from tests.support.api import Api
 from tests.support.browser import Browser
 from tests.support.world import Company, Person, World, table_dump

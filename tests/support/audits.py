@@ -6,19 +6,20 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from controlplane.core.ids import ScanRequestId
-from controlplane.queues import messages
-from controlplane.queues.messages import PrepareScan, Queue
-from controlplane.queues.worker import create_worker
-from controlplane.store import hosted_repositories, keys, repositories
-from controlplane.store.leases import Lease
-from controlplane.store.repository_items import HostedRepository, RepositoryItem
-from controlplane.store.scans import execution, failures, findings, reads, reports, requests
-from controlplane.store.scans.findings import FindingItem, Location
-from controlplane.store.scans.history import HistoryItem
-from controlplane.store.scans.items import Access, Failure, ScanItem
-from controlplane.store.scans.progress import Coverage, CoveredKind
-from controlplane.store.table import table
+from controlplane.code_host import hosted_repositories, repositories
+from controlplane.code_host.items import HostedRepository, RepositoryItem
+from controlplane.platform.core.ids import ScanRequestId
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import PrepareScan, Queue
+from controlplane.platform.queues.worker import create_worker
+from controlplane.platform.table import keys
+from controlplane.platform.table.leases import Lease
+from controlplane.platform.table.table import table
+from controlplane.scans import execution, failures, findings, reads, reports, requests
+from controlplane.scans.findings import FindingItem, Location
+from controlplane.scans.history import HistoryItem
+from controlplane.scans.items import Access, Failure, ScanItem
+from controlplane.scans.progress import Coverage, CoveredKind
 from scan_preparation.service import prepare_scan
 from tests.support.code_host import SHA, FakeHost
 from tests.support.sqs import Handler

@@ -7,8 +7,8 @@ from html import unescape
 from typing import Any
 from urllib.parse import urlencode, urljoin
 
-from controlplane.http import web_session
-from controlplane.store import sessions
+from controlplane.access import web_session
+from controlplane.people import sessions
 from tests.support.api import FORM, Api, Reply
 from tests.support.page import Entry, Page
 

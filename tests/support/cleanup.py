@@ -4,10 +4,10 @@ from math import inf
 from typing import Any
 from unittest import mock
 
-from controlplane.core import clock
-from controlplane.store import cleanup
-from controlplane.store.sweep_runs import SweepRun
-from controlplane.store.table import table
+from controlplane.erasure import cleanup
+from controlplane.platform.core import clock
+from controlplane.platform.queues.sweep_runs import SweepRun
+from controlplane.platform.table.table import table
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.sweeping import swept
 

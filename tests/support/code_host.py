@@ -1,11 +1,11 @@
-"""An in-memory code host, with the operations of `controlplane.github.client.CodeHost` that scans use."""
+"""An in-memory code host, with the operations of `controlplane.code_host.github.client.CodeHost` that scans use."""
 
 import io
 import tarfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from controlplane.github.errors import BranchGone, CommitGone, RepositoryGone, TarballTooLarge
+from controlplane.code_host.github.errors import BranchGone, CommitGone, RepositoryGone, TarballTooLarge
 
 SHA = "1f0c2b9e7d3a4a559a516f1f8f0c9a11d2e3f4a5"
 

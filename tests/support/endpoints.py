@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import ids
-from controlplane.core.ids import EventId, WebhookId
-from controlplane.queues import messages
-from controlplane.queues.messages import Queue
-from controlplane.store import events, publications, webhook_deliveries, webhooks
-from controlplane.store.events import WEBHOOK_EVENTS
-from controlplane.store.webhook_deliveries import Begun
-from controlplane.store.webhook_items import Attempt, DeliveryItem, WebhookItem
+from controlplane.findings import publications
+from controlplane.notify import webhook_deliveries, webhooks
+from controlplane.notify.webhook_deliveries import Begun
+from controlplane.notify.webhook_items import Attempt, DeliveryItem, WebhookItem
+from controlplane.platform.core import ids
+from controlplane.platform.core.ids import EventId, WebhookId
+from controlplane.platform.queues import events, messages
+from controlplane.platform.queues.events import WEBHOOK_EVENTS
+from controlplane.platform.queues.messages import Queue
 from notifications import transport
 from notifications.app import handler
 from notifications.transport import NotDelivered
@@ -122,6 +123,12 @@ class Line:
         url = Queue.NOTIFICATIONS.url
         while due := self.sqs.due(url):
             self.sqs.deliver(due[0], handler, Queue.NOTIFICATIONS.dead_letters_url)
+
+    def tell(self) -> str:
+        """Opens a finding, delivers its event, and returns its id."""
+        item_id = self.happen()
+        self.work()
+        return item_id
 
     def sweep(self) -> None:
         swept(messages.resend)

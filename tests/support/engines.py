@@ -22,8 +22,8 @@ from typing import Any, Literal
 import pytest
 from moto import mock_aws
 
-from controlplane.core.aws_clients import create_client
-from controlplane.core.settings import settings
+from controlplane.platform.core.aws_clients import create_client
+from controlplane.platform.core.settings import settings
 from tests.support.missing import is_missing
 from tests.support.moto import MotoClient
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import pytest
 
-from controlplane.store import parallel
+from controlplane.platform.table import parallel
 
 
 class InOrder:

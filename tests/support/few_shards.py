@@ -10,8 +10,8 @@ from typing import Final
 
 import pytest
 
-from controlplane.store import keys, shards, table
-from controlplane.store.keys import findings, operations
+from controlplane.platform.table import keys, shards, table
+from controlplane.platform.table.keys import findings, operations
 
 _FEW: Final = 2
 _COUNTS: Final = ("OUTBOX", "SCAN_WATCH", "SCAN_QUEUE", "SCAN_SCHEDULE", "DELETIONS")

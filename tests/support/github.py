@@ -21,11 +21,11 @@ from jsonschema import Draft202012Validator, FormatChecker
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from controlplane.core.settings import settings
-from controlplane.github import app_auth, client, people
-from controlplane.github.app_auth import AppAuth
-from controlplane.github.client import CodeHost
-from controlplane.github.transport import RetryPolicy, Transport
+from controlplane.code_host.github import app_auth, client, people
+from controlplane.code_host.github.app_auth import AppAuth
+from controlplane.code_host.github.client import CodeHost
+from controlplane.code_host.github.transport import RetryPolicy, Transport
+from controlplane.platform.core.settings import settings
 from local.github import setup
 from local.github.app import create_app
 from local.github.call import API

@@ -2,7 +2,7 @@
 
 import json
 
-from controlplane.http.reader import MAX_BODY_BYTES as SIZE
+from controlplane.platform.http.reader import MAX_BODY_BYTES as SIZE
 
 
 def realistic() -> bytes:

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any
 from unittest.mock import patch
 
-from controlplane.core import deadline
+from controlplane.platform.core import deadline
 
 
 class FailureMode(StrEnum):

@@ -7,27 +7,19 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from controlplane.core.plans import API_KEYS_PER_ORGANIZATION
-from controlplane.store import codec, keys
-from controlplane.store.keys import Key
-from controlplane.store.webhooks import WEBHOOKS_PER_ORGANIZATION
+from controlplane.notify.webhooks import WEBHOOKS_PER_ORGANIZATION
+from controlplane.platform.core.plans import API_KEYS_PER_ORGANIZATION
+from controlplane.platform.table import codec, keys
+from controlplane.platform.table.keys import Key
 from tests.support import logged_changes
+from tests.support.table import stored_items
 
 type Items = logged_changes.Items
 
 
 def read_items(client: Any, table_name: str) -> Items:
     """Reads the whole table."""
-    items: Items = {}
-    position: dict[str, Any] = {}
-    while True:
-        page = client.scan(TableName=table_name, ConsistentRead=True, **position)
-        for raw in page["Items"]:
-            item = codec.decode_item(raw)
-            items[Key(item["pk"], item["sk"])] = item
-        if "LastEvaluatedKey" not in page:
-            return items
-        position = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+    return {Key(*place): codec.decode_item(raw) for place, raw in stored_items(client, table_name).items()}
 
 
 def check_all(items: Items) -> None:

@@ -20,9 +20,9 @@ from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from urllib3.exceptions import NewConnectionError, ReadTimeoutError
 
-from controlplane.core import clock
-from controlplane.core.settings import settings
-from controlplane.github import app_auth, client, transport
+from controlplane.code_host.github import app_auth, client, transport
+from controlplane.platform.core import clock
+from controlplane.platform.core.settings import settings
 from tests.support.schedules import touch_outside
 
 API = "https://code-host.example.com"

@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from joserfc import jwt
 from joserfc.jwk import KeySet, RSAKey
 
-from controlplane.core import clock
+from controlplane.platform.core import clock
 
 
 def _key() -> RSAKey:

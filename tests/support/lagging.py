@@ -20,7 +20,7 @@ from unittest import mock
 
 from awsclient.boto3_client import Boto3Client
 from awsclient.client import Client, OwnClient
-from controlplane.core import clock
+from controlplane.platform.core import clock
 from tests.support import permissions
 from tests.support.calls import item_of
 

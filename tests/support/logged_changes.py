@@ -3,8 +3,8 @@
 from collections import Counter, defaultdict
 from typing import Any
 
-from controlplane.store import keys
-from controlplane.store.keys import Key
+from controlplane.platform.table import keys
+from controlplane.platform.table.keys import Key
 
 type Items = dict[Key, dict[str, Any]]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest import mock
 
-from controlplane.core.observability import logger
+from controlplane.platform.core.observability import logger
 
 
 @contextmanager

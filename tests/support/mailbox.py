@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from controlplane.core import clock
-from controlplane.core.settings import settings
-from controlplane.queues import messages
-from controlplane.queues.messages import Queue
+from controlplane.platform.core import clock
+from controlplane.platform.core.settings import settings
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import Queue
 from emails import delivery
 from emails.app import handler
 from notifications.app import handler as tell

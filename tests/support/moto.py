@@ -3,7 +3,7 @@
 moto answers requests of any kind on tables of any size, and repeats much of its work. The subclasses and replacements
 here give the same answers in a fifth of the time, which tests/unit/support/test_moto.py checks:
 
-- An item in a table is replaced, never changed, so copies of a table or of an item share it.
+- An item in a table is replaced, never changed, so neither answers nor transactions need copies.
 - A query sorts the items of its partition, not those of the table.
 - An update expression is parsed once, and each check goes through it once.
 """
@@ -18,8 +18,9 @@ from typing import Any
 from moto.core.exceptions import JsonRESTError
 from moto.core.model_instances import reset_model_data
 from moto.core.utils import camelcase_to_underscores
-from moto.dynamodb.models import DynamoDBBackend, Table, dynamo_type
+from moto.dynamodb.models import DynamoDBBackend, dynamo_type
 from moto.dynamodb.models.dynamo_type import DynamoType, Item, LimitedSizeDict
+from moto.dynamodb.models.table import Table
 from moto.dynamodb.models.utilities import bytesize, dynamo_json_dump
 from moto.dynamodb.parsing import validators
 from moto.dynamodb.parsing.ast_nodes import (  # type: ignore[attr-defined]  # the module is excluded from checks
@@ -35,27 +36,35 @@ from pydantic_core import from_json
 from awsclient.client import OwnClient
 from awsclient.connection import Response
 
+# Not checked: the methods of the subclasses name only the parameters that they read.
+_PlainItem: Any = Item
+_PlainTable: Any = Table
+_PlainBackend: Any = DynamoDBBackend
 _OPERATION = re.compile(rb"x-amz-target: \w+\.(\w+)")
 # Below moto's limit of an item.
 _SURELY_SMALL = 400_000
 
 
-class _Item(Item):
-    def __deepcopy__(self, memo: dict[int, Any]) -> Item:
+class _Item(_PlainItem):
+    _size: int | None = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return self
 
-    def to_change(self) -> Item:
+    def to_change(self) -> Any:
         return super().__deepcopy__({})
 
+    def size(self) -> int:
+        if self._size is None:
+            self._size = super().size()
+        return self._size
 
-class _Table(Table):
-    def __deepcopy__(self, memo: dict[int, Any]) -> Table:
-        copied = copy.copy(self)
-        copied.items = copy.copy(self.items)
-        copied.items.update((partition, dict(items)) for partition, items in self.items.items())
-        return copied
 
-    def put_item(self, *rest: Any, **options: Any) -> Item:
+class _Table(_PlainTable):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self
+
+    def put_item(self, *rest: Any, **options: Any) -> Any:
         item = super().put_item(*rest, **options)
         item.__class__ = _Item
         return item
@@ -69,32 +78,50 @@ class _Table(Table):
         else:
             found = [it for it in self._stored() if attribute in it.attrs and it.attrs[attribute] == value]
             partition.items = {number: {number: item} for number, item in enumerate(found)}
-        return Table.query(partition, *rest, hash_key_conditions=hash_key_conditions, **options)
+        return _PlainTable.query(partition, *rest, hash_key_conditions=hash_key_conditions, **options)
 
-    def all_items(self) -> list[Item]:
+    def all_items(self) -> list[Any]:
         return sorted(self._stored(), key=lambda item: (item.hash_key.cast_value, item.range_key.cast_value))
 
-    def _stored(self) -> list[Item]:
+    def _stored(self) -> list[Any]:
         return [item for items in self.items.values() for item in items.values()]
 
 
-class _Backend(DynamoDBBackend):
-    def create_table(self, name: str, **properties: Any) -> Table:
+class _Backend(_PlainBackend):
+    def create_table(self, name: str, **properties: Any) -> Any:
         made = super().create_table(name, **properties)
         made.__class__ = _Table
         return made
 
-    def delete_table(self, name: str) -> Table:
+    def delete_table(self, name: str) -> Any:
         reset_model_data()  # moto remembers every item that there ever was
         return super().delete_table(name)
 
-    def update_item(self, table_name: str, key: dict[str, Any], **options: Any) -> Item:
-        table = self.get_table(table_name)
-        if {table.hash_key_attr, table.range_key_attr} <= {*key}:
-            items, place = table.items[DynamoType(key[table.hash_key_attr])], DynamoType(key[table.range_key_attr])
-            if place in items:
-                items[place] = items[place].to_change()
+    def transact_write_items(self, transact_items: list[dict[str, Any]]) -> None:
+        """Undoes a transaction that fails. moto keeps a copy of the table for it, before each leg."""
+        before = []
+        for leg in (leg for item in transact_items for leg in item.values()):
+            items, place = self._place(leg["TableName"], leg.get("Key") or leg["Item"])
+            before.append((items, place, items.get(place)))
+        try:
+            super().transact_write_items(transact_items)
+        except Exception:
+            for items, place, item in before:
+                items.pop(place, None)
+                if item is not None:
+                    items[place] = item
+            raise
+
+    def update_item(self, table_name: str, key: dict[str, Any], **options: Any) -> Any:
+        items, place = self._place(table_name, key)
+        if place in items:
+            items[place] = items[place].to_change()
         return super().update_item(table_name, key, **options)
+
+    def _place(self, table_name: str, key: dict[str, Any]) -> tuple[dict[DynamoType, Any], DynamoType]:
+        """Returns the items of the partition, and the sort key."""
+        table = self.get_table(table_name)
+        return table.items[DynamoType(key[table.hash_key_attr])], DynamoType(key[table.range_key_attr])
 
 
 class _Handler(DynamoHandler):

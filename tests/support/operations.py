@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
-from controlplane.http.access import Requires
-from controlplane.http.anonymous import Anonymous
-from controlplane.http.route import ControlRoute
-from controlplane.http.route_groups import routes_of
-from controlplane.http.web_session import RequiresSession
+from controlplane.access.access import Requires
+from controlplane.access.anonymous import Anonymous
+from controlplane.access.web_session import RequiresSession
+from controlplane.platform.http.route import ControlRoute
+from controlplane.platform.http.route_groups import routes_of
 
 FUNCTIONS = Path(__file__).parents[2] / "functions"
 

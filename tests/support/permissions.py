@@ -26,8 +26,8 @@ import pytest
 
 from awsclient.boto3_client import Boto3Client
 from awsclient.client import Client, OwnClient
-from controlplane.core import keyring
-from controlplane.store import parallel
+from controlplane.platform.core import keyring
+from controlplane.platform.table import parallel
 from tests.support.attributes import record_names
 from tests.support.template import policies, signing_functions
 
@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[2]
 FUNCTIONAL = ROOT / "tests" / "functional"
 _FUNCTIONS = f"{ROOT / 'functions'}/"
 _TESTS = f"{FUNCTIONAL}/"
-_API, _WORKER = "tests/support/api.py", "controlplane/queues/worker.py"
+_API, _WORKER = "tests/support/api.py", "controlplane/platform/queues/worker.py"
 _INTERCEPTED = "tests/support/calls.py"
 # Called only by Lambda itself with the function's role, to poll the function's queue.
 _LAMBDA_CALLS = {"sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"}

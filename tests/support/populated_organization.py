@@ -3,27 +3,21 @@
 from dataclasses import dataclass
 from typing import Any
 
-from controlplane.core import ids
-from controlplane.store import (
-    audits,
-    default_organizations,
-    detections,
-    feedback,
-    inbox,
-    issue_attempts,
-    projects,
-    publications,
-    repositories,
-    vendors,
-)
-from controlplane.store.detections import Detection
-from controlplane.store.inbox_items import RuntimeVendor
-from controlplane.store.outbox import delete_entry, new_entry
-from controlplane.store.project_items import ProjectItem
-from controlplane.store.repository_items import RepositoryItem
-from controlplane.store.scans import findings, unlocks
-from controlplane.store.scans.items import ScanItem
-from controlplane.store.table import table
+from controlplane.code_host import repositories
+from controlplane.code_host.items import RepositoryItem
+from controlplane.feedback import store as feedback
+from controlplane.findings import detections, inbox, issue_attempts, publications, vendors
+from controlplane.findings.detections import Detection
+from controlplane.findings.items import RuntimeVendor
+from controlplane.organizations import defaults as default_organizations
+from controlplane.platform.core import ids
+from controlplane.platform.queues.outbox import delete_entry, new_entry
+from controlplane.platform.table.table import table
+from controlplane.projects import audits
+from controlplane.projects import store as projects
+from controlplane.projects.items import ProjectItem
+from controlplane.scans import findings, unlocks
+from controlplane.scans.items import ScanItem
 from tests.support.audits import history_of, make_issue, make_request, make_scan
 from tests.support.cleanup import clean_up
 from tests.support.table import PREPARED

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from controlplane.store.table import table
+from controlplane.platform.table.table import table
 from tests.support.calls import Call, Proceed, intercepted
 
 

@@ -3,16 +3,17 @@
 from collections.abc import Callable, Mapping
 from itertools import count
 
-from controlplane.queues import messages
-from controlplane.queues.messages import ExecuteScan, Queue
-from controlplane.queues.worker import create_worker
-from controlplane.store import inbox, repositories
-from controlplane.store.inbox_items import InboxItem
-from controlplane.store.repository_items import RepositoryItem
-from controlplane.store.scans import findings, reads
-from controlplane.store.scans.findings import FindingItem
-from controlplane.store.scans.items import Access, ScanItem
-from controlplane.store.status_history import Status
+from controlplane.code_host import repositories
+from controlplane.code_host.items import RepositoryItem
+from controlplane.findings import inbox
+from controlplane.findings.items import InboxItem
+from controlplane.findings.status_history import Status
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import ExecuteScan, Queue
+from controlplane.platform.queues.worker import create_worker
+from controlplane.scans import findings, reads
+from controlplane.scans.findings import FindingItem
+from controlplane.scans.items import Access, ScanItem
 from scan_execution.messages import ACCEPTED, ScanMessage
 from scan_execution.service import execute_scan, publish_scan
 from tests.support.audits import make_scan

@@ -4,8 +4,8 @@ import re
 from html.parser import HTMLParser
 from typing import Any
 
-from controlplane.core.errors import CATALOG
-from controlplane.http.guidance import HINTS
+from controlplane.platform.core.errors import CATALOG
+from controlplane.platform.http.guidance import HINTS
 from tests.support.operations import is_page
 from tests.support.reply import Reply
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.core.settings import SigningSecret, settings
+from controlplane.platform.core.settings import SigningSecret, settings
 
 OLD, NEW, NEWER = "an-old-signing-key-of-enough-length", "a-new-signing-key-of-enough-length", "n" * 40
 

@@ -4,15 +4,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from controlplane.queues import messages, scan_messages
-from controlplane.queues.messages import Queue
-from controlplane.queues.worker import create_worker
-from controlplane.store import inbox, keys
-from controlplane.store.inbox_items import InboxItem
-from controlplane.store.leases import MAX_ATTEMPTS
-from controlplane.store.scans import reads
-from controlplane.store.scans.items import ScanItem
-from controlplane.store.table import Delete, table
+from controlplane.findings import inbox
+from controlplane.findings.items import InboxItem
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import Queue
+from controlplane.platform.queues.worker import create_worker
+from controlplane.platform.table import keys
+from controlplane.platform.table.leases import MAX_ATTEMPTS
+from controlplane.platform.table.table import Delete, table
+from controlplane.scans import messages as scan_messages
+from controlplane.scans import reads
+from controlplane.scans.items import ScanItem
 from scan_execution.messages import ACCEPTED, ScanMessage
 from scan_execution.service import execute_scan, publish_scan
 from tests.support.api import Api, Reply

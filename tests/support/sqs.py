@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from awsclient.errors import NoAnswer
-from controlplane.core import clock
-from controlplane.queues import messages
-from controlplane.queues.messages import MAX_RECEIVES
+from controlplane.platform.core import clock
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import MAX_RECEIVES
 from tests.support import permissions
 from tests.support.schedules import touch_outside
 

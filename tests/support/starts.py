@@ -12,17 +12,17 @@ import pickle
 import random
 import secrets
 import uuid
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
-from enum import StrEnum
+from enum import Enum
 from itertools import count
 from typing import Any, NamedTuple
 from unittest import mock
 
 from awsclient.errors import ServiceError
-from controlplane.store import refusals
+from controlplane.platform.table import refusals
 from tests.support import lagging, world
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.executors import in_order
@@ -37,13 +37,8 @@ _running: list["Start[Any]"] = []
 _below_the_product: ContextVar[bool] = ContextVar("below the product", default=False)
 
 
-class Kind(StrEnum):
-    """How a run began."""
-
-    NEW = "on a new table, like each run before"
-    RECORDED = "recorded"
-    REPEATED = "repeated"
-    DIFFERENT = "repeated up to a call that differs from the first time"
+# How a run begins: on a new table, recorded, repeated, or repeated up to a call that differs from the first time.
+Kind = Enum("Kind", "NEW RECORDED REPEATED DIFFERENT")
 
 
 class _Made(NamedTuple):
@@ -61,11 +56,10 @@ class Start[T]:
     """
 
     def __init__(self, client: Any, scenario: Callable[[], T]) -> None:
-        self.counted: Counter[Kind] = Counter()
         self._client = client
         self._scenario = scenario
         self._seed = secrets.randbits(64)
-        self._name: str | None = None
+        self._name = ""
         self._made: list[_Made] = []
         self._items: Items = {}
         self._repeats = True
@@ -84,14 +78,13 @@ class Start[T]:
                 prepared = self._scenario()
         finally:
             _running.remove(self)
-        if self._kind is Kind.RECORDED and self._name is not None:
+        if self._kind is Kind.RECORDED:
             self._items = stored_items(self._client, self._name)
-        elif self._kind is Kind.REPEATED and self._name is not None:
+        elif self._kind is Kind.REPEATED:
             if any(self._left.values()):
                 self._differ()
             else:
                 restore_items(self._client, self._name, self._items)
-        self.counted[self._kind] += 1
         return prepared
 
     @contextmanager
@@ -118,7 +111,7 @@ class Start[T]:
         if not self._repeats:
             self._kind = Kind.NEW
             return new_table()
-        if self._name is None:
+        if not self._name:
             self._name, self._kind, around = new_table(), Kind.RECORDED, self._record
         else:
             self._kind, around = Kind.REPEATED, self._repeat
@@ -151,7 +144,6 @@ class Start[T]:
     def _differ(self) -> None:
         """Makes the calls so far, on the empty table."""
         self._kind, self._repeats = Kind.DIFFERENT, False
-        assert self._name is not None
         restore_items(self._client, self._name, {})
         for made in self._repeated:
             with suppress(ServiceError):

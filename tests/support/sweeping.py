@@ -2,7 +2,7 @@
 
 from math import inf
 
-from controlplane.store.sweep_runs import Step, SweepRun
+from controlplane.platform.queues.sweep_runs import Step, SweepRun
 
 
 def swept(step: Step) -> int:

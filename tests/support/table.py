@@ -7,7 +7,7 @@ from functools import cache
 from itertools import count
 from typing import Any
 
-from controlplane.store.table import Unrecorded, table
+from controlplane.platform.table.table import Unrecorded, table
 from local.template import load_template
 
 # The table properties that CreateTable accepts. TTL stays off: AWS deletes days late, so no test may rely on it.

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from controlplane.queues.messages import OrganizationEvent
-from controlplane.store import codec, events
+from controlplane.platform.queues import events
+from controlplane.platform.queues.messages import OrganizationEvent
+from controlplane.platform.table import codec
 from tests.support.world import Company, table_dump
 
 

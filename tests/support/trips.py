@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.queues import messages
-from controlplane.store.table import table
+from controlplane.platform.queues import messages
+from controlplane.platform.table.table import table
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.executors import InOrder, in_order
 

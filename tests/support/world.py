@@ -4,26 +4,24 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from controlplane.core import clock
-from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
-from controlplane.store import (
-    api_keys,
-    billing,
-    invitations,
-    keys,
-    organizations,
-    projects,
-    publications,
-    repositories,
-    user_tokens,
-    users,
-)
-from controlplane.store.inbox_items import Discovery, Evidence, InboxItem
-from controlplane.store.invitation_items import InvitationItem
-from controlplane.store.project_items import Address
-from controlplane.store.repository_items import HostedRepository, Link, RepositoryItem
-from controlplane.store.table import Delete, Put, Update, table
-from controlplane.store.users import UserItem
+from controlplane.api_keys import store as api_keys
+from controlplane.billing import store as billing
+from controlplane.code_host import repositories
+from controlplane.code_host.items import HostedRepository, Link, RepositoryItem
+from controlplane.findings import publications
+from controlplane.findings.items import Discovery, Evidence, InboxItem
+from controlplane.organizations import invitations
+from controlplane.organizations import store as organizations
+from controlplane.organizations.invitation_items import InvitationItem
+from controlplane.people import tokens as user_tokens
+from controlplane.people import users
+from controlplane.people.users import UserItem
+from controlplane.platform.core import clock
+from controlplane.platform.core.scopes import API_KEY_SCOPES, SCOPES
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Delete, Put, Update, table
+from controlplane.projects import store as projects
+from controlplane.projects.items import Address
 from tests.support.table import PREPARED
 
 _NUMBERS = count(1)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from controlplane.core import acting
-from controlplane.core.acting import Actor
+from controlplane.platform.core import acting
+from controlplane.platform.core.acting import Actor
 
 
 def test_a_request_has_an_id_and_an_actor_only_once_its_credential_is_authenticated(monkeypatch: pytest.MonkeyPatch):

@@ -4,9 +4,9 @@ from ipaddress import ip_network
 
 import pytest
 
-from controlplane.core.settings import settings
-from controlplane.http.client_address import network_of
-from controlplane.http.reader import RequestReader
+from controlplane.platform.core.settings import settings
+from controlplane.platform.http.client_address import network_of
+from controlplane.platform.http.reader import RequestReader
 from tests.support.each import each
 
 PROXY = "192.0.2.10"

@@ -6,8 +6,8 @@ from io import BytesIO
 
 import pytest
 
-from controlplane.core import deadline
-from controlplane.core.connections import BoundedConnection, _BoundedStream
+from controlplane.platform.core import deadline
+from controlplane.platform.core.connections import BoundedConnection, _BoundedStream
 
 
 class Connection(BoundedConnection, HTTPConnection):

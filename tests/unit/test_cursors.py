@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controlplane.core import cursors
-from controlplane.core.errors import InvalidPayload
+from controlplane.platform.core import cursors
+from controlplane.platform.core.errors import InvalidPayload
 
 BINDING = ("listProjects", "org_0123456789abcdef", "open")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.core import deadline
+from controlplane.platform.core import deadline
 
 
 class Clock:

@@ -1,6 +1,6 @@
 """Validation of email addresses, and when two addresses are the same."""
 
-from controlplane.core.emails import MAX_LENGTH, is_email, normalize_email
+from controlplane.platform.core.emails import MAX_LENGTH, is_email, normalize_email
 from tests.support.each import each
 
 KELVIN = "\u212aate@corp.example"

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
-from controlplane.http.envelope import Page, Wire, success
+from controlplane.platform.http.envelope import Page, Wire, success
 from tests.support.each import each
 
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.core.errors import MAX_DETAILS, InvalidPayload
-from controlplane.http import forms, strict_json
+from controlplane.platform.core.errors import MAX_DETAILS, InvalidPayload
+from controlplane.platform.http import forms, strict_json
 from tests.support import hostile_bodies
 from tests.support.growth import cpu_seconds, no_collections
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controlplane.core import ids
-from controlplane.core.ids import KeyId, MemberId, ProjectId
+from controlplane.platform.core import ids
+from controlplane.platform.core.ids import KeyId, MemberId, ProjectId
 
 ORGANIZATION = "org_0123456789abcdef"
 

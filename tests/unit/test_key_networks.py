@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from controlplane.core.errors import InvalidPayload
-from controlplane.core.ids import KeyId
-from controlplane.http.client_address import is_within
-from controlplane.rules import api_keys as rules
-from controlplane.store.api_key_items import ApiKeyItem
-from controlplane.store.key_restrictions import Restrictions
+from controlplane.api_keys import rules
+from controlplane.api_keys.items import ApiKeyItem
+from controlplane.api_keys.restrictions import Restrictions
+from controlplane.platform.core.errors import InvalidPayload
+from controlplane.platform.core.ids import KeyId
+from controlplane.platform.http.client_address import is_within
 from tests.support.each import each
 
 type Network = ipaddress.IPv4Network | ipaddress.IPv6Network

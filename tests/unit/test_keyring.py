@@ -2,14 +2,14 @@
 
 import pytest
 
-from controlplane.core import cursors, keyring, sealing, tokens
-from controlplane.core.keyring import NoSigningSecret
-from controlplane.core.sealing import Unsealable
-from controlplane.core.settings import SigningSecret, load
-from controlplane.http import replays
-from controlplane.http.access import Access
-from controlplane.http.authentication import Principal
-from controlplane.store.rate import Counted
+from controlplane.access import replays
+from controlplane.access.access import Access
+from controlplane.access.authentication import Principal
+from controlplane.platform.core import cursors, keyring, sealing, tokens
+from controlplane.platform.core.keyring import NoSigningSecret
+from controlplane.platform.core.sealing import Unsealable
+from controlplane.platform.core.settings import SigningSecret, load
+from controlplane.platform.table.rate import Counted
 from tests.support.rings import NEW, use_ring
 
 # These values were made from this secret.

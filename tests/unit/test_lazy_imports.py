@@ -53,7 +53,7 @@ class Changed(importlib.abc.MetaPathFinder):
             raise RuntimeError("needs a model while it is imported")
 
 sys.meta_path.insert(0, Changed())
-from controlplane.core import lazy_imports
+from controlplane.platform.core import lazy_imports
 """
 
 SCHEMES = """
@@ -80,7 +80,7 @@ def run(code: str) -> dict:
 class TestImport:
     def test_fastapi_serves_a_request_without_unneeded_modules(self):
         out = run(
-            "from controlplane.core import lazy_imports\n"
+            "from controlplane.platform.core import lazy_imports\n"
             + APP
             + "out['answer'] = ask(build(telemetry=lazy_imports.TELEMETRY_OFF))\n"
             "out['slim'], out['modules'] = lazy_imports.SLIM_FASTAPI, sorted(sys.modules)"
@@ -99,7 +99,7 @@ class TestImport:
             import importlib.metadata
             searched = []
             importlib.metadata.entry_points = lambda **given: searched.append(given) or ()
-            from controlplane.core import lazy_imports
+            from controlplane.platform.core import lazy_imports
             from pydantic import create_model
             create_model("Thing", name=(str, ...))
             out["searched"] = searched
@@ -108,7 +108,7 @@ class TestImport:
 
     def test_other_importers_get_no_placeholder(self):
         out = run("""
-            from controlplane.core import lazy_imports
+            from controlplane.platform.core import lazy_imports
             import fastapi.openapi.models, opentelemetry.trace, importlib.metadata, annotated_doc
             out["models"] = issubclass(fastapi.openapi.models.Schema, fastapi.openapi.models.BaseModel)
             out["files"] = all(module.__file__ for module in (opentelemetry.trace, importlib.metadata))
@@ -117,7 +117,11 @@ class TestImport:
         assert out == {"models": True, "files": True, "text": "text"}
 
     def test_a_fastapi_that_is_already_imported_stays(self):
-        out = run("import fastapi\nfrom controlplane.core import lazy_imports\nout['slim'] = lazy_imports.SLIM_FASTAPI")
+        out = run("""
+            import fastapi
+            from controlplane.platform.core import lazy_imports
+            out["slim"] = lazy_imports.SLIM_FASTAPI
+        """)
         assert out["slim"] is False
 
     def test_an_incompatible_fastapi_is_imported_as_usual(self):
@@ -144,7 +148,10 @@ class TestSchemas:
                 out["problems"] = error.errors(include_url=False)
             out["schema"] = Whole.model_json_schema()
         """
-        slim = run("from controlplane.core import lazy_imports\nassert lazy_imports.SLIM_CORE_SCHEMA\n" + dedent(model))
+        slim = run(
+            "from controlplane.platform.core import lazy_imports\nassert lazy_imports.SLIM_CORE_SCHEMA\n"
+            + dedent(model)
+        )
         assert slim == run(model)
 
 
@@ -153,7 +160,7 @@ class TestDataclasses:
 
     PROGRAM = """
         import builtins, dataclasses, pathlib
-        from controlplane.core import dataclass_code
+        from controlplane.platform.core import dataclass_code
         sources, compiled = set(), []
 
         def record(source, *namespaces):
@@ -207,15 +214,15 @@ class TestDataclasses:
 class TestUnchanged:
     def test_the_openapi_document_is_unchanged(self):
         document = APP + "\nout['document'] = build(title='t', version='1').openapi()"
-        assert run("from controlplane.core import lazy_imports\n" + document) == run(document)
+        assert run("from controlplane.platform.core import lazy_imports\n" + document) == run(document)
 
     def test_a_security_scheme_is_unchanged(self):
         scheme = APP + SCHEMES
-        assert run("from controlplane.core import lazy_imports\n" + scheme) == run(scheme)
+        assert run("from controlplane.platform.core import lazy_imports\n" + scheme) == run(scheme)
 
     def test_telemetry_can_be_left_on(self):
         out = run(
-            "from controlplane.core import lazy_imports\n"
+            "from controlplane.platform.core import lazy_imports\n"
             + APP
             + "out['answer'], out['modules'] = ask(build()), [*sys.modules]"
         )
@@ -226,7 +233,7 @@ class TestUnchanged:
         out = run("""
             import warnings
             warnings.simplefilter("ignore")
-            from controlplane.core import lazy_imports
+            from controlplane.platform.core import lazy_imports
             from fastapi import FastAPI
             from pydantic import v1
 
@@ -248,7 +255,7 @@ class TestGarbageCollection:
     def test_garbage_collection_is_off_during_import_and_on_afterward(self):
         out = run("""
             import gc
-            from controlplane.core import lazy_imports
+            from controlplane.platform.core import lazy_imports
             out["during"] = gc.isenabled()
             lazy_imports.finish()
             out["after"], out["frozen"] = gc.isenabled(), gc.get_freeze_count() > 1000

@@ -5,7 +5,7 @@ import re
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from controlplane.core.naming import Name, clean_name
+from controlplane.platform.core.naming import Name, clean_name
 from tests.support.each import each
 
 NAME: TypeAdapter[str] = TypeAdapter(Name)

@@ -14,10 +14,17 @@ from aws_lambda_powertools.metrics import MetricUnit
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from controlplane.core import observability, tokens
-from controlplane.core.observability import _ScrubbingFormatter, count_request, describe, log_request, logger, scrub
-from controlplane.http import request_log
-from controlplane.http.request_state import RequestState
+from controlplane.platform.core import observability, tokens
+from controlplane.platform.core.observability import (
+    _ScrubbingFormatter,
+    count_request,
+    describe,
+    log_request,
+    logger,
+    scrub,
+)
+from controlplane.platform.http import request_log
+from controlplane.platform.http.request_state import RequestState
 from tests.support.each import each
 from tests.support.logs import captured_logs
 
@@ -150,7 +157,7 @@ def test_lambdas_level_replaces_neither_ours_nor_that_of_libraries(lambdas: str 
     """Lambda's runtime sets the root's level before it imports the function, if it writes JSON."""
     program = (
         f"import logging; logging.getLogger().setLevel({lambdas or 'WARNING'!r})\n"
-        "from controlplane.core.observability import logger\n"
+        "from controlplane.platform.core.observability import logger\n"
         "levels = logger.log_level, logging.getLogger('library').getEffectiveLevel()\n"
         "print(*map(logging.getLevelName, levels))"
     )

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.errors import PayloadTooLarge
-from controlplane.http.reader import RequestReader, unknown_parameter
+from controlplane.platform.core.errors import PayloadTooLarge
+from controlplane.platform.http.reader import RequestReader, unknown_parameter
 
 type Headers = Iterable[tuple[bytes, bytes]]
 

@@ -1,8 +1,8 @@
 """Requirements of routes on API keys."""
 
-from controlplane.core.ids import ProjectId
-from controlplane.http.access import Requires, Resource
-from controlplane.store import keys
+from controlplane.access.access import Requires, Resource
+from controlplane.platform.core.ids import ProjectId
+from controlplane.platform.table import keys
 from tests.support.each import each
 
 ITEM = Resource("projectId", ProjectId, keys.project, dict)

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from controlplane.store.errors import Throttled
-from controlplane.store.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.errors import Throttled
+from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 
 
 @pytest.fixture

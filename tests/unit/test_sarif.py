@@ -3,13 +3,13 @@
 from dataclasses import replace
 from typing import Any
 
-from controlplane.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
-from controlplane.core.settings import settings
-from controlplane.rules.sarif import to_sarif
-from controlplane.store.scans.causes import Comparison
-from controlplane.store.scans.findings import FindingItem, PublishedFinding
-from controlplane.store.scans.items import ScanItem
-from controlplane.store.scans.progress import Progress
+from controlplane.platform.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
+from controlplane.platform.core.settings import settings
+from controlplane.scans.causes import Comparison
+from controlplane.scans.findings import FindingItem, PublishedFinding
+from controlplane.scans.items import ScanItem
+from controlplane.scans.progress import Progress
+from controlplane.scans.sarif import to_sarif
 from scripts.rule_texts import RULE_TEXTS, describe
 from tests.support.audits import make_issue
 from tests.support.code_host import SHA

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from controlplane.core.schedules import Schedule, next_run
+from controlplane.platform.core.schedules import Schedule, next_run
 
 NOW, HOUR = 1_772_600_767.25, 3600
 PERIODS: dict[Schedule, int] = {"daily": 24 * HOUR, "weekly": 7 * 24 * HOUR}

@@ -5,7 +5,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from controlplane.core.settings import Settings, load
+from controlplane.platform.core.settings import Settings, load
 from tests.support.each import each
 
 GOOD = {

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controlplane.http import strict_json
+from controlplane.platform.http import strict_json
 from tests.support.each import each
 
 VALUES = st.recursive(

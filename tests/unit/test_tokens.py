@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from controlplane.core import tokens
+from controlplane.platform.core import tokens
 from tests.support.each import each
 from tests.support.rings import SWITCHED, use_ring
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from controlplane.core import urls
-from controlplane.core.settings import load, settings
+from controlplane.platform.core import urls
+from controlplane.platform.core.settings import load, settings
 from tests.support.each import each
 
 

@@ -8,8 +8,8 @@ import pytest
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
-from controlplane.core.errors import InvalidPayload, MethodNotAllowed, UnsupportedMediaType, summarize
-from controlplane.http.validation import described, to_problems
+from controlplane.platform.core.errors import InvalidPayload, MethodNotAllowed, UnsupportedMediaType, summarize
+from controlplane.platform.http.validation import described, to_problems
 
 ROOT = Path(__file__).parents[2]
 SECRET = "assent_secret"

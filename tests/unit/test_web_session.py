@@ -1,7 +1,7 @@
 """The session of a page."""
 
-from controlplane.http.web_session import WebSession
-from controlplane.store.organizations import Account, Membership
+from controlplane.access.web_session import WebSession
+from controlplane.organizations.store import Account, Membership
 
 
 def test_a_sessions_repr_has_no_secret_and_nothing_that_the_person_sent():

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field, TypeAdapter
 
-from controlplane.core import clock
-from controlplane.core.settings import settings
-from controlplane.queues.messages import MAX_RECEIVES, ExecuteScan, PublishScan, Queue, Unreachable
-from controlplane.queues.worker import Delayed, Malformed, Postponed, Rejected, _parse, create_worker
+from controlplane.platform.core import clock
+from controlplane.platform.core.settings import settings
+from controlplane.platform.queues.messages import MAX_RECEIVES, ExecuteScan, PublishScan, Queue, Unreachable
+from controlplane.platform.queues.worker import Delayed, Malformed, Postponed, Rejected, _parse, create_worker
 from local.template import load_template
 from tests.support.each import each
 from tests.support.logs import captured_logs

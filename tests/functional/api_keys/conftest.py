@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import tokens
-from controlplane.core.ids import KeyId
-from controlplane.store import keys
-from controlplane.store.table import table
+from controlplane.platform.core import tokens
+from controlplane.platform.core.ids import KeyId
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
 from tests.support.api import Api, Reply
 from tests.support.world import Company, Person, World
 

@@ -7,10 +7,11 @@ import pytest
 
 from api_keys.schemas import KeyCreate
 from api_keys.service import payload_of
-from controlplane.core import ids
-from controlplane.core.plans import API_KEYS_PER_ORGANIZATION
-from controlplane.core.scopes import API_KEY_SCOPES
-from controlplane.store import api_keys, organizations
+from controlplane.api_keys import store as api_keys
+from controlplane.organizations import store as organizations
+from controlplane.platform.core import ids
+from controlplane.platform.core.plans import API_KEYS_PER_ORGANIZATION
+from controlplane.platform.core.scopes import API_KEY_SCOPES
 from tests.functional.api_keys.conftest import Organization, problems, stored_secret
 from tests.support.api import Api
 from tests.support.each import each

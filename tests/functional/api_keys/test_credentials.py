@@ -2,8 +2,8 @@
 
 import pytest
 
-from controlplane.core import clock, tokens
-from controlplane.store.table import table
+from controlplane.platform.core import clock, tokens
+from controlplane.platform.table.table import table
 from tests.functional.api_keys.conftest import Organization
 from tests.support.api import Api
 from tests.support.each import each

@@ -1,9 +1,10 @@
 """DELETE /v1/api-keys/{keyId}: the secret is invalid as soon as the transaction commits."""
 
-from controlplane.core import acting, ids
-from controlplane.core.ids import KeyId
-from controlplane.store import key_changes, keys
-from controlplane.store.table import table
+from controlplane.api_keys import changes as key_changes
+from controlplane.platform.core import acting, ids
+from controlplane.platform.core.ids import KeyId
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
 from tests.functional.api_keys.conftest import Organization, id_of
 from tests.support.api import Api
 from tests.support.calls import before_the_update_of

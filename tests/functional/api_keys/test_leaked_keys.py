@@ -12,11 +12,16 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from controlplane.core import tokens
-from controlplane.core.settings import settings
-from controlplane.http import secret_scanning
-from controlplane.store import api_keys, codec, key_changes, keys, leaked_keys, leaked_tokens, sessions, token_families
-from controlplane.store.table import table
+from controlplane.api_keys import changes as key_changes
+from controlplane.api_keys import leaked as leaked_keys
+from controlplane.api_keys import leaked_tokens
+from controlplane.api_keys import store as api_keys
+from controlplane.code_host import secret_scanning
+from controlplane.people import sessions, token_families
+from controlplane.platform.core import tokens
+from controlplane.platform.core.settings import settings
+from controlplane.platform.table import codec, keys
+from controlplane.platform.table.table import table
 from local.github.faults import Fault
 from local.github.secret_scanning import TOKEN_TYPE, SecretScanning
 from tests.functional.api_keys.conftest import DAY, Organization, id_of

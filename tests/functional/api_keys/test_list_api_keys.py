@@ -2,8 +2,8 @@
 
 import pytest
 
-from controlplane.core import cursors
-from controlplane.store import api_keys
+from controlplane.api_keys import store as api_keys
+from controlplane.platform.core import cursors
 from tests.functional.api_keys.conftest import Organization, problems
 from tests.support.api import Api
 from tests.support.operations import operations

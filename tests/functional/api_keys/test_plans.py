@@ -2,9 +2,10 @@
 
 import pytest
 
-from controlplane.core import tokens
-from controlplane.store import billing, keys
-from controlplane.store.table import Delete, table
+from controlplane.billing import store as billing
+from controlplane.platform.core import tokens
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Delete, table
 from tests.functional.api_keys.conftest import DAY, Key, Organization, stored_secret
 from tests.support.api import Api
 from tests.support.calls import before_the_transaction

@@ -6,11 +6,12 @@ from collections.abc import Callable
 import pytest
 
 from awsclient.errors import ServiceError
-from controlplane.core.settings import settings
-from controlplane.core.tokens import digest
-from controlplane.store import billing, keys
-from controlplane.store.credentials import authenticate_api_key
-from controlplane.store.table import Update, table
+from controlplane.access.credentials import authenticate_api_key
+from controlplane.billing import store as billing
+from controlplane.platform.core.settings import settings
+from controlplane.platform.core.tokens import digest
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Update, table
 from tests.support.api import Api, Reply
 from tests.support.browser import Browser
 from tests.support.calls import Call, before_the_update_of, intercepted, refused

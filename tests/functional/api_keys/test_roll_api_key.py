@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import clock
-from controlplane.core.plans import KEYS_IN_GRACE_PER_ORGANIZATION
-from controlplane.store import api_keys, billing, deletions
-from controlplane.store.table import table
+from controlplane.api_keys import store as api_keys
+from controlplane.billing import store as billing
+from controlplane.erasure import deletions
+from controlplane.platform.core import clock
+from controlplane.platform.core.plans import KEYS_IN_GRACE_PER_ORGANIZATION
+from controlplane.platform.table.table import table
 from tests.functional.api_keys.conftest import DAY, Key, Organization, id_of, stored_secret
 from tests.support.api import Api
 from tests.support.audit_log import all_entries

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.store.table import table
+from controlplane.platform.table.table import table
 from tests.functional.api_keys.conftest import Organization, problems
 from tests.support.audit_log import all_entries
 from tests.support.each import each

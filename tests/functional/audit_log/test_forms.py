@@ -6,12 +6,14 @@ from typing import NamedTuple
 
 import pytest
 
-from controlplane.core.actions import Action
-from controlplane.core.ids import InvitationId
-from controlplane.core.settings import settings
-from controlplane.store import detections, inbox, invitees, members, organizations
-from controlplane.store.repository_items import HostedRepository
-from controlplane.store.users import find_user
+from controlplane.code_host.items import HostedRepository
+from controlplane.findings import detections, inbox
+from controlplane.organizations import invitees, members
+from controlplane.organizations import store as organizations
+from controlplane.people.users import find_user
+from controlplane.platform.core.actions import Action
+from controlplane.platform.core.ids import InvitationId
+from controlplane.platform.core.settings import settings
 from dashboard import connecting
 from tests.support.api import Api
 from tests.support.audit_log import Subject, all_entries

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.actions import Action
-from controlplane.core.settings import settings
-from controlplane.store import inbox, members
+from controlplane.findings import inbox
+from controlplane.organizations import members
+from controlplane.platform.core.actions import Action
+from controlplane.platform.core.settings import settings
 from tests.support.api import Api, Reply
 from tests.support.audit_log import Subject, all_entries
 from tests.support.audits import make_issue, make_scan

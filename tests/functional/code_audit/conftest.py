@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from controlplane.queues.messages import Queue
-from controlplane.store import billing, keys
-from controlplane.store.repository_items import RepositoryItem
-from controlplane.store.scans.items import ScanItem
-from controlplane.store.table import Update, table
+from controlplane.billing import store as billing
+from controlplane.code_host.items import RepositoryItem
+from controlplane.platform.queues.messages import Queue
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Update, table
+from controlplane.scans.items import ScanItem
 from tests.support.api import Api, Reply
 from tests.support.audits import make_issue, make_scan, preparation_worker, serving
 from tests.support.sqs import FakeSqs

@@ -1,9 +1,9 @@
 """GET /v1/code-audit/scans/{scanId}: one scan, in every state."""
 
-from controlplane.store.scans import execution
-from controlplane.store.scans.inventories import Inventory
-from controlplane.store.scans.progress import STAGES, Coverage
-from controlplane.store.table import Put, table
+from controlplane.platform.table.table import Put, table
+from controlplane.scans import execution
+from controlplane.scans.inventories import Inventory
+from controlplane.scans.progress import STAGES, Coverage
 from tests.functional.code_audit.conftest import ISSUES, ONE, Organization, change
 from tests.support.audits import end_scan, lease_of
 from tests.support.code_host import SHA

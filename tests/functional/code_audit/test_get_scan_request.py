@@ -1,7 +1,7 @@
 """GET /v1/code-audit/scan-requests/{preparationId}: the outcome of a scan request."""
 
-from controlplane.store.scans import failures, requests
-from controlplane.store.scans.items import Failure
+from controlplane.scans import failures, requests
+from controlplane.scans.items import Failure
 from tests.functional.code_audit.conftest import Organization
 from tests.support.audits import make_request
 from tests.support.world import World

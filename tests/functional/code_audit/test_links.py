@@ -4,10 +4,11 @@ from functools import partial
 
 import pytest
 
-from controlplane.core import clock
-from controlplane.core.schedules import next_run
-from controlplane.store import projects, repositories
-from controlplane.store.table import table
+from controlplane.code_host import repositories
+from controlplane.platform.core import clock
+from controlplane.platform.core.schedules import next_run
+from controlplane.platform.table.table import table
+from controlplane.projects import store as projects
 from tests.functional.code_audit.conftest import REPOSITORIES, Organization
 from tests.functional.projects.builders import make_project
 from tests.support.calls import before_the_transaction

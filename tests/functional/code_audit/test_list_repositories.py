@@ -1,9 +1,12 @@
 """GET /v1/code-audit/repositories: the connected repositories and their linked projects."""
 
-from controlplane.core import clock
-from controlplane.core.schedules import next_run
-from controlplane.store import hosted_repositories, keys, project_changes, projects, repositories
-from controlplane.store.repository_items import Link
+from controlplane.code_host import hosted_repositories, repositories
+from controlplane.code_host.items import Link
+from controlplane.platform.core import clock
+from controlplane.platform.core.schedules import next_run
+from controlplane.platform.table import keys
+from controlplane.projects import changes as project_changes
+from controlplane.projects import store as projects
 from tests.functional.code_audit.conftest import REPOSITORIES, Organization
 from tests.support.recorded import recorded_calls
 

@@ -5,11 +5,12 @@ from itertools import product
 
 import pytest
 
-from controlplane.store import inbox, keys, publications
-from controlplane.store.inbox_items import Fix
-from controlplane.store.scans import findings
-from controlplane.store.scans.findings import FindingVendor
-from controlplane.store.table import table
+from controlplane.findings import inbox, publications
+from controlplane.findings.items import Fix
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
+from controlplane.scans import findings
+from controlplane.scans.findings import FindingVendor
 from tests.functional.code_audit.conftest import FIVE, ISSUES, ONE, TWO, change, fingerprints
 from tests.support.audits import end_scan, make_issue
 from tests.support.calls import intercepted

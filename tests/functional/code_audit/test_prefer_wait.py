@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from controlplane.core import clock
-from controlplane.core.ids import ScanRequestId
-from controlplane.core.settings import settings
-from controlplane.http.preferences import read_wait
-from controlplane.queues import messages
-from controlplane.store import waiting
-from controlplane.store.scans import execution, failures, reads, requests
-from controlplane.store.scans.items import Failure
-from controlplane.store.table import table
+from controlplane.platform.core import clock
+from controlplane.platform.core.ids import ScanRequestId
+from controlplane.platform.core.settings import settings
+from controlplane.platform.http.preferences import read_wait
+from controlplane.platform.queues import messages
+from controlplane.platform.table import waiting
+from controlplane.platform.table.table import table
+from controlplane.scans import execution, failures, reads, requests
+from controlplane.scans.items import Failure
 from tests.functional.code_audit.conftest import KEY, AtOnce
 from tests.support.audits import end_scan
 from tests.support.recorded import recorded_calls

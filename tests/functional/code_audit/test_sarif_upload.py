@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from controlplane.store.inbox import change_status
-from controlplane.store.scans import reads
+from controlplane.findings.inbox import change_status
+from controlplane.scans import reads
 from tests.functional.scan_execution.test_execute_scan import PAGE, published, run
 from tests.support.audits import make_issue
 from tests.support.each import each

@@ -2,10 +2,10 @@
 
 import pytest
 
-from controlplane.store import publications
-from controlplane.store.scans import findings
-from controlplane.store.scans.causes import Comparison
-from controlplane.store.table import table
+from controlplane.findings import publications
+from controlplane.platform.table.table import table
+from controlplane.scans import findings
+from controlplane.scans.causes import Comparison
 from tests.functional.code_audit.conftest import FIVE, FOUR, ISSUES, ONE, THREE, TWO, Organization, change, fingerprints
 from tests.support.table import PREPARED
 

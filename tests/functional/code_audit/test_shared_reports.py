@@ -2,12 +2,15 @@
 
 import pytest
 
-from controlplane.core import clock
-from controlplane.queues.messages import ExecuteScan, PublishScan
-from controlplane.store import billing, keys, projects, repositories
-from controlplane.store.repository_items import Link
-from controlplane.store.scans import reads
-from controlplane.store.table import Update, table
+from controlplane.billing import store as billing
+from controlplane.code_host import repositories
+from controlplane.code_host.items import Link
+from controlplane.platform.core import clock
+from controlplane.platform.queues.messages import ExecuteScan, PublishScan
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Update, table
+from controlplane.projects import store as projects
+from controlplane.scans import reads
 from openassent_analysis import rules_version
 from tests.functional.code_audit.conftest import ISSUES, SCANS, change
 from tests.functional.projects.builders import make_project

@@ -2,14 +2,15 @@
 
 import pytest
 
-from controlplane.core.ids import ScanRequestId
-from controlplane.queues import messages
-from controlplane.queues.messages import Queue
-from controlplane.store import outbox, projects, repositories
-from controlplane.store.leases import MAX_ATTEMPTS
-from controlplane.store.repository_items import Link
-from controlplane.store.scans import execution, reads
-from controlplane.store.table import table
+from controlplane.code_host import repositories
+from controlplane.code_host.items import Link
+from controlplane.platform.core.ids import ScanRequestId
+from controlplane.platform.queues import messages, outbox
+from controlplane.platform.queues.messages import Queue
+from controlplane.platform.table.leases import MAX_ATTEMPTS
+from controlplane.platform.table.table import table
+from controlplane.projects import store as projects
+from controlplane.scans import execution, reads
 from tests.functional.code_audit.conftest import KEY, SCANS, AtOnce, Organization
 from tests.support.audits import end_scan, make_request, make_scan, preparation_worker, serving, stored_repository
 from tests.support.calls import item_of, refused

@@ -4,12 +4,14 @@ from itertools import product
 
 import pytest
 
-from controlplane.store import billing, charges, keys
-from controlplane.store.organization_items import BillingItem, TopUpItem
-from controlplane.store.outbox import new_entry
-from controlplane.store.scans import unlocks
-from controlplane.store.scans.requests import new_scan_id
-from controlplane.store.table import LegFailed, Put, Update, table
+from controlplane.billing import charges
+from controlplane.billing import store as billing
+from controlplane.organizations.items import BillingItem, TopUpItem
+from controlplane.platform.queues.outbox import new_entry
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import LegFailed, Put, Update, table
+from controlplane.scans import unlocks
+from controlplane.scans.requests import new_scan_id
 from tests.functional.code_audit.conftest import ISSUES
 from tests.support.audit_log import all_entries
 from tests.support.each import each

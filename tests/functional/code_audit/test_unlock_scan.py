@@ -2,8 +2,8 @@
 
 import pytest
 
-from controlplane.queues.messages import Queue
-from controlplane.store import billing
+from controlplane.billing import store as billing
+from controlplane.platform.queues.messages import Queue
 from tests.functional.code_audit.conftest import ISSUES
 from tests.support.each import each
 from tests.support.recorded import recorded_calls

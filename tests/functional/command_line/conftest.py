@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from controlplane.core import clock
-from controlplane.queues.messages import Queue
+from controlplane.platform.core import clock
+from controlplane.platform.queues.messages import Queue
 from issue_creation.app import handler
 from openassent_cli import credentials, profiles
 from openassent_cli.credentials import Tokens

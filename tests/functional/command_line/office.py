@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
-from controlplane.store import detections, project_changes, projects, publications
-from controlplane.store.project_items import Address
-from controlplane.store.scans import findings
+from controlplane.findings import detections, publications
+from controlplane.projects import changes as project_changes
+from controlplane.projects import store as projects
+from controlplane.projects.items import Address
+from controlplane.scans import findings
 from tests.support.audits import make_issue, make_scan
 from tests.support.endpoints import delivered
 from tests.support.populated_organization import detection

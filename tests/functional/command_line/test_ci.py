@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.store import repositories
-from controlplane.store.scans import failures
-from controlplane.store.scans.items import Failure, ScanItem
+from controlplane.code_host import repositories
+from controlplane.scans import failures
+from controlplane.scans.items import Failure, ScanItem
 from openassent_cli.exits import Exit
 from tests.cli.test_git import run as git
 from tests.functional.command_line.conftest import Shell

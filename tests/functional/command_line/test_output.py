@@ -5,9 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from controlplane.core.ids import ScanRequestId
-from controlplane.store import projects, publications, repositories
-from controlplane.store.scans import findings
+from controlplane.code_host import repositories
+from controlplane.findings import publications
+from controlplane.platform.core.ids import ScanRequestId
+from controlplane.projects import store as projects
+from controlplane.scans import findings
 from openassent_cli import credentials, profiles
 from tests.functional.command_line.conftest import Shell
 from tests.functional.command_line.office import Office

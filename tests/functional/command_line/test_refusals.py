@@ -65,6 +65,10 @@ def test_a_failure_says_what_to_do(line: str, code: Exit, message: str, shell: S
     assert message.format(**names) in ended.stderr
 
 
+def test_a_scan_that_failed_isnt_shown_as_locked(shell: Shell, names: dict[str, str]):
+    assert "locked" not in shell.run(f"scan show {names['failed']}").stderr
+
+
 def test_a_status_has_an_exit_code():
     codes = {
         Exit.USAGE: (400, 422), Exit.SIGN_IN: (401,), Exit.REFUSED: (402, 403), Exit.NOT_FOUND: (404,),
@@ -94,12 +98,13 @@ def test_what_is_lost_needs_a_confirmation(line: str, shell: Shell, office: Offi
 
 
 class TestWithoutSignIn:
-    def test_commands_say_how_to_sign_in(self, gateway: Gateway):
-        for line in ("project list", "whoami"):
-            ended = Shell().run(line)
-            assert ended.code == Exit.SIGN_IN
-            assert ended.stderr == "Error: You aren't signed in.\nRun `assent login`, or set ASSENT_API_KEY.\n"
-        assert gateway.requests == []
+    @pytest.mark.parametrize("has_profile", [True, False])
+    def test_commands_say_how_to_sign_in(self, has_profile: bool, gateway: Gateway):
+        if has_profile:
+            profiles.save("default", Profile(ADDRESS))
+        ended = Shell().run("project list")
+        assert (ended.code, gateway.requests) == (Exit.SIGN_IN, [])
+        assert ended.stderr == "Error: You aren't signed in.\nRun `assent login`, or set ASSENT_API_KEY.\n"
 
     def test_a_revoked_sign_in_is_forgotten(self, shell: Shell):
         shell.sign_in("assent_at_revoked", refresh_token="assent_rt_revoked")

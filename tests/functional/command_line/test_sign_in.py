@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from controlplane.store import device_approvals
+from controlplane.people import device_approvals
 from openassent import Assent, Device
 from openassent_cli import credentials, profiles
 from openassent_cli.profiles import Profile

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from controlplane.core.settings import settings
+from controlplane.platform.core.settings import settings
 from tests.support.api import Api, Reply
 from tests.support.browser import Browser
 from tests.support.issuer import Issuer
@@ -33,7 +33,7 @@ def issuer(_running_issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> Issuer:
 @pytest.fixture(autouse=True)
 def _same_salt(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gives all pages of a session the same CSRF token, so that tests can compare pages."""
-    monkeypatch.setattr("controlplane.http.web_session.token_hex", lambda length: "00" * length)
+    monkeypatch.setattr("controlplane.access.web_session.token_hex", lambda length: "00" * length)
 
 
 @pytest.fixture

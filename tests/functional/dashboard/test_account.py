@@ -8,11 +8,15 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import clock
-from controlplane.store import deletions, feedback, invitees, members, organizations, users
-from controlplane.store.invitees import BlockItem
-from controlplane.store.sign_in import Claims, sign_in
-from controlplane.store.table import Put, table
+from controlplane.access.sign_in import Claims, sign_in
+from controlplane.erasure import deletions
+from controlplane.feedback import store as feedback
+from controlplane.organizations import invitees, members
+from controlplane.organizations import store as organizations
+from controlplane.organizations.invitees import BlockItem
+from controlplane.people import users
+from controlplane.platform.core import clock
+from controlplane.platform.table.table import Put, table
 from ops import accounts
 from tests.functional.device_auth.devices import request_code
 from tests.support.browser import Browser, text_of

@@ -5,10 +5,11 @@ import json
 
 import pytest
 
-from controlplane.core.actions import Action
-from controlplane.store import keys, projects
-from controlplane.store.project_items import Address
-from controlplane.store.table import Put, table
+from controlplane.platform.core.actions import Action
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Put, table
+from controlplane.projects import store as projects
+from controlplane.projects.items import Address
 from dashboard.audit_log import ACTIONS
 from tests.functional.conftest import FakeClock
 from tests.support.browser import Browser, text_of
@@ -105,11 +106,9 @@ class TestExport:
         assert (row["Action"], row["Resource"], row["Source"]) == ("project.create", "'=1+1", "worker")
         assert "websites: a.example" in row["After"]
         exported = json.loads(visitor.get(path(company, ".json")).text)["entries"]
-        assert [it["action"] for it in exported] == [
-            *["project.create"] * 2,
-            "organization.change_plan",
-            "organization.create",
-        ]
+        actions = [it["action"] for it in exported]
+        assert actions[:2] == ["project.create"] * 2
+        assert {*actions[2:]} == {"organization.create", "organization.change_plan"}
 
     def test_both_files_and_the_page_have_only_entries_of_the_chosen_actor(self, visitor, company, person, now):
         make(company, "Shop", now)

@@ -4,10 +4,11 @@ import re
 
 import pytest
 
-from controlplane.core.ids import ScanId
-from controlplane.core.settings import settings
-from controlplane.store import billing, charges
-from controlplane.store.table import table
+from controlplane.billing import charges
+from controlplane.billing import store as billing
+from controlplane.platform.core.ids import ScanId
+from controlplane.platform.core.settings import settings
+from controlplane.platform.table.table import table
 from tests.functional.conftest import FakeClock
 from tests.functional.dashboard.conftest import pages_of
 from tests.support.browser import Browser, text_of

@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from controlplane.core import clock
-from controlplane.core.ids import InvitationId
-from controlplane.store import invitees, keys, organizations
-from controlplane.store.invitees import BlockItem
-from controlplane.store.table import table
+from controlplane.organizations import invitees
+from controlplane.organizations import store as organizations
+from controlplane.organizations.invitees import BlockItem
+from controlplane.platform.core import clock
+from controlplane.platform.core.ids import InvitationId
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
 from dashboard.invitations import BLOCKED_PER_PAGE, ON_PAGE
 from tests.functional.dashboard.test_invitations import invite, pending, role_of
 from tests.support.browser import Browser, text_of

@@ -8,11 +8,14 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 import urllib3
 
-from controlplane.core.settings import settings
-from controlplane.http.forms import MAX_FORM_BYTES
-from controlplane.store import deletions, keys, organizations, repositories
-from controlplane.store.repository_items import HostedRepository
-from controlplane.store.table import table
+from controlplane.code_host import repositories
+from controlplane.code_host.items import HostedRepository
+from controlplane.erasure import deletions
+from controlplane.organizations import store as organizations
+from controlplane.platform.core.settings import settings
+from controlplane.platform.http.forms import MAX_FORM_BYTES
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
 from dashboard import connecting
 from local.github import setup
 from local.github.faults import Fault

@@ -2,8 +2,8 @@
 
 import pytest
 
-from controlplane.core.scopes import SCOPES
-from controlplane.core.settings import settings
+from controlplane.platform.core.scopes import SCOPES
+from controlplane.platform.core.settings import settings
 from tests.functional.device_auth.devices import Device, request_code
 from tests.support.api import Api, Reply
 from tests.support.browser import Browser, text_of

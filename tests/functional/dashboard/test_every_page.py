@@ -4,10 +4,10 @@ import re
 import secrets
 from urllib.parse import quote
 
-from controlplane.core import tokens
-from controlplane.http import web_session
-from controlplane.store import keys
-from controlplane.store.table import Table, Update, table
+from controlplane.access import web_session
+from controlplane.platform.core import tokens
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Table, Update, table
 from tests.support.api import FORM, Reply
 from tests.support.browser import Browser, text_of
 from tests.support.each import each
@@ -116,7 +116,7 @@ HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"
 
 
 def test_each_page_has_another_token_and_one_without_salt_is_refused(visitor: Browser, monkeypatch):
-    monkeypatch.setattr("controlplane.http.web_session.token_hex", secrets.token_hex)
+    monkeypatch.setattr("controlplane.access.web_session.token_hex", secrets.token_hex)
     given = []
     for _ in range(2):
         visitor.get("/organizations")

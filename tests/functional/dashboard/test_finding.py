@@ -4,11 +4,12 @@ import re
 
 import pytest
 
-from controlplane.core.ids import ProjectId
-from controlplane.core.settings import settings
-from controlplane.store import detections, inbox, issue_attempts, repositories, vendors
-from controlplane.store.inbox_items import Evidence, Fix, GithubIssue, InboxItem, LockedFindings, RuntimeVendor
-from controlplane.store.repository_items import RepositoryItem
+from controlplane.code_host import repositories
+from controlplane.code_host.items import RepositoryItem
+from controlplane.findings import detections, inbox, issue_attempts, vendors
+from controlplane.findings.items import Evidence, Fix, GithubIssue, InboxItem, LockedFindings, RuntimeVendor
+from controlplane.platform.core.ids import ProjectId
+from controlplane.platform.core.settings import settings
 from tests.support.browser import Browser, text_of
 from tests.support.world import Company, World
 

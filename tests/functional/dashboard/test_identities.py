@@ -2,15 +2,17 @@
 
 import pytest
 
-from controlplane.core.settings import settings
-from controlplane.http import web_session
-from controlplane.store import identities, keys, organizations, users
-from controlplane.store import sign_in as store_sign_in
-from controlplane.store.identities import Subject
-from controlplane.store.retry import WriteConflict
-from controlplane.store.sign_in import Claims
-from controlplane.store.table import Delete, Throttled, table
-from controlplane.store.users import UserItem
+from controlplane.access import sign_in as store_sign_in
+from controlplane.access import web_session
+from controlplane.access.sign_in import Claims
+from controlplane.organizations import store as organizations
+from controlplane.people import identities, users
+from controlplane.people.identities import Subject
+from controlplane.people.users import UserItem
+from controlplane.platform.core.settings import settings
+from controlplane.platform.table import keys
+from controlplane.platform.table.retry import WriteConflict
+from controlplane.platform.table.table import Delete, Throttled, table
 from tests.functional.dashboard.test_sign_in import principal, sign_in
 from tests.support.browser import Browser, text_of
 from tests.support.calls import before_the_transaction, before_the_update_of

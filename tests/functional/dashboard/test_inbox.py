@@ -6,9 +6,9 @@ from urllib.parse import quote
 
 import pytest
 
-from controlplane.store import inbox
-from controlplane.store.inbox_items import Evidence, InboxItem, RuntimeVendor
-from controlplane.store.table import table
+from controlplane.findings import inbox
+from controlplane.findings.items import Evidence, InboxItem, RuntimeVendor
+from controlplane.platform.table.table import table
 from tests.functional.dashboard.conftest import pages_of
 from tests.support.browser import Browser, text_of
 from tests.support.calls import intercepted
@@ -91,7 +91,7 @@ class TestList:
 
     def test_a_search_goes_on_page_by_page_and_finds_each_match_once(self, visitor, world, company, now, monkeypatch):
         monkeypatch.setattr("dashboard.inbox.ITEMS_PER_PAGE", 2)
-        monkeypatch.setattr("controlplane.rules.inbox_lists.MOST_READ", 4)
+        monkeypatch.setattr("controlplane.findings.lists.MOST_READ", 4)
         for number in range(11):
             now.advance(1)
             world.finding(company, title=f"{'Match' if number % 3 else 'Other'} {number}")

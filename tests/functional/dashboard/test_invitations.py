@@ -2,10 +2,12 @@
 
 import pytest
 
-from controlplane.core.ids import InvitationId, MemberId
-from controlplane.store import keys, organizations, users
-from controlplane.store.organizations import Role
-from controlplane.store.table import Delete, Put, table
+from controlplane.organizations import store as organizations
+from controlplane.organizations.store import Role
+from controlplane.people import users
+from controlplane.platform.core.ids import InvitationId, MemberId
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Delete, Put, table
 from tests.support import invariants
 from tests.support.browser import Browser, text_of
 from tests.support.calls import before_the_transaction

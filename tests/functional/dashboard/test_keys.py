@@ -2,10 +2,12 @@
 
 import re
 
-from controlplane.store import api_keys, billing, projects
-from controlplane.store.api_key_items import ApiKeyItem
-from controlplane.store.api_keys import KeyDraft
-from controlplane.store.key_restrictions import Restrictions
+from controlplane.api_keys import store as api_keys
+from controlplane.api_keys.items import ApiKeyItem
+from controlplane.api_keys.restrictions import Restrictions
+from controlplane.api_keys.store import KeyDraft
+from controlplane.billing import store as billing
+from controlplane.projects import store as projects
 from tests.functional.projects.builders import make_project
 from tests.support.browser import Browser, text_of
 from tests.support.world import Company, World, table_dump
@@ -101,7 +103,7 @@ class TestCreate:
 
     def test_a_key_beyond_the_limit_is_not_offered_or_created(self, visitor: Browser, company: Company, monkeypatch):
         first, second = visitor.get(path(company)), visitor.get(path(company))
-        for module in ("controlplane.store.api_keys", "controlplane.core.plans", "dashboard.key_routes"):
+        for module in ("controlplane.api_keys.store", "controlplane.platform.core.plans", "dashboard.key_routes"):
             monkeypatch.setattr(f"{module}.API_KEYS_PER_ORGANIZATION", 1)
         assert visitor.press("Create key", fill=NAMED, on=first).status == 200
         reply = visitor.press("Create key", fill=NAMED, on=second)

@@ -4,7 +4,7 @@ import re
 from html import unescape
 from urllib.parse import urljoin
 
-from controlplane.core.urls import public_base_url
+from controlplane.platform.core.urls import public_base_url
 from tests.functional.projects.builders import make_project
 from tests.support.api import Api
 from tests.support.audits import make_issue, make_scan

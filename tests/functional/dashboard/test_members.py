@@ -3,9 +3,9 @@
 import re
 from dataclasses import replace
 
-from controlplane.core.settings import settings
-from controlplane.store import invitations, members
-from controlplane.store.table import Put, table
+from controlplane.organizations import invitations, members
+from controlplane.platform.core.settings import settings
+from controlplane.platform.table.table import Put, table
 from tests.functional.dashboard.conftest import pages_of
 from tests.support.browser import Browser, text_of
 from tests.support.reply import Reply

@@ -5,11 +5,10 @@ import re
 
 import pytest
 
-from controlplane.core.settings import settings
-from controlplane.rules import unsubscriptions
-from controlplane.store import mail_addresses, mail_choices, mails
-from controlplane.store.mails import MailId
-from controlplane.store.table import table
+from controlplane.notify import mail_addresses, mail_choices, mails, unsubscriptions
+from controlplane.notify.mails import MailId
+from controlplane.platform.core.settings import settings
+from controlplane.platform.table.table import table
 from tests.support.browser import Browser, text_of
 from tests.support.cleanup import finish_deletions
 from tests.support.rings import ADDED_AGAIN, BEFORE, SWITCHED, use_ring

@@ -4,10 +4,11 @@ import re
 
 import pytest
 
-from controlplane.store import detections, inbox, projects
-from controlplane.store.scans.inventories import Inventory, UsedVendor, VendorPackage
-from controlplane.store.scans.items import ScanItem
-from controlplane.store.table import Put, table
+from controlplane.findings import detections, inbox
+from controlplane.platform.table.table import Put, table
+from controlplane.projects import store as projects
+from controlplane.scans.inventories import Inventory, UsedVendor, VendorPackage
+from controlplane.scans.items import ScanItem
 from dashboard.summaries import CONSENT_LIBRARY
 from tests.support.audits import make_issue, make_scan
 from tests.support.browser import Browser, text_of

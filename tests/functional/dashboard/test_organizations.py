@@ -2,8 +2,8 @@
 
 import pytest
 
-from controlplane.core.settings import settings
-from controlplane.store import organizations
+from controlplane.organizations import store as organizations
+from controlplane.platform.core.settings import settings
 from tests.support.browser import Browser, text_of
 from tests.support.each import each
 from tests.support.reply import Reply

@@ -6,11 +6,13 @@ import re
 import pytest
 
 import dashboard.consent_code
-from controlplane.core.settings import settings
-from controlplane.store import billing, projects, vendors
-from controlplane.store.project_changes import ProjectChange, update_project
-from controlplane.store.project_items import Address, ProjectItem
-from controlplane.store.table import table
+from controlplane.billing import store as billing
+from controlplane.findings import vendors
+from controlplane.platform.core.settings import settings
+from controlplane.platform.table.table import table
+from controlplane.projects import store as projects
+from controlplane.projects.changes import ProjectChange, update_project
+from controlplane.projects.items import Address, ProjectItem
 from dashboard.snippets import VERSION
 from openassent_analysis import consent_code
 from openassent_analysis.fixes import FIXES

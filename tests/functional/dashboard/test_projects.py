@@ -5,9 +5,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from controlplane.core.ids import ProjectId
-from controlplane.core.settings import settings
-from controlplane.store import audits, billing
+from controlplane.billing import store as billing
+from controlplane.platform.core.ids import ProjectId
+from controlplane.platform.core.settings import settings
+from controlplane.projects import audits
 from tests.support.browser import Browser, text_of
 from tests.support.cleanup import finish_deletions
 from tests.support.each import each

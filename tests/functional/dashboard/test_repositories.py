@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import clock, ids
-from controlplane.core.ids import ProjectId, RepositoryId
-from controlplane.core.schedules import next_run
-from controlplane.store import projects, repositories
-from controlplane.store.repository_items import Link, RepositoryItem
-from controlplane.store.table import table
+from controlplane.code_host import repositories
+from controlplane.code_host.items import Link, RepositoryItem
+from controlplane.platform.core import clock, ids
+from controlplane.platform.core.ids import ProjectId, RepositoryId
+from controlplane.platform.core.schedules import next_run
+from controlplane.platform.table.table import table
+from controlplane.projects import store as projects
 from tests.functional.dashboard.conftest import pages_of
 from tests.functional.projects.builders import make_project
 from tests.support.browser import Browser, text_of

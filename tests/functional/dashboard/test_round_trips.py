@@ -5,11 +5,15 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.core.settings import settings
-from controlplane.http import web_session
-from controlplane.rules import unsubscriptions
-from controlplane.store import api_keys, credential_index, feedback, inbox, repositories, sessions
-from controlplane.store.repository_items import Link
+from controlplane.access import web_session
+from controlplane.api_keys import store as api_keys
+from controlplane.code_host import repositories
+from controlplane.code_host.items import Link
+from controlplane.feedback import store as feedback
+from controlplane.findings import inbox
+from controlplane.notify import unsubscriptions
+from controlplane.people import credential_index, sessions
+from controlplane.platform.core.settings import settings
 from dashboard.pages import asset
 from tests.functional import test_roles_at_commit
 from tests.functional.dashboard.test_invitations import invite

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from controlplane.queues.messages import Queue
-from controlplane.store import keys, repositories
-from controlplane.store.repository_items import Link, RepositoryItem
-from controlplane.store.scans import failures, requests
-from controlplane.store.scans.items import Failure, ScanItem
-from controlplane.store.table import Update, table
+from controlplane.code_host import repositories
+from controlplane.code_host.items import Link, RepositoryItem
+from controlplane.platform.queues.messages import Queue
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Update, table
+from controlplane.scans import failures, requests
+from controlplane.scans.items import Failure, ScanItem
 from dashboard.scans import SCANS_PER_PAGE
 from tests.functional.dashboard.conftest import pages_of
 from tests.functional.projects.builders import make_project

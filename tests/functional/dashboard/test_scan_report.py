@@ -8,14 +8,15 @@ from dataclasses import replace
 
 import pytest
 
-from controlplane.queues.messages import Queue
-from controlplane.store import billing, publications
-from controlplane.store.repository_items import RepositoryItem
-from controlplane.store.scans import findings, reads
-from controlplane.store.scans.causes import Comparison
-from controlplane.store.scans.findings import FindingVendor
-from controlplane.store.scans.items import ScanItem
-from controlplane.store.table import Update, table
+from controlplane.billing import store as billing
+from controlplane.code_host.items import RepositoryItem
+from controlplane.findings import publications
+from controlplane.platform.queues.messages import Queue
+from controlplane.platform.table.table import Update, table
+from controlplane.scans import findings, reads
+from controlplane.scans.causes import Comparison
+from controlplane.scans.findings import FindingVendor
+from controlplane.scans.items import ScanItem
 from tests.support.api import Reply
 from tests.support.audits import make_issue, make_scan
 from tests.support.browser import Browser, text_of

@@ -7,17 +7,18 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import ids
-from controlplane.core.ids import ScanId
-from controlplane.store import inbox, publications, repositories
-from controlplane.store.inbox_items import Fix
-from controlplane.store.repository_items import Link, RepositoryItem
-from controlplane.store.scans import findings
-from controlplane.store.scans.findings import FindingItem
-from controlplane.store.scans.inventories import Inventory, UsedVendor, VendorPackage
-from controlplane.store.scans.items import ScanItem
-from controlplane.store.scans.progress import Coverage, CoveredKind, Progress
-from controlplane.store.table import Put, Update, table
+from controlplane.code_host import repositories
+from controlplane.code_host.items import Link, RepositoryItem
+from controlplane.findings import inbox, publications
+from controlplane.findings.items import Fix
+from controlplane.platform.core import ids
+from controlplane.platform.core.ids import ScanId
+from controlplane.platform.table.table import Put, Update, table
+from controlplane.scans import findings
+from controlplane.scans.findings import FindingItem
+from controlplane.scans.inventories import Inventory, UsedVendor, VendorPackage
+from controlplane.scans.items import ScanItem
+from controlplane.scans.progress import Coverage, CoveredKind, Progress
 from dashboard.scans import FINDINGS_PER_PAGE, LATEST
 from tests.functional.dashboard.conftest import pages_of
 from tests.functional.projects.builders import make_project

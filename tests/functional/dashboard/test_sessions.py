@@ -2,8 +2,8 @@
 
 import pytest
 
-from controlplane.http import web_session
-from controlplane.store import sessions
+from controlplane.access import web_session
+from controlplane.people import sessions
 from dashboard import session_routes
 from local.gateway import Request
 from tests.functional.dashboard.test_sign_in import sign_in

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from controlplane.core.errors import RouteNotFound
+from controlplane.platform.core.errors import RouteNotFound
 from dashboard import navigation
 from tests.support.browser import Browser, text_of
 from tests.support.cold_start import loaded_by

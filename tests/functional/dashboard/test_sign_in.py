@@ -10,12 +10,13 @@ from urllib.parse import parse_qs, parse_qsl, quote, urlsplit
 
 import pytest
 
-from controlplane.core import urls
-from controlplane.core.scopes import SCOPES
-from controlplane.core.settings import settings
-from controlplane.http import web_session
-from controlplane.store import keys, organizations
-from controlplane.store.table import table
+from controlplane.access import web_session
+from controlplane.organizations import store as organizations
+from controlplane.platform.core import urls
+from controlplane.platform.core.scopes import SCOPES
+from controlplane.platform.core.settings import settings
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
 from dashboard.sign_in import begin_sign_in
 from tests.support.api import Reply
 from tests.support.browser import Browser, text_of

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from controlplane.store import webhooks
-from controlplane.store.events import WEBHOOK_EVENTS
-from controlplane.store.webhook_items import WebhookItem
+from controlplane.notify import webhooks
+from controlplane.notify.webhook_items import WebhookItem
+from controlplane.platform.queues.events import WEBHOOK_EVENTS
 from tests.functional.conftest import FakeClock
 from tests.support.browser import Browser, text_of
 from tests.support.endpoints import URL, Line, Receiver, endpoint

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.core.settings import settings
+from controlplane.platform.core.settings import settings
 from tests.functional.device_auth.devices import Device, Tokens, request_code
 from tests.support.api import Api
 from tests.support.world import Person, World

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from controlplane.store import device, device_approvals
-from controlplane.store.device import DeviceRequestItem
+from controlplane.people import device, device_approvals
+from controlplane.people.device import DeviceRequestItem
 from tests.support.api import Api, Reply
 
 CODE = "/v1/auth/device/code"

@@ -7,11 +7,11 @@ from urllib.parse import urlencode
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from controlplane.core import tokens
-from controlplane.core.scopes import READ_SCOPES
-from controlplane.core.settings import settings
-from controlplane.store import keys
-from controlplane.store.table import table
+from controlplane.platform.core import tokens
+from controlplane.platform.core.scopes import READ_SCOPES
+from controlplane.platform.core.settings import settings
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
 from device_auth.schemas import DeviceName
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import (

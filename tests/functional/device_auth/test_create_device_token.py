@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import tokens
-from controlplane.core.settings import settings
-from controlplane.store import device_approvals
-from controlplane.store.table import table
+from controlplane.people import device_approvals
+from controlplane.platform.core import tokens
+from controlplane.platform.core.settings import settings
+from controlplane.platform.table.table import table
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import (
     CODE,

@@ -10,7 +10,7 @@ from authlib.integrations.requests_client import OAuth2Session, OAuthError
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from authlib.oauth2.rfc8414 import AuthorizationServerMetadata, get_well_known_url
 
-from controlplane.store import device_approvals
+from controlplane.people import device_approvals
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import CLIENT, DEVICE_GRANT, TOKEN, code_body, form_of
 from tests.support.api import Api

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import ids, tokens
-from controlplane.store import keys, sessions
-from controlplane.store.credential_index import find_credential
-from controlplane.store.table import table
+from controlplane.people import sessions
+from controlplane.people.credential_index import find_credential
+from controlplane.platform.core import ids, tokens
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import Device, Tokens, refresh, request_code
 from tests.support.api import Api

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from controlplane.core import tokens
-from controlplane.core.scopes import SCOPES
-from controlplane.store import keys, token_families
-from controlplane.store.table import table
+from controlplane.people import token_families
+from controlplane.platform.core import tokens
+from controlplane.platform.core.scopes import SCOPES
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import (
     CLIENT,

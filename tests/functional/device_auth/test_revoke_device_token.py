@@ -2,9 +2,9 @@
 
 import pytest
 
-from controlplane.core import tokens
-from controlplane.core.settings import settings
-from controlplane.store import sessions
+from controlplane.people import sessions
+from controlplane.platform.core import tokens
+from controlplane.platform.core.settings import settings
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import REVOKE, Tokens, refresh, request_code, works
 from tests.functional.device_auth.test_create_device_token import SECRETS, stored_items

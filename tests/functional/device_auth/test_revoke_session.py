@@ -2,10 +2,11 @@
 
 import pytest
 
-from controlplane.core import ids, tokens
-from controlplane.core.scopes import SCOPES
-from controlplane.store import device_approvals, keys, sessions
-from controlplane.store.table import Delete, table
+from controlplane.people import device_approvals, sessions
+from controlplane.platform.core import ids, tokens
+from controlplane.platform.core.scopes import SCOPES
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Delete, table
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import REVOKE, Device, Tokens, get_request, refresh, request_code, works
 from tests.functional.device_auth.test_list_sessions import SESSIONS, listed

@@ -4,11 +4,12 @@ import re
 
 import pytest
 
-from controlplane.core.scopes import SCOPES
-from controlplane.core.tokens import digest
-from controlplane.store import keys, sessions
-from controlplane.store.table import Update, table
-from controlplane.store.users import UnknownUser
+from controlplane.people import sessions
+from controlplane.people.users import UnknownUser
+from controlplane.platform.core.scopes import SCOPES
+from controlplane.platform.core.tokens import digest
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Update, table
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import works
 from tests.support.api import Api

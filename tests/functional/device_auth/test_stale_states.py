@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import clock, tokens
-from controlplane.store import credential_index, device, device_approvals, revocations, token_families
-from controlplane.store.device import LIFE_SECONDS, DeviceRequestItem
-from controlplane.store.device_approvals import PEOPLE_PER_CODE, UnknownUserCode
-from controlplane.store.keys import Key
-from controlplane.store.retry import WriteConflict
-from controlplane.store.table import Delete, LegFailed, Update, table
-from controlplane.store.token_families import REFRESH_SECONDS, Pair, TokenFamilyItem
+from controlplane.people import credential_index, device, device_approvals, revocations, token_families
+from controlplane.people.device import LIFE_SECONDS, DeviceRequestItem
+from controlplane.people.device_approvals import PEOPLE_PER_CODE, UnknownUserCode
+from controlplane.people.token_families import REFRESH_SECONDS, Pair, TokenFamilyItem
+from controlplane.platform.core import clock, tokens
+from controlplane.platform.table.keys import Key
+from controlplane.platform.table.retry import WriteConflict
+from controlplane.platform.table.table import Delete, LegFailed, Update, table
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import CLIENT, Device, Tokens, get_request, refresh, works
 from tests.support.api import Api

@@ -6,9 +6,8 @@ from itertools import product
 
 import pytest
 
-from controlplane.core.tokens import digest
-from controlplane.store import device, device_approvals, keys, rate
-from controlplane.store.device_approvals import (
+from controlplane.people import device, device_approvals
+from controlplane.people.device_approvals import (
     AlreadyDecided,
     DeviceRequest,
     RequestExpired,
@@ -16,7 +15,9 @@ from controlplane.store.device_approvals import (
     TooManyTries,
     UnknownUserCode,
 )
-from controlplane.store.table import Delete, table
+from controlplane.platform.core.tokens import digest
+from controlplane.platform.table import keys, rate
+from controlplane.platform.table.table import Delete, table
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import Device, get_request, request_code
 from tests.support.api import Api

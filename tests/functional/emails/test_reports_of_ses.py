@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from controlplane.queues.mail_messages import EMAIL_MESSAGES, MailReport
+from controlplane.notify.mail_messages import EMAIL_MESSAGES, MailReport
 from local.template import load_template
 from ops.dead_letters import reduced
 from tests.support.each import each

@@ -3,15 +3,12 @@
 import json
 from typing import Any
 
-import pytest
-
-from controlplane.core import ids
-from controlplane.store import codec, feedback
-from tests.support.api import Api, Reply
+from controlplane.billing import store as billing
+from controlplane.feedback import store as feedback
+from controlplane.platform.core import ids
+from tests.functional.feedback.conftest import Reporter, report, stored, taken
 from tests.support.each import each
-from tests.support.world import World, table_dump
 
-PATH = "/v1/feedback"
 WHOLE = {
     "category": "docs_mismatch",
     "surface": "docs",
@@ -24,333 +21,206 @@ WHOLE = {
     "clientName": "build-agent",
     "clientVersion": "2.4.0",
 }
-OPTIONAL = sorted(set(WHOLE) - {"category", "message"})
-TEXTS = sorted(feedback.FIELD_LIMITS)
+LAST_OF_THE_DAY = 1_772_668_799.999
+LIMITS = feedback.FIELD_LIMITS
 
 
-def report(number: int = 0, **fields: Any) -> dict[str, Any]:
-    return {"category": "bug", "message": f"It fails in the way number {number}.", **fields}
-
-
-def stored() -> list[dict[str, Any]]:
-    """Returns the reports in the table."""
-    items = [codec.decode_item(item) for item in table_dump()]
-    return [item for item in items if item["pk"].startswith("FEEDBACK#")]
-
-
-def taken() -> list[int]:
-    """Returns how many reports each caller was charged for in each hour."""
-    items = [codec.decode_item(item) for item in table_dump()]
-    return sorted(item["taken"] for item in items if item["pk"].startswith("FEEDBACKQUOTA#"))
-
-
-@pytest.fixture
-def token(world: World) -> str:
-    return world.person().token
-
-
-def fill(api: Api, token: str, count: int = feedback.NEW_PER_HOUR) -> list[Reply]:
-    replies = [api.post(PATH, token, json_body=report(number)) for number in range(count)]
-    assert {reply.status for reply in replies} == {201}
-    return replies
-
-
-class Test201:
-    def test_returns_a_reference_and_stores_the_report(self, api: Api, world: World):
+class TestNew:
+    def test_returns_a_reference_and_stores_the_report(self, api, world):
         person = world.person()
-        reply = api.post(PATH, person.token, json_body=WHOLE)
-        assert reply.status == 201
-        assert reply.data == {"reference": reply.data["reference"], "alreadySubmitted": False}
+        reply = Reporter(api, person.token).post(WHOLE)
+        reference = reply.data["reference"]
+        assert (reply.status, reply.data) == (201, {"reference": reference, "alreadySubmitted": False})
         (item,) = stored()
         assert item == {
             **WHOLE,
             "pk": item["pk"],
             "sk": item["sk"],
-            "reference": reply.data["reference"],
+            "reference": reference,
             "callerId": person.user_id,
             "createdAt": "2026-03-04T05:06:07.000Z",
             "expiresAt": 1_772_600_767 + 400 * 86_400,
         }
-        assert item["pk"].startswith("FEEDBACK#2026-03-04#")
-        assert taken() == [1]
-
-    def test_the_reference_has_a_prefix_and_finds_the_report(self, api: Api, token: str):
-        reference = api.post(PATH, token, json_body=WHOLE).data["reference"]
+        assert (item["pk"].startswith("FEEDBACK#2026-03-04#"), taken()) == (True, [1])
         assert reference.startswith("FDB-20260304-")
-        expected = feedback.ReportItem.from_items(stored()[0], None)
+        expected = feedback.ReportItem.from_items(item, None)
         assert feedback.get_report(reference) == feedback.get_report(f" {reference.lower()} ") == expected
 
-    def test_needs_no_scope_role_or_organization(self, api: Api, world: World):
-        bare = world.token(world.person().user_id, [])
-        assert api.post(PATH, bare, json_body=report()).status == 201
-
-    def test_an_api_key_reports_for_its_organization(self, api: Api, world: World):
+    def test_needs_no_scope_role_organization_or_credits_and_keys_report_for_their_organization(self, reporter, world):
         company = world.company("starter")
-        assert api.post(PATH, world.key(company), json_body=report()).status == 201
-        assert stored()[0]["callerId"] == company.organization_id
-
-    def test_costs_no_credits(self, api: Api, world: World):
-        company = world.company()
         world.credits(company, 7)
-        api.post(PATH, company.owner.token, json_body=report())
-        assert api.get("/v1/billing", company.owner.token).data["credits"]["balance"] == 7
+        for token in (world.token(world.person().user_id, []), company.owner.token, world.key(company)):
+            assert reporter.post(report(), token).status == 201
+        assert company.organization_id in {item["callerId"] for item in stored()}
+        assert not {*WHOLE} - {"category", "message"} & {*stored()[0]}
+        balance = reporter.api.get("/v1/billing", company.owner.token).data["credits"]["balance"]
+        assert balance == 7
 
-    def test_omitted_fields_are_not_stored(self, api: Api, token: str):
-        api.post(PATH, token, json_body=report())
-        assert {"category", "message"} == set(stored()[0]) & {"category", "message", *OPTIONAL}
+    @each(
+        ("field", "value"),
+        [
+            *[("category", it) for it in ("bug", "friction", "docs_mismatch", "feature_request", "performance")],
+            *[("surface", it) for it in ("api", "mcp", "cli", "docs", "sdk", "dashboard", "other")],
+        ],
+    )
+    def test_accepts_each_category_and_surface(self, reporter, world, field, value):
+        assert reporter.post(report(**{field: value}), world.person().token).status == 201
 
-    @each("category", ["bug", "friction", "docs_mismatch", "feature_request", "performance"])
-    def test_accepts_each_category(self, api: Api, token: str, category: str):
-        assert api.post(PATH, token, json_body=report(category=category)).status == 201
-
-    @each("surface", ["api", "mcp", "cli", "docs", "sdk", "dashboard", "other"])
-    def test_accepts_each_surface(self, api: Api, token: str, surface: str):
-        assert api.post(PATH, token, json_body=report(surface=surface)).status == 201
-
-    @each("field", TEXTS)
-    def test_texts_are_trimmed_before_limits_apply(self, api: Api, token: str, field: str):
-        longest = "ü" * feedback.FIELD_LIMITS[field]
-        reply = api.post(PATH, token, json_body=report(**{field: f" \n\t\u00a0{longest}\u2003\r\n"}))
+    @each("field", sorted(LIMITS))
+    def test_texts_are_trimmed_before_limits_apply(self, reporter, field):
+        longest = "ü" * LIMITS[field]
+        reply = reporter.post(report(**{field: f" \n\t\u00a0{longest}\u2003\r\n"}))
         assert reply.status == 201
         assert feedback.get_report(reply.data["reference"]).fields[field] == longest
 
-    def test_line_breaks_and_any_script_are_kept(self, api: Api, token: str):
+    def test_line_breaks_and_any_script_are_kept(self, reporter):
         message = "Zeile 1\nZeile 2\t\u202e\u05e9\u05dc\u202c \U0001f986 e\u0301"
-        api.post(PATH, token, json_body=report(message=message))
+        reporter.post(report(message=message))
         assert stored()[0]["message"] == message
 
-    def test_different_reports_have_different_references(self, api: Api, token: str):
-        bodies = [
-            report(),
-            report(category="friction"),
-            report(surface="api"),
-            report(expected="x"),
-            report(actual="x"),
-        ]
-        assert len({api.post(PATH, token, json_body=body).data["reference"] for body in bodies}) == 5
-        assert taken() == [5]
-
-    def test_the_same_report_of_another_caller_is_another_report(self, api: Api, world: World):
+    def test_different_reports_and_those_of_other_callers_have_their_own_references(self, reporter, world):
+        changes = ({}, {"category": "friction"}, {"surface": "api"}, {"expected": "x"}, {"actual": "x"})
         company = world.company()
-        tokens = [company.owner.token, world.member(company).token, world.key(company)]
-        replies = [api.post(PATH, token, json_body=report()) for token in tokens]
-        assert [reply.status for reply in replies] == [201, 201, 201]
-        assert len({reply.data["reference"] for reply in replies}) == 3
+        others = [company.owner.token, world.member(company).token, world.key(company)]
+        replies = [*(reporter.post(report(**it)) for it in changes), *(reporter.post(report(), it) for it in others)]
+        assert {reply.status for reply in replies} == {201}
+        assert len({reply.data["reference"] for reply in replies}) == 8
+        assert taken() == [1, 1, 1, 5]
 
 
-class Test200:
-    def test_the_same_report_returns_the_same_reference_and_is_not_counted(self, api: Api, token: str):
-        first = api.post(PATH, token, json_body=WHOLE)
+class TestRepeated:
+    def test_the_same_report_returns_the_same_reference_and_is_not_counted(self, reporter):
+        """Whatever the order of its fields and the spaces around them."""
+        first = reporter.post(WHOLE)
         before = stored(), taken()
-        for _ in range(12):
-            again = api.post(PATH, token, json_body=WHOLE)
-            assert again.status == 200
-            assert again.data == {"reference": first.data["reference"], "alreadySubmitted": True}
+        spaced = {name: f"  {WHOLE[name]}\n" for name in reversed(WHOLE)}
+        for body in (*[WHOLE] * 11, spaced):
+            again = reporter.post(body)
+            assert (again.status, again.data) == (200, {**first.data, "alreadySubmitted": True})
         assert (stored(), taken()) == before
 
-    def test_field_order_and_surrounding_spaces_make_no_difference(self, api: Api, token: str):
-        first = api.post(PATH, token, json_body=WHOLE)
-        body = {name: f"  {WHOLE[name]}\n" for name in reversed(WHOLE)}
-        again = api.post(PATH, token, json_body=body)
-        assert (again.status, again.data["reference"]) == (200, first.data["reference"])
-
-    def test_no_surface_is_the_same_as_other(self, api: Api, token: str):
-        plain = {"category": "bug", "message": "It fails."}
-        replies = [
-            api.post(PATH, token, json_body=body)
-            for body in (plain, {**plain, "surface": "other"}, {**plain, "surface": " other\n"})
-        ]
+    def test_no_surface_is_the_same_as_other(self, reporter):
+        replies = [reporter.post(report(**it)) for it in ({}, {"surface": "other"}, {"surface": " other\n"})]
         assert [reply.status for reply in replies] == [201, 200, 200]
-        assert len({reply.data["reference"] for reply in replies}) == 1
-        assert len(stored()) == 1
+        assert len({reply.data["reference"] for reply in replies}) == len(stored()) == 1
 
-    def test_a_report_of_the_version_before_is_still_repeated(self, api: Api, world: World):
+    def test_a_report_of_the_version_before_is_still_repeated(self, api, world):
         person = world.person()
         fields = {"category": "bug", "message": "It fails."}
         # Without a surface, or with one other than `other`, the same fields are compared as before.
         for more in ({}, {"surface": "docs"}, {"expected": "Größe"}):
             content = json.dumps(fields | more, sort_keys=True, ensure_ascii=False)
             expected = ids.derived_local(person.user_id, content).upper()
-            reference = api.post(PATH, person.token, json_body=fields | more).data["reference"]
+            reference = Reporter(api, person.token).post(fields | more).data["reference"]
             assert reference.replace("-", "").endswith(expected)
 
-    def test_another_token_of_the_same_user_repeats_the_report(self, api: Api, world: World):
-        person = world.person()
-        api.post(PATH, person.token, json_body=WHOLE)
-        assert api.post(PATH, world.token(person.user_id), json_body=WHOLE).status == 200
+    def test_another_token_of_the_user_or_key_of_the_organization_repeats_the_report(self, reporter, world):
+        person, company = world.person(), world.company()
+        for credential in (lambda: world.token(person.user_id), lambda: world.key(company)):
+            assert [reporter.post(WHOLE, credential()).status for _ in range(2)] == [201, 200]
 
-    def test_another_key_of_the_same_organization_repeats_the_report(self, api: Api, world: World):
-        company = world.company()
-        api.post(PATH, world.key(company), json_body=WHOLE)
-        assert api.post(PATH, world.key(company), json_body=WHOLE).status == 200
+    def test_a_repeated_report_succeeds_when_the_quota_is_used_up_and_while_intake_is_paused(self, reporter):
+        reference = reporter.fill()[3]
+        for is_paused in (False, True):
+            feedback.set_intake(paused=is_paused)
+            again = reporter.post(report(3))
+            assert (again.status, again.data) == (200, {"reference": reference, "alreadySubmitted": True})
 
-    def test_the_report_is_repeated_until_the_last_millisecond_of_the_day(self, api: Api, world: World, now):
-        person = world.person()
-        first = api.post(PATH, person.token, json_body=WHOLE)
-        now.seconds = 1_772_668_799.999
-        again = api.post(PATH, world.token(person.user_id), json_body=WHOLE)
+    def test_another_idempotency_key_repeats_the_same_report(self, reporter):
+        first = reporter.post(WHOLE, **{"Idempotency-Key": "7d3a1f0c"})
+        again = reporter.post(WHOLE, **{"Idempotency-Key": "another"})
         assert (again.status, again.data["reference"]) == (200, first.data["reference"])
-
-    def test_a_repeated_report_succeeds_when_the_quota_is_used_up(self, api: Api, token: str):
-        first = fill(api, token)[3]
-        again = api.post(PATH, token, json_body=report(3))
-        assert (again.status, again.data["reference"]) == (200, first.data["reference"])
-
-    def test_a_repeated_report_succeeds_while_intake_is_paused(self, api: Api, token: str):
-        first = api.post(PATH, token, json_body=WHOLE)
-        feedback.set_intake(paused=True)
-        again = api.post(PATH, token, json_body=WHOLE)
-        assert again.status == 200
-        assert again.data == {"reference": first.data["reference"], "alreadySubmitted": True}
+        replayed = reporter.post(WHOLE, **{"Idempotency-Key": "another"})
+        assert (replayed.status, replayed.text) == (200, again.text)
 
 
 class TestMidnight:
-    def test_the_same_report_is_new_on_the_next_day(self, api: Api, world: World, now):
-        now.seconds = 1_772_668_799.999
-        token = world.person().token
-        last = api.post(PATH, token, json_body=WHOLE)
-        now.seconds = 1_772_668_800.0
-        first = api.post(PATH, token, json_body=WHOLE)
-        assert [last.status, first.status] == [201, 201]
-        assert last.data["reference"].startswith("FDB-20260304-")
-        assert first.data["reference"].startswith("FDB-20260305-")
-        assert {item["createdAt"] for item in stored()} == {"2026-03-04T23:59:59.999Z", "2026-03-05T00:00:00.000Z"}
+    def test_a_report_is_repeated_until_the_end_of_its_day_and_new_on_the_next(self, reporter, world, now):
+        user_id = world.person().user_id
+        replies = []
+        for now.seconds in (1_772_600_767.0, LAST_OF_THE_DAY, 1_772_668_800.0):
+            replies.append(reporter.post(WHOLE, world.token(user_id)))
+        assert [reply.status for reply in replies] == [201, 200, 201]
+        assert [reply.data["reference"][:13] for reply in replies] == ["FDB-20260304-"] * 2 + ["FDB-20260305-"]
+        assert replies[0].data["reference"] == replies[1].data["reference"]
+        assert {item["createdAt"] for item in stored()} == {"2026-03-04T05:06:07.000Z", "2026-03-05T00:00:00.000Z"}
         assert taken() == [1, 1]
 
-    def test_the_quota_ends_with_its_hour_and_retry_after_says_when(self, api: Api, world: World, now):
-        now.seconds = 1_772_668_799.999
+    def test_the_quota_ends_with_its_hour_and_retry_after_says_when(self, reporter, world, now):
+        now.seconds = LAST_OF_THE_DAY
         token = world.person().token
-        fill(api, token)
-        refused = api.post(PATH, token, json_body=report(10))
-        assert refused.status == 429
-        assert refused.headers["retry-after"] == "1"
-        now.seconds = 1_772_668_800.0
-        fill(api, token)
-        refused = api.post(PATH, token, json_body=report(10))
-        assert refused.headers["retry-after"] == "3600"
+        for now.seconds, seconds in ((LAST_OF_THE_DAY, "1"), (1_772_668_800.0, "3600")):
+            reporter.fill(token)
+            refused = reporter.post(report(10), token)
+            assert (refused.status, refused.headers["retry-after"]) == (429, seconds)
 
-    def test_one_reading_of_the_clock_decides_everything(self, api: Api, token: str, now, monkeypatch):
+    def test_one_reading_of_the_clock_decides_everything(self, monkeypatch):
         readings = []
 
         def tick() -> float:
             # The clock passes midnight between the first and the second reading.
-            readings.append(1_772_668_799.999 + len(readings))
+            readings.append(LAST_OF_THE_DAY + len(readings))
             return readings[-1]
 
-        monkeypatch.setattr("controlplane.core.clock.source", tick)
+        monkeypatch.setattr("controlplane.platform.core.clock.source", tick)
         receipt = feedback.submit_report("usr_0123456789abcdef", report())
         assert len(readings) == 1
         assert receipt.reference.startswith("FDB-20260304-")
         assert stored()[0]["createdAt"] == "2026-03-04T23:59:59.999Z"
 
 
-class Test400:
-    @pytest.mark.parametrize("field", ["category", "message"])
-    def test_returns_400_without_a_required_field(self, api: Api, token: str, field: str):
-        body = {name: value for name, value in report().items() if name != field}
-        self._refused(api, token, body, field)
-
-    @each("field", TEXTS)
-    @each("value", ["", " ", "\n\t \u00a0\u3000", None, 1, True, [], {}, ["x"]], ids=repr)
-    def test_returns_400_for_an_empty_or_non_string_text(self, api: Api, token: str, field: str, value: Any):
-        self._refused(api, token, report(**{field: value}), field)
-
-    @each("field", TEXTS)
-    def test_returns_400_for_a_text_that_is_too_long_after_trimming(self, api: Api, token: str, field: str):
-        self._refused(api, token, report(**{field: " " + "x" * (feedback.FIELD_LIMITS[field] + 1)}), field)
-
-    @each("field", ["category", "surface"])
-    @each("value", ["", " ", "BUG", "bugs", None, 1, []], ids=repr)
-    def test_returns_400_for_an_unknown_choice(self, api: Api, token: str, field: str, value: Any):
-        self._refused(api, token, report(**{field: value}), field)
-
-    @each("name", ["title", "severity", "request_id", "client_name", "Message", "organizationId"])
-    def test_returns_400_for_an_unknown_property(self, api: Api, token: str, name: str):
-        self._refused(api, token, report(**{name: "x"}), name)
-
-    def _refused(self, api: Api, token: str, body: dict[str, Any], field: str) -> None:
-        reply = api.post(PATH, token, json_body=body)
-        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
-        assert [field] in [problem["path"] for problem in reply.error["details"]]
-        assert stored() == []
-        assert taken() == []
+NO_TEXTS: tuple[Any, ...] = ("", " ", "\n\t \u00a0\u3000", None, 1, True, [], {}, ["x"])
+NO_CHOICES: tuple[Any, ...] = ("", " ", "BUG", "bugs", None, 1, [])
 
 
-class Test402:
-    def test_returns_402_for_a_key_on_the_free_plan(self, api: Api, world: World):
-        from controlplane.store import billing
+@each(
+    ("field", "body"),
+    [
+        *[(field, {name: it for name, it in report().items() if name != field}) for field in ("category", "message")],
+        *[(field, report(**{field: value})) for field in LIMITS for value in NO_TEXTS],
+        *[(field, report(**{field: " " + "x" * (limit + 1)})) for field, limit in LIMITS.items()],
+        *[(field, report(**{field: value})) for field in ("category", "surface") for value in NO_CHOICES],
+        *[(name, report(**{name: "x"})) for name in ("title", "request_id", "client_name", "Message")],
+    ],
+)
+def test_returns_400_with_the_invalid_field(reporter, field, body):
+    reply = reporter.post(body)
+    assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
+    assert [field] in [problem["path"] for problem in reply.error["details"]]
+    assert stored() == taken() == []
 
-        company = world.company()
-        key = world.key(company)
-        billing.change_plan(company.organization_id, "free")
-        reply = api.post(PATH, key, json_body=report())
-        assert (reply.status, reply.code) == (402, "PLAN_REQUIRED")
-        assert stored() == []
+
+def test_returns_402_for_a_key_on_the_free_plan(reporter, world):
+    company = world.company()
+    key = world.key(company)
+    billing.change_plan(company.organization_id, "free")
+    reply = reporter.post(report(), key)
+    assert (reply.status, reply.code, stored()) == (402, "PLAN_REQUIRED", [])
 
 
-class Test429:
-    def test_returns_429_for_the_11th_new_report_in_an_hour(self, api: Api, token: str):
-        fill(api, token)
+class TestQuota:
+    def test_returns_429_for_the_11th_new_report_in_an_hour(self, reporter, world):
+        reporter.fill()
         before = stored(), taken()
-        reply = api.post(PATH, token, json_body=report(10))
+        reply = reporter.post(report(10))
         assert (reply.status, reply.code) == (429, "RATE_LIMITED")
         assert reply.error["details"] == {"reason": "feedback_quota", "limit": 10}
         assert reply.headers["retry-after"] == str(3600 - 6 * 60 - 7)
         assert int(reply.headers["x-ratelimit-remaining"]) > 0
         assert (stored(), taken()) == before
+        assert reporter.post(report(10), world.person().token).status == 201
 
-    def test_another_token_or_key_doesnt_reset_the_quota(self, api: Api, world: World):
+    def test_another_token_or_key_doesnt_reset_the_quota(self, reporter, world):
         company = world.company()
-        fill(api, company.owner.token)
-        assert api.post(PATH, world.token(company.owner.user_id), json_body=report(10)).status == 429
-        fill(api, world.key(company))
-        assert api.post(PATH, world.key(company), json_body=report(10)).status == 429
+        for credential in (lambda: world.token(company.owner.user_id), lambda: world.key(company)):
+            reporter.fill(credential())
+            assert reporter.post(report(10), credential()).status == 429
 
-    def test_other_callers_have_their_own_quota(self, api: Api, world: World, token: str):
-        fill(api, token)
-        assert api.post(PATH, world.person().token, json_body=report(10)).status == 201
-
-    def test_refused_reports_are_not_counted(self, api: Api, token: str):
-        fill(api, token, 9)
-        api.post(PATH, token, json_body=report(title="x"))
+    def test_refused_reports_are_not_counted(self, reporter):
+        reporter.fill(count=9)
+        assert reporter.post(report(title="x")).status == 400
         feedback.set_intake(paused=True)
-        assert api.post(PATH, token, json_body=report(10)).status == 503
+        refused = reporter.post(report(10), **{"Idempotency-Key": "7d3a1f0c"})
+        assert (refused.status, refused.code, len(stored()), taken()) == (503, "SERVICE_UNAVAILABLE", 9, [9])
         feedback.set_intake(paused=False)
-        assert api.post(PATH, token, json_body=report(10)).status == 201
-
-
-class Test503:
-    def test_returns_503_for_a_new_report_while_intake_is_paused(self, api: Api, token: str):
-        feedback.set_intake(paused=True)
-        reply = api.post(PATH, token, json_body=report())
-        assert (reply.status, reply.code) == (503, "SERVICE_UNAVAILABLE")
-        assert stored() == []
-        assert taken() == []
-
-    def test_accepts_reports_again_once_resumed(self, api: Api, token: str):
-        feedback.set_intake(paused=True)
-        feedback.set_intake(paused=False)
-        assert api.post(PATH, token, json_body=report()).status == 201
-
-    def test_a_503_leaves_the_idempotency_key_usable(self, api: Api, token: str):
-        headers = {"Idempotency-Key": "7d3a1f0c"}
-        feedback.set_intake(paused=True)
-        assert api.post(PATH, token, json_body=report(), headers=headers).status == 503
-        feedback.set_intake(paused=False)
-        assert api.post(PATH, token, json_body=report(), headers=headers).status == 201
-
-
-class TestIdempotencyKey:
-    def test_a_repeated_idempotency_key_replays_the_first_response(self, api: Api, token: str):
-        headers = {"Idempotency-Key": "7d3a1f0c"}
-        first = api.post(PATH, token, json_body=WHOLE, headers=headers)
-        again = api.post(PATH, token, json_body=WHOLE, headers=headers)
-        assert (again.status, again.text) == (201, first.text)
-        assert again.headers["idempotency-replayed"] == "true"
-
-    def test_another_idempotency_key_repeats_the_same_report(self, api: Api, token: str):
-        first = api.post(PATH, token, json_body=WHOLE, headers={"Idempotency-Key": "7d3a1f0c"})
-        again = api.post(PATH, token, json_body=WHOLE, headers={"Idempotency-Key": "another"})
-        assert (again.status, again.data["reference"]) == (200, first.data["reference"])
-        replayed = api.post(PATH, token, json_body=WHOLE, headers={"Idempotency-Key": "another"})
-        assert (replayed.status, replayed.text) == (200, again.text)
+        assert reporter.post(report(10), **{"Idempotency-Key": "7d3a1f0c"}).status == 201

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from controlplane.queues.messages import MAX_RECEIVES, Queue
-from controlplane.store import inbox, keys
-from controlplane.store.inbox_items import InboxItem
-from controlplane.store.project_items import ProjectItem
-from controlplane.store.table import table
+from controlplane.findings import inbox
+from controlplane.findings.items import InboxItem
+from controlplane.platform.queues.messages import MAX_RECEIVES, Queue
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
+from controlplane.projects.items import ProjectItem
 from finding_intake.app import handler
 from tests.functional.projects.builders import make_project
 from tests.support.sqs import FakeSqs

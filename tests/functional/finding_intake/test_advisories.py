@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.store import projects
+from controlplane.projects import store as projects
 from tests.functional.projects.builders import make_project
 from tests.support.world import table_dump
 

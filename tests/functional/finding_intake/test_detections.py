@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import keys, projects, vendors
-from controlplane.store.table import Delete, table
+from controlplane.findings import vendors
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Delete, table
+from controlplane.projects import store as projects
 from tests.functional.finding_intake.conftest import pages
 from tests.functional.projects.builders import make_project
 from tests.support.calls import before_the_transaction

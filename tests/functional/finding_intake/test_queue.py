@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.queues.messages import MAX_RECEIVES
-from controlplane.store.table import table
+from controlplane.platform.queues.messages import MAX_RECEIVES
+from controlplane.platform.table.table import table
 from finding_intake.app import handler
 from tests.functional.finding_intake.conftest import DEAD_LETTERS, URL
 from tests.support.calls import intercepted

@@ -10,11 +10,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from moto import mock_aws
 
-from controlplane.core.settings import settings
-from controlplane.github import app_auth
-from controlplane.github.app_auth import READ_CODE, WRITE_ISSUES, AppAuth, Scope
-from controlplane.github.client import CodeHost
-from controlplane.github.errors import (
+from controlplane.code_host.github import app_auth
+from controlplane.code_host.github.app_auth import READ_CODE, WRITE_ISSUES, AppAuth, Scope
+from controlplane.code_host.github.client import CodeHost
+from controlplane.code_host.github.errors import (
     AccessLost,
     AppKeyUnreadable,
     AppNotConfigured,
@@ -22,7 +21,8 @@ from controlplane.github.errors import (
     InvalidName,
     Refused,
 )
-from controlplane.github.transport import Deadline
+from controlplane.code_host.github.transport import Deadline
+from controlplane.platform.core.settings import settings
 from local.github import setup
 from local.github.faults import Fault
 from local.github.repositories import stable_id

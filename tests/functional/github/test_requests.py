@@ -5,9 +5,9 @@ from io import BytesIO
 
 import pytest
 
-from controlplane.github import client, installations, people, reviews
-from controlplane.github.errors import HostUnavailable, InvalidName, Refused, RepositoryGone
-from controlplane.github.reviews import Annotation, CheckState
+from controlplane.code_host.github import client, installations, people, reviews
+from controlplane.code_host.github.errors import HostUnavailable, InvalidName, Refused, RepositoryGone
+from controlplane.code_host.github.reviews import Annotation, CheckState
 from local.github.faults import Fault
 from local.github.setup import DEMO_BRANCH, DEMO_FILES, DEMO_OWNER, installation_id
 from local.github.stand_in import PERMISSIONS

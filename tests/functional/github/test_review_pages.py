@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 import pytest
 import urllib3
 
-from controlplane.core.settings import settings
-from controlplane.http import webhooks as received
-from controlplane.queues.messages import Queue
+from controlplane.code_host import webhook_requests as received
+from controlplane.platform.core.settings import settings
+from controlplane.platform.queues.messages import Queue
 from local.github import setup
 from local.github.webhooks import Webhooks
 from tests.support.api import Api

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 import urllib3
 
-from controlplane.github import app_auth
+from controlplane.code_host.github import app_auth
 from local.github import setup
 from local.github.call import API
 from local.github.repositories import Repositories

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from controlplane.core import clock
-from controlplane.github import client
-from controlplane.queues import messages
-from controlplane.queues.messages import HostEvent, HostEventName, Queue
-from controlplane.store import repositories
-from controlplane.store.repository_items import HostedRepository, Link, RepositoryItem
+from controlplane.code_host import repositories
+from controlplane.code_host.github import client
+from controlplane.code_host.items import HostedRepository, Link, RepositoryItem
+from controlplane.platform.core import clock
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import HostEvent, HostEventName, Queue
 from github_events.app import handler
 from local.github.repositories import stable_id
 from local.github.setup import DEMO_NAME, DEMO_OWNER, installation_id

@@ -6,14 +6,15 @@ from unittest import mock
 
 import pytest
 
-from controlplane.core import clock
-from controlplane.github import installations
-from controlplane.github.errors import AppKeyUnreadable, AppNotConfigured
-from controlplane.queues import messages
-from controlplane.queues.messages import Queue
-from controlplane.store import hosted_repositories, keys, repositories
-from controlplane.store.repository_items import HostedRepository, RepositoryItem
-from controlplane.store.table import Put, Update, table
+from controlplane.code_host import hosted_repositories, repositories
+from controlplane.code_host.github import installations
+from controlplane.code_host.github.errors import AppKeyUnreadable, AppNotConfigured
+from controlplane.code_host.items import HostedRepository, RepositoryItem
+from controlplane.platform.core import clock
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import Queue
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Put, Update, table
 from local.github.faults import Fault
 from tests.functional.github_events.conftest import DEMO, INSTALLATION, Events, by_name, connect, read
 from tests.support.audits import describe

@@ -2,11 +2,11 @@
 
 import pytest
 
-from controlplane.github import client
-from controlplane.github.quotas import Quotas
-from controlplane.github.transport import Response
-from controlplane.queues.host_requests import within_limits
-from controlplane.store import host_limits
+from controlplane.code_host import limits as host_limits
+from controlplane.code_host.github import client
+from controlplane.code_host.github.quotas import Quotas
+from controlplane.code_host.github.transport import Response
+from controlplane.code_host.requests import within_limits
 from tests.functional.conftest import FakeClock
 
 

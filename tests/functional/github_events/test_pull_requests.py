@@ -7,21 +7,22 @@ from unittest import mock
 
 import pytest
 
-from controlplane.core.ids import ScanRequestId
-from controlplane.github import client
-from controlplane.queues import messages, scan_starts
-from controlplane.queues.messages import PrepareScan, Queue
-from controlplane.store import pull_requests, repositories
-from controlplane.store.pull_requests import PullRequestItem
-from controlplane.store.repository_items import RepositoryItem
-from controlplane.store.scans import reads
-from controlplane.store.scans.causes import Cause, Comparison
-from controlplane.store.scans.findings import FindingItem
-from controlplane.store.scans.items import ScanItem
-from controlplane.store.scans.progress import Coverage
-from controlplane.store.scans.queue import QueuedScan
-from controlplane.store.scans.requests import new_request_id, new_scan_id
-from controlplane.store.table import Put, Update, table
+from controlplane.code_host import pull_requests, repositories
+from controlplane.code_host.github import client
+from controlplane.code_host.items import RepositoryItem
+from controlplane.code_host.pull_requests import PullRequestItem
+from controlplane.platform.core.ids import ScanRequestId
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import PrepareScan, Queue
+from controlplane.platform.table.table import Put, Update, table
+from controlplane.scans import reads
+from controlplane.scans import starts as scan_starts
+from controlplane.scans.causes import Cause, Comparison
+from controlplane.scans.findings import FindingItem
+from controlplane.scans.items import ScanItem
+from controlplane.scans.progress import Coverage
+from controlplane.scans.queue import QueuedScan
+from controlplane.scans.requests import new_request_id, new_scan_id
 from github_events import outcomes
 from local.github.faults import Fault, Quota
 from local.github.pull_requests import CheckRun, Comment

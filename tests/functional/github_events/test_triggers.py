@@ -4,28 +4,24 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.ids import RepositoryId, ScanRequestId
-from controlplane.core.schedules import next_run
-from controlplane.queues import messages, scan_starts
-from controlplane.queues.messages import Queue, ref_digest
-from controlplane.store import (
-    deletions,
-    host_limits,
-    hosted_repositories,
-    inbox,
-    issue_attempts,
-    keys,
-    opened_issues,
-    repositories,
-)
-from controlplane.store.inbox_items import GithubIssue, InboxItem
-from controlplane.store.pull_requests import PullRequestItem
-from controlplane.store.repository_items import RepositoryItem
-from controlplane.store.scans import execution, failures, queue, reads, requests
-from controlplane.store.scans.causes import Cause, Trigger
-from controlplane.store.scans.items import ScanItem, Work
-from controlplane.store.scans.queue import QueuedScan
-from controlplane.store.table import Delete, Put, table
+from controlplane.code_host import hosted_repositories, repositories
+from controlplane.code_host import limits as host_limits
+from controlplane.code_host.items import RepositoryItem
+from controlplane.code_host.pull_requests import PullRequestItem
+from controlplane.erasure import deletions
+from controlplane.findings import inbox, issue_attempts, opened_issues
+from controlplane.findings.items import GithubIssue, InboxItem
+from controlplane.platform.core.ids import RepositoryId, ScanRequestId
+from controlplane.platform.core.schedules import next_run
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import Queue, ref_digest
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Delete, Put, table
+from controlplane.scans import execution, failures, queue, reads, requests
+from controlplane.scans import starts as scan_starts
+from controlplane.scans.causes import Cause, Trigger
+from controlplane.scans.items import ScanItem, Work
+from controlplane.scans.queue import QueuedScan
 from tests.functional.github_events.conftest import DEMO, Events, connect
 from tests.support.api import Api
 from tests.support.audits import describe, end_scan, make_scan, stored_repository

@@ -4,356 +4,253 @@ import json
 
 import pytest
 
-from controlplane.http import idempotency
-from controlplane.http.access import Access
-from controlplane.http.authentication import Principal
-from controlplane.http.envelope import Wire
-from controlplane.http.replays import Record
-from controlplane.store import billing, keys
-from controlplane.store import idempotency as store
-from controlplane.store.rate import Counted
-from controlplane.store.table import Check, ConditionFailed, LegFailed, Update, table
-from tests.support.api import Api
-from tests.support.calls import Call, intercepted, is_update_of, refused
+from controlplane.access import idempotency
+from controlplane.access.access import Access
+from controlplane.access.authentication import Principal
+from controlplane.access.replays import Record
+from controlplane.billing import store as billing
+from controlplane.platform.http.envelope import Wire
+from controlplane.platform.table import idempotency as store
+from controlplane.platform.table import keys
+from controlplane.platform.table.rate import Counted
+from controlplane.platform.table.table import Check, ConditionFailed, LegFailed, Update, table
+from tests.support.calls import intercepted, is_update_of, refused
 from tests.support.cold_start import loaded_by
 from tests.support.crashes import dies_at
 from tests.support.each import each
 from tests.support.logs import captured_logs
-from tests.support.operations import operations
 from tests.support.rings import SWITCHED, use_ring
 from tests.support.table import PREPARED
-from tests.support.world import Company, World, table_dump
+from tests.support.world import table_dump
 
 KEY = "8f14e45f-ceea-467f-a9b7-0d5b2c3a1e77"
 DAY = 24 * 3600
+REPLAYED = {"Idempotency-Replayed": "true"}
 
 
-def create(api: Api, company: Company, key: str | None = KEY, *, token: str | None = None, name: str = "deploy"):
-    path = f"/v1/api-keys?organizationId={company.organization_id}"
-    headers = {} if key is None else {"Idempotency-Key": key}
-    return api.post(path, token or company.owner.token, json_body={"name": name}, headers=headers)
+class Keys:
+    """An organization whose owner creates and rolls API keys, with an Idempotency-Key unless it is None."""
+
+    def __init__(self, api, world, plan="pro"):
+        self.api, self.world, self.company = api, world, world.company(plan)
+        self.id, self.owner = self.company.organization_id, self.company.owner
+
+    def send(self, method, path="", key=None, body=None, who=None):
+        headers = {} if key is None else {"Idempotency-Key": key}
+        target = f"/v1/api-keys{path}?organizationId={self.id}"
+        return self.api.call(method, target, who or self.owner.token, json_body=body, headers=headers)
+
+    def create(self, key=KEY, name="deploy", who=None):
+        return self.send("POST", "", key, {"name": name}, who)
+
+    def roll(self, made, key=KEY):
+        return self.send("POST", f"/{made['keyId']}/roll", key)
+
+    def ids(self):
+        return [shown["keyId"] for shown in self.send("GET").data]
 
 
-def listed(api: Api, company: Company) -> list[str]:
-    reply = api.get(f"/v1/api-keys?organizationId={company.organization_id}", company.owner.token)
-    return [shown["keyId"] for shown in reply.data]
+@pytest.fixture
+def acme(api, world):
+    return Keys(api, world)
 
 
-def records() -> list[dict]:
+def records():
     return [item for item in table_dump() if item["pk"]["S"].startswith("IDEMPOTENCY#")]
 
 
-def die_during(operation: str, api: Api, company: Company, *, applied: bool) -> None:
-    with dies_at(operation, applied=applied) as interrupted:
-        assert create(api, company).status == 500
-    assert interrupted
+def key_of(record):
+    return keys.Key(record["pk"]["S"], record["sk"]["S"])
 
 
-class TestReplayed:
-    def test_the_same_request_returns_identical_bytes_and_says_so(self, api: Api, world: World):
-        company = world.company()
-        first, second, third = (create(api, company) for _ in range(3))
-        assert first.status == second.status == third.status == 201
-        assert first.text == second.text == third.text
-        assert "idempotency-replayed" not in first.headers
-        assert second.headers["idempotency-replayed"] == third.headers["idempotency-replayed"] == "true"
-        assert second.headers["cache-control"] == "no-store"
-        assert listed(api, company) == [first.data["keyId"]]
-
-    def test_the_replayed_secret_works(self, api: Api, world: World):
-        company = world.company()
-        create(api, company)
-        assert api.get("/v1/me", create(api, company).data["key"]).status == 200
-
-    def test_a_replayed_rolls_secret_works(self, api: Api, world: World):
-        company = world.company()
-        path = f"/v1/api-keys/{create(api, company, None).data['keyId']}/roll"
-        headers = {"Idempotency-Key": KEY}
-        first, second = (api.post(path, company.owner.token, headers=headers) for _ in range(2))
-        assert (first.status, first.text) == (second.status, second.text) == (200, second.text)
-        assert second.headers["idempotency-replayed"] == "true"
-        assert listed(api, company) == [first.data["keyId"]]
-
-    def test_equivalent_bodies_are_the_same_request(self, api: Api, world: World):
-        company = world.company()
-        first = create(api, company, name="deploy")
-        assert create(api, company, name="  deploy ").text == first.text
-
-    def test_a_replay_counts_against_the_rate_limit(self, api: Api, world: World):
-        company = world.company()
-        remaining = [int(create(api, company).headers["x-ratelimit-remaining"]) for _ in range(2)]
-        assert remaining == [599, 598]
-
-    def test_a_response_is_replayed_for_24_hours(self, api: Api, world: World, now):
-        company = world.company()
-        token = world.token(company.owner.user_id, lifetime_seconds=3 * DAY)
-        first = create(api, company, token=token)
-        now.advance(DAY - 1)
-        assert create(api, company, token=token).text == first.text
-        now.advance(1)
-        later = create(api, company, token=token)
-        assert later.data["keyId"] != first.data["keyId"]
-        assert "idempotency-replayed" not in later.headers
-
-    def test_a_replay_after_the_deletion_returns_the_first_response(self, api: Api, world: World):
-        company = world.company()
-        first = create(api, company)
-        assert api.delete(f"/v1/api-keys/{first.data['keyId']}", company.owner.token).status == 200
-        replay = create(api, company)
-        assert (replay.status, replay.text) == (201, first.text)
-        assert replay.headers["idempotency-replayed"] == "true"
-        assert listed(api, company) == []
-
-    def test_a_record_expires_by_the_tables_ttl(self, api: Api, world: World, now):
-        create(api, world.company())
-        (record,) = records()
-        assert int(record["expiresAt"]["N"]) == int(now.seconds) + DAY
-
-    def test_without_the_header_each_request_creates(self, api: Api, world: World):
-        company = world.company()
-        assert create(api, company, None).data["keyId"] != create(api, company, None).data["keyId"]
-        assert records() == []
+def is_claim(call):
+    return call.operation == "PutItem" and call.parameters["Item"]["pk"]["S"].startswith("IDEMPOTENCY#")
 
 
-class TestBinding:
-    def test_another_idempotency_key_is_another_request(self, api: Api, world: World):
-        company = world.company()
-        made = {create(api, company, key).data["keyId"] for key in (KEY, KEY + "x", KEY.upper(), "1", " ")}
-        assert len(made) == 5
-
-    def test_another_caller_has_its_own_idempotency_keys(self, api: Api, world: World):
-        company = world.company()
-        admin = world.member(company, "admin")
-        assert create(api, company).data["keyId"] != create(api, company, token=admin.token).data["keyId"]
-
-    def test_another_token_of_the_same_user_is_the_same_caller(self, api: Api, world: World):
-        company = world.company()
-        token = world.token(company.owner.user_id)
-        assert create(api, company).text == create(api, company, token=token).text
-
-    def test_another_organization_has_its_own_idempotency_keys(self, api: Api, world: World):
-        company = world.company()
-        other = world.company(owner=company.owner)
-        assert create(api, company).data["keyId"] != create(api, other).data["keyId"]
-
-    def test_another_operation_has_its_own_idempotency_keys(self, api: Api, world: World):
-        company = world.company()
-        made = create(api, company).data
-        path = f"/v1/api-keys/{made['keyId']}/roll"
-        assert api.post(path, company.owner.token, headers={"Idempotency-Key": KEY}).status == 200
-
-    def test_records_are_in_partitions_of_their_own(self, api: Api, world: World):
-        company = world.company()
-        for key in ("a", "b", "c"):
-            create(api, company, key)
-        assert len({record["pk"]["S"] for record in records()}) == 3
-
-    def test_a_caller_who_lost_the_role_gets_no_replay(self, api: Api, world: World):
-        company = world.company()
-        admin = world.member(company, "admin")
-        create(api, company, token=admin.token)
-        world.leave(company, admin)
-        assert create(api, company, token=admin.token).code == "FORBIDDEN"
+def test_the_same_request_returns_identical_bytes_and_says_so(acme, api):
+    replies = [acme.create() for _ in range(3)]
+    first = replies[0]
+    assert {(it.status, it.text, it.headers["cache-control"]) for it in replies} == {(201, first.text, "no-store")}
+    assert [it.headers.get("idempotency-replayed") for it in replies] == [None, "true", "true"]
+    assert [it.headers["x-ratelimit-remaining"] for it in replies] == ["599", "598", "597"]
+    assert acme.create(name="  deploy ").text == first.text, "an equivalent body is the same request"
+    assert acme.ids() == [first.data["keyId"]]
+    assert api.get("/v1/me", replies[2].data["key"]).status == 200
 
 
-class Test400:
-    def test_returns_400_for_another_body(self, api: Api, world: World):
-        company = world.company()
-        first = create(api, company, name="deploy")
-        reply = create(api, company, name="other")
-        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
-        (problem,) = reply.error["details"]
-        assert (problem["path"], problem["code"]) == (["Idempotency-Key"], "idempotency_key_reused")
-        assert listed(api, company) == [first.data["keyId"]]
-        assert create(api, company, name="deploy").text == first.text
+def test_a_roll_is_replayed_for_its_key_only(acme):
+    made = [acme.create(None).data for _ in range(2)]
+    first, second, other = acme.roll(made[0]), acme.roll(made[0]), acme.roll(made[1])
+    assert (first.status, second.status, second.text, other.status) == (200, 200, first.text, 400)
+    assert second.headers["idempotency-replayed"] == "true"
+    assert {*acme.ids()} == {first.data["keyId"], made[1]["keyId"]}
 
-    def test_returns_400_for_rolling_another_api_key(self, api: Api, world: World):
-        company = world.company()
-        ids = [create(api, company, None).data["keyId"] for _ in range(2)]
-        headers = {"Idempotency-Key": KEY}
-        statuses = [api.post(f"/v1/api-keys/{i}/roll", company.owner.token, headers=headers).status for i in ids]
-        assert statuses == [200, 400]
 
-    @each("key", ["", "k" * 256, "tab\there", "nul\0", "del\x7f", "é", "ключ", "🔑", "line\nbreak"], ids=ascii)
-    def test_returns_400_unless_the_key_is_1_to_255_printable_ascii_characters(self, key, api: Api, world: World):
-        company = world.company()
-        reply = create(api, company, key)
-        assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
-        assert reply.error["details"][0]["path"] == ["Idempotency-Key"]
-        assert listed(api, company) == []
-        assert records() == []
+def test_a_response_is_replayed_for_24_hours_also_after_the_deletion(acme, world, now):
+    token = world.token(acme.owner.user_id, lifetime_seconds=3 * DAY)
+    first = acme.create(who=token)
+    (record,) = records()
+    assert int(record["expiresAt"]["N"]) == int(now.seconds) + DAY
+    now.advance(DAY - 1)
+    assert acme.send("DELETE", f"/{first.data['keyId']}", who=token).status == 200
+    replay = acme.create(who=token)
+    assert (replay.status, replay.text, replay.headers["idempotency-replayed"]) == (201, first.text, "true")
+    now.advance(1)
+    later = acme.create(who=token)
+    assert (later.data["keyId"] != first.data["keyId"], "idempotency-replayed" in later.headers) == (True, False)
 
-    # All printable characters except space and the comma, which would be a second value.
-    @pytest.mark.parametrize(
-        "key", ["k", "k" * 255, "".join(map(chr, range(0x21, 0x7F))).replace(",", "")], ids=["1", "255", "all"]
+
+def test_each_idempotency_key_is_another_request_with_its_own_secret_and_partition(acme):
+    made = [acme.create(key).data for key in (KEY, KEY + "x", KEY.upper(), "1", " ")]
+    assert [len({it[name] for it in made}) for name in ("keyId", "key")] == [5, 5]
+    assert len({record["pk"]["S"] for record in records()}) == 5
+    assert acme.create(None).data["keyId"] != acme.create(None).data["keyId"]
+    assert len(records()) == 5
+
+
+def test_idempotency_keys_are_bound_to_the_user_the_organization_and_the_operation(acme, api, world):
+    first = acme.create()
+    assert acme.create(who=world.token(acme.owner.user_id)).text == first.text
+    admin, other = world.member(acme.company, "admin"), Keys(api, world)
+    other.owner = acme.owner
+    world.member(other.company, "owner", acme.owner)
+    made = [acme.create(who=admin.token), other.create(), acme.roll(first.data)]
+    assert [it.headers.get("idempotency-replayed") for it in made] == [None] * 3
+    world.leave(acme.company, admin)
+    assert acme.create(who=admin.token).code == "FORBIDDEN"
+
+
+def test_api_keys_of_an_organization_share_idempotency_keys(api, world, acme):
+    body = {"name": "Shop", "region": "eu-central", "websites": ["shop.example.com"]}
+    first, second = (
+        api.post("/v1/projects", world.key(acme.company), json_body=body, headers={"Idempotency-Key": KEY})
+        for _ in range(2)
     )
-    def test_accepts_keys_at_both_length_limits(self, key, api: Api, world: World):
-        company = world.company()
-        first, second = create(api, company, key), create(api, company, key)
-        assert (first.status, first.text) == (201, second.text)
+    assert (first.status, first.text, second.headers["idempotency-replayed"]) == (201, second.text, "true")
 
 
-class TestRefusalsAreNotKept:
-    def test_a_refusal_leaves_the_key_usable_even_with_another_body(self, api: Api, world: World):
-        company = world.company("free")
-        assert create(api, company, name="one").code == "PLAN_REQUIRED"
-        assert records() == []
-        billing.change_plan(company.organization_id, "pro")
-        assert create(api, company, name="two").status == 201
-
-    def test_invalid_bodies_and_missing_roles_are_refused_before_the_key_is_used(self, api: Api, world: World):
-        company = world.company()
-        assert create(api, company, name="").status == 400
-        assert create(api, company, token=world.member(company).token).status == 403
-        assert records() == []
-
-    def test_a_throttled_table_leaves_the_key_usable(self, api: Api, world: World):
-        company = world.company()
-
-        def claims(call: Call) -> bool:
-            return call.operation == "PutItem" and call.parameters["Item"]["pk"]["S"].startswith("IDEMPOTENCY#")
-
-        with refused(table.client, claims, "ThrottlingException"):
-            reply = create(api, company)
-        assert (reply.status, reply.code) == (429, "RATE_LIMITED")
-        assert create(api, company).status == 201
-
-    def test_an_internal_error_leaves_the_key_usable(self, api: Api, world: World):
-        company = world.company()
-        with refused(table.client, lambda call: call.operation == "TransactWriteItems", "ValidationException"):
-            assert create(api, company).status == 500
-        assert create(api, company).status == 201
-        assert len(listed(api, company)) == 1
+def test_another_body_returns_400_also_while_the_first_request_runs(acme):
+    with dies_at("TransactWriteItems", applied=False):
+        assert acme.create().status == 500
+    refused = acme.create(name="other")
+    assert (refused.status, refused.code) == (400, "INVALID_PAYLOAD")
+    (problem,) = refused.error["details"]
+    assert (problem["path"], problem["code"]) == (["Idempotency-Key"], "idempotency_key_reused")
+    running = acme.create()
+    assert (running.status, running.error["details"]) == (409, {"reason": "in_flight"})
+    assert (running.headers["retry-after"], acme.ids()) == ("1", [])
 
 
-class Test409:
-    def test_returns_409_while_the_first_request_runs(self, api: Api, world: World, now):
-        company = world.company()
-        die_during("TransactWriteItems", api, company, applied=False)
-        reply = create(api, company)
-        assert (reply.status, reply.code) == (409, "CONFLICT")
-        assert reply.error["details"] == {"reason": "in_flight"}
-        assert reply.headers["retry-after"] == "1"
-        assert listed(api, company) == []
-
-    def test_returns_400_for_another_body_while_the_first_request_runs(self, api: Api, world: World):
-        company = world.company()
-        die_during("TransactWriteItems", api, company, applied=False)
-        assert create(api, company, name="other").status == 400
-
-    def test_a_crash_before_the_effect_frees_the_key_after_its_lease(self, api: Api, world: World, now):
-        company = world.company()
-        die_during("TransactWriteItems", api, company, applied=False)
-        now.advance(store.LEASE_SECONDS)
-        assert create(api, company).error["details"] == {"reason": "in_flight"}
-        now.advance(1)
-        assert create(api, company).status == 201
-        assert len(listed(api, company)) == 1
-
-    @pytest.mark.parametrize(("operation", "applied"), [("TransactWriteItems", True), ("UpdateItem", False)])
-    def test_a_crash_after_the_effect_never_allows_a_second_creation(
-        self, operation, applied, api: Api, world: World, now
-    ):
-        company = world.company()
-        die_during(operation, api, company, applied=applied)
-        now.advance(store.LEASE_SECONDS)
-        assert create(api, company).error["details"] == {"reason": "in_flight"}
-        now.advance(1)
-        reply = create(api, company)
-        assert (reply.status, reply.code, reply.error["details"]) == (409, "CONFLICT", {"reason": "answer_lost"})
-        assert len(listed(api, company)) == 1
-
-    def test_a_crash_after_the_response_was_stored_is_replayed(self, api: Api, world: World):
-        company = world.company()
-        die_during("UpdateItem", api, company, applied=True)
-        assert create(api, company).headers["idempotency-replayed"] == "true"
-
-    def test_an_attempt_that_lost_the_key_stores_no_response(self, api: Api, world: World):
-        create(api, world.company())
-        written = table_dump()
-        (record,) = records()
-        key = keys.Key(record["pk"]["S"], record["sk"]["S"])
-        with pytest.raises(ConditionFailed):
-            store.complete_attempt(key, "another", "{}")
-        assert table_dump() == written
-
-    @each("code", ["ThrottlingException", "ValidationException"])
-    def test_a_response_that_cant_be_stored_is_still_returned(self, code: str, api: Api, world: World, now):
-        company = world.company()
-        with refused(table.client, is_update_of("IDEMPOTENCY#"), code):
-            reply = create(api, company)
-        assert reply.status == 201
-        assert api.get("/v1/me", reply.data["key"]).status == 200
-        now.advance(store.LEASE_SECONDS + 1)
-        assert create(api, company).error["details"] == {"reason": "answer_lost"}
-        assert create(api, company, name="other").code == "INVALID_PAYLOAD"
+@each("key", ["", "k" * 256, "tab\there", "nul\0", "del\x7f", "é", "ключ", "🔑", "line\nbreak"], ids=ascii)
+def test_returns_400_unless_the_key_is_1_to_255_printable_ascii_characters(key, acme):
+    reply = acme.create(key)
+    assert (reply.status, reply.code) == (400, "INVALID_PAYLOAD")
+    assert reply.error["details"][0]["path"] == ["Idempotency-Key"]
+    assert (acme.ids(), records()) == ([], [])
 
 
-class TestLostResponses:
-    def test_the_sdks_own_retry_of_claiming_the_key_is_no_conflict(self, api: Api, world: World):
-        company = world.company()
-
-        def applied_twice(call, proceed):
-            if call.operation == "PutItem" and call.parameters["Item"]["pk"]["S"].startswith("IDEMPOTENCY#"):
-                proceed()
-            return proceed()
-
-        with intercepted(table.client, applied_twice):
-            assert create(api, company).status == 201
+# All printable characters except space and the comma, which would be a second value.
+@each("key", ["k", "k" * 255, "".join(map(chr, range(0x21, 0x7F))).replace(",", "")], ids=["1", "255", "all"])
+def test_accepts_keys_at_both_length_limits(key, acme):
+    first, second = acme.create(key), acme.create(key)
+    assert (first.status, first.text) == (201, second.text)
 
 
-class TestSecrets:
-    def test_neither_secret_nor_idempotency_key_is_in_table_or_log(self, api: Api, world: World):
-        company = world.company()
-        with captured_logs() as logs:
-            made = create(api, company).data
-            create(api, company)
-            create(api, company, name="other")
-            path = f"/v1/api-keys/{made['keyId']}/roll"
-            rolled = api.post(path, company.owner.token, headers={"Idempotency-Key": KEY}).data
-        stored = json.dumps(table_dump())
-        assert len(records()) == 2
-        assert made["keyId"] in logs.getvalue() or "POST /v1/api-keys" in logs.getvalue()
-        for text in (stored, logs.getvalue()):
-            for secret in (made["key"], made["key"][11:], rolled["key"], rolled["key"][11:], KEY):
-                assert secret not in text
+def test_a_refusal_leaves_the_key_and_its_secret_usable(api, world):
+    acme = Keys(api, world, "free")
+    assert (acme.create(name="one").code, records()) == ("PLAN_REQUIRED", [])
+    billing.change_plan(acme.id, "pro")
+    assert acme.create(name="").status == 400
+    assert acme.create(who=world.member(acme.company).token).status == 403
+    assert records() == []
+    first = acme.create(name="two")
+    assert (first.status, acme.create(name="two").text) == (201, first.text)
 
-    def test_the_stored_response_has_null_instead_of_the_secret(self, api: Api, world: World):
-        company = world.company()
-        made = create(api, company, "a").data
-        (record,) = records()
-        content = json.loads(json.loads(record["data"]["S"])["content"])
-        assert content == {**made, "key": None}
 
-    def test_each_idempotency_key_derives_its_own_secret(self, api: Api, world: World):
-        company = world.company()
-        made = {create(api, company, key).data["key"] for key in ("a", "b", "c")}
-        assert len(made) == 3
+@each(
+    ("fails", "code", "status"),
+    [
+        (is_claim, "ThrottlingException", 429),
+        (lambda call: call.operation == "TransactWriteItems", "ValidationException", 500),
+    ],
+)
+def test_a_failure_of_the_table_leaves_the_key_usable(fails, code, status, api, world):
+    acme = Keys(api, world)
+    with refused(table.client, fails, code):
+        assert acme.create().status == status
+    assert (acme.create().status, len(acme.ids())) == (201, 1)
 
-    def test_a_refused_attempt_leaves_its_secret_unused(self, api: Api, world: World):
-        company = world.company("free")
-        assert create(api, company).code == "PLAN_REQUIRED"
-        billing.change_plan(company.organization_id, "pro")
-        first = create(api, company).data["key"]
-        assert create(api, company).data["key"] == first
 
-    def test_a_response_moved_to_another_record_reveals_no_secret(self, api: Api, world: World):
-        company = world.company()
-        first = create(api, company, "a").data["key"]
-        (record,) = records()
-        second = create(api, company, "b").data["key"]
-        (moved,) = (other for other in records() if other["pk"] != record["pk"])
-        key = keys.Key(moved["pk"]["S"], moved["sk"]["S"])
-        table.update(Update(key, "SET #data = :stolen", None, {"stolen": record["data"]["S"]}), PREPARED)
-        assert create(api, company, "b").data["key"] not in (first, second)
+def test_a_crash_after_the_response_was_stored_is_replayed(acme):
+    with dies_at("UpdateItem", applied=True):
+        assert acme.create().status == 500
+    assert acme.create().headers["idempotency-replayed"] == "true"
 
-    def test_the_record_cant_be_found_from_the_table_and_the_signing_key_alone(
-        self, api: Api, world: World, monkeypatch
-    ):
-        company = world.company()
-        create(api, company)
-        use_ring(monkeypatch, SWITCHED)
-        assert "idempotency-replayed" not in create(api, company).headers
+
+def test_an_attempt_that_lost_the_key_stores_no_response(acme):
+    acme.create()
+    written = table_dump()
+    (record,) = records()
+    with pytest.raises(ConditionFailed):
+        store.complete_attempt(key_of(record), "another", "{}")
+    assert table_dump() == written
+
+
+@pytest.mark.parametrize("code", ["ThrottlingException", "ValidationException"])
+def test_a_response_that_cant_be_stored_is_still_returned(code, acme, api, now):
+    with refused(table.client, is_update_of("IDEMPOTENCY#"), code):
+        reply = acme.create()
+    assert (reply.status, api.get("/v1/me", reply.data["key"]).status) == (201, 200)
+    now.advance(store.LEASE_SECONDS + 1)
+    assert acme.create().error["details"] == {"reason": "answer_lost"}
+    assert acme.create(name="other").code == "INVALID_PAYLOAD"
+
+
+def test_the_sdks_own_retry_of_claiming_the_key_is_no_conflict(acme):
+    def applied_twice(call, proceed):
+        if is_claim(call):
+            proceed()
+        return proceed()
+
+    with intercepted(table.client, applied_twice):
+        assert acme.create().status == 201
+
+
+def test_neither_secret_nor_idempotency_key_is_in_table_or_log(acme):
+    with captured_logs() as logs:
+        made = acme.create().data
+        acme.create()
+        acme.create(name="other")
+        rolled = acme.roll(made).data
+    (content,) = [
+        found
+        for it in records()
+        if (found := json.loads(json.loads(it["data"]["S"])["content"]))["keyId"] == made["keyId"]
+    ]
+    assert (content, len(records())) == ({**made, "key": None}, 2)
+    assert "POST /v1/api-keys" in logs.getvalue()
+    for text in (json.dumps(table_dump()), logs.getvalue()):
+        for secret in (made["key"], made["key"][11:], rolled["key"], rolled["key"][11:], KEY):
+            assert secret not in text
+
+
+def test_a_response_moved_to_another_record_reveals_no_secret(acme):
+    first = acme.create("a").data["key"]
+    (record,) = records()
+    second = acme.create("b").data["key"]
+    (moved,) = (other for other in records() if other["pk"] != record["pk"])
+    stolen = {"stolen": record["data"]["S"]}
+    table.update(Update(key_of(moved), "SET #data = :stolen", None, stolen), PREPARED)
+    assert acme.create("b").data["key"] not in {first, second}
+
+
+def test_the_record_cant_be_found_from_the_table_and_the_signing_key_alone(acme, monkeypatch):
+    acme.create()
+    use_ring(monkeypatch, SWITCHED)
+    assert "idempotency-replayed" not in acme.create().headers
+
+
+# `idempotent` for operations whose responses contain no secret.
 
 
 class Made(Wire):
@@ -361,63 +258,37 @@ class Made(Wire):
     note: str | None = None
 
 
-class TestWithoutSecret:
-    """`idempotent` for operations whose responses contain no secret."""
-
-    access: Access[None] = Access(Principal("api_key", (), key_id="key_1", organization_id="org_1"), Counted(1, 1, 1))
-
-    def run(self, key: str | None, made: Made, payload=None, times: list | None = None):
-        def effect(legs):
-            (times if times is not None else []).append(1)
-            if legs:
-                table.transact(dict(legs), PREPARED)
-            return made
-
-        return idempotency.idempotent(self.access, "createThing", key, payload, effect)
-
-    def test_the_response_is_stored_as_returned(self):
-        times: list = []
-        made = Made(name='ä "\u2028 🔑 \x1f</script>', note=None)
-        first, second = (self.run("k", made, {"b": 1, "a": [2]}, times) for _ in range(2))
-        assert len(times) == 1
-        assert first.content is made
-        assert first.headers == {}
-        assert second.headers == {"Idempotency-Replayed": "true"}
-        assert second.content == {"name": made.name, "note": None}
-
-    def test_the_order_of_a_payloads_fields_does_not_matter(self):
-        self.run("k", Made(name="x"), {"a": 1, "b": 2})
-        assert self.run("k", Made(name="x"), {"b": 2, "a": 1}).headers == {"Idempotency-Replayed": "true"}
-
-    def test_another_failed_leg_is_the_operations_and_frees_the_key(self):
-        def effect(legs):
-            table.transact({**legs, "thing": Check(keys.user("usr_x"), "attribute_exists(pk)")}, PREPARED)
-
-        with pytest.raises(LegFailed, match="thing"):
-            idempotency.idempotent(self.access, "createThing", "k", None, effect)
-        assert records() == []
-
-    def test_an_organizations_api_key_acts_as_the_organization(self):
-        self.run("k", Made(name="x"))
-        other: Access[None] = Access(
-            Principal("api_key", (), key_id="key_2", organization_id="org_1"), Counted(1, 1, 1)
-        )
-        answer = idempotency.idempotent(other, "createThing", "k", None, lambda legs: Made(name="y"))
-        assert answer.headers == {"Idempotency-Replayed": "true"}
+def run(effect, payload=None, key_id="key_1"):
+    access = Access(Principal("api_key", (), key_id=key_id, organization_id="org_1"), Counted(1, 1, 1))
+    return idempotency.idempotent(access, "createThing", "k", payload, effect)
 
 
-class TestColdStart:
-    def test_what_no_creation_needs_is_not_imported(self):
-        late = {"aws_lambda_powertools.utilities.idempotency", "cryptography", "boto3"}
-        assert loaded_by("api_keys.app", late) == set()
+def test_a_response_without_a_secret_is_stored_as_returned_for_the_organization():
+    times, made = [], Made(name='ä "\u2028 🔑 \x1f</script>', note=None)
+
+    def effect(legs):
+        times.append(1)
+        table.transact(dict(legs), PREPARED)
+        return made
+
+    first = run(effect, {"b": 1, "a": [2]})
+    second = run(effect, {"a": [2], "b": 1}, key_id="key_2")
+    assert (first.content, first.headers, len(times)) == (made, {}, 1)
+    assert (second.content, second.headers) == ({"name": made.name, "note": None}, REPLAYED)
 
 
-class TestDescription:
-    @pytest.mark.parametrize("name", ["POST /v1/api-keys", "POST /v1/api-keys/{keyId}/roll"])
-    def test_the_header_is_documented(self, name):
-        (operation,) = (operation for operation in operations() if operation.name == name)
-        described = [field.alias for field in operation.route.dependant.header_params]
-        assert described == ["Idempotency-Key"]
+def test_another_failed_leg_is_the_operations_and_frees_the_key():
+    def effect(legs):
+        table.transact({**legs, "thing": Check(keys.user("usr_x"), "attribute_exists(pk)")}, PREPARED)
+
+    with pytest.raises(LegFailed, match="thing"):
+        run(effect)
+    assert records() == []
+
+
+def test_libraries_that_no_creation_needs_are_not_imported():
+    late = {"aws_lambda_powertools.utilities.idempotency", "cryptography", "boto3"}
+    assert loaded_by("api_keys.app", late) == set()
 
 
 def test_a_records_repr_has_no_seed():

@@ -6,9 +6,9 @@ from urllib.parse import quote
 
 import pytest
 
-from controlplane.store import inbox, publications
-from controlplane.store.inbox_items import Discovery, InboxItem
-from controlplane.store.status_history import Status
+from controlplane.findings import inbox, publications
+from controlplane.findings.items import Discovery, InboxItem
+from controlplane.findings.status_history import Status
 from tests.support.api import Api, Reply
 from tests.support.world import World, table_dump
 

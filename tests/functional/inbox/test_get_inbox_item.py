@@ -1,6 +1,6 @@
 """GET /v1/inbox/{itemId}, and the fields that GET /v1/inbox has of an item."""
 
-from controlplane.store.inbox_items import Evidence, Fix, RuntimeVendor
+from controlplane.findings.items import Evidence, Fix, RuntimeVendor
 
 
 def test_a_code_finding_shows_location_reason_and_remediation(acme, world):

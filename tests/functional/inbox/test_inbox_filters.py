@@ -5,10 +5,10 @@ from itertools import product
 from typing import Any
 from urllib.parse import quote
 
-from controlplane.rules import inbox_lists
-from controlplane.store import inbox
-from controlplane.store.inbox_items import InboxItem, RuntimeVendor
-from controlplane.store.table import table
+from controlplane.findings import inbox
+from controlplane.findings import lists as inbox_lists
+from controlplane.findings.items import InboxItem, RuntimeVendor
+from controlplane.platform.table.table import table
 from tests.functional.inbox.conftest import STATUSES, Organization, cursor_of
 from tests.functional.projects.builders import make_project
 from tests.support.each import each

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from controlplane.store import inbox
+from controlplane.findings import inbox
 from tests.functional.inbox.conftest import STATUSES, Organization, cursor_of
 from tests.support.each import each
 from tests.support.recorded import recorded_calls

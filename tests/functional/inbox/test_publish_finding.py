@@ -2,9 +2,9 @@
 
 import pytest
 
-from controlplane.store import inbox, issue_attempts
-from controlplane.store.inbox_items import Evidence, GithubIssue, Resolution
-from controlplane.store.table import table
+from controlplane.findings import inbox, issue_attempts
+from controlplane.findings.items import Evidence, GithubIssue, Resolution
+from controlplane.platform.table.table import table
 from tests.functional.inbox.conftest import LATER, Organization, publish
 from tests.support.calls import before_the_transaction, intercepted
 from tests.support.each import each

@@ -2,8 +2,8 @@
 
 import pytest
 
-from controlplane.store import detections
-from controlplane.store.inbox_items import RuntimeVendor
+from controlplane.findings import detections
+from controlplane.findings.items import RuntimeVendor
 from tests.functional.inbox.conftest import Organization
 from tests.functional.projects.builders import make_project
 from tests.support.each import each

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from itertools import product
 
-from controlplane.core import clock
-from controlplane.store import inbox
-from controlplane.store.table import table
+from controlplane.findings import inbox
+from controlplane.platform.core import clock
+from controlplane.platform.table.table import table
 from tests.functional.inbox.conftest import LATER, STATUSES, Organization, publish, stored
 from tests.support.calls import before_the_transaction
 from tests.support.each import each

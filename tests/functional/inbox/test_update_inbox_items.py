@@ -3,10 +3,11 @@
 import pytest
 
 from awsclient.errors import NoAnswer
-from controlplane.core.errors import CATALOG
-from controlplane.store import inbox, keys
-from controlplane.store.idempotency import LEASE_SECONDS
-from controlplane.store.table import Delete, table
+from controlplane.findings import inbox
+from controlplane.platform.core.errors import CATALOG
+from controlplane.platform.table import keys
+from controlplane.platform.table.idempotency import LEASE_SECONDS
+from controlplane.platform.table.table import Delete, table
 from tests.functional.inbox.conftest import Organization, stored
 from tests.support.audit_log import all_entries
 from tests.support.calls import before_the_transaction, intercepted

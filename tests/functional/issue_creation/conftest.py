@@ -7,11 +7,11 @@ from unittest import mock
 
 import pytest
 
-from controlplane.core import clock
-from controlplane.queues.messages import Queue
-from controlplane.store import inbox, issue_attempts
-from controlplane.store.inbox_items import GithubIssue, InboxItem
-from controlplane.store.repository_items import RepositoryItem
+from controlplane.code_host.items import RepositoryItem
+from controlplane.findings import inbox, issue_attempts
+from controlplane.findings.items import GithubIssue, InboxItem
+from controlplane.platform.core import clock
+from controlplane.platform.queues.messages import Queue
 from issue_creation.app import handler
 from tests.support.api import Api, Reply
 from tests.support.issue_host import HostedIssue, IssueHost

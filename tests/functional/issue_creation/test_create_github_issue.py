@@ -2,11 +2,12 @@
 
 import pytest
 
-from controlplane.core.settings import settings
-from controlplane.queues import issue_messages, messages
-from controlplane.rules import issues
-from controlplane.store import inbox, issue_attempts, keys, publications, repositories, waiting
-from controlplane.store.table import Delete, table
+from controlplane.code_host import repositories
+from controlplane.findings import inbox, issue_attempts, issue_messages, issues, publications
+from controlplane.platform.core.settings import settings
+from controlplane.platform.queues import messages
+from controlplane.platform.table import keys, waiting
+from controlplane.platform.table.table import Delete, table
 from tests.functional.issue_creation.conftest import PENDING, QUEUE
 from tests.support.each import each
 from tests.support.sweeping import swept

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.queues import issue_messages, messages
-from controlplane.rules import issues
-from controlplane.store import inbox, issue_attempts, opened_issues
+from controlplane.findings import inbox, issue_attempts, issue_messages, issues, opened_issues
+from controlplane.platform.queues import messages
 from tests.functional.issue_creation.conftest import PENDING, QUEUE
 from tests.support.issue_host import HostedIssue
 from tests.support.sweeping import swept

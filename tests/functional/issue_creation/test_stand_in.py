@@ -4,8 +4,8 @@ from unittest import mock
 
 import pytest
 
-from controlplane.core import clock
-from controlplane.github import client
+from controlplane.code_host.github import client
+from controlplane.platform.core import clock
 from local.github.faults import Fault
 from local.github.setup import DEMO_NAME, DEMO_OWNER, installation_id
 from tests.functional.issue_creation.conftest import PENDING, Opening

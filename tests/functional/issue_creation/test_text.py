@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from controlplane.core.ids import InboxItemId, RepositoryId
-from controlplane.store.inbox_items import Evidence, Fix, InboxItem
+from controlplane.findings.items import Evidence, Fix, InboxItem
+from controlplane.platform.core.ids import InboxItemId, RepositoryId
 from issue_creation import text
 from tests.support.each import each
 

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from controlplane.github import app_auth
-from controlplane.queues import issue_messages
-from controlplane.queues.messages import MAX_RECEIVES
-from controlplane.store import inbox, issue_attempts, keys
-from controlplane.store.inbox_items import GithubIssue
-from controlplane.store.table import Delete, table
+from controlplane.code_host.github import app_auth
+from controlplane.findings import inbox, issue_attempts, issue_messages
+from controlplane.findings.items import GithubIssue
+from controlplane.platform.queues.messages import MAX_RECEIVES
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Delete, table
 from issue_creation import text
 from issue_creation.app import handler
 from tests.functional.issue_creation.conftest import DEAD_LETTERS, QUEUE

@@ -5,7 +5,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from controlplane.core.settings import settings
+from controlplane.platform.core.settings import settings
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from unittest.mock import Mock
 
 import pytest
 
-from controlplane.store import caps, keys, rate
-from controlplane.store.caps import Capacity
-from controlplane.store.rate import Counted
-from controlplane.store.table import ConditionFailed, Put, table
+from controlplane.platform.table import caps, keys, rate
+from controlplane.platform.table.caps import Capacity
+from controlplane.platform.table.rate import Counted
+from controlplane.platform.table.table import ConditionFailed, Put, table
 from tests.functional.conftest import FakeClock
 from tests.support.table import PREPARED
 

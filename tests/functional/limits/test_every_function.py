@@ -4,10 +4,11 @@ import re
 
 import pytest
 
-from controlplane.core import clock
-from controlplane.core.tokens import digest
-from controlplane.store import credential_index, keys
-from controlplane.store.table import Update, table
+from controlplane.people import credential_index
+from controlplane.platform.core import clock
+from controlplane.platform.core.tokens import digest
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Update, table
 from tests.support.api import Api
 from tests.support.each import each
 from tests.support.operations import Operation, operations

@@ -2,12 +2,16 @@
 
 import pytest
 
-from controlplane.core.plans import PLANS
-from controlplane.core.settings import settings
-from controlplane.core.tokens import digest
-from controlplane.http.owner_limits import limit_of_plan
-from controlplane.store import billing, credentials, keys, sessions, user_tokens
-from controlplane.store.table import Update, table
+from controlplane.access import credentials
+from controlplane.access.owner_limits import limit_of_plan
+from controlplane.billing import store as billing
+from controlplane.people import sessions
+from controlplane.people import tokens as user_tokens
+from controlplane.platform.core.plans import PLANS
+from controlplane.platform.core.settings import settings
+from controlplane.platform.core.tokens import digest
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Update, table
 from tests.support.api import Api
 from tests.support.calls import Call, is_update_of, refused
 from tests.support.recorded import recorded_calls

@@ -2,11 +2,11 @@
 
 import pytest
 
-from controlplane.core import tokens
-from controlplane.core.settings import settings
-from controlplane.http import rejections
-from controlplane.store import sessions
-from controlplane.store.table import table
+from controlplane.access import rejections
+from controlplane.people import sessions
+from controlplane.platform.core import tokens
+from controlplane.platform.core.settings import settings
+from controlplane.platform.table.table import table
 from tests.functional.limits.test_owners import throttled
 from tests.support.api import Api
 from tests.support.browser import Browser

@@ -2,9 +2,9 @@
 
 import pytest
 
-from controlplane.core import tokens
-from controlplane.core.settings import load, settings
-from controlplane.store.table import table
+from controlplane.platform.core import tokens
+from controlplane.platform.core.settings import load, settings
+from controlplane.platform.table.table import table
 from tests.support.api import Api
 from tests.support.browser import Browser, text_of
 from tests.support.each import each

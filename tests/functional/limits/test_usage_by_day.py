@@ -2,9 +2,11 @@
 
 import pytest
 
-from controlplane.core import tokens
-from controlplane.store import api_keys, key_usage, keys
-from controlplane.store.table import Update, table
+from controlplane.api_keys import store as api_keys
+from controlplane.api_keys import usage as key_usage
+from controlplane.platform.core import tokens
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Update, table
 from dashboard import trends
 from tests.functional.conftest import FakeClock
 from tests.support.api import Api

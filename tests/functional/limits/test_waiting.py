@@ -2,9 +2,9 @@
 
 import pytest
 
-from controlplane.core import clock
-from controlplane.core.settings import settings
-from controlplane.store import waiting
+from controlplane.platform.core import clock
+from controlplane.platform.core.settings import settings
+from controlplane.platform.table import waiting
 from tests.functional.limits.test_owners import throttled
 from tests.support.api import Api
 from tests.support.recorded import recorded_calls

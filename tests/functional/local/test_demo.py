@@ -5,27 +5,25 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.ids import KeyId
-from controlplane.core.scopes import SCOPES
-from controlplane.core.tokens import digest
-from controlplane.queues.messages import Queue
-from controlplane.store import (
-    api_keys,
-    billing,
-    inbox,
-    key_changes,
-    keys,
-    members,
-    organizations,
-    projects,
-    repositories,
-    user_tokens,
-    users,
-)
-from controlplane.store.members import remove_member
-from controlplane.store.repository_items import HostedRepository
-from controlplane.store.scans import reads
-from controlplane.store.table import Delete, table
+from controlplane.api_keys import changes as key_changes
+from controlplane.api_keys import store as api_keys
+from controlplane.billing import store as billing
+from controlplane.code_host import repositories
+from controlplane.code_host.items import HostedRepository
+from controlplane.findings import inbox
+from controlplane.organizations import members
+from controlplane.organizations import store as organizations
+from controlplane.organizations.members import remove_member
+from controlplane.people import tokens as user_tokens
+from controlplane.people import users
+from controlplane.platform.core.ids import KeyId
+from controlplane.platform.core.scopes import SCOPES
+from controlplane.platform.core.tokens import digest
+from controlplane.platform.queues.messages import Queue
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Delete, table
+from controlplane.projects import store as projects
+from controlplane.scans import reads
 from local.demo import ensure_demo
 from ops.members import add_member
 from tests.functional.conftest import FakeClock

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from controlplane.queues.messages import Queue
+from controlplane.platform.queues.messages import Queue
 from emails import delivery
 from local import mail
 from tests.support.api import Api

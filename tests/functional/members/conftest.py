@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.ids import MemberId
-from controlplane.store import keys, members, organizations
-from controlplane.store.organizations import Role
-from controlplane.store.table import table
+from controlplane.organizations import members
+from controlplane.organizations import store as organizations
+from controlplane.organizations.store import Role
+from controlplane.platform.core.ids import MemberId
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
 from tests.support import invariants
 from tests.support.api import Api, Reply
 from tests.support.world import Company, Person, World

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import ids
-from controlplane.store import invitations, keys
-from controlplane.store.organizations import Role
-from controlplane.store.table import Delete, Put, table
+from controlplane.organizations import invitations
+from controlplane.organizations.store import Role
+from controlplane.platform.core import ids
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Delete, Put, table
 from tests.functional.conftest import FakeClock
 from tests.functional.members.conftest import GRACE, WEEK, Organization, check_invariants
 from tests.support.api import Api

@@ -2,9 +2,9 @@
 
 import pytest
 
-from controlplane.store import keys
-from controlplane.store.organizations import Role
-from controlplane.store.table import table
+from controlplane.organizations.store import Role
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
 from tests.functional.members.conftest import GRACE, Organization
 from tests.support.api import Api
 from tests.support.world import World, table_dump

@@ -1,8 +1,8 @@
 """DELETE /v1/members/{memberId}: ends a membership."""
 
-from controlplane.store import keys
-from controlplane.store.organizations import Role
-from controlplane.store.table import table
+from controlplane.organizations.store import Role
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
 from tests.functional.members.conftest import Organization
 from tests.support.api import Api
 from tests.support.calls import before_the_transaction

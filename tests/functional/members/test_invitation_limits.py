@@ -2,9 +2,9 @@
 
 import pytest
 
-from controlplane.core.settings import settings
-from controlplane.store import keys
-from controlplane.store.table import Delete, table
+from controlplane.platform.core.settings import settings
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Delete, table
 from tests.functional.conftest import FakeClock
 from tests.functional.members.conftest import DAY, GRACE, WEEK, Organization
 from tests.support.api import Api

@@ -1,7 +1,7 @@
 """GET /v1/invitations: pending invitations."""
 
-from controlplane.store import keys
-from controlplane.store.table import table
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
 from tests.functional.conftest import FakeClock
 from tests.functional.members.conftest import WEEK, Organization, all_pages
 from tests.support.api import Api

@@ -1,7 +1,8 @@
 """GET /v1/members: an organization's members."""
 
-from controlplane.store import default_organizations, keys
-from controlplane.store.table import Put, table
+from controlplane.organizations import defaults as default_organizations
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Put, table
 from tests.functional.members.conftest import Organization, all_pages
 from tests.support.api import Api
 from tests.support.each import each

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.ids import InvitationId
-from controlplane.core.settings import settings
-from controlplane.store import invitations, keys, resends
-from controlplane.store.invitation_items import InvitationItem
-from controlplane.store.table import Delete, table
+from controlplane.organizations import invitations, resends
+from controlplane.organizations.invitation_items import InvitationItem
+from controlplane.platform.core.ids import InvitationId
+from controlplane.platform.core.settings import settings
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Delete, table
 from tests.functional.conftest import FakeClock
 from tests.functional.members.conftest import DAY, GRACE, WEEK, Organization, check_invariants
 from tests.support.api import Api

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import keys, users
-from controlplane.store.organizations import Role
-from controlplane.store.table import table
+from controlplane.organizations.store import Role
+from controlplane.people import users
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
 from tests.functional.members.conftest import Organization
 from tests.support.calls import before_the_transaction
 from tests.support.each import each

@@ -2,46 +2,33 @@
 
 import pytest
 
-from controlplane.core.ids import InvitationId, KeyId, MemberId
-from controlplane.queues import messages
-from controlplane.queues.messages import Queue
-from controlplane.store import (
-    api_keys,
-    detections,
-    inbox,
-    invitees,
-    key_changes,
-    organizations,
-    publications,
-    vendors,
-)
-from controlplane.store.inbox_items import Discovery, RuntimeVendor
-from controlplane.store.projects import get_project
+from controlplane.api_keys import changes as key_changes
+from controlplane.api_keys import store as api_keys
+from controlplane.findings import detections, inbox, publications, vendors
+from controlplane.organizations import invitees
+from controlplane.organizations import store as organizations
+from controlplane.platform.core.ids import InvitationId, KeyId, MemberId
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import Queue
+from controlplane.projects.store import get_project
 from ops import members
 from sweeper.service import sweep
-from tests.functional.conftest import FakeClock
-from tests.support.api import Api
 from tests.support.audits import make_issue, make_scan
-from tests.support.sqs import FakeSqs
+from tests.support.populated_organization import detection
 from tests.support.told import told
-from tests.support.world import Company, World
 
 
 @pytest.fixture
-def company(world: World) -> Company:
+def company(world):
     return world.company()
 
 
-def test_findings_that_are_opened_together_share_a_message_for_each_25(
-    world: World, company: Company, sqs: FakeSqs, now: FakeClock
-):
+def test_findings_that_are_opened_together_share_a_message_for_each_25(world, company, sqs, now):
     discoveries = [world.discovery(company) for _ in range(30)]
     publications.publish_findings(discoveries)
     ids = [it.item_id for it in discoveries]
-    assert sorted(told(company), key=lambda it: -len(it[1])) == [
-        ("finding.opened", ids[:25]),
-        ("finding.opened", ids[25:]),
-    ]
+    parts = [("finding.opened", part) for part in (ids[:25], ids[25:])]
+    assert sorted(told(company), key=lambda it: -len(it[1])) == parts
     publications.publish_findings(discoveries)
     publications.publish_findings([world.discovery(company, settled=True)])
     assert len(told(company)) == 2
@@ -50,55 +37,36 @@ def test_findings_that_are_opened_together_share_a_message_for_each_25(
     assert (len(sqs.at(Queue.NOTIFICATIONS.url)), told(company)) == (2, [])
 
 
-def test_a_worker_sends_its_message_itself(world: World, company: Company, sqs: FakeSqs):
+def test_a_worker_sends_its_message_itself(world, company, sqs):
     publications.publish_findings([world.discovery(company)], messages.dispatch)
     assert (len(sqs.at(Queue.NOTIFICATIONS.url)), told(company)) == (1, [])
 
 
-def test_each_way_in_which_a_finding_is_opened_or_resolved_is_an_event(
-    world: World, company: Company, api: Api, now: FakeClock
-):
+def test_each_way_in_which_a_finding_is_opened_or_resolved_is_an_event(world, company, now):
     repository = world.connected_repository(company)
     found = world.discovery(company, repository)
-
-    def change(status: str) -> None:
+    publications.publish_finding(found)
+    for status in ("accepted", "resolved", "open", "dismissed", "open"):
         now.advance(1)
         item = inbox.get_item(found.item_id)
-        changed = inbox.change_status(item, status, item.version, company.owner.user_id, "why")  # type: ignore[arg-type]
+        changed = inbox.change_status(item, status, item.version, company.owner.user_id, "why")
         assert changed == inbox.get_item(found.item_id)
-
-    publications.publish_finding(found)
-    change("accepted")
-    change("resolved")
-    change("open")
-    change("dismissed")
-    change("open")
+    # A settled finding that is published late is no event.
+    publications.publish_finding(world.discovery(company, settled=True))
     expected = ["finding.opened", "finding.resolved", "finding.opened", "finding.opened"]
     assert told(company) == [(event, [found.item_id]) for event in expected]
 
 
-def test_a_vendors_finding_is_opened_by_its_detection_and_resolved_by_the_decision(
-    world: World, company: Company, now: FakeClock
-):
+def test_a_vendors_finding_is_opened_by_its_detection_and_resolved_by_the_decision(world, company, now):
     repository = world.connected_repository(company)
     project_id = repository.links[0].project_id
-    vendor = RuntimeVendor(project_id, "segment", "Segment", "segment.com")
-    detection = detections.Detection(
-        vendor=vendor,
-        category=None,
-        title="New vendor: Segment",
-        summary="It was seen.",
-        priority="P2",
-        evidence=(),
-        observed_at="2026-03-04T05:06:07.000Z",
-    )
-    detections.record_detection(detection)
+    detections.record_detection(detection(project_id))
     now.advance(1)
     item_id = vendors.decide_vendor(get_project(project_id), "segment", "approved", company.owner.user_id)
     assert told(company) == [("finding.opened", [item_id]), ("finding.resolved", [item_id])]
 
 
-def test_a_new_key_is_an_event_also_if_it_replaces_one(company: Company, now: FakeClock):
+def test_a_new_key_is_an_event_also_if_it_replaces_one(company, now):
     key = api_keys.create_key(company.organization_id, "deploy", company.owner.user_id, "test").item.key_id
     now.advance(1)
     rolled = api_keys.roll_key(KeyId.stored(key), company.owner.user_id, "test", grace_seconds=0).item.key_id
@@ -106,7 +74,7 @@ def test_a_new_key_is_an_event_also_if_it_replaces_one(company: Company, now: Fa
     assert told(company) == [("key.created", [key]), ("key.created", [rolled])]
 
 
-def test_a_member_who_accepts_or_is_added_has_joined(world: World, company: Company, api: Api, now: FakeClock):
+def test_a_member_who_accepts_or_is_added_has_joined(world, company, api, now):
     grace, alan = world.person("grace@example.com"), world.person("alan@example.com")
     body = {"email": "grace@example.com", "role": "member"}
     invited = api.post("/v1/invitations", company.owner.token, json_body=body).data["id"]
@@ -117,7 +85,7 @@ def test_a_member_who_accepts_or_is_added_has_joined(world: World, company: Comp
     assert told(company) == [("member.joined", [member]) for member in joined]
 
 
-def test_credits_are_low_once_a_charge_leaves_fewer_than_100(world: World, company: Company, api: Api):
+def test_credits_are_low_once_a_charge_leaves_fewer_than_100(world, company, api):
     repository = world.connected_repository(company)
     make_scan(repository)
     world.credits(company, 200)
@@ -128,9 +96,3 @@ def test_credits_are_low_once_a_charge_leaves_fewer_than_100(world: World, compa
         seen.append([it for it in told(company) if it[0] == "credits.low"])
     # 150 and 100 credits are left, then 50 and none.
     assert seen == [[], [], [("credits.low", [])], [("credits.low", [])]]
-
-
-def test_a_late_detection_of_a_settled_finding_is_no_event(world: World, company: Company):
-    discovery: Discovery = world.discovery(company, settled=True)
-    publications.publish_finding(discovery)
-    assert told(company) == []

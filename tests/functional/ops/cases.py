@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from controlplane.core.actions import Action
+from controlplane.platform.core.actions import Action
 
 AT = "2026-03-04T05:06:07.000Z"
 TOP_UP = {"enabled": True, "threshold": 10, "amount": 100, "monthlyLimit": 1, "usedThisMonth": 0}

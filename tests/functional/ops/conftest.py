@@ -19,7 +19,7 @@ from moto import mock_aws
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from controlplane.store.table import table
+from controlplane.platform.table.table import table
 from ops.cli import app
 
 

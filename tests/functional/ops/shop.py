@@ -2,20 +2,18 @@
 
 from dataclasses import dataclass
 
-from controlplane.core.ids import ProjectId
-from controlplane.store import (
-    api_keys,
-    audits,
-    billing,
-    feedback,
-    issue_attempts,
-    project_changes,
-    projects,
-    repositories,
-    sign_in,
-)
-from controlplane.store.project_items import Address
-from controlplane.store.sign_in import Claims
+from controlplane.access import sign_in
+from controlplane.access.sign_in import Claims
+from controlplane.api_keys import store as api_keys
+from controlplane.billing import store as billing
+from controlplane.code_host import repositories
+from controlplane.feedback import store as feedback
+from controlplane.findings import issue_attempts
+from controlplane.platform.core.ids import ProjectId
+from controlplane.projects import audits
+from controlplane.projects import changes as project_changes
+from controlplane.projects import store as projects
+from controlplane.projects.items import Address
 from tests.functional.projects.builders import make_project
 from tests.support.world import Company, World
 

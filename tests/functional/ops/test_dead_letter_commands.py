@@ -10,8 +10,8 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.session import Session
 
-from controlplane.queues import messages
-from controlplane.queues.messages import ExecuteScan, Message, PrepareScan
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import ExecuteScan, Message, PrepareScan
 from local.template import load_template
 from ops.commands.dead_letters import QUEUES
 from tests.functional.ops.conftest import Ops, Queue

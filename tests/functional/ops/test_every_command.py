@@ -7,26 +7,22 @@ from typing import Any
 import pytest
 import typer.main
 
-from controlplane.core.ids import InboxItemId, ProjectId
-from controlplane.queues import messages
-from controlplane.queues.messages import PublishScan
-from controlplane.store import (
-    feedback,
-    identities,
-    inbox,
-    issue_attempts,
-    project_changes,
-    projects,
-    repositories,
-    sessions,
-    sign_in,
-)
-from controlplane.store.identities import Subject as IdentitySubject
-from controlplane.store.organizations import Membership, membership_legs
-from controlplane.store.scans import unlocks
-from controlplane.store.sign_in import AnotherIdentity
-from controlplane.store.table import table
-from controlplane.store.users import UserItem
+from controlplane.access import sign_in
+from controlplane.access.sign_in import AnotherIdentity
+from controlplane.code_host import repositories
+from controlplane.feedback import store as feedback
+from controlplane.findings import inbox, issue_attempts
+from controlplane.organizations.store import Membership, membership_legs
+from controlplane.people import identities, sessions
+from controlplane.people.identities import Subject as IdentitySubject
+from controlplane.people.users import UserItem
+from controlplane.platform.core.ids import InboxItemId, ProjectId
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import PublishScan
+from controlplane.platform.table.table import table
+from controlplane.projects import changes as project_changes
+from controlplane.projects import store as projects
+from controlplane.scans import unlocks
 from ops.cli import app
 from tests.functional.conftest import FakeClock
 from tests.functional.ops.cases import AT, CASES, REFUSALS, Case
@@ -211,8 +207,8 @@ class TestIdentities:
 
     def test_a_freed_address_gets_an_account_of_its_own(self, ops: Ops, shop: Shop):
         ops("user", "set-email", shop.names["owner"], "former@example.com", "--yes")
-        (owner, _) = ops("member", "list", shop.names["org"]).document
-        assert owner["email"] == "former@example.com"
+        addresses = {it["userId"]: it["email"] for it in ops("member", "list", shop.names["org"]).document}
+        assert addresses[shop.names["owner"]] == "former@example.com"
         assert sign_in.sign_in(identity("new")).user_id != shop.names["owner"]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.github import app_auth, client
+from controlplane.code_host.github import app_auth, client
 from local.github.faults import Fault
 from local.github.setup import DEMO_BRANCH, DEMO_NAME, DEMO_OWNER, installation_id
 from local.github.stand_in import PERMISSIONS

@@ -7,29 +7,21 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import tokens
-from controlplane.core.actions import Action
-from controlplane.core.ids import InvitationId
-from controlplane.rules.accounts import remove_profile
-from controlplane.rules.personal_data import Subject
-from controlplane.store import (
-    credential_index,
-    default_organizations,
-    device,
-    device_approvals,
-    feedback,
-    inbox,
-    invitees,
-    keys,
-    mail_addresses,
-    mail_choices,
-    organizations,
-    sessions,
-    sign_in,
-    token_families,
-    users,
-)
-from controlplane.store.table import Put, table
+from controlplane.access import sign_in
+from controlplane.erasure.accounts import remove_profile
+from controlplane.erasure.personal_data import Subject
+from controlplane.feedback import store as feedback
+from controlplane.findings import inbox
+from controlplane.notify import mail_addresses, mail_choices
+from controlplane.organizations import defaults as default_organizations
+from controlplane.organizations import invitees
+from controlplane.organizations import store as organizations
+from controlplane.people import credential_index, device, device_approvals, sessions, token_families, users
+from controlplane.platform.core import tokens
+from controlplane.platform.core.actions import Action
+from controlplane.platform.core.ids import InvitationId
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Put, table
 from ops import accounts, personal_data
 from tests.functional.ops.conftest import Ops
 from tests.support.api import Api

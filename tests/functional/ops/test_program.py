@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.store.table import table
+from controlplane.platform.table.table import table
 from ops import target
 from ops.errors import Refused
 from ops.output import confirm

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from botocore.session import Session
 
-from controlplane.core.settings import SigningSecret, read_signing_secret
-from controlplane.store.token_families import REFRESH_SECONDS
+from controlplane.people.token_families import REFRESH_SECONDS
+from controlplane.platform.core.settings import SigningSecret, read_signing_secret
 from tests.functional.conftest import FakeClock
 from tests.functional.ops.conftest import Ops, Outcome, Stack
 from tests.support.each import each

@@ -9,8 +9,8 @@ import pytest
 from botocore.session import Session
 from botocore.stub import Stubber
 
-from controlplane.store import keys
-from controlplane.store.table import Delete, Unrecorded, Update, table
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Delete, Unrecorded, Update, table
 from ops.errors import Conflict, NotFound
 from ops.restore import restore
 from tests.functional.ops.conftest import Ops

@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import codec, device, device_approvals, keys, organizations, sessions, sign_in, token_families
-from controlplane.store.table import table
+from controlplane.access import sign_in
+from controlplane.organizations import store as organizations
+from controlplane.people import device, device_approvals, sessions, token_families
+from controlplane.platform.table import codec, keys
+from controlplane.platform.table.table import table
 from tests.functional.device_auth.devices import get_request
 from tests.functional.ops.conftest import Ops
 from tests.functional.ops.shop import identity

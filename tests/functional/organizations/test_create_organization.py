@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.ids import MemberId
-from controlplane.core.settings import settings
-from controlplane.store import keys, organizations
-from controlplane.store.organizations import Membership
-from controlplane.store.table import table
+from controlplane.organizations import store as organizations
+from controlplane.organizations.store import Membership
+from controlplane.platform.core.ids import MemberId
+from controlplane.platform.core.settings import settings
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
 from tests.functional.conftest import FakeClock
 from tests.support import invariants
 from tests.support.api import Api, Reply

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import clock, ids
-from controlplane.core.tokens import digest
-from controlplane.store import billing, keys, refusals
-from controlplane.store.table import Update, table
+from controlplane.billing import store as billing
+from controlplane.platform.core import clock, ids
+from controlplane.platform.core.tokens import digest
+from controlplane.platform.table import keys, refusals
+from controlplane.platform.table.table import Update, table
 from tests.functional.conftest import FakeClock
 from tests.support.api import Api, Reply
 from tests.support.calls import intercepted, is_update_of, refused

@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.ids import ProjectId
-from controlplane.core.settings import settings
-from controlplane.store import billing, keys, projects
-from controlplane.store.table import Put, table
+from controlplane.billing import store as billing
+from controlplane.platform.core.ids import ProjectId
+from controlplane.platform.core.settings import settings
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Put, table
+from controlplane.projects import store as projects
 from tests.functional.conftest import FakeClock
 from tests.support.api import Api, Reply
 from tests.support.each import each

@@ -1,6 +1,6 @@
 """GET /v1/organizations: the organizations the caller belongs to."""
 
-from controlplane.store import default_organizations
+from controlplane.organizations import defaults as default_organizations
 from tests.support.api import Api
 from tests.support.world import World
 

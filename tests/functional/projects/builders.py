@@ -5,10 +5,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from controlplane.store import audits, keys, projects
-from controlplane.store.inbox_items import finding_item_id
-from controlplane.store.project_items import Address, ProjectItem
-from controlplane.store.table import Put, table
+from controlplane.findings.items import finding_item_id
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Put, table
+from controlplane.projects import audits
+from controlplane.projects import store as projects
+from controlplane.projects.items import Address, ProjectItem
 from tests.support.api import Api, Reply
 from tests.support.table import PREPARED
 from tests.support.world import Company, table_dump

@@ -6,12 +6,16 @@ from typing import Any
 
 import pytest
 
-from controlplane.store.organizations import Role
-from controlplane.store.project_items import ProjectItem
-from controlplane.store.projects import get_project
+from controlplane.organizations.store import Role
+from controlplane.projects.items import ProjectItem
+from controlplane.projects.store import get_project
 from tests.functional.projects.builders import create, make_project, uncounted
 from tests.support.api import Api, Reply
 from tests.support.world import Person, World
+
+# The fields of a project that each generation of the API returns from lists and creations.
+CURRENT = ("id", "slug", "name", "description", "organizationId", "organizationSlug", "dashboardUrl")
+OLDER = ("projectId", "projectSlug", "projectName", "description", "organizationId", "organizationSlug", "dashboardURL")
 
 
 class Organization:

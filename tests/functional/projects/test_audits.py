@@ -2,10 +2,11 @@
 
 import pytest
 
-from controlplane.core.ids import ProjectId
-from controlplane.store import audits, projects, websites
-from controlplane.store.project_items import Address
-from controlplane.store.projects import get_project
+from controlplane.platform.core.ids import ProjectId
+from controlplane.projects import audits, websites
+from controlplane.projects import store as projects
+from controlplane.projects.items import Address
+from controlplane.projects.store import get_project
 from tests.functional.projects.builders import add_audits, make_project, stored, uncounted
 from tests.support.each import each
 from tests.support.world import World

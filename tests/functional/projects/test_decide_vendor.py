@@ -3,9 +3,10 @@
 from typing import Any
 from urllib.parse import quote
 
-from controlplane.core.ids import InboxItemId
-from controlplane.store import inbox, projects
-from controlplane.store.table import table
+from controlplane.findings import inbox
+from controlplane.platform.core.ids import InboxItemId
+from controlplane.platform.table.table import table
+from controlplane.projects import store as projects
 from tests.functional.conftest import FakeClock
 from tests.functional.projects.builders import add_finding, stored
 from tests.functional.projects.conftest import Organization, nothing_written

@@ -2,9 +2,13 @@
 
 import pytest
 
-from controlplane.store import audits, keys, project_changes, projects, vendors
-from controlplane.store.project_items import Address
-from controlplane.store.table import table
+from controlplane.findings import vendors
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
+from controlplane.projects import audits
+from controlplane.projects import changes as project_changes
+from controlplane.projects import store as projects
+from controlplane.projects.items import Address
 from tests.functional.projects.builders import add_audits, projects_counted, stored, uncounted
 from tests.functional.projects.conftest import Organization
 from tests.support.calls import before_the_transaction

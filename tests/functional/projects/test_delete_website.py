@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from controlplane.store import audits, projects
-from controlplane.store.table import table
+from controlplane.platform.table.table import table
+from controlplane.projects import audits
+from controlplane.projects import store as projects
 from tests.functional.projects.builders import add_audits, stored, without_consent
 from tests.functional.projects.conftest import Organization, nothing_written, reread
 from tests.support.calls import before_the_transaction, intercepted

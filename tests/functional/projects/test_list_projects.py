@@ -1,9 +1,9 @@
 """GET /v1/projects: an organization's projects, page by page."""
 
-from controlplane.core.ids import ProjectId
-from controlplane.store import projects
+from controlplane.platform.core.ids import ProjectId
+from controlplane.projects import store as projects
 from tests.functional.conftest import FakeClock
-from tests.functional.projects.conftest import Organization
+from tests.functional.projects.conftest import OLDER, Organization
 from tests.support.api import Api
 from tests.support.each import each
 from tests.support.recorded import recorded_calls
@@ -14,8 +14,7 @@ def test_a_project_is_listed_as_one_is_shown_in_the_older_shape(acme: Organizati
     project = acme.project("example.com", "shop.example.com")
     (listed,) = acme.call("GET").data
     shown = acme.get(project).data
-    names = ("projectId", "projectSlug", "projectName", "description", "organizationId", "organizationSlug")
-    assert listed == {name: shown[name] for name in (*names, "dashboardURL", "products")}
+    assert listed == {name: shown[name] for name in (*OLDER, "products")}
     assert listed["products"]["consent"]["trustedOrigins"] == ["example.com", "shop.example.com"]
 
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import projects, vendors
-from controlplane.store.project_items import ProjectItem
+from controlplane.findings import vendors
+from controlplane.projects import store as projects
+from controlplane.projects.items import ProjectItem
 from finding_intake.messages import ACCEPTED
 from finding_intake.service import process_finding
 from tests.functional.projects.conftest import Organization
@@ -66,23 +67,17 @@ def test_a_detected_vendor_has_these_fields(acme: Organization, project: Project
 
 def test_a_vendor_that_was_only_decided_on_has_no_fields_of_a_detection(acme: Organization, project: ProjectItem):
     vendors.decide_vendor(project, "hotjar", "ignored", acme.owner.user_id)
-    assert listed(acme, project).data == [
-        {
-            "vendorId": "hotjar",
-            "projectId": project.project_id,
-            "name": None,
-            "domain": None,
-            "category": None,
-            "state": "ignored",
-            "reviewState": "rejected",
-            "decidedAt": "2026-03-04T05:06:07.000Z",
-            "decidedBy": acme.owner.user_id,
-            "inboxItemId": None,
-            "evidence": {"count": 0, "pages": [], "beforeConsent": False},
-            "firstSeenAt": None,
-            "lastSeenAt": None,
-        }
-    ]
+    (vendor,) = listed(acme, project).data
+    assert vendor == {
+        **dict.fromkeys(("name", "domain", "category", "inboxItemId", "firstSeenAt", "lastSeenAt")),
+        "vendorId": "hotjar",
+        "projectId": project.project_id,
+        "state": "ignored",
+        "reviewState": "rejected",
+        "decidedAt": "2026-03-04T05:06:07.000Z",
+        "decidedBy": acme.owner.user_id,
+        "evidence": {"count": 0, "pages": [], "beforeConsent": False},
+    }
 
 
 def test_a_decision_shows_along_with_the_detections(acme: Organization, project: ProjectItem):

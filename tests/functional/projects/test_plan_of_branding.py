@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import billing
-from controlplane.store.project_items import ProjectItem
-from controlplane.store.table import table
+from controlplane.billing import store as billing
+from controlplane.platform.table.table import table
+from controlplane.projects.items import ProjectItem
 from tests.functional.projects.conftest import Organization, reread
 from tests.support.calls import intercepted
 from tests.support.recorded import recorded_calls

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from awsclient.errors import NoAnswer
-from controlplane.store import billing, project_changes, projects
-from controlplane.store.project_slugs import MAX_FORMER
-from controlplane.store.table import table
+from controlplane.billing import store as billing
+from controlplane.platform.table.table import table
+from controlplane.projects import changes as project_changes
+from controlplane.projects import store as projects
+from controlplane.projects.slugs import MAX_FORMER
 from tests.functional.projects.builders import add_audits, stored, without_consent
 from tests.functional.projects.conftest import Organization, nothing_written, reread
 from tests.support.api import Api
@@ -80,7 +82,7 @@ def test_the_latest_ten_former_slugs_are_kept(acme: Organization):
     for number in range(1, MAX_FORMER + 3):
         acme.update(project, projectName=f"Name {number}")
     former = [f"name-{number}" for number in range(2, MAX_FORMER + 2)]
-    assert [*reread(project).former_slugs] == former
+    assert (len(former), [*reread(project).former_slugs]) == (10, former)
     assert slugs() == {*former, f"name-{MAX_FORMER + 2}"}
 
 

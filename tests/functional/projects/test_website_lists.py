@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.store.project_changes import ProjectChange, update_project
-from controlplane.store.project_items import Address, ProjectItem
+from controlplane.projects.changes import ProjectChange, update_project
+from controlplane.projects.items import Address, ProjectItem
 from tests.functional.projects.builders import add_audits, stored, without_consent
 from tests.functional.projects.conftest import Organization, nothing_written, reread
 from tests.support.api import Reply

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.store.repository_items import RepositoryItem
+from controlplane.code_host.items import RepositoryItem
 from tests.support.repeated_scans import Audit
 from tests.support.sqs import FakeSqs
 from tests.support.world import Company, World

@@ -2,10 +2,11 @@
 
 import pytest
 
-from controlplane.store import publications, repositories
-from controlplane.store.repository_items import Link, RepositoryItem
-from controlplane.store.scans import findings, reads
-from controlplane.store.scans.items import ScanItem
+from controlplane.code_host import repositories
+from controlplane.code_host.items import Link, RepositoryItem
+from controlplane.findings import publications
+from controlplane.scans import findings, reads
+from controlplane.scans.items import ScanItem
 from scan_execution import baseline, publication
 from tests.functional.conftest import FakeClock
 from tests.functional.projects.builders import make_project

@@ -9,20 +9,22 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import ids
-from controlplane.core.ids import ScanId
-from controlplane.github import errors
-from controlplane.queues import messages
-from controlplane.queues.messages import ExecuteScan, PublishScan, Queue
-from controlplane.queues.worker import create_worker
-from controlplane.store import inbox, leases, repositories
-from controlplane.store.inbox_items import InboxItem
-from controlplane.store.leases import MAX_ATTEMPTS
-from controlplane.store.repository_items import Link, RepositoryItem
-from controlplane.store.scans import execution, failures, findings, history, reads, requests
-from controlplane.store.scans.items import Failure, ScanItem
-from controlplane.store.scans.progress import Coverage, Progress
-from controlplane.store.status_history import Status
+from controlplane.code_host import repositories
+from controlplane.code_host.github import errors
+from controlplane.code_host.items import Link, RepositoryItem
+from controlplane.findings import inbox
+from controlplane.findings.items import InboxItem
+from controlplane.findings.status_history import Status
+from controlplane.platform.core import ids
+from controlplane.platform.core.ids import ScanId
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import ExecuteScan, PublishScan, Queue
+from controlplane.platform.queues.worker import create_worker
+from controlplane.platform.table import leases
+from controlplane.platform.table.leases import MAX_ATTEMPTS
+from controlplane.scans import execution, failures, findings, history, reads, requests
+from controlplane.scans.items import Failure, ScanItem
+from controlplane.scans.progress import Coverage, Progress
 from openassent_analysis.sandbox import Sandbox
 from scan_execution.messages import ACCEPTED, ScanMessage
 from scan_execution.service import execute_scan, publish_scan
@@ -218,13 +220,13 @@ class TestUnlocked:
 
 
 def _owner(repository: RepositoryItem) -> str:
-    from controlplane.store import members
+    from controlplane.organizations import members
 
     return members.list_members(repository.organization_id, 1, None).members[0].user_id
 
 
 def world_credits(repository: RepositoryItem) -> None:
-    from controlplane.store import billing
+    from controlplane.billing import store as billing
 
     billing.add_credits(repository.organization_id, 50)
 

@@ -5,13 +5,13 @@ import random
 import pytest
 
 import openassent_analysis
-from controlplane.core.settings import settings
-from controlplane.queues.messages import ExecuteScan
-from controlplane.store import repositories
-from controlplane.store.repository_items import Link
-from controlplane.store.scans import reads
-from controlplane.store.scans.items import ScanItem
-from controlplane.store.scans.progress import CoveredKind
+from controlplane.code_host import repositories
+from controlplane.code_host.items import Link
+from controlplane.platform.core.settings import settings
+from controlplane.platform.queues.messages import ExecuteScan
+from controlplane.scans import reads
+from controlplane.scans.items import ScanItem
+from controlplane.scans.progress import CoveredKind
 from tests.support.api import Api
 from tests.support.code_host import archive
 from tests.support.repeated_scans import CONSENT, GA, HOTJAR, Audit, Files, page

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from controlplane.queues.messages import PublishScan
-from controlplane.store import billing, keys
-from controlplane.store.scans.items import ScanItem
-from controlplane.store.table import Put, table
+from controlplane.billing import store as billing
+from controlplane.platform.queues.messages import PublishScan
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Put, table
+from controlplane.scans.items import ScanItem
 from tests.support.api import Api
 from tests.support.repeated_scans import BING, GA, HOTJAR, Audit, page
 from tests.support.sqs import FakeSqs

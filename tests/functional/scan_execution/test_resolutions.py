@@ -4,13 +4,14 @@ from functools import partial
 
 import pytest
 
-from controlplane.core.ids import RepositoryId
-from controlplane.core.settings import settings
-from controlplane.store import keys, repositories
-from controlplane.store.repository_items import Link
-from controlplane.store.scans.history import list_history
-from controlplane.store.status_history import Status
-from controlplane.store.table import Put, table
+from controlplane.code_host import repositories
+from controlplane.code_host.items import Link
+from controlplane.findings.status_history import Status
+from controlplane.platform.core.ids import RepositoryId
+from controlplane.platform.core.settings import settings
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Put, table
+from controlplane.scans.history import list_history
 from openassent_analysis.sandbox import Sandbox
 from scan_execution import publication
 from tests.functional.projects.builders import make_project

@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import clock
-from controlplane.queues import messages
-from controlplane.queues.messages import ExecuteScan, Queue
-from controlplane.queues.worker import create_worker
-from controlplane.store import keys, repositories
-from controlplane.store.repository_items import Link, RepositoryItem
-from controlplane.store.scans.items import ScanItem
-from controlplane.store.scans.progress import STAGES, Stage
-from controlplane.store.table import table
+from controlplane.code_host import repositories
+from controlplane.code_host.items import Link, RepositoryItem
+from controlplane.platform.core import clock
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import ExecuteScan, Queue
+from controlplane.platform.queues.worker import create_worker
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
+from controlplane.scans.items import ScanItem
+from controlplane.scans.progress import STAGES, Stage
 from openassent_analysis.sandbox import Sandbox
 from scan_execution import service
 from scan_execution.messages import ACCEPTED
@@ -317,7 +318,7 @@ class TestInventory:
         assert len(shown["inventory"]["languages"]) == 4
 
     def test_of_an_unlocked_scan_shows_what_the_code_loads(self, line: Line, world: World):
-        from controlplane.store import billing
+        from controlplane.billing import store as billing
 
         line.deliver()
         billing.add_credits(line.company.organization_id, 50)
@@ -359,9 +360,9 @@ class TestInventory:
         assert coverage == {"files": 9, "analyzedFiles": 4, "skipped": skipped, "kinds": kinds, "incomplete": None}
 
     def test_a_worker_that_lost_its_lease_stores_none(self, world: World, now):
-        from controlplane.store import leases
-        from controlplane.store.scans import execution
-        from controlplane.store.scans.inventories import Inventory
+        from controlplane.platform.table import leases
+        from controlplane.scans import execution
+        from controlplane.scans.inventories import Inventory
 
         scan = make_scan(world.connected_repository(world.company()), status="running")
         stale = lease_of(scan)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.github import client
-from controlplane.queues.messages import Queue
+from controlplane.code_host.github import client
+from controlplane.platform.queues.messages import Queue
 from local.github.setup import DEMO_NAME, DEMO_OWNER, installation_id
 from scan_execution.app import handler as execute
 from scan_preparation.app import handler as prepare

@@ -2,11 +2,11 @@
 
 import pytest
 
-from controlplane.store import detections, vendors
-from controlplane.store.detections import Detection
-from controlplane.store.inbox_items import RuntimeVendor
-from controlplane.store.projects import get_project
-from controlplane.store.status_history import Status
+from controlplane.findings import detections, vendors
+from controlplane.findings.detections import Detection
+from controlplane.findings.items import RuntimeVendor
+from controlplane.findings.status_history import Status
+from controlplane.projects.store import get_project
 from tests.functional.projects.builders import make_project
 from tests.support.api import Api
 from tests.support.repeated_scans import BING, GA, HOTJAR, USER, Audit, page

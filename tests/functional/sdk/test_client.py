@@ -5,8 +5,8 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from controlplane.core import clock
-from controlplane.store import device_approvals
+from controlplane.people import device_approvals
+from controlplane.platform.core import clock
 from openassent import Assent, Conflict, InvalidRequest, NotFound, Unauthorized, errors, webhooks
 from openassent.models import InboxItemChange
 from tests.functional.conftest import FakeClock

@@ -6,10 +6,15 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import api_keys, billing, device, idempotency, key_changes, keys, organizations
-from controlplane.store.api_key_items import ApiKeyItem
-from controlplane.store.retry import WriteConflict
-from controlplane.store.table import ConditionFailed, LegFailed, Update, table
+from controlplane.api_keys import changes as key_changes
+from controlplane.api_keys import store as api_keys
+from controlplane.api_keys.items import ApiKeyItem
+from controlplane.billing import store as billing
+from controlplane.organizations import store as organizations
+from controlplane.people import device
+from controlplane.platform.table import idempotency, keys
+from controlplane.platform.table.retry import WriteConflict
+from controlplane.platform.table.table import ConditionFailed, LegFailed, Update, table
 from tests.functional.device_auth.devices import get_request, request_code
 from tests.functional.stale_writes.cases import Case, Make, cases, check_refused
 from tests.support.api import Api

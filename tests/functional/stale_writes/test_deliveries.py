@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import clock
-from controlplane.store import keys, mail_batches, mails, outbox, webhook_deliveries, webhooks
-from controlplane.store.mails import MailId
-from controlplane.store.organizations import UnknownOrganization
-from controlplane.store.retry import WriteConflict
-from controlplane.store.table import Delete, Update, table
+from controlplane.notify import mail_batches, mails, webhook_deliveries, webhooks
+from controlplane.notify.mails import MailId
+from controlplane.organizations.store import UnknownOrganization
+from controlplane.platform.core import clock
+from controlplane.platform.queues import outbox
+from controlplane.platform.table import keys
+from controlplane.platform.table.retry import WriteConflict
+from controlplane.platform.table.table import Delete, Update, table
 from tests.functional.stale_writes.cases import ORGANIZATION, Case, Make, Refused, cases, check_refused
 from tests.support.calls import before_the_transaction
 from tests.support.endpoints import FAILED, begin, delivered, endpoint

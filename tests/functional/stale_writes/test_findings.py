@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import detections, keys, publications, vendors
-from controlplane.store.inbox_items import Discovery, Evidence
-from controlplane.store.project_items import ProjectItem
-from controlplane.store.retry import WriteConflict
-from controlplane.store.table import ConditionFailed, Delete, Update, table
-from controlplane.store.vendors import VendorItem
+from controlplane.findings import detections, publications, vendors
+from controlplane.findings.items import Discovery, Evidence
+from controlplane.findings.vendors import VendorItem
+from controlplane.platform.table import keys
+from controlplane.platform.table.retry import WriteConflict
+from controlplane.platform.table.table import ConditionFailed, Delete, Update, table
+from controlplane.projects.items import ProjectItem
 from tests.functional.projects.builders import make_project
 from tests.functional.stale_writes.cases import Case, Make, cases, check_refused
 from tests.support.populated_organization import OBSERVED_AT, detection

@@ -2,9 +2,11 @@
 
 import pytest
 
-from controlplane.store import cleanup, keys, projects
-from controlplane.store.deletion_items import DeletionItem
-from controlplane.store.table import Delete, LegFailed, table
+from controlplane.erasure import cleanup
+from controlplane.platform.queues.deletion_items import DeletionItem
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Delete, LegFailed, table
+from controlplane.projects import store as projects
 from tests.functional.projects.builders import make_project
 from tests.functional.stale_writes.cases import Case, Make, Refused, cases, check_refused
 from tests.support.table import PREPARED

@@ -5,24 +5,18 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.ids import InvitationId
-from controlplane.rules import accounts
-from controlplane.store import (
-    default_organizations,
-    deletions,
-    identities,
-    invitations,
-    keys,
-    members,
-    organizations,
-    resends,
-    users,
-)
-from controlplane.store.identities import IdentityItem, Subject
-from controlplane.store.invitation_items import InvitationItem
-from controlplane.store.organizations import MemberItem, Membership
-from controlplane.store.retry import WriteConflict
-from controlplane.store.table import Delete, Leg, LegFailed, Put, Update, table
+from controlplane.erasure import accounts, deletions
+from controlplane.organizations import defaults as default_organizations
+from controlplane.organizations import invitations, members, resends
+from controlplane.organizations import store as organizations
+from controlplane.organizations.invitation_items import InvitationItem
+from controlplane.organizations.store import MemberItem, Membership
+from controlplane.people import identities, users
+from controlplane.people.identities import IdentityItem, Subject
+from controlplane.platform.core.ids import InvitationId
+from controlplane.platform.table import keys
+from controlplane.platform.table.retry import WriteConflict
+from controlplane.platform.table.table import Delete, Leg, LegFailed, Put, Update, table
 from tests.functional.stale_writes.cases import Act, Case, Make, cases, check_refused
 from tests.support.api import Api
 from tests.support.table import PREPARED

@@ -6,30 +6,22 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import clock
-from controlplane.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
-from controlplane.store import keys, leases, outbox, pull_requests
-from controlplane.store.leases import Lease, LeaseLost
-from controlplane.store.organization_items import LedgerItem
-from controlplane.store.pull_requests import PullRequestItem
-from controlplane.store.repositories import ProjectGone, UnknownRepository
-from controlplane.store.repository_items import RepositoryItem
-from controlplane.store.scans import (
-    execution,
-    failures,
-    history,
-    queue,
-    reads,
-    recovery,
-    requests,
-    resolutions,
-    unlocks,
-)
-from controlplane.store.scans.causes import Cause
-from controlplane.store.scans.items import RequestItem, ScanItem
-from controlplane.store.scans.progress import STAGES
-from controlplane.store.scans.queue import QueuedScan
-from controlplane.store.table import Check, Delete, LegFailed, Put, Update, table
+from controlplane.code_host import pull_requests
+from controlplane.code_host.items import RepositoryItem
+from controlplane.code_host.pull_requests import PullRequestItem
+from controlplane.code_host.repositories import ProjectGone, UnknownRepository
+from controlplane.organizations.items import LedgerItem
+from controlplane.platform.core import clock
+from controlplane.platform.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
+from controlplane.platform.queues import outbox
+from controlplane.platform.table import keys, leases
+from controlplane.platform.table.leases import Lease, LeaseLost
+from controlplane.platform.table.table import Check, Delete, LegFailed, Put, Update, table
+from controlplane.scans import execution, failures, history, queue, reads, recovery, requests, resolutions, unlocks
+from controlplane.scans.causes import Cause
+from controlplane.scans.items import RequestItem, ScanItem
+from controlplane.scans.progress import STAGES
+from controlplane.scans.queue import QueuedScan
 from tests.functional.stale_writes.cases import ORGANIZATION, Act, Case, Make, Refused, cases, check_refused
 from tests.support.audits import end_scan, history_of, lease_of, make_issue, make_request, make_scan
 from tests.support.code_host import SHA

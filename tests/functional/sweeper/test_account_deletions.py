@@ -6,25 +6,19 @@ from typing import Any
 
 import pytest
 
-from controlplane.store import (
-    account_leftovers,
-    deletions,
-    feedback,
-    identities,
-    invitees,
-    keys,
-    mail_addresses,
-    mail_choices,
-    organizations,
-    token_families,
-    users,
-)
-from controlplane.store.cleanup import SETTLED_AFTER_SECONDS
-from controlplane.store.identities import Subject
-from controlplane.store.organizations import Membership
-from controlplane.store.sign_in import Claims, sign_in
-from controlplane.store.table import Put, Update, table
-from controlplane.store.token_families import Pair
+from controlplane.access.sign_in import Claims, sign_in
+from controlplane.erasure import account_leftovers, deletions
+from controlplane.erasure.cleanup import SETTLED_AFTER_SECONDS
+from controlplane.feedback import store as feedback
+from controlplane.notify import mail_addresses, mail_choices
+from controlplane.organizations import invitees
+from controlplane.organizations import store as organizations
+from controlplane.organizations.store import Membership
+from controlplane.people import identities, token_families, users
+from controlplane.people.identities import Subject
+from controlplane.people.token_families import Pair
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Put, Update, table
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import Device, request_code
 from tests.support.api import Api

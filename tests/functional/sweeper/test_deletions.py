@@ -6,33 +6,26 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.ids import ProjectId
-from controlplane.queues.messages import Queue
-from controlplane.store import (
-    billing,
-    deletions,
-    detections,
-    feedback,
-    invitees,
-    issue_attempts,
-    keys,
-    leases,
-    leftovers,
-    organizations,
-    outbox,
-    project_changes,
-    projects,
-    publications,
-    repositories,
-    vendors,
-)
-from controlplane.store.cleanup import SETTLED_AFTER_SECONDS
-from controlplane.store.project_items import ProjectItem
-from controlplane.store.repository_items import Link
-from controlplane.store.scans import execution, failures, findings, history, reads, unlocks
-from controlplane.store.scans.items import ScanItem, UnknownScan
-from controlplane.store.scans.progress import Coverage
-from controlplane.store.table import Delete, Put, table
+from controlplane.billing import store as billing
+from controlplane.code_host import repositories
+from controlplane.code_host.items import Link
+from controlplane.erasure import deletions, leftovers
+from controlplane.erasure.cleanup import SETTLED_AFTER_SECONDS
+from controlplane.feedback import store as feedback
+from controlplane.findings import detections, issue_attempts, publications, vendors
+from controlplane.organizations import invitees
+from controlplane.organizations import store as organizations
+from controlplane.platform.core.ids import ProjectId
+from controlplane.platform.queues import outbox
+from controlplane.platform.queues.messages import Queue
+from controlplane.platform.table import keys, leases
+from controlplane.platform.table.table import Delete, Put, table
+from controlplane.projects import changes as project_changes
+from controlplane.projects import store as projects
+from controlplane.projects.items import ProjectItem
+from controlplane.scans import execution, failures, findings, history, reads, unlocks
+from controlplane.scans.items import ScanItem, UnknownScan
+from controlplane.scans.progress import Coverage
 from tests.functional.projects.builders import make_project, stored
 from tests.support.api import Api
 from tests.support.audits import history_of, lease_of, make_issue, make_scan

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from awsclient.errors import ServiceError
-from controlplane.core import clock
-from controlplane.queues import messages
-from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
-from controlplane.store import keys, projects, shards
-from controlplane.store.cleanup import SETTLED_AFTER_SECONDS
-from controlplane.store.sweep_runs import SweepRun
-from controlplane.store.table import Put, table
+from controlplane.erasure.cleanup import SETTLED_AFTER_SECONDS
+from controlplane.platform.core import clock
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queue
+from controlplane.platform.queues.sweep_runs import SweepRun
+from controlplane.platform.table import keys, shards
+from controlplane.platform.table.table import Put, table
+from controlplane.projects import store as projects
 from sweeper import service
 from sweeper.service import STEPS, SWEEP_SECONDS, StepsFailed
 from tests.functional.projects.builders import make_project

@@ -4,14 +4,15 @@ import json
 
 import pytest
 
-from controlplane.queues import messages, scan_messages
-from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
-from controlplane.store import leases, outbox
-from controlplane.store.leases import MAX_ATTEMPTS
-from controlplane.store.scans import execution, reads, requests
-from controlplane.store.scans.items import PREVIEW_FINDINGS
-from controlplane.store.scans.progress import Coverage
-from controlplane.store.table import table
+from controlplane.platform.queues import messages, outbox
+from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queue
+from controlplane.platform.table import leases
+from controlplane.platform.table.leases import MAX_ATTEMPTS
+from controlplane.platform.table.table import table
+from controlplane.scans import execution, reads, requests
+from controlplane.scans import messages as scan_messages
+from controlplane.scans.items import PREVIEW_FINDINGS
+from controlplane.scans.progress import Coverage
 from sweeper.service import STEPS
 from tests.support.api import Api
 from tests.support.audits import lease_of, make_request, make_scan, stored_repository

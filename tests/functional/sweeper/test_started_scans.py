@@ -2,16 +2,17 @@
 
 import pytest
 
-from controlplane.queues import scan_starts
-from controlplane.queues.messages import Queue
-from controlplane.store import outbox, pull_requests, repositories
-from controlplane.store.pull_requests import PullRequestItem, report_entry
-from controlplane.store.repository_items import RepositoryItem
-from controlplane.store.scans import failures, queue, reads, requests
-from controlplane.store.scans.causes import Cause
-from controlplane.store.scans.items import Failure, RequestItem
-from controlplane.store.scans.queue import QueuedScan
-from controlplane.store.table import Put
+from controlplane.code_host import pull_requests, repositories
+from controlplane.code_host.items import RepositoryItem
+from controlplane.code_host.pull_requests import PullRequestItem, report_entry
+from controlplane.platform.queues import outbox
+from controlplane.platform.queues.messages import Queue
+from controlplane.platform.table.table import Put
+from controlplane.scans import failures, queue, reads, requests
+from controlplane.scans import starts as scan_starts
+from controlplane.scans.causes import Cause
+from controlplane.scans.items import Failure, RequestItem
+from controlplane.scans.queue import QueuedScan
 from sweeper.service import sweep
 from tests.support.audits import stored_repository
 from tests.support.code_host import SHA

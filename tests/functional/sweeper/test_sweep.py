@@ -5,13 +5,18 @@ from typing import Any
 
 import pytest
 
-from controlplane.queues.messages import ExecuteScan, PrepareScan, Queue
-from controlplane.store import deletions, invitations, issue_attempts, outbox, projects, repositories
-from controlplane.store.cleanup import SETTLED_AFTER_SECONDS
-from controlplane.store.inbox_items import Discovery
-from controlplane.store.publications import publish_finding
-from controlplane.store.scans import reads
-from controlplane.store.table import table
+from controlplane.code_host import repositories
+from controlplane.erasure import deletions
+from controlplane.erasure.cleanup import SETTLED_AFTER_SECONDS
+from controlplane.findings import issue_attempts
+from controlplane.findings.items import Discovery
+from controlplane.findings.publications import publish_finding
+from controlplane.organizations import invitations
+from controlplane.platform.queues import outbox
+from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queue
+from controlplane.platform.table.table import table
+from controlplane.projects import store as projects
+from controlplane.scans import reads
 from sweeper.app import handler
 from sweeper.service import STEPS, StepsFailed
 from tests.functional.projects.builders import make_project
@@ -34,7 +39,7 @@ def company(world: World) -> Company:
 
 def waits(message: Any = None, queue: Queue = Queue.SCAN_PREPARATION) -> outbox.Entry:
     """Stores a message in the outbox, as a function does that dies before sending it."""
-    from controlplane.queues import messages
+    from controlplane.platform.queues import messages
 
     entry = messages.entry(queue, message or PrepareScan(request_id=REQUEST_ID))
     table.transact({"message": entry.leg}, PREPARED)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.settings import settings
-from controlplane.http import webhooks
-from controlplane.http.webhooks import Delivery
-from controlplane.queues.messages import Queue
+from controlplane.code_host import webhook_requests as webhooks
+from controlplane.code_host.webhook_requests import Delivery
+from controlplane.platform.core.settings import settings
+from controlplane.platform.queues.messages import Queue
 from tests.support.api import Api, Reply
 from tests.support.sqs import FakeSqs
 from tests.support.world import table_dump

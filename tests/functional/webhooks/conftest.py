@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.core.settings import SigningSecret, settings
+from controlplane.platform.core.settings import SigningSecret, settings
 from tests.support.endpoints import Line, Receiver
 
 
@@ -22,6 +22,6 @@ def sign_with(monkeypatch):
 
     def change(current, previous=None):
         changed = settings.model_copy(update={"signing_secret": SigningSecret(current=current, previous=previous)})
-        monkeypatch.setattr("controlplane.core.keyring.settings", changed)
+        monkeypatch.setattr("controlplane.platform.core.keyring.settings", changed)
 
     return change

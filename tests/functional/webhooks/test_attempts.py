@@ -2,12 +2,13 @@
 
 import pytest
 
-from controlplane.core.ids import EventId
-from controlplane.queues import messages
-from controlplane.store import events, keys, webhook_deliveries, webhooks
-from controlplane.store.table import Delete, Update, table
-from controlplane.store.webhook_deliveries import EndpointBusy, Held, UnknownDelivery
-from controlplane.store.webhook_items import TIMEOUT, Attempt
+from controlplane.notify import webhook_deliveries, webhooks
+from controlplane.notify.webhook_deliveries import EndpointBusy, Held, UnknownDelivery
+from controlplane.notify.webhook_items import TIMEOUT, Attempt
+from controlplane.platform.core.ids import EventId
+from controlplane.platform.queues import events, messages
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Delete, Update, table
 from tests.support.endpoints import FAILED, begin, delivered, endpoint
 from tests.support.table import PREPARED
 
@@ -154,8 +155,7 @@ def test_an_event_of_another_organization_is_unknown(company, world):
 
 def test_a_replay_sends_the_same_event_again_and_is_retried(line, company, now):
     webhook = endpoint(company)
-    line.happen()
-    line.work()
+    line.tell()
     (delivery,) = line.deliveries(webhook)
     now.advance(86_400)
     line.receiver.answer = 500

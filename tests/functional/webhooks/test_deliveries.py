@@ -1,15 +1,19 @@
 """Events are delivered to the endpoints that want them, and retried for a day."""
 
 import json
+import re
 
-from controlplane.core import clock, tokens
-from controlplane.core.plans import LOW_CREDITS
-from controlplane.queues import messages
-from controlplane.queues.messages import OrganizationEvent, Queue
-from controlplane.store import api_keys, events, leaked_keys, publications, webhooks
-from controlplane.store.leaked_keys import Leak
-from controlplane.store.organizations import get_organization
-from controlplane.store.webhook_deliveries import RETRY_SECONDS
+from controlplane.api_keys import leaked as leaked_keys
+from controlplane.api_keys import store as api_keys
+from controlplane.api_keys.leaked import Leak
+from controlplane.findings import publications
+from controlplane.notify import webhooks
+from controlplane.notify.webhook_deliveries import RETRY_SECONDS
+from controlplane.organizations.store import get_organization
+from controlplane.platform.core import clock, tokens
+from controlplane.platform.core.plans import LOW_CREDITS
+from controlplane.platform.queues import events, messages
+from controlplane.platform.queues.messages import OrganizationEvent, Queue
 from notifications import formats
 from notifications.service import process
 from ops import members
@@ -40,32 +44,20 @@ def sent(line):
     return [json.loads(body) for _, body, _ in line.receiver.requests]
 
 
-def test_what_is_sent_contains_no_code_no_evidence_and_no_person(line, company, world, now):
-    endpoint(company)
-    repository = world.connected_repository(company)
-    publications.publish_findings([world.discovery(company, repository)], messages.dispatch)
-    join(company, world.person("grace@example.com", "Grace"))
-    create_key(company)
-    later(line, now)
-    text = json.dumps(sent(line))
-    assert len(sent(line)) == 3
-    for private in ("index.html", "<script", "example.com/consent", "grace", "Grace", "Ada", "@", "assent_"):
-        assert private not in text
-    stored = str([it for it in table_dump() if it["sk"]["S"].startswith("WEBHOOK")])
-    assert (SECRET in stored, SECRET[6:] in stored) == (False, False)
-
-
-def test_each_event_has_the_documented_fields(line, company, world, now):
+def test_each_event_has_the_documented_fields_and_no_code_no_evidence_and_no_person(line, company, world, now):
     endpoint(company)
     repository = world.connected_repository(company)
     publications.publish_findings([world.discovery(company, repository)], messages.dispatch)
     make_scan(repository, issues=[make_issue(1)])
     secret = create_key(company)
-    join(company, world.person())
+    join(company, world.person("grace@example.com", "Grace"))
     run_low(company)
     later(line, now)
     leaked_keys.revoke(tokens.digest(secret), Leak("commit", None))
     later(line, now)
+    assert not re.search("index.html|<script|example.com/consent|[Gg]race|Ada|@|assent_", json.dumps(sent(line)))
+    stored = [it for it in table_dump() if it["sk"]["S"].startswith("WEBHOOK")]
+    assert SECRET[6:] not in str(stored)
     data_of = {it["type"]: it["data"] for it in sent(line)}
     assert data_of.keys() == {*events.WEBHOOK_EVENTS} - {"finding.resolved"}
     for event, data in data_of.items():
@@ -83,7 +75,6 @@ def test_a_leaked_keys_event_says_where_it_was_found(line, company, now):
     (event,) = sent(line)
     assert (event["type"], event["data"]["apiKey"]["name"]) == ("key.leaked", "deploy")
     assert event["data"]["leak"] == {"source": "commit", "url": place}
-    assert "assent_" not in str(event)
     assert f"was found at <{place}|{place}>, and is revoked" in formats.text_of(event)
 
 
@@ -117,8 +108,7 @@ def test_slack_gets_a_text_for_each_event(line, company, world, now):
 
 def test_only_enabled_endpoints_that_existed_and_want_the_event_get_it(line, company, world, now):
     with recorded_calls() as calls:
-        line.happen()
-        line.work()
+        line.tell()
     assert [it.operation for it in calls].count("Query") == 1, "without an endpoint, an event costs one read"
     line.happen()
     now.advance(1)
@@ -126,8 +116,7 @@ def test_only_enabled_endpoints_that_existed_and_want_the_event_get_it(line, com
     others = [disabled, endpoint(company, events=("scan.completed",)), endpoint(world.company())]
     webhooks.update_webhook(disabled, {"status": "disabled"}, company.owner.user_id)
     line.work()
-    line.happen()
-    line.work()
+    line.tell()
     assert [len(line.deliveries(it)) for it in (wanted, *others)] == [1, 0, 0, 0]
 
 
@@ -171,8 +160,7 @@ def test_a_failing_delivery_is_attempted_for_a_day_and_then_disables_its_endpoin
 def test_a_success_ends_the_retries_and_forgets_the_failures(line, company, now):
     webhook = endpoint(company)
     line.receiver.answer = 503
-    line.happen()
-    line.work()
+    line.tell()
     assert line.read(webhook).failing_since == now.seconds
     line.receiver.answer = 204
     later(line, now, 61)
@@ -184,8 +172,7 @@ def test_each_failure_has_a_reason(line, company, now):
     webhook = endpoint(company)
     for answer, reason in ((302, "redirect"), (404, "status"), ("tls", "tls"), ("address", "address")):
         line.receiver.answer = answer
-        line.happen()
-        line.work()
+        line.tell()
         assert line.deliveries(webhook)[0].log[-1].error == reason
         now.advance(1)
 
@@ -193,8 +180,7 @@ def test_each_failure_has_a_reason(line, company, now):
 def test_an_endpoint_that_hangs_rests_and_delays_only_itself(line, company, now):
     slow, fast = endpoint(company), endpoint(company, url="https://fast.example.com/", events=("key.created",))
     line.receiver.answer = "timeout"
-    line.happen()
-    line.work()
+    line.tell()
     for _ in range(5):
         line.happen()
     line.receiver.answer = 200
@@ -211,8 +197,7 @@ def test_an_endpoint_that_is_slow_three_times_in_a_row_rests_for_a_minute(line, 
     monkeypatch.setattr(clock, "monotonic_source", now)
     for took, rests_until in ((2.1, 0), (2.1, 0), (2, 0), (2.1, 0), (2.1, 0), (2.1, 60), (2.1, 60), (2, 0)):
         line.receiver.before = lambda seconds=took: now.advance(seconds)
-        line.happen()
-        line.work()
+        line.tell()
         assert line.read(webhook).rests_until == (rests_until and int(now()) + rests_until)
         now.advance(60)
     assert {it.status for it in line.deliveries(webhook)} == {"succeeded"}
@@ -251,8 +236,7 @@ def test_a_message_that_cannot_be_read_is_retried_and_then_dead_lettered(line, n
 def test_a_delivery_to_a_disabled_or_deleted_endpoint_is_not_sent(line, company, now):
     disabled, deleted = endpoint(company), endpoint(company)
     line.receiver.answer = 500
-    line.happen()
-    line.work()
+    line.tell()
     webhooks.update_webhook(disabled, {"status": "disabled"}, company.owner.user_id)
     webhooks.delete_webhook(deleted, company.owner.user_id)
     later(line, now, 61)

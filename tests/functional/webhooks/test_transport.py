@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.core import webhook_urls
-from controlplane.core.settings import settings
-from controlplane.core.webhook_urls import UnacceptableUrl
+from controlplane.platform.core import webhook_urls
+from controlplane.platform.core.settings import settings
+from controlplane.platform.core.webhook_urls import UnacceptableUrl
 from notifications import transport
 from notifications.transport import NotDelivered, checked_addresses
 
@@ -24,102 +24,37 @@ ACCEPTABLE = (
     "https://hooks.slack.com/services/T0/B0/x",
 )
 UNACCEPTABLE = (
-    "http://hooks.example.com",
-    "ftp://hooks.example.com",
-    "//hooks.example.com",
-    "hooks.example.com",
-    "https://",
-    "https:///path",
-    "https://localhost",
-    "https://localhost.",
-    "https://api.localhost/",
-    "https://metadata.google.internal/",
-    "https://router.local",
-    "https://router.lan",
-    "https://router.home",
-    "https://hooks.corp",
-    "https://1.0.0.10.in-addr.arpa",
-    "https://hooks.onion",
-    "https://hooks.test",
-    "https://hooks.invalid",
-    "https://intranet",
-    "https://127.0.0.1",
-    "https://127.1",
-    "https://2130706433",
-    "https://0x7f000001",
-    "https://0x7f.1.example.0x1",
-    "https://017700000001",
-    "https://169.254.169.254/latest/meta-data",
-    "https://8.8.8.8",
-    "https://[::1]",
-    "https://[::ffff:127.0.0.1]/",
-    "https://[fd00:ec2::254]/",
-    "https://user@hooks.example.com",
-    "https://user:password@hooks.example.com",
-    "https://:password@hooks.example.com",
-    "https://hooks.example.com@127.0.0.1",
-    "https://hooks.example.com:22",
-    "https://hooks.example.com:80",
-    "https://hooks.example.com:0",
-    "https://hooks.example.com:99999",
-    "https://hooks.example.com:x",
-    "https://hooks.example.com/#fragment",
-    "https://hooks.example.com\\@127.0.0.1/",
-    "https://hooks.example.com/a b",
-    "https://hooks.example.com/\r\nX-Injected: 1",
-    "https://hooks.example.com/\t",
-    "https://bücher.example",
-    "https://hooks.example.com/bücher",
-    "https://hooks.example.com/<",
-    "https://hooks.example.com/#",
-    "https://①27.0.0.1",
-    "https://hooks..example.com",
-    "https://-.example.com",
+    "http://hooks.example.com", "ftp://hooks.example.com", "//hooks.example.com", "hooks.example.com", "https://",
+    "https:///path", "https://localhost", "https://localhost.", "https://api.localhost/",
+    "https://metadata.google.internal/", "https://router.local", "https://router.lan", "https://router.home",
+    "https://hooks.corp", "https://1.0.0.10.in-addr.arpa", "https://hooks.onion", "https://hooks.test",
+    "https://hooks.invalid", "https://intranet", "https://127.0.0.1", "https://127.1", "https://2130706433",
+    "https://0x7f000001", "https://0x7f.1.example.0x1", "https://017700000001",
+    "https://169.254.169.254/latest/meta-data", "https://8.8.8.8", "https://[::1]", "https://[::ffff:127.0.0.1]/",
+    "https://[fd00:ec2::254]/", "https://user@hooks.example.com", "https://user:password@hooks.example.com",
+    "https://:password@hooks.example.com", "https://hooks.example.com@127.0.0.1", "https://hooks.example.com:22",
+    "https://hooks.example.com:80", "https://hooks.example.com:0", "https://hooks.example.com:99999",
+    "https://hooks.example.com:x", "https://hooks.example.com/#fragment", "https://hooks.example.com\\@127.0.0.1/",
+    "https://hooks.example.com/a b", "https://hooks.example.com/\r\nX-Injected: 1", "https://hooks.example.com/\t",
+    "https://bücher.example", "https://hooks.example.com/bücher", "https://hooks.example.com/<",
+    "https://hooks.example.com/#", "https://①27.0.0.1", "https://hooks..example.com", "https://-.example.com",
     "https://hooks.example.com/" + "a" * 1_000,
-)
+)  # fmt: skip
 PUBLIC = ("8.8.8.8", "93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c", "2a00:1450:4001:830::200e")
 NOT_PUBLIC = (
-    "0.0.0.0",
-    "10.0.0.1",
-    "100.64.0.1",
-    "100.127.255.254",
-    "127.0.0.1",
-    "127.255.255.255",
-    "169.254.0.1",
-    "169.254.169.254",
-    "169.254.170.2",
-    "172.16.0.1",
-    "172.31.255.255",
-    "192.0.0.8",
-    "192.0.2.1",
-    "192.168.1.1",
-    "198.18.0.1",
-    "198.51.100.1",
-    "203.0.113.1",
-    "224.0.0.1",
-    "240.0.0.1",
-    "255.255.255.255",
-    "::",
-    "::1",
-    "::7f00:1",
-    "::ffff:10.0.0.1",
-    "::ffff:8.8.8.8",
-    "64:ff9b::a9fe:a9fe",
-    "64:ff9b:1::1",
-    "100::1",
-    "2001::1",
-    "2001:db8::1",
-    "2002:7f00:1::",
-    "2002:a9fe:a9fe::",
-    "3fff::1",
-    "4000::1",
-    "fc00::1",
-    "fd00:ec2::254",
-    "fe80::1",
-    "fe80::1%eth0",
-    "fec0::1",
-    "ff02::1",
-)
+    "0.0.0.0", "10.0.0.1", "100.64.0.1", "100.127.255.254", "127.0.0.1", "127.255.255.255", "169.254.0.1",
+    "169.254.169.254", "169.254.170.2", "172.16.0.1", "172.31.255.255", "192.0.0.8", "192.0.2.1", "192.168.1.1",
+    "198.18.0.1", "198.51.100.1", "203.0.113.1", "224.0.0.1", "240.0.0.1", "255.255.255.255", "::", "::1", "::7f00:1",
+    "::ffff:10.0.0.1", "::ffff:8.8.8.8", "64:ff9b::a9fe:a9fe", "64:ff9b:1::1", "100::1", "2001::1", "2001:db8::1",
+    "2002:7f00:1::", "2002:a9fe:a9fe::", "3fff::1", "4000::1", "fc00::1", "fd00:ec2::254", "fe80::1", "fe80::1%eth0",
+    "fec0::1", "ff02::1",
+)  # fmt: skip
+
+
+@pytest.fixture
+def _local(monkeypatch):
+    local = settings.model_copy(update={"webhooks_to_this_machine": True})
+    monkeypatch.setattr(webhook_urls, "settings", local)
 
 
 class TestUrls:
@@ -145,9 +80,8 @@ class TestUrls:
             assert webhook_urls.parse(url) == target
             assert webhook_urls.parse(url).authority == authority
 
-    def test_local_runs_also_accept_this_machine(self, monkeypatch: pytest.MonkeyPatch):
-        local = settings.model_copy(update={"webhooks_to_this_machine": True})
-        monkeypatch.setattr(webhook_urls, "settings", local)
+    @pytest.mark.usefixtures("_local")
+    def test_local_runs_also_accept_this_machine(self):
         assert webhook_urls.parse("http://127.0.0.1:8300/").authority == "127.0.0.1:8300"
         assert webhook_urls.parse("http://localhost/") == ("http", "localhost", 80, "/")
         assert webhook_urls.parse("http://[::1]/").authority == "[::1]"
@@ -163,16 +97,14 @@ class TestAddresses:
     def test_only_public_addresses_are_called(self):
         for address in PUBLIC:
             assert checked_addresses("host", 443, lambda *_: [address]) == [address]  # noqa: B023
+        with pytest.raises(NotDelivered, match="dns"):
+            checked_addresses("host", 443, lambda *_: [])
         for address in NOT_PUBLIC:
             for found in ([address], [PUBLIC[0], address], [address, PUBLIC[0]]):
                 with pytest.raises(NotDelivered, match="address"):
                     pytest.fail(f"{checked_addresses('host', 443, lambda *_: found)}")  # noqa: B023
 
-    def test_a_host_without_addresses_is_not_called(self):
-        with pytest.raises(NotDelivered, match="dns"):
-            checked_addresses("host", 443, lambda *_: [])
-
-    def test_the_address_that_was_checked_is_the_one_that_is_called(self, monkeypatch: pytest.MonkeyPatch):
+    def test_the_address_that_was_checked_is_the_one_that_is_called(self, monkeypatch):
         """A name that resolves to something else at the second time isn't asked twice."""
         asked, called = [], []
 
@@ -210,10 +142,16 @@ def serving(behavior: Behavior) -> Iterator[str]:
         thread.join(5)
 
 
-@pytest.fixture
-def _local(monkeypatch: pytest.MonkeyPatch) -> None:
-    local = settings.model_copy(update={"webhooks_to_this_machine": True})
-    monkeypatch.setattr(webhook_urls, "settings", local)
+def trickling(done: threading.Event) -> Behavior:
+    """Returns the behavior of a server that sends headers until the event is set."""
+
+    def drip(connection: socket.socket) -> None:
+        with suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\n")
+            while not done.wait(0.02):
+                connection.sendall(b"X-More: 1\r\n")
+
+    return drip
 
 
 @pytest.mark.usefixtures("_local")
@@ -233,22 +171,14 @@ class TestResponses:
         assert b"webhook-id: evt_1" in head
         assert body in {b'{"a": 1}', b""}
 
-    def test_an_endpoint_that_never_answers_or_answers_forever_is_a_timeout(self, monkeypatch: pytest.MonkeyPatch):
+    def test_an_endpoint_that_never_answers_or_answers_forever_is_a_timeout(self, monkeypatch):
         monkeypatch.setattr(transport, "_TOTAL_SECONDS", 0.2)
         done = threading.Event()
 
         def hang(connection: socket.socket) -> None:
             done.wait(3)
 
-        def drip(connection: socket.socket) -> None:
-            connection.sendall(b"HTTP/1.1 200 OK\r\n")
-            while not done.wait(0.02):
-                try:
-                    connection.sendall(b"X-More: 1\r\n")
-                except OSError:
-                    return
-
-        for behavior in (hang, drip):
+        for behavior in (hang, trickling(done)):
             done.clear()
             with serving(behavior) as url:
                 with pytest.raises(NotDelivered, match="timeout"):
@@ -256,9 +186,7 @@ class TestResponses:
                 done.set()
 
     @pytest.mark.parametrize("step", ["resolve", "connect", "tls"])
-    def test_a_deadline_that_passes_before_the_response_ends_one_that_trickles(
-        self, step: str, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_a_deadline_that_passes_before_the_response_ends_one_that_trickles(self, step, monkeypatch):
         """The time for all steps is up while one of the first is running, after which the server trickles a header."""
         monkeypatch.setattr(transport, "_TOTAL_SECONDS", 0.2)
         done = threading.Event()
@@ -274,14 +202,8 @@ class TestResponses:
             done.wait(0.3)
             return inner(*given)
 
-        def drip(connection: socket.socket) -> None:
-            with suppress(OSError):
-                connection.sendall(b"HTTP/1.1 200 OK\r\n")
-                while not done.wait(0.02):
-                    connection.sendall(b"X-More: 1\r\n")
-
         monkeypatch.setattr(*slow, outer)
-        with serving(drip) as url:
+        with serving(trickling(done)) as url:
             threading.Timer(3, done.set).start()
             started = time.monotonic()
             with pytest.raises(NotDelivered, match="timeout"):

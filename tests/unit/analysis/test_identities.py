@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controlplane.core.ids import RepositoryId
-from controlplane.store.scans.history import HistoryItem
+from controlplane.platform.core.ids import RepositoryId
+from controlplane.scans.history import HistoryItem
 from openassent_analysis import Finding, Location
 from openassent_analysis.files import is_analyzed
 from openassent_analysis.fingerprints import Fingerprints

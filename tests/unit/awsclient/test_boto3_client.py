@@ -9,8 +9,8 @@ from awsclient.boto3_client import Boto3Client
 from awsclient.client import OwnClient
 from awsclient.errors import AwsError, CredentialsUnavailable, NoAnswer, ServiceError
 from awsclient.time_limit import NO_LIMIT, TimeLimit
-from controlplane.core import aws_clients
-from controlplane.core.settings import load, settings
+from controlplane.platform.core import aws_clients
+from controlplane.platform.core.settings import load, settings
 from tests.support.each import each
 from tests.support.scripted_server import answer, hang_up, scripted_server
 

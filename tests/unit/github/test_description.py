@@ -25,7 +25,7 @@ class TestDescription:
         assert tuple(CONTENT["webhooks"]) == github_schemas.WEBHOOKS
 
     def test_the_description_contains_the_operations_that_the_client_names(self):
-        source = Path("layers/shared/controlplane/github")
+        source = Path("layers/shared/controlplane/code_host/github")
         root = Path(__file__).resolve().parents[3]
         text = "".join(path.read_text() for path in (root / source).glob("*.py"))
         named = set(re.findall(r'"(/(?:repos|app|user|installation)(?:/[^"]*)?)"', text))

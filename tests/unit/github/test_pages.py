@@ -7,8 +7,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from controlplane.github import client, installations
-from controlplane.github.errors import (
+from controlplane.code_host.github import client, installations
+from controlplane.code_host.github.errors import (
     AccessLost,
     CodeHostError,
     HostUnavailable,
@@ -16,9 +16,9 @@ from controlplane.github.errors import (
     Refused,
     RepositoryGone,
 )
-from controlplane.github.quotas import Quotas
-from controlplane.github.reviews import ReviewHost
-from controlplane.github.transport import Deadline, Request, Response, RetryPolicy, Transport
+from controlplane.code_host.github.quotas import Quotas
+from controlplane.code_host.github.reviews import ReviewHost
+from controlplane.code_host.github.transport import Deadline, Request, Response, RetryPolicy, Transport
 from tests.support.each import each
 
 DEMO = ("demo-shop", "storefront")

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.settings import settings
-from controlplane.github import people
-from controlplane.github.errors import (
+from controlplane.code_host.github import people
+from controlplane.code_host.github.errors import (
     AccessLost,
     AppNotConfigured,
     CodeHostError,
@@ -16,8 +15,9 @@ from controlplane.github.errors import (
     InstallationGone,
     Refused,
 )
-from controlplane.github.people import Person
-from controlplane.github.transport import Response, Transport
+from controlplane.code_host.github.people import Person
+from controlplane.code_host.github.transport import Response, Transport
+from controlplane.platform.core.settings import settings
 from tests.support.each import each
 
 CONFIGURED = {

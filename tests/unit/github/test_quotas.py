@@ -2,10 +2,10 @@
 
 import pytest
 
-from controlplane.core import clock
-from controlplane.github.errors import RateLimitedByHost
-from controlplane.github.quotas import Quotas
-from controlplane.github.transport import Response
+from controlplane.code_host.github.errors import RateLimitedByHost
+from controlplane.code_host.github.quotas import Quotas
+from controlplane.code_host.github.transport import Response
+from controlplane.platform.core import clock
 from tests.support.each import each
 
 NOW = 1_772_600_767

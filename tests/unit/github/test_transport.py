@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from urllib3 import HTTPResponse
 
-from controlplane.core import clock
-from controlplane.github import transport
-from controlplane.github.errors import OutcomeUnknown, Refused
-from controlplane.github.transport import Deadline, Request, Response, Transport, seconds_to_wait
+from controlplane.code_host.github import transport
+from controlplane.code_host.github.errors import OutcomeUnknown, Refused
+from controlplane.code_host.github.transport import Deadline, Request, Response, Transport, seconds_to_wait
+from controlplane.platform.core import clock
 from tests.support.each import each
 
 HOST = Transport("https://api.example")
@@ -129,20 +129,40 @@ class TestSecrets:
 
 
 class TestLimits:
+    @pytest.fixture(autouse=True)
+    def _now(self, monkeypatch):
+        monkeypatch.setattr(clock, "source", lambda: 1_772_600_767.0)  # 05:06:07
+
     @each(
-        "headers",
+        ("headers", "seconds"),
         [
-            {"Retry-After": "Wed, 04 Mar 2026 05:06:12 GMT"},
-            {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1772600772"},
+            ({"Retry-After": "2"}, 2),
+            ({"Retry-After": "0"}, 1),
+            ({"Retry-After": "1800"}, 1800),
+            ({"Retry-After": "Wed, 04 Mar 2026 05:06:12 GMT"}, 5),
+            ({"Date": "Wed, 04 Mar 2026 05:05:57 GMT", "Retry-After": "Wed, 04 Mar 2026 05:06:12 GMT"}, 15),
+            ({"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1772600772"}, 5),
+            ({"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1772604367"}, 3600),
+            ({"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"}, 1),
+            (
+                {
+                    "X-RateLimit-Remaining": "0",
+                    "X-RateLimit-Reset": "1772600773",
+                    "Date": "Wed, 04 Mar 2026 05:05:57 GMT",
+                },
+                16,
+            ),
+            ({"X-RateLimit-Remaining": "0"}, 60),
         ],
     )
-    def test_a_host_that_doesnt_tell_its_time_is_taken_to_have_ours(self, headers, monkeypatch):
-        monkeypatch.setattr(clock, "source", lambda: 1_772_600_767.0)
-        assert seconds_to_wait(Response(403, headers, None)) == 5
+    def test_a_rate_limit_ends_when_the_host_says_by_its_clock_if_it_tells_it(self, headers, seconds):
+        assert [seconds_to_wait(Response(status, headers, None)) for status in (403, 429)] == [seconds] * 2
 
-    def test_a_time_is_by_the_hosts_clock(self):
-        headers = {"Date": "Wed, 04 Mar 2026 05:05:57 GMT", "Retry-After": "Wed, 04 Mar 2026 05:06:12 GMT"}
-        assert seconds_to_wait(Response(429, headers, None)) == 15
+    @each("headers", [{}, {"Retry-After": "soon"}])
+    def test_a_limit_of_unknown_length_takes_a_minute(self, headers):
+        assert seconds_to_wait(Response(429, headers, None)) == 60
+        documented = {"documentation_url": "https://docs.github.com/rest/overview/rate-limits-for-the-rest-api"}
+        assert seconds_to_wait(Response(403, headers, documented)) == 60
 
     @each("status", [200, 401, 404, 422, 500, 503])
     def test_other_statuses_are_no_rate_limits(self, status):

@@ -5,7 +5,7 @@ import os
 import pytest
 from pydantic import ValidationError
 
-from controlplane.core.settings import load
+from controlplane.platform.core.settings import load
 from tests.support.each import each
 
 

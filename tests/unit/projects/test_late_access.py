@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.errors import Forbidden, InvalidPayload
-from controlplane.core.ids import KeyId
-from controlplane.http.access import Access, Requires
-from controlplane.http.authentication import Principal, key_organization
-from controlplane.http.web_session import WebSession
-from controlplane.store.api_key_items import KeySecretItem
-from controlplane.store.rate import Counted
+from controlplane.access.access import Access, Requires
+from controlplane.access.authentication import Principal, key_organization
+from controlplane.access.web_session import WebSession
+from controlplane.api_keys.items import KeySecretItem
+from controlplane.platform.core.errors import Forbidden, InvalidPayload
+from controlplane.platform.core.ids import KeyId
+from controlplane.platform.table.rate import Counted
 
 OWN = "org_0123456789abcdef"
 

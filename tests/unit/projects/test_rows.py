@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from pydantic_core import to_json
 
-from controlplane.core.ids import InstanceId, ProjectId
-from controlplane.store.organizations import Membership
-from controlplane.store.project_items import ConsentItem, ProjectItem, WebsiteItem
+from controlplane.organizations.store import Membership
+from controlplane.platform.core.ids import InstanceId, ProjectId
+from controlplane.projects.items import ConsentItem, ProjectItem, WebsiteItem
 from projects.schemas import ListedConsent, ListedProject
 
 ORGANIZATION, LOCAL = "org_3f8k2m9q7r1s5t6v", "01kb2m3n4p5q6r7s8t"

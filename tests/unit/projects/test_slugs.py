@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controlplane.store.projects import slug_of
+from controlplane.projects.store import slug_of
 from tests.support.each import each
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.core.errors import CATALOG
-from controlplane.core.plans import PLANS
-from controlplane.core.scopes import API_KEY_SCOPES, SCOPES
-from controlplane.core.settings import Settings
-from controlplane.store.token_families import ACCESS_SECONDS
+from controlplane.people.token_families import ACCESS_SECONDS
+from controlplane.platform.core.errors import CATALOG
+from controlplane.platform.core.plans import PLANS
+from controlplane.platform.core.scopes import API_KEY_SCOPES, SCOPES
+from controlplane.platform.core.settings import Settings
 from scripts.openapi.texts import DOCUMENT
 from scripts.reference import __main__ as program
 from scripts.reference.site import build
@@ -67,7 +67,9 @@ class TestFiles:
         assert "> Things, and no more." in files_by_name["llms.txt"]
         assert files_by_name["openapi.json"] == json.dumps(SMALL)
 
-    def test_assets_are_named_after_their_content(self, files: dict[str, str]):
+    def test_assets_are_named_after_their_content(self, tmp_path: Path):
+        (tmp_path / "redoc.js").write_text("start();")
+        files = build(json.dumps(SMALL), redoc=tmp_path / "redoc.js")
         names = {name for name in files if name.endswith((".css", ".js"))}
         assert sorted(re.sub(r"[0-9a-f]{16}", "", name) for name in names) == ["script..js", "style..css"]
         assert all(f'"docs/{name}"' in files["index.html"] for name in names)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from controlplane.rules.origins import InvalidOrigin, Origin, parse_origin
+from controlplane.projects.origins import InvalidOrigin, Origin, parse_origin
 from tests.support.each import each
 
 CHROME_ID = "abcdefghijklmnopabcdefghijklmnop"
@@ -376,7 +376,7 @@ def test_an_invalid_origin_error_can_be_pickled() -> None:
 
 def test_large_tables_are_loaded_by_the_first_address_that_needs_them() -> None:
     program = (
-        "import sys; from controlplane.rules.origins import parse_origin\n"
+        "import sys; from controlplane.projects.origins import parse_origin\n"
         "for address in ('*', 'http://localhost:3000', '[::1]', '10.0.0.1', 'capacitor://localhost'):\n"
         "    parse_origin(address)\n"
         "assert not {'idna', 'publicsuffixlist'} & set(sys.modules)\n"

@@ -65,9 +65,11 @@ class TestACode:
             ("FORBIDDEN", 403, "access_denied", errors.AccessDenied),
             ("UNAUTHORIZED", 401, "expired", errors.DeviceCodeExpired),
             ("CONFLICT", 409, "used", errors.Conflict),
+            ("INSUFFICIENT_SCOPE", 403, "", errors.InsufficientScope),
+            ("SCAN_IN_PROGRESS", 409, "", errors.ScanInProgress),
         ],
     )
-    def test_of_the_device_grant_has_a_class_by_its_status(self, code, status, state, expected):
+    def test_can_have_a_class_of_its_own_also_by_the_status_of_a_device_grant(self, code, status, state, expected):
         assert type(raised(failure(status, code, {"status": state}))) is expected
 
 

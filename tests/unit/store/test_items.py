@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.store.api_key_items import ApiKeyItem, KeySecretItem
-from controlplane.store.audits import AuditItem
-from controlplane.store.project_items import ProjectItem
+from controlplane.api_keys.items import ApiKeyItem, KeySecretItem
+from controlplane.projects.audits import AuditItem
+from controlplane.projects.items import ProjectItem
 from tests.support.each import each
 
 _ORGANIZATION, _LOCAL = "3f8k2m9q7r1s5t6v", "01kb2m3n4p5q6r7s8t"

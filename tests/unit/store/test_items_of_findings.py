@@ -3,9 +3,9 @@
 from itertools import permutations
 from typing import Any
 
-from controlplane.store.inbox_items import Evidence, InboxItem, RuntimeVendor, VendorDecision, merge_evidence
-from controlplane.store.status_history import StatusChange
-from controlplane.store.vendors import VendorItem
+from controlplane.findings.items import Evidence, InboxItem, RuntimeVendor, VendorDecision, merge_evidence
+from controlplane.findings.status_history import StatusChange
+from controlplane.findings.vendors import VendorItem
 
 _ORGANIZATION, _LOCAL = "3f8k2m9q7r1s5t6v", "01kb2m3n4p5q6r7s8t"
 _PROJECT_ID = f"prj_{_ORGANIZATION}{_LOCAL}"

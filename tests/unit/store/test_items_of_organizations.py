@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from controlplane.core.ids import InvitationId
-from controlplane.store.deletion_items import DeletionItem
-from controlplane.store.feedback import ReportItem
-from controlplane.store.invitation_items import InvitationItem, InvitationLock
-from controlplane.store.invitees import BlockItem
-from controlplane.store.organization_items import BillingItem, LedgerItem, OrganizationItem, TopUpItem
-from controlplane.store.organizations import MemberItem, Membership
+from controlplane.feedback.store import ReportItem
+from controlplane.organizations.invitation_items import InvitationItem, InvitationLock
+from controlplane.organizations.invitees import BlockItem
+from controlplane.organizations.items import BillingItem, LedgerItem, OrganizationItem, TopUpItem
+from controlplane.organizations.store import MemberItem, Membership
+from controlplane.platform.core.ids import InvitationId
+from controlplane.platform.queues.deletion_items import DeletionItem
 
 ORGANIZATION, USER = "org_3f8k2m9q7r1s5t6v", "usr_5w1n8q2k7m3r9t4v"
 INVITATION = "inv_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v"

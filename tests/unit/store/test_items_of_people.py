@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from controlplane.store.credential_index import CredentialItem
-from controlplane.store.device import DeviceRequestItem
-from controlplane.store.idempotency import RecordItem
-from controlplane.store.identities import IdentityItem, Subject
-from controlplane.store.keys import Key
-from controlplane.store.token_families import TokenFamilyItem
-from controlplane.store.user_tokens import UserTokenItem
-from controlplane.store.users import UserItem
+from controlplane.people.credential_index import CredentialItem
+from controlplane.people.device import DeviceRequestItem
+from controlplane.people.identities import IdentityItem, Subject
+from controlplane.people.token_families import TokenFamilyItem
+from controlplane.people.tokens import UserTokenItem
+from controlplane.people.users import UserItem
+from controlplane.platform.table.idempotency import RecordItem
+from controlplane.platform.table.keys import Key
 
 USER = {"pk": "USER#usr_8k", "sk": "PROFILE", "userId": "usr_8k", "email": "ada@example.com", "name": "Ada"}
 TOKEN = {

@@ -5,7 +5,7 @@ from threading import Barrier
 
 import pytest
 
-from controlplane.store.parallel import read_both, read_each
+from controlplane.platform.table.parallel import read_both, read_each
 
 REQUEST: ContextVar[str] = ContextVar("REQUEST")
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from controlplane.store.repository_items import Link, RepositoryItem
+from controlplane.code_host.items import Link, RepositoryItem
 
 _OWNER, _LOCAL = "3f8k2m9q7r1s5t6v", "01kb2m3n4p5q6r7s8t"
 LINK: dict[str, Any] = {

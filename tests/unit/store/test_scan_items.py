@@ -3,16 +3,16 @@
 from dataclasses import replace
 from typing import Any
 
-from controlplane.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
-from controlplane.store import codec
-from controlplane.store.inbox_items import Fix
-from controlplane.store.leases import LeaseState
-from controlplane.store.scans.causes import Comparison
-from controlplane.store.scans.findings import FindingItem
-from controlplane.store.scans.history import Absence, HistoryItem
-from controlplane.store.scans.inventories import Inventory, Language, Technology, UsedVendor, VendorPackage
-from controlplane.store.scans.items import Failure, RequestItem, ScanItem
-from controlplane.store.scans.progress import Coverage, CoveredKind, Progress
+from controlplane.findings.items import Fix
+from controlplane.platform.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
+from controlplane.platform.table import codec
+from controlplane.platform.table.leases import LeaseState
+from controlplane.scans.causes import Comparison
+from controlplane.scans.findings import FindingItem
+from controlplane.scans.history import Absence, HistoryItem
+from controlplane.scans.inventories import Inventory, Language, Technology, UsedVendor, VendorPackage
+from controlplane.scans.items import Failure, RequestItem, ScanItem
+from controlplane.scans.progress import Coverage, CoveredKind, Progress
 from tests.support.audits import make_issue
 
 _OWNER, _LOCAL = "3f8k2m9q7r1s5t6v", "01kb2m3n4p5q6r7s8t"

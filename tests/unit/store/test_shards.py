@@ -3,12 +3,12 @@
 from collections import Counter
 from typing import Any
 
-from controlplane.core import ids
-from controlplane.core.ids import InboxItemId, ScanId, ScanRequestId
-from controlplane.queues import messages
-from controlplane.queues.messages import CreateIssue, ExecuteScan, PrepareScan, PublishScan, Queue
-from controlplane.store import keys, shards
-from controlplane.store.scans.items import watch_key
+from controlplane.platform.core import ids
+from controlplane.platform.core.ids import InboxItemId, ScanId, ScanRequestId
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import CreateIssue, ExecuteScan, PrepareScan, PublishScan, Queue
+from controlplane.platform.table import keys, shards
+from controlplane.scans.items import watch_key
 from tests.support.each import each
 
 # DynamoDB's quotas for one partition key, in units per second.

@@ -7,11 +7,11 @@ import pytest
 
 from awsclient.client import Client
 from awsclient.errors import NoAnswer, ServiceError
-from controlplane.core import deadline, dry_run
-from controlplane.core.actions import Action
-from controlplane.store.codec import encode_item
-from controlplane.store.keys import Key
-from controlplane.store.table import (
+from controlplane.platform.core import deadline, dry_run
+from controlplane.platform.core.actions import Action
+from controlplane.platform.table.codec import encode_item
+from controlplane.platform.table.keys import Key
+from controlplane.platform.table.table import (
     Check,
     Delete,
     Put,

@@ -1,0 +1,1 @@
+"""Plans, credits, and charges. Imports `organizations`, and `api_keys`, of which plans have limits."""

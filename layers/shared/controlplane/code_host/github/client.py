@@ -1,0 +1,372 @@
+"""Operations of the code host, as one installation of the App.
+
+    host = connect(installation_id)
+    sha = host.get_branch_head("demo-shop", "storefront", "main")
+
+Every operation has a total timeout that includes waits and retries. Every failure is one of `errors`.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from controlplane.code_host.github.app_auth import READ_CODE, WRITE_ISSUES, AppAuth, Purpose, Scope
+from controlplane.code_host.github.errors import (
+    AccessLost,
+    BranchGone,
+    CodeHostError,
+    CommitGone,
+    HostUnavailable,
+    IssueGone,
+    OutcomeUnknown,
+    Refused,
+    RepositoryGone,
+)
+from controlplane.code_host.github.names import checked_branch, checked_commit, is_commit, repository_names
+from controlplane.code_host.github.quotas import Quotas
+from controlplane.code_host.github.transport import Deadline, Request, Response, RetryPolicy, Transport
+from controlplane.platform.core.settings import settings
+
+# GitHub's maximum lengths; longer values get 422.
+ISSUE_TITLE_LIMIT = 256
+ISSUE_BODY_LIMIT = 65_536
+
+TARBALL_LIMIT_BYTES = 256 * 1024 * 1024
+_TARBALL_SECONDS = 120
+# Timeouts for creating an issue: for a token, if one is needed, and for the issue. The sum fits a worker's 30 s.
+_TOKEN_SECONDS = 8
+_WRITE_SECONDS = 15
+_PAGE_SIZE = 100
+# Allows for clock skew with the host: an issue created just after `since` must not be missed.
+_CLOCK_MARGIN_SECONDS = 120
+
+_APP = "/app"
+_REPOSITORY = "/repos/{owner}/{repo}"
+_INSTALLATION = "/repos/{owner}/{repo}/installation"
+_BRANCH = "/repos/{owner}/{repo}/branches/{branch}"
+_TARBALL = "/repos/{owner}/{repo}/tarball/{ref}"
+_ISSUES = "/repos/{owner}/{repo}/issues"
+_ISSUE = "/repos/{owner}/{repo}/issues/{issue_number}"
+
+_NEXT_PAGE = re.compile(r'<([^<>]+)>\s*;[^,<]*\brel="?next"?')
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """The App that we authenticate as. `permissions` maps the permissions that it requests to their levels.
+
+    events: what its webhook is subscribed to. GitHub doesn't list events of installations, which it always sends.
+    """
+
+    app_id: int
+    name: str
+    html_url: str
+    permissions: Mapping[str, str]
+    events: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository's current state at the code host, with its new name if it was renamed."""
+
+    repository_id: int
+    owner: str
+    name: str
+    default_branch: str
+    html_url: str
+    is_private: bool
+    is_archived: bool
+    has_issues: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """An issue. `created_at` is RFC 3339 in the host's format; `body` includes any hidden marker."""
+
+    number: int
+    url: str
+    created_at: str
+    title: str
+    body: str
+    is_open: bool = True
+    is_pull_request: bool = False
+
+
+class CodeHost:
+    """The code host with the permissions of one installation."""
+
+    def __init__(self, transport: Transport, auth: AppAuth, installation_id: int) -> None:
+        self._transport = transport
+        self._auth = auth
+        self._installation_id = installation_id
+
+    def get_repository(self, owner: str, name: str) -> Repository:
+        """Returns the repository. Raises RepositoryGone, AccessLost, and the errors common to all operations."""
+        response = self._get(READ_CODE, _REPOSITORY, repository_names(owner, name), self._deadline())
+        return self._read(response, _REPOSITORY, _to_repository)
+
+    def check_access(self, owner: str, name: str, purpose: Purpose) -> None:
+        """Requests a token with these permissions. Raises AccessLost if the installation doesn't grant all of them."""
+        names = repository_names(owner, name)
+        scope = Scope(self._installation_id, names["owner"], names["repo"], purpose)
+        self._auth.authorization(scope, self._deadline())
+
+    def get_branch_head(self, owner: str, name: str, branch: str) -> str:
+        """Returns the SHA of the branch's head commit. Raises BranchGone, RepositoryGone, AccessLost."""
+        names = repository_names(owner, name) | {"branch": checked_branch(branch)}
+        response = self._get(READ_CODE, _BRANCH, names, self._deadline(), gone=BranchGone)
+        return self._read(response, _BRANCH, _to_head)
+
+    def stream_tarball(
+        self, owner: str, name: str, sha: str, *, limit_bytes: int = TARBALL_LIMIT_BYTES
+    ) -> Iterator[bytes]:
+        """Streams the repository at the commit as a gzipped tar, without holding all of it in memory.
+
+        Raises CommitGone, RepositoryGone, AccessLost. While streaming, raises TarballTooLarge after `limit_bytes` of
+        the compressed archive, and HostUnavailable if the stream is cut off: retry with a new stream.
+        """
+        deadline = Deadline(_TARBALL_SECONDS)
+        names = repository_names(owner, name) | {"ref": checked_commit(sha)}
+        url = self._transport.url(_TARBALL.format(**names))
+        opened: list[Iterator[bytes]] = []
+
+        def send(authorization: str) -> Response:
+            request = Request("GET", _TARBALL, url, authorization)
+            result = self._transport.download(request, deadline, limit_bytes)
+            if isinstance(result, Response):
+                return result
+            opened.append(result)
+            return Response(200, {}, None)
+
+        response = self._authorized(READ_CODE, names, send, deadline)
+        if not opened:
+            self._raise_for_status(response, _TARBALL, names, deadline, CommitGone)
+        return opened[0]
+
+    def create_issue(self, owner: str, name: str, title: str, body: str, labels: Sequence[str] = ()) -> Issue:
+        """Creates an issue. The request is never retried.
+
+        Raises OutcomeUnknown if the issue may have been created: use `list_issues_since` to check. With every other
+        error no issue was created: RepositoryGone, AccessLost, RateLimitedByHost, HostUnavailable (the host was not
+        reached), and Refused, with 410 if the repository has issues disabled and 422 if the text was rejected.
+        """
+        deadline = Deadline(_TOKEN_SECONDS)
+        names = repository_names(owner, name)
+        url = self._transport.url(_ISSUES.format(**names))
+        content = {"title": title, "body": body, "labels": list(labels)}
+
+        def send(authorization: str) -> Response:
+            # A separate deadline: a write sent with almost no time left would likely have an unknown outcome.
+            return self._transport.send_once(
+                Request("POST", _ISSUES, url, authorization, content), Deadline(_WRITE_SECONDS)
+            )
+
+        response = self._authorized(WRITE_ISSUES, names, send, deadline)
+        if response.status != 201:
+            self._raise_for_status(response, _ISSUES, names, deadline, RepositoryGone)
+        return self._read(response, _ISSUES, _to_issue, unreadable=OutcomeUnknown)
+
+    def get_issue(self, owner: str, name: str, number: int) -> Issue:
+        """Returns the issue, which can be a pull request. Raises IssueGone, RepositoryGone, AccessLost.
+
+        An issue that was transferred is returned with its new number and URL.
+        """
+        names = repository_names(owner, name) | {"issue_number": str(number)}
+        try:
+            response = self._get(WRITE_ISSUES, _ISSUE, names, self._deadline(), gone=IssueGone)
+        except Refused as refused:
+            if refused.status == 410:  # it was deleted
+                raise IssueGone(**refused.context) from refused
+            raise
+        return self._read(response, _ISSUE, _to_issue)
+
+    def list_issues_since(self, owner: str, name: str, since: float) -> Iterator[Issue]:
+        """Yields open and closed issues created or changed since the Unix time `since`, oldest first.
+
+        Reads page by page. The result is complete only if the iteration ends without an error, and the host's list can
+        lag behind the latest writes. Raises RepositoryGone, AccessLost.
+        """
+        deadline = self._deadline()
+        names = repository_names(owner, name)
+        moment = datetime.fromtimestamp(int(since) - _CLOCK_MARGIN_SECONDS, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        # Oldest first: an issue that enters the list during pagination only moves others back, so none is skipped.
+        query = {"state": "all", "sort": "created", "direction": "asc", "since": moment, "per_page": str(_PAGE_SIZE)}
+        response = self._get(WRITE_ISSUES, _ISSUES, names, deadline, query=query)
+        while True:
+            yield from self._read(response, _ISSUES, _to_issues)
+            following = _NEXT_PAGE.search(response.headers.get("Link", ""))
+            if following is None:
+                return
+            # Uses only the link's query, never its host, which would receive the token.
+            query = dict(parse_qsl(urlsplit(following[1]).query))
+            response = self._get(WRITE_ISSUES, _ISSUES, names, deadline, query=query)
+
+    def _deadline(self) -> Deadline:
+        return Deadline(self._transport.policy.total_timeout_seconds)
+
+    def _get(
+        self,
+        purpose: Purpose,
+        operation: str,
+        names: Mapping[str, str],
+        deadline: Deadline,
+        *,
+        query: Mapping[str, str] | None = None,
+        gone: type[CodeHostError] = RepositoryGone,
+    ) -> Response:
+        url = self._transport.url(operation.format(**names), **query or {})
+
+        def send(authorization: str) -> Response:
+            return self._transport.send_with_retries(Request("GET", operation, url, authorization), deadline)
+
+        response = self._authorized(purpose, names, send, deadline)
+        if response.status != 200:
+            self._raise_for_status(response, operation, names, deadline, gone)
+        return response
+
+    def _authorized(
+        self, purpose: Purpose, names: Mapping[str, str], send: Callable[[str], Response], deadline: Deadline
+    ) -> Response:
+        """Returns the response to `send`. After a 401 (a token revoked early), retries once with a new token.
+
+        Sends nothing if the installation has no request left.
+        """
+        quotas = self._auth.quotas
+        quotas.require(self._installation_id)
+        scope = Scope(self._installation_id, names["owner"], names["repo"], purpose)
+        response = send(self._auth.authorization(scope, deadline))
+        if response.status == 401:
+            self._auth.forget(scope)
+            response = send(self._auth.authorization(scope, deadline))
+        quotas.note(self._installation_id, response)
+        return response
+
+    def _raise_for_status(
+        self,
+        response: Response,
+        operation: str,
+        names: Mapping[str, str],
+        deadline: Deadline,
+        gone: type[CodeHostError],
+    ) -> None:
+        """Raises the status's error. `gone` is the error for a 404 if the repository itself still exists."""
+        context = {"operation": operation, "status": response.status, "requestId": response.request_id}
+        if response.status in (401, 403):
+            raise AccessLost(**context)
+        if response.status == 404:
+            if gone is not RepositoryGone:  # the host doesn't say which of the two is missing
+                self._get(READ_CODE, _REPOSITORY, names, deadline)
+            raise gone(**context)
+        raise Refused(response.status, operation=operation, requestId=response.request_id)
+
+    @staticmethod
+    def _read[T](
+        response: Response,
+        operation: str,
+        read: Callable[[Any], T],
+        unreadable: type[HostUnavailable] = HostUnavailable,
+    ) -> T:
+        try:
+            return read(response.content)
+        except (KeyError, TypeError, AttributeError) as failure:
+            raise unreadable(
+                operation=operation, reason="unexpected response", requestId=response.request_id
+            ) from failure
+
+
+def connect(installation_id: int) -> CodeHost:
+    """Returns the configured code host as the installation. Sends no request."""
+    transport, auth = _app()
+    return CodeHost(transport, auth, installation_id)
+
+
+def get_quotas() -> Quotas:
+    """Returns which installations have no request left, as this process has seen it."""
+    return _app()[1].quotas
+
+
+def get_transport() -> tuple[Transport, AppAuth]:
+    """Returns the transport and the App's authentication, for the modules `installations` and `people`."""
+    return _app()
+
+
+def get_app() -> App:
+    """Returns the App as registered at the code host. Raises Refused with 401 if its id and key don't match."""
+    transport, auth = _app()
+    response = auth.send_as_app("GET", _APP, transport.url(_APP), Deadline(transport.policy.total_timeout_seconds))
+    context = {"operation": _APP, "requestId": response.request_id}
+    if response.status != 200:
+        raise Refused(response.status, **context)
+    try:
+        content = response.content
+        permissions, events = dict(content["permissions"]), frozenset(content["events"])
+        return App(int(content["id"]), content["name"], content["html_url"], permissions, events)
+    except (KeyError, TypeError, ValueError) as failure:
+        raise HostUnavailable(reason="unexpected response", **context) from failure
+
+
+def find_installation(owner: str, name: str) -> int:
+    """Returns the id of the installation with access to the repository. Raises RepositoryGone if none has it."""
+    transport, auth = _app()
+    url = transport.url(_INSTALLATION.format(**repository_names(owner, name)))
+    response = auth.send_as_app("GET", _INSTALLATION, url, Deadline(transport.policy.total_timeout_seconds))
+    context = {"operation": _INSTALLATION, "requestId": response.request_id}
+    if response.status == 404:
+        raise RepositoryGone(**context)
+    if response.status != 200:
+        raise Refused(response.status, **context)
+    try:
+        return int(response.content["id"])
+    except (KeyError, TypeError, ValueError) as failure:
+        raise HostUnavailable(reason="unexpected response", **context) from failure
+
+
+@cache
+def _app() -> tuple[Transport, AppAuth]:
+    """Returns the process-wide transport and authentication, which hold the connections and the tokens."""
+    transport = Transport(settings.github_api_url, RetryPolicy(), time.sleep)
+    return transport, AppAuth(transport, settings.github_app_id)
+
+
+def _to_repository(content: Any) -> Repository:
+    return Repository(
+        repository_id=content["id"],
+        owner=content["owner"]["login"],
+        name=content["name"],
+        default_branch=content["default_branch"],
+        html_url=content["html_url"],
+        is_private=content["private"],
+        is_archived=content["archived"],
+        has_issues=content["has_issues"],
+    )
+
+
+def _to_head(content: Any) -> str:
+    sha = content["commit"]["sha"]
+    if not is_commit(sha):
+        raise TypeError
+    return str(sha)
+
+
+def _to_issue(content: Any) -> Issue:
+    return Issue(
+        number=content["number"],
+        url=content["html_url"],
+        created_at=content["created_at"],
+        title=content["title"],
+        body=content.get("body") or "",
+        is_open=content["state"] == "open",
+        is_pull_request="pull_request" in content,
+    )
+
+
+def _to_issues(content: Any) -> list[Issue]:
+    """Returns the issues without pull requests, which GitHub lists as issues."""
+    if not isinstance(content, list):
+        raise TypeError
+    return [issue for issue in map(_to_issue, content) if not issue.is_pull_request]

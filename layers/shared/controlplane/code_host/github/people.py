@@ -1,0 +1,178 @@
+"""Operations of the code host as a person: who they are to our App, and which repositories they can connect.
+
+A person's token is used within one request. It is never stored.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from controlplane.code_host.github.app_auth import AppAuth, read_client_secret
+from controlplane.code_host.github.errors import (
+    AccessLost,
+    AppNotConfigured,
+    CodeRejected,
+    HostUnavailable,
+    InstallationGone,
+    Refused,
+)
+from controlplane.code_host.github.transport import Deadline, Request, Response, RetryPolicy, Transport
+from controlplane.platform.core import deadline
+from controlplane.platform.core.settings import settings
+
+# More installations or repositories than these aren't listed. One page is one request.
+_MOST_PAGES = 3
+_PAGE_SIZE = 100
+# One request of a browser makes all of these calls. The request's budget ends them earlier.
+_POLICY = RetryPolicy(connect_timeout_seconds=2, read_timeout_seconds=4, total_timeout_seconds=10, max_attempts=2)
+_PUBLIC_API = "https://api.github.com"
+_SERVER_API_PATH = "/api/v3"
+
+_INSTALLATION = "/app/installations/{installation_id}"
+_INSTALLATIONS = "/user/installations"
+_REPOSITORIES = "/user/installations/{installation_id}/repositories"
+_TOKENS = "/login/oauth/access_token"  # nosec B105 (a path)
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """A repository that an installation has access to, and that the person can write to."""
+
+    repository_id: int
+    owner: str
+    name: str
+    html_url: str
+    default_branch: str
+    visibility: str
+
+
+def is_configured() -> bool:
+    """Returns whether people can connect repositories themselves."""
+    location = settings.github_client_secret_arn or settings.github_client_secret_file
+    return bool(settings.github_app_id and settings.github_app_slug and settings.github_client_id and location)
+
+
+def installation_url(state: str) -> str:
+    """Returns the page on which a person installs the App, or changes the repositories that it has access to."""
+    folder = "github-apps" if settings.github_api_url.endswith(_SERVER_API_PATH) else "apps"
+    return f"{_web_url()}/{folder}/{settings.github_app_slug}/installations/new?{urlencode({'state': state})}"
+
+
+def authorization_url(state: str, return_to: str) -> str:
+    """Returns the page on which a person confirms who they are. GitHub then redirects to `return_to` with a code."""
+    query = {"client_id": settings.github_client_id or "", "redirect_uri": return_to, "state": state}
+    return f"{_web_url()}/login/oauth/authorize?{urlencode(query)}"
+
+
+def _web_url() -> str:
+    """Returns the address of the code host's pages."""
+    api_url = settings.github_api_url
+    if api_url.endswith(_SERVER_API_PATH):
+        return api_url.removesuffix(_SERVER_API_PATH)
+    parts = urlsplit(api_url)
+    return f"{parts.scheme}://{parts.netloc.removeprefix('api.')}"
+
+
+def check_installation(installation_id: int) -> None:
+    """Raises InstallationGone if it belongs to another App or is suspended. Raises the common errors, too."""
+    transport, auth = _app()
+    url = transport.url(_INSTALLATION.format(installation_id=installation_id))
+    with deadline.spending():
+        response = auth.send_as_app("GET", _INSTALLATION, url, _deadline())
+    if response.status == 404:
+        raise InstallationGone(operation=_INSTALLATION, requestId=response.request_id)
+    if response.status != 200:
+        raise Refused(response.status, operation=_INSTALLATION, requestId=response.request_id)
+    if _read(response, _INSTALLATION, lambda content: content["suspended_at"] is not None):
+        raise InstallationGone(operation=_INSTALLATION, reason="suspended", requestId=response.request_id)
+
+
+class Person:
+    """A person of the code host, as seen by our App."""
+
+    def __init__(self, transport: Transport, token: str) -> None:
+        self._transport = transport
+        self._authorization = f"Bearer {token}"
+
+    def list_installations(self) -> list[int]:
+        """Returns the IDs of the App's installations that the person has access to. Raises AccessLost."""
+        return [it for page in self._pages(_INSTALLATIONS, _INSTALLATIONS, _to_installation_ids) for it in page]
+
+    def list_repositories(self, installation_id: int) -> list[Granted]:
+        """Returns the installation's repositories that the person can write to. Raises AccessLost."""
+        path = _REPOSITORIES.format(installation_id=installation_id)
+        return [it for page in self._pages(_REPOSITORIES, path, _to_granted) for it in page]
+
+    def _pages[T](self, operation: str, path: str, read: Callable[[Any], tuple[int, list[T]]]) -> Iterator[list[T]]:
+        for number in range(1, _MOST_PAGES + 1):
+            url = self._transport.url(path, per_page=str(_PAGE_SIZE), page=str(number))
+            with deadline.spending():
+                response = self._transport.send_with_retries(
+                    Request("GET", operation, url, self._authorization), _deadline()
+                )
+            if response.status in (401, 403, 404):
+                raise AccessLost(operation=operation, status=response.status, requestId=response.request_id)
+            if response.status != 200:
+                raise Refused(response.status, operation=operation, requestId=response.request_id)
+            total, entries = _read(response, operation, read)
+            yield entries
+            if number * _PAGE_SIZE >= total:
+                return
+
+
+def identify(code: str) -> Person:
+    """Returns the person who the code was issued to. A code works once. Raises CodeRejected, AppNotConfigured."""
+    if not settings.github_client_id:
+        raise AppNotConfigured
+    transport, _ = _app()
+    with deadline.spending():
+        body = {"client_id": settings.github_client_id, "client_secret": read_client_secret(), "code": code}
+        request = Request("POST", _TOKENS, _web_url() + _TOKENS, "", body, accept="application/json")
+        response = transport.send_once(request, _deadline())
+    # GitHub reports a rejected code with status 200.
+    token = response.content.get("access_token") if isinstance(response.content, dict) else None
+    if response.status != 200 or not isinstance(token, str) or not token:
+        raise CodeRejected(operation=_TOKENS, status=response.status, requestId=response.request_id)
+    return Person(transport, token)
+
+
+def _deadline() -> Deadline:
+    return Deadline(deadline.bounded(_POLICY.total_timeout_seconds) or _POLICY.total_timeout_seconds)
+
+
+@cache
+def _app() -> tuple[Transport, AppAuth]:
+    transport = Transport(settings.github_api_url, _POLICY, time.sleep)
+    return transport, AppAuth(transport, settings.github_app_id)
+
+
+def _read[T](response: Response, operation: str, read: Callable[[Any], T]) -> T:
+    try:
+        return read(response.content)
+    except (KeyError, TypeError, ValueError, AttributeError) as failure:
+        raise HostUnavailable(
+            operation=operation, reason="unexpected response", requestId=response.request_id
+        ) from failure
+
+
+def _to_installation_ids(content: Any) -> tuple[int, list[int]]:
+    return int(content["total_count"]), [int(it["id"]) for it in content["installations"]]
+
+
+def _to_granted(content: Any) -> tuple[int, list[Granted]]:
+    granted = [
+        Granted(
+            repository_id=int(it["id"]),
+            owner=it["owner"]["login"],
+            name=it["name"],
+            html_url=it["html_url"],
+            default_branch=it["default_branch"],
+            visibility=it.get("visibility") or ("private" if it["private"] else "public"),
+        )
+        for it in content["repositories"]
+        if it.get("permissions", {}).get("push") and not it["archived"]
+    ]
+    return int(content["total_count"]), granted

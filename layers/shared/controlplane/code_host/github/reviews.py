@@ -1,0 +1,231 @@
+"""Pull requests at the code host, and our reports on them: check runs and comments."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from controlplane.code_host.github.app_auth import WRITE_ISSUES, Purpose
+from controlplane.code_host.github.client import CodeHost, get_transport
+from controlplane.code_host.github.errors import OutcomeUnknown, RepositoryGone
+from controlplane.code_host.github.names import checked_commit, repository_names
+from controlplane.code_host.github.transport import Deadline, Request, Response
+
+READ_PULL_REQUESTS: Purpose = (("metadata", "read"), ("pull_requests", "read"))
+WRITE_CHECKS: Purpose = (("checks", "write"), ("metadata", "read"))
+
+# GitHub's maxima. Characters beyond 16 bits may count twice, so texts stay well below.
+MOST_ANNOTATIONS = 50
+TEXT_LIMIT = 60_000
+_PAGE_SIZE = 100
+_MOST_PAGES = 50
+_MOST_LISTED_PAGES = 10
+# The sum of both fits an operation of a worker: a token, if one is needed, and the write.
+_TOKEN_SECONDS, _WRITE_SECONDS = 8, 15
+
+_PULL_REQUEST = "/repos/{owner}/{repo}/pulls/{pull_number}"
+_PULL_REQUESTS = "/repos/{owner}/{repo}/pulls"
+_CHECK_RUNS = "/repos/{owner}/{repo}/check-runs"
+_CHECK_RUN = "/repos/{owner}/{repo}/check-runs/{check_run_id}"
+_CHECK_RUNS_OF_COMMIT = "/repos/{owner}/{repo}/commits/{ref}/check-runs"
+_COMMENTS = "/repos/{owner}/{repo}/issues/{issue_number}/comments"
+_COMMENT = "/repos/{owner}/{repo}/issues/comments/{comment_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class PullRequest:
+    """A pull request's current state. Its head commit may come from a fork, but is in the repository, too."""
+
+    number: int
+    is_open: bool
+    head_sha: str
+    head_branch: str
+    base_branch: str
+
+
+class CheckRun(NamedTuple):
+    """A check run. `external_id` is the name that we gave it. `annotations` is their number."""
+
+    check_run_id: int
+    external_id: str
+    annotations: int = 0
+
+
+class Annotation(NamedTuple):
+    """A message about lines of a file."""
+
+    path: str
+    start_line: int
+    end_line: int
+    level: Literal["notice", "warning", "failure"]
+    title: str
+    message: str
+
+    def to_body(self) -> dict[str, Any]:
+        return {
+            "path": self.path,
+            "start_line": self.start_line,
+            "end_line": self.end_line,
+            "annotation_level": self.level,
+            "title": self.title,
+            "message": self.message,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class CheckState:
+    """The content of a check run. A conclusion completes it."""
+
+    status: Literal["queued", "in_progress", "completed"]
+    title: str
+    summary: str
+    conclusion: Literal["success", "failure", "neutral", "cancelled"] | None = None
+
+    def to_body(self) -> dict[str, Any]:
+        body: dict[str, Any] = {"status": self.status, "output": {"title": self.title, "summary": self.summary}}
+        return body if self.conclusion is None else {**body, "conclusion": self.conclusion}
+
+
+class ReviewHost(CodeHost):
+    """The code host with the permissions of one installation, for pull requests.
+
+    All operations raise RepositoryGone, also if the pull request, check run, or comment is gone; AccessLost, also if
+    the installation hasn't accepted the permissions; RateLimitedByHost, and HostUnavailable.
+    """
+
+    def get_pull_request(self, owner: str, name: str, number: int) -> PullRequest:
+        """Returns the pull request."""
+        names = repository_names(owner, name) | {"pull_number": str(number)}
+        response = self._get(READ_PULL_REQUESTS, _PULL_REQUEST, names, self._deadline())
+        return self._read(response, _PULL_REQUEST, _to_pull_request)
+
+    def list_open_pull_requests(self, owner: str, name: str) -> Iterator[PullRequest]:
+        """Yields the open pull requests, the newest first, at most 1,000."""
+        names, deadline = repository_names(owner, name), self._deadline()
+        for page in range(1, _MOST_LISTED_PAGES + 1):
+            query = {"state": "open", "per_page": str(_PAGE_SIZE), "page": str(page)}
+            response = self._get(READ_PULL_REQUESTS, _PULL_REQUESTS, names, deadline, query=query)
+            found = self._read(response, _PULL_REQUESTS, lambda content: [*map(_to_pull_request, content)])
+            yield from found
+            if len(found) < _PAGE_SIZE:
+                return
+
+    # Check runs
+
+    def get_check_run(self, owner: str, name: str, check_run_id: int) -> CheckRun:
+        """Returns the check run."""
+        names = repository_names(owner, name) | {"check_run_id": str(check_run_id)}
+        response = self._get(WRITE_CHECKS, _CHECK_RUN, names, self._deadline())
+        return self._read(response, _CHECK_RUN, _to_check_run)
+
+    def find_check_run(self, owner: str, name: str, sha: str, title: str, external_id: str) -> CheckRun | None:
+        """Returns the check run of the commit that we created under this external id, or None."""
+        names = repository_names(owner, name) | {"ref": checked_commit(sha)}
+        query = {"check_name": title, "filter": "all", "per_page": str(_PAGE_SIZE)}
+        response = self._get(WRITE_CHECKS, _CHECK_RUNS_OF_COMMIT, names, self._deadline(), query=query)
+        runs = self._read(response, _CHECK_RUNS_OF_COMMIT, lambda content: [*map(_to_check_run, content["check_runs"])])
+        return next((run for run in runs if run.external_id == external_id), None)
+
+    def create_check_run(  # noqa: PLR0917 (as GitHub has them)
+        self, owner: str, name: str, sha: str, title: str, external_id: str, state: CheckState
+    ) -> CheckRun:
+        """Creates a check run. The request is never repeated. Raises OutcomeUnknown if it may have been created."""
+        body = {"name": title, "head_sha": checked_commit(sha), "external_id": external_id, **state.to_body()}
+        response = self._send_once(201, "POST", WRITE_CHECKS, _CHECK_RUNS, repository_names(owner, name), body)
+        return self._read(response, _CHECK_RUNS, _to_check_run, unreadable=OutcomeUnknown)
+
+    def update_check_run(
+        self, owner: str, name: str, check_run_id: int, state: CheckState, annotations: Sequence[Annotation] = ()
+    ) -> None:
+        """Changes the check run, and adds at most 50 annotations to it.
+
+        A request with annotations is never repeated. Raises OutcomeUnknown if they may have been added.
+        """
+        names = repository_names(owner, name) | {"check_run_id": str(check_run_id)}
+        body = state.to_body()
+        if not annotations:
+            self._change(WRITE_CHECKS, _CHECK_RUN, names, body)
+            return
+        body["output"] |= {"annotations": [it.to_body() for it in annotations]}
+        self._send_once(200, "PATCH", WRITE_CHECKS, _CHECK_RUN, names, body)
+
+    # Comments
+
+    def find_comment(self, owner: str, name: str, number: int, marker: str) -> int | None:
+        """Returns the id of the pull request's first comment that contains the marker, or None."""
+        names = repository_names(owner, name) | {"issue_number": str(number)}
+        for page in range(1, _MOST_PAGES + 1):
+            query = {"per_page": str(_PAGE_SIZE), "page": str(page)}
+            response = self._get(WRITE_ISSUES, _COMMENTS, names, self._deadline(), query=query)
+            found = self._read(response, _COMMENTS, lambda content: [(int(it["id"]), it["body"]) for it in content])
+            for comment_id, body in found:
+                if marker in (body or ""):
+                    return comment_id
+            if len(found) < _PAGE_SIZE:
+                return None
+        return None
+
+    def create_comment(self, owner: str, name: str, number: int, body: str) -> int:
+        """Creates a comment and returns its id. Never repeated. Raises OutcomeUnknown if it may have been created."""
+        names = repository_names(owner, name) | {"issue_number": str(number)}
+        response = self._send_once(201, "POST", WRITE_ISSUES, _COMMENTS, names, {"body": body})
+        return self._read(response, _COMMENTS, lambda content: int(content["id"]), unreadable=OutcomeUnknown)
+
+    def update_comment(self, owner: str, name: str, comment_id: int, body: str) -> None:
+        """Replaces the comment's text."""
+        names = repository_names(owner, name) | {"comment_id": str(comment_id)}
+        self._change(WRITE_ISSUES, _COMMENT, names, {"body": body})
+
+    def _send_once(  # noqa: PLR0917 (a request, and the status that it should get)
+        self,
+        status: int,
+        method: str,
+        purpose: Purpose,
+        operation: str,
+        names: Mapping[str, str],
+        body: Mapping[str, Any],
+    ) -> Response:
+        deadline = Deadline(_TOKEN_SECONDS)
+        url = self._transport.url(operation.format(**names))
+
+        def send(authorization: str) -> Response:
+            request = Request(method, operation, url, authorization, body)
+            return self._transport.send_once(request, Deadline(_WRITE_SECONDS))
+
+        return self._expect(status, self._authorized(purpose, names, send, deadline), operation, names, deadline)
+
+    def _change(self, purpose: Purpose, operation: str, names: Mapping[str, str], body: Mapping[str, Any]) -> None:
+        deadline = self._deadline()
+        url = self._transport.url(operation.format(**names))
+
+        def send(authorization: str) -> Response:
+            # Repeating the change has no further effect, so this write is retried like a read.
+            return self._transport.send_with_retries(Request("PATCH", operation, url, authorization, body), deadline)
+
+        self._expect(200, self._authorized(purpose, names, send, deadline), operation, names, deadline)
+
+    def _expect(
+        self, status: int, response: Response, operation: str, names: Mapping[str, str], deadline: Deadline
+    ) -> Response:
+        if response.status != status:
+            self._raise_for_status(response, operation, names, deadline, RepositoryGone)
+        return response
+
+
+def connect(installation_id: int) -> ReviewHost:
+    """Returns the configured code host as the installation. Sends no request."""
+    transport, auth = get_transport()
+    return ReviewHost(transport, auth, installation_id)
+
+
+def _to_pull_request(content: Any) -> PullRequest:
+    return PullRequest(
+        number=int(content["number"]),
+        is_open=content["state"] == "open",
+        head_sha=checked_commit(content["head"]["sha"]),
+        head_branch=content["head"]["ref"],
+        base_branch=content["base"]["ref"],
+    )
+
+
+def _to_check_run(content: Any) -> CheckRun:
+    return CheckRun(int(content["id"]), content["external_id"] or "", int(content["output"]["annotations_count"]))

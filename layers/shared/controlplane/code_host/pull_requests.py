@@ -1,0 +1,231 @@
+"""Pull requests that are scanned, and the reports on them. A report has one writer at a time, with a claim."""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from controlplane.platform.core import clock
+from controlplane.platform.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
+from controlplane.platform.queues import outbox
+from controlplane.platform.queues.outbox import Entry
+from controlplane.platform.table import keys
+from controlplane.platform.table.codec import present
+from controlplane.platform.table.keys import Key
+from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.table import (
+    ConditionFailed,
+    Leg,
+    LegFailed,
+    Put,
+    StoreError,
+    Unrecorded,
+    Update,
+    table,
+)
+
+# The queue of `github_events`, and the kind of its message that reports on a pull request.
+_QUEUE, REPORT_KIND = "github-events", "report-pull-request"
+_REPORTED_SECONDS = 86_400
+# Longer than the worker's timeout, so that a claim that has expired is one of a dead worker.
+_CLAIM_SECONDS = 150
+
+
+class BeingReported(StoreError):
+    """Another worker reports on the pull request, for at most `seconds` more."""
+
+    def __init__(self, seconds: int) -> None:
+        self.seconds = seconds
+
+
+class ClaimLost(StoreError):
+    """Another worker reports on the pull request now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRequestItem:
+    """A pull request of a project. `head_sha` is the commit that is to be scanned or was scanned last.
+
+    request_id, scan_id: the scan of that commit; both are None while it waits in the queue.
+    checks: what was reported as check runs, by commit: the check run's id, and a digest of what it shows.
+    creating: what was sent to be created, without knowing its id, and when.
+    """
+
+    repository_id: RepositoryId
+    project_id: ProjectId
+    number: int
+    head_sha: str
+    marker: str = field(default_factory=lambda: secrets.token_hex(16))
+    request_id: ScanRequestId | None = None
+    scan_id: ScanId | None = None
+    closed: bool = False
+    checks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    comment_id: int | None = None
+    comment: str | None = None
+    creating: Mapping[str, Any] | None = None
+
+    @property
+    def key(self) -> Key:
+        return keys.pull_request(self.repository_id, self.number, self.project_id.local)
+
+    def to_item(self) -> dict[str, Any]:
+        return {
+            **self.key._asdict(),
+            "repositoryId": self.repository_id,
+            "projectId": self.project_id,
+            "number": self.number,
+            "headSha": self.head_sha,
+            "marker": self.marker,
+            "checks": self.checks,
+            **present(
+                requestId=self.request_id,
+                scanId=self.scan_id,
+                closed=self.closed or None,
+                commentId=self.comment_id,
+                comment=self.comment,
+                creating=self.creating,
+            ),
+        }
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(
+            repository_id=RepositoryId.stored(item["repositoryId"]),
+            project_id=ProjectId.stored(item["projectId"]),
+            number=item["number"],
+            head_sha=item["headSha"],
+            marker=item["marker"],
+            request_id=ScanRequestId.stored(item["requestId"]) if item.get("requestId") else None,
+            scan_id=ScanId.stored(item["scanId"]) if item.get("scanId") else None,
+            closed=item.get("closed", False),
+            checks=item["checks"],
+            comment_id=item.get("commentId"),
+            comment=item.get("comment"),
+            creating=item.get("creating"),
+        )
+
+
+def report_entry(repository_id: RepositoryId, project_id: ProjectId, number: int) -> Entry:
+    """Returns the message that makes the worker report on the pull request."""
+    message = {
+        "kind": REPORT_KIND,
+        "version": 1,
+        "repositoryId": repository_id,
+        "projectId": project_id,
+        "number": number,
+        "until": int(clock.now()) + _REPORTED_SECONDS,
+    }
+    return outbox.new_entry(_QUEUE, message)
+
+
+def find(repository_id: RepositoryId, project_id: ProjectId, number: int) -> PullRequestItem | None:
+    """Returns the pull request, or None if it was never scanned. Consistent."""
+    item = table.get(keys.pull_request(repository_id, number, project_id.local))
+    return PullRequestItem.from_item(item) if item else None
+
+
+def list_by_number(repository_id: RepositoryId, number: int) -> list[PullRequestItem]:
+    """Returns the pull request for each project that it was scanned for. Consistent."""
+    prefix = keys.pull_request_prefix(number)
+    page = table.query(keys.finding_history_pk(repository_id), prefix=prefix, consistent=True)
+    return [PullRequestItem.from_item(item) for item in page.items]
+
+
+def want_scan(item: PullRequestItem, queued: Put, message: Entry, *, again: bool) -> bool:
+    """Queues a scan of the head commit, with the message that reports it. Returns False if it was wanted before.
+
+    again: also if the commit was scanned. Keeps what was reported before.
+    """
+
+    def write() -> bool:
+        stored = table.get(item.key)
+        legs: dict[str, Leg] = {"queued": queued, "message": message.leg}
+        if stored is None:
+            legs = {"pullRequest": Put(item.to_item(), "attribute_not_exists(pk)"), **legs}
+        else:
+            before = PullRequestItem.from_item(stored)
+            if before.head_sha == item.head_sha and not before.closed and not again:
+                return False
+            change = "SET #headSha = :sha REMOVE #requestId, #scanId, #closed"
+            when, values = _as_read(before)
+            legs = {"pullRequest": Update(item.key, change, when, {**values, "sha": item.head_sha}), **legs}
+        try:
+            table.transact(legs, Unrecorded.MESSAGE)
+        except LegFailed:
+            raise WriteConflict from None
+        return True
+
+    return retry_on_conflict(write, "the pull request")
+
+
+def _as_read(item: PullRequestItem) -> tuple[str, dict[str, Any]]:
+    """Returns the condition that the scan of the pull request is still the one that was read."""
+    when, values = "#headSha = :readSha", {"readSha": item.head_sha}
+    for name, value in (("requestId", item.request_id), ("scanId", item.scan_id)):
+        if value is None:
+            when += f" AND attribute_not_exists(#{name})"
+        else:
+            when, values = f"{when} AND #{name} = :read{name}", {**values, f"read{name}": value}
+    return when, values
+
+
+def close(item: PullRequestItem, message: Entry) -> None:
+    """Records that the pull request is closed, with the message that reports it."""
+    closed = Update(item.key, "SET #closed = :true", "attribute_exists(pk)", {"true": True})
+    table.transact({"pullRequest": closed, "message": message.leg}, Unrecorded.MESSAGE)
+
+
+def requested_leg(key: Key, request_id: ScanRequestId) -> Update:
+    """Returns the leg that names the request of the pull request's scan."""
+    return Update(key, "SET #requestId = :request REMOVE #scanId", "attribute_exists(pk)", {"request": request_id})
+
+
+def started_leg(key: Key, request_id: ScanRequestId, scan_id: ScanId, head_sha: str) -> Update:
+    """Returns the leg that names the pull request's scan, and the commit that it scans."""
+    values = {"request": request_id, "scan": scan_id, "sha": head_sha}
+    return Update(key, "SET #scanId = :scan, #headSha = :sha", "#requestId = :request", values)
+
+
+def claim(key: Key) -> tuple[str, PullRequestItem] | None:
+    """Returns a claim on the pull request's report with its item, or None if it is gone. Raises BeingReported."""
+    now = int(clock.now())
+    claimed = secrets.token_hex(8)
+    values = {"claim": claimed, "until": now + _CLAIM_SECONDS, "now": now}
+    when = "attribute_exists(pk) AND (attribute_not_exists(#claimedUntil) OR #claimedUntil <= :now)"
+    try:
+        item = table.update(
+            Update(key, "SET #claim = :claim, #claimedUntil = :until", when, values), Unrecorded.MESSAGE
+        )
+    except ConditionFailed as failure:
+        if failure.item is None:
+            return None
+        if failure.item.get("claim") != claimed:  # if equal, our own write, whose response was lost
+            raise BeingReported(failure.item["claimedUntil"] - now) from None
+        item = failure.item
+    return claimed, PullRequestItem.from_item(item)
+
+
+def record(key: Key, claimed: str, **values: Any) -> None:
+    """Stores the report's state; None removes an attribute. Raises ClaimLost."""
+    changed = {name: value for name, value in values.items() if value is not None}
+    removed = [f"#{name}" for name, value in values.items() if value is None]
+    change = " ".join(
+        part
+        for part in (
+            "SET " + ", ".join(f"#{name} = :{name}" for name in changed) if changed else "",
+            "REMOVE " + ", ".join(removed) if removed else "",
+        )
+        if part
+    )
+    try:
+        table.update(Update(key, change, "#claim = :claim", {**changed, "claim": claimed}), Unrecorded.MESSAGE)
+    except ConditionFailed:
+        raise ClaimLost from None
+
+
+def release(key: Key, claimed: str) -> None:
+    """Ends the claim, if it is still held."""
+    try:
+        record(key, claimed, claim=None, claimedUntil=None)
+    except ClaimLost:
+        return

@@ -1,0 +1,350 @@
+"""Code host repositories that are connected to an organization, and the projects linked to them."""
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
+
+from controlplane.code_host import schedule
+from controlplane.code_host.items import HostedRepository, Link, LinkSettings, RepositoryItem
+from controlplane.organizations.store import admin_check
+from controlplane.platform.core import clock, ids
+from controlplane.platform.core.actions import Action
+from controlplane.platform.core.errors import Forbidden, NotFound
+from controlplane.platform.core.ids import ProjectId, RepositoryId
+from controlplane.platform.queues import deletion_items
+from controlplane.platform.table import keys
+from controlplane.platform.table.legs import set_expression
+from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.table import Check, Delete, Leg, LegFailed, Put, Recorded, StoreError, Update, table
+from controlplane.projects.items import ProjectItem
+
+MAX_LINKS = 10
+
+
+class UnknownRepository(NotFound):
+    """The repository doesn't exist or was disconnected."""
+
+
+class ProjectGone(StoreError):
+    """The project to link doesn't exist or was deleted."""
+
+
+class LinkLimitReached(StoreError):
+    """The repository has the maximum number of linked projects."""
+
+
+class NotLinked(StoreError):
+    """The project is not linked to the repository."""
+
+
+class AlreadyLinked(StoreError):
+    """The project is linked to the repository."""
+
+
+class RepositoryPage(NamedTuple):
+    repositories: list[RepositoryItem]
+    next_sk: str | None
+
+
+def list_repositories(
+    organization_id: str, limit: int, after: str | None, *, consistent: bool = False
+) -> RepositoryPage:
+    """Returns one page of the organization's repositories, the most recently connected first."""
+    page = table.query(
+        keys.organization_pk(organization_id),
+        prefix=keys.REPOSITORY_PREFIX,
+        newest_first=True,
+        limit=limit,
+        after=after,
+        consistent=consistent,
+    )
+    return RepositoryPage([RepositoryItem.from_item(item) for item in page.items], page.next_sk)
+
+
+def list_all_repositories(organization_id: str, *, consistent: bool = False) -> list[RepositoryItem]:
+    """Returns all repositories of the organization, which are connected one at a time."""
+    page = table.query(keys.organization_pk(organization_id), prefix=keys.REPOSITORY_PREFIX, consistent=consistent)
+    return [RepositoryItem.from_item(item) for item in page.items]
+
+
+def find_linked_projects(
+    repositories: Iterable[RepositoryItem], known: Iterable[ProjectItem] = ()
+) -> dict[str, ProjectItem]:
+    """Returns the projects linked to these repositories, by id, without deleted ones.
+
+    known: projects that were just read, which aren't read again.
+    """
+    found: dict[str, ProjectItem] = {project.project_id: project for project in known}
+    project_ids = dict.fromkeys(link.project_id for repository in repositories for link in repository.links)
+    missing = [project_id for project_id in project_ids if project_id not in found]
+    items = table.batch_get([keys.project(*project_id.location) for project_id in missing])
+    return found | {item["projectId"]: ProjectItem.from_item(item) for item in items if item}
+
+
+def find_repository(repository_id: RepositoryId) -> RepositoryItem | None:
+    """Returns the repository, with a consistent read, or None if it doesn't exist."""
+    item = table.get(keys.repository(*repository_id.location))
+    return RepositoryItem.from_item(item) if item else None
+
+
+def get_repository(repository_id: RepositoryId) -> RepositoryItem:
+    """Returns the repository, with a consistent read. Raises UnknownRepository."""
+    repository = find_repository(repository_id)
+    if repository is None:
+        raise UnknownRepository
+    return repository
+
+
+def connect_repository(
+    organization_id: str, hosted: HostedRepository, extra_legs: Mapping[str, Leg] | None = None
+) -> RepositoryItem:
+    """Connects the repository to the organization, or updates its description if it is already connected.
+
+    `extra_legs` come first in either transaction. Raises LegFailed if one of them fails, or the organization is gone;
+    UnknownRepository if it is disconnected or renamed at the same time.
+    """
+    repository = RepositoryItem(
+        repository_id=RepositoryId.of(organization_id, ids.new_local()),
+        hosted_id=hosted.hosted_id,
+        installation_id=hosted.installation_id,
+        owner=hosted.owner,
+        name=hosted.name,
+        html_url=hosted.html_url,
+        default_branch=hosted.default_branch,
+        visibility=hosted.visibility,
+        connected_at=clock.timestamp(),
+        links=(),
+        preview_used=False,
+    )
+    name_key = keys.repository_name(organization_id, hosted.owner, hosted.name)
+    absent = "attribute_not_exists(pk)"
+    legs: dict[str, Leg] = {
+        **(extra_legs or {}),
+        "organization": Check(keys.organization(organization_id), "attribute_exists(pk)"),
+        "name": Put({**name_key._asdict(), "repositoryId": repository.repository_id}, absent),
+        "repository": Put(repository.to_item(), absent),
+    }
+    try:
+        table.transact(legs, repository.recorded(Action.REPOSITORY_CONNECT, after=hosted.to_item()))
+    except LegFailed as failure:
+        if failure.leg != "name":
+            raise
+        connected = RepositoryId.stored((failure.item or {})["repositoryId"])
+        if connected != repository.repository_id:  # if equal, our own write, whose response was lost
+            named = Check(name_key, "#repositoryId = :id", {"id": connected})
+            return _update_description(connected, hosted, {**(extra_legs or {}), "name": named})
+    return repository
+
+
+def _update_description(
+    repository_id: RepositoryId, hosted: HostedRepository, extra_legs: Mapping[str, Leg]
+) -> RepositoryItem:
+    values = hosted.to_item()
+
+    def update() -> RepositoryItem:
+        stored = get_repository(repository_id)
+        before = HostedRepository.to_item(stored)
+        read = {f"read{name}": value for name, value in before.items()}
+        change = Update(
+            keys.repository(*repository_id.location),
+            f"{set_expression(values)} REMOVE #accessLostAt",
+            " AND ".join(f"#{name} = :read{name}" for name in before),
+            {**values, **read},
+        )
+        record = stored.recorded(Action.REPOSITORY_UPDATE, before=before, after=values)
+        try:
+            table.transact({**extra_legs, "repository": change}, record)
+        except LegFailed as failure:
+            if failure.leg == "name":
+                raise UnknownRepository from None
+            if failure.leg != "repository":
+                raise
+            raise WriteConflict from None
+        described = {item.name: getattr(hosted, item.name) for item in fields(HostedRepository)}
+        return replace(stored, **described, access_lost_at=None)
+
+    return retry_on_conflict(update, "the repository")
+
+
+def link_project(repository_id: RepositoryId, link: Link) -> RepositoryItem:
+    """Links the project or replaces its link. Raises UnknownRepository, ProjectGone, LinkLimitReached."""
+    return _change_links(
+        get_repository(repository_id), link.project_id, lambda repository: _with_link(repository, link)
+    )
+
+
+def create_link(
+    repository: RepositoryItem, link: Link, caller_id: str, extra_legs: Mapping[str, Leg]
+) -> RepositoryItem:
+    """Links the project for an admin. `extra_legs` come first in the transaction. Returns the updated repository.
+
+    Raises AlreadyLinked, UnknownRepository, ProjectGone, LinkLimitReached, Forbidden.
+    """
+
+    def add(repository: RepositoryItem) -> tuple[Link, ...]:
+        if repository.find_link(link.project_id) is not None:
+            raise AlreadyLinked
+        return _with_link(repository, link)
+
+    return _change_links(repository, link.project_id, add, caller_id, extra_legs)
+
+
+def update_link(
+    repository: RepositoryItem, project_id: ProjectId, settings: LinkSettings, caller_id: str
+) -> RepositoryItem:
+    """Changes settings of the project's link for an admin; the others keep their values. Returns the repository.
+
+    Raises NotLinked, UnknownRepository, ProjectGone, Forbidden.
+    """
+
+    def change(repository: RepositoryItem) -> tuple[Link, ...]:
+        link = repository.find_link(project_id)
+        if link is None:
+            raise NotLinked
+        return _with_link(repository, link._replace(**settings))
+
+    return _change_links(repository, project_id, change, caller_id)
+
+
+def _change_links(
+    repository: RepositoryItem,
+    project_id: ProjectId,
+    change: Callable[[RepositoryItem], tuple[Link, ...]],
+    caller_id: str | None = None,
+    extra_legs: Mapping[str, Leg] | None = None,
+) -> RepositoryItem:
+    """Replaces the links by those that `change` returns, if the project exists and the caller, if any, is an admin.
+
+    If the links have changed since the repository was read, it is read again. Raises UnknownRepository, ProjectGone,
+    Forbidden, and the errors of `change`.
+    """
+    if project_id.organization_id != repository.organization_id:
+        raise ProjectGone
+    repository_id = repository.repository_id
+
+    def write() -> RepositoryItem:
+        nonlocal repository
+        links = change(repository)
+        legs: dict[str, Leg] = {
+            **(extra_legs or {}),
+            **admin_check(caller_id, repository_id.organization_id),
+            "project": Check(keys.project(*project_id.location), "attribute_exists(pk)"),
+            "repository": _replace_links(repository, links),
+            **_schedule_leg(repository_id, next(link for link in links if link.project_id == project_id)),
+        }
+        try:
+            _transact(legs, _link_record(repository, links, project_id))
+        except WriteConflict:
+            repository = get_repository(repository_id)
+            raise
+        return replace(repository, links=links)
+
+    return retry_on_conflict(write, "the repository")
+
+
+def _link_record(repository: RepositoryItem, links: tuple[Link, ...], project_id: ProjectId) -> Recorded:
+    """Returns the entry of a change of a link in the audit log. The project's id is the entry's name."""
+    before: dict[str, Any] = {
+        link.project_id: link.to_item() for link in repository.links if link.project_id == project_id
+    }
+    after: dict[str, Any] = {link.project_id: link.to_item() for link in links if link.project_id == project_id}
+    action = Action.LINK_DELETE if not after else Action.LINK_UPDATE if before else Action.LINK_CREATE
+    return repository.recorded(action, before=before, after=after)
+
+
+def _schedule_leg(repository_id: RepositoryId, link: Link) -> dict[str, Leg]:
+    """Returns the leg that makes the sweep start the link's next scheduled scan, if it has a schedule."""
+    if link.schedule is None:
+        return {}
+    return {"schedule": schedule.entry_leg(link.schedule, repository_id, link.project_id)}
+
+
+def _transact(legs: Mapping[str, Leg], record: Recorded) -> None:
+    """Writes the legs. Raises Forbidden, ProjectGone, and LegFailed for a leg of the caller.
+
+    Raises WriteConflict if the links have changed, or the repository is gone.
+    """
+    try:
+        table.transact(legs, record)
+    except LegFailed as failure:
+        if failure.leg == "caller":
+            raise Forbidden from None
+        if failure.leg == "project":
+            raise ProjectGone from None
+        if failure.leg != "repository":
+            raise
+        raise WriteConflict from None
+
+
+def _with_link(repository: RepositoryItem, link: Link) -> tuple[Link, ...]:
+    """Returns the links with this one, in place of the project's current link, if any. Raises LinkLimitReached."""
+    links = repository.links
+    others = [other for other in links if other.project_id != link.project_id]
+    if len(others) >= MAX_LINKS:
+        # Links to deleted projects are removed in the background and don't count toward the limit until then.
+        existing = find_linked_projects([repository])
+        others = [other for other in others if other.project_id in existing]
+    if len(others) >= MAX_LINKS:
+        raise LinkLimitReached
+    place = next((number for number, other in enumerate(links) if other.project_id == link.project_id), len(others))
+    return (*others[:place], link, *others[place:])
+
+
+def unlink_project(repository_id: RepositoryId, project_id: ProjectId, caller_id: str | None = None) -> RepositoryItem:
+    """Removes the project's link. If there is a caller, it must be an admin. Returns the updated repository.
+
+    Raises UnknownRepository, NotLinked, Forbidden.
+    """
+
+    def write() -> RepositoryItem:
+        repository = get_repository(repository_id)
+        links = tuple(link for link in repository.links if link.project_id != project_id)
+        if links == repository.links:
+            raise NotLinked
+        legs: dict[str, Leg] = {
+            **admin_check(caller_id, repository_id.organization_id),
+            "repository": _replace_links(repository, links),
+        }
+        _transact(legs, _link_record(repository, links, project_id))
+        return replace(repository, links=links)
+
+    return retry_on_conflict(write, "the repository")
+
+
+def _replace_links(repository: RepositoryItem, links: tuple[Link, ...]) -> Update:
+    """Returns the leg that replaces the links if they haven't changed since the repository was read."""
+    values = {"links": [link.to_item() for link in links], "readLinks": [link.to_item() for link in repository.links]}
+    return Update(keys.repository(*repository.location), "SET #links = :links", "#links = :readLinks", values)
+
+
+def disconnect_repository(repository_id: RepositoryId, caller_id: str | None = None) -> RepositoryItem:
+    """Disconnects the repository. If there is a caller, it must be an admin. Returns the repository as it was.
+
+    Its scans end and are deleted in the background with their findings and inbox items. Connecting it again creates a
+    new repository. Raises UnknownRepository, Forbidden.
+    """
+
+    def write() -> RepositoryItem:
+        repository = get_repository(repository_id)
+        name = keys.repository_name(repository.organization_id, repository.owner, repository.name)
+        read = {"readOwner": repository.owner, "readName": repository.name}
+        legs: dict[str, Leg] = {
+            **admin_check(caller_id, repository_id.organization_id),
+            "repository": Delete(
+                keys.repository(*repository.location), "#owner = :readOwner AND #name = :readName", read
+            ),
+            "deletion": deletion_items.work_item(repository_id),
+        }
+        record = repository.recorded(Action.REPOSITORY_DISCONNECT, before=HostedRepository.to_item(repository))
+        own = {"id": repository_id}
+        for name_leg in (
+            Delete(name, "attribute_not_exists(pk) OR #repositoryId = :id", own),
+            Check(name, "#repositoryId <> :id", own),  # another repository has the name now
+        ):
+            with suppress(LegFailed):
+                _transact({**legs, "name": name_leg}, record)
+                return repository
+        raise WriteConflict
+
+    return retry_on_conflict(write, "the repository")

@@ -1,1 +1,0 @@
-"""Code that needs neither HTTP nor the table: settings, ids, errors, tokens, time, and logs."""

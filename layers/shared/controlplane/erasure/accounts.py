@@ -1,0 +1,203 @@
+"""How an account is deleted: by its person on the pages, or by the operator.
+
+A person's own deletion is one transaction, whose rest the sweep removes. The operator's is made of steps that can be
+repeated, because it also searches the whole table.
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+from controlplane.erasure import deletions
+from controlplane.erasure.deletions import LastOwnerOf
+from controlplane.notify import mail_addresses, mail_choices, mails
+from controlplane.organizations import members
+from controlplane.organizations import store as organizations
+from controlplane.organizations.items import OrganizationItem
+from controlplane.organizations.members import LastOwner
+from controlplane.organizations.store import Account, Membership
+from controlplane.people import credential_index, device, identities, revocations
+from controlplane.people.credential_index import CredentialItem
+from controlplane.people.identities import Listing
+from controlplane.people.revocations import StoredCredential
+from controlplane.people.users import UserItem
+from controlplane.platform.core.emails import normalize_email
+from controlplane.platform.core.observability import logger
+from controlplane.platform.table import keys
+from controlplane.platform.table.parallel import read_both, read_each
+from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.table import Delete, LegFailed, Unrecorded, table
+
+_PAGE = 25
+
+
+@dataclass(frozen=True, slots=True)
+class RevokedCounts:
+    """The numbers of revoked sessions and tokens, devices, and identities that the user signs in with."""
+
+    tokens: int = 0
+    devices: int = 0
+    sign_ins: int = 0
+
+    def add(self, other: "RevokedCounts") -> "RevokedCounts":
+        return RevokedCounts(self.tokens + other.tokens, self.devices + other.devices, self.sign_ins + other.sign_ins)
+
+    def document(self) -> dict[str, int]:
+        return {"tokens": self.tokens, "devices": self.devices, "signIns": self.sign_ins}
+
+
+def delete_own_account(account: Account, user_id: str) -> None:
+    """Deletes the person's account on their own request. Raises LastOwnerOf before any change; Throttled.
+
+    Access has ended when it returns: the account, its memberships, and its identities are deleted in one transaction,
+    and every credential right after it, also one that was created at the same time. The rest that keys find (feedback,
+    blocks, emails, and invitations to the person) is removed in the background, which also ends what a crash left. The
+    words that the person left in records of organizations take a search of the whole table: `assent-ops user delete`
+    with the ID erases those, too.
+    """
+    known: Account | None = account
+
+    def delete() -> list[StoredCredential]:
+        nonlocal known
+        current, known = known or organizations.get_account(user_id), None
+        (last, listings), entries = read_both(
+            lambda: read_both(lambda: list_last_owned(current.memberships), lambda: identities.list_listings(user_id)),
+            lambda: credential_index.list_all_credentials(user_id),
+        )
+        if last:
+            # A concurrent run may have ended the memberships before the owners were counted.
+            if organizations.get_account(user_id).memberships != current.memberships:
+                raise WriteConflict
+            raise LastOwnerOf(last)
+        _, credentials = read_both(
+            lambda: _delete_account(current, user_id, listings), lambda: revocations.find_stored(entries)
+        )
+        return credentials
+
+    _end_access(user_id, retry_on_conflict(delete, "the account"))
+    logger.info("account deleted", extra={"userId": user_id})
+
+
+def _delete_account(account: Account, user_id: str, listings: list[Listing]) -> None:
+    """Deletes the account in one transaction, after all memberships that don't fit into it."""
+    if account.profile is None:
+        return  # a concurrent run was faster
+    held = sorted(account.memberships, key=lambda it: it.role != "owner")
+    kept, others = held[: deletions.MEMBERSHIPS_OF_ACCOUNT], held[deletions.MEMBERSHIPS_OF_ACCOUNT :]
+    read_each(partial(_leave, user_id), others)
+    deletions.delete_account(account.profile, kept, listings)
+
+
+def _leave(user_id: str, membership: Membership) -> None:
+    """Ends a membership. Raises LastOwnerOf."""
+    try:
+        members.remove_member(membership.organization_id, user_id)
+    except members.UnknownMember:
+        return  # a concurrent run was faster
+    except LastOwner:
+        raise LastOwnerOf([membership.slug]) from None
+
+
+def _end_access(user_id: str, credentials: list[StoredCredential]) -> None:
+    """Erases a deleted account's credentials, and the ones and the memberships that concurrent requests create."""
+    (entries, account), _ = read_both(
+        lambda: read_both(
+            lambda: credential_index.list_all_credentials(user_id), lambda: organizations.get_account(user_id)
+        ),
+        lambda: read_each(revocations.erase, credentials),
+    )
+    erased = {credential.entry.local for credential in credentials}
+    revocations.erase_all(entry for entry in entries if entry.local not in erased)
+    for membership in account.memberships:
+        _leave(user_id, membership)
+
+
+def forget_emails(user_id: str, profile: UserItem | None) -> None:
+    """Removes the records of emails to the person and their choices, after the account was deleted."""
+    mail_choices.forget(user_id)
+    mails.forget(user_id)
+    if profile is not None:
+        mail_addresses.forget(profile.email)
+
+
+def revoke_indexed(user_id: str, reason: str, *, forget: bool) -> RevokedCounts:
+    """Revokes the user's indexed credentials.
+
+    forget: also deletes the remaining items of revoked devices.
+    """
+    revoked, after = RevokedCounts(), None
+    while True:
+        page = credential_index.list_credentials(user_id, _PAGE, after)
+        for credential in page.credentials:
+            revocations.revoke_credential(credential, reason)
+            if forget:
+                _delete_device_items(credential)
+            revoked = revoked.add(RevokedCounts(devices=1) if credential.kind == "device" else RevokedCounts(tokens=1))
+        if page.next_sk is None:
+            return revoked
+        after = page.next_sk
+
+
+def _delete_device_items(credential: CredentialItem) -> None:
+    """Deletes the items of a revoked device, which would otherwise remain until they expire."""
+    families, requests = {credential.family_id}, []
+    if credential.request_digest is not None:
+        requests = [keys.device_request(credential.request_digest)]
+        # The device may have redeemed its code since the index entry was read.
+        request = device.find_by_digest(credential.request_digest)
+        families.add(request.family_id if request else None)
+    table.delete_all([*(keys.token_family(family) for family in families if family), *requests], Unrecorded.ERASURE)
+
+
+def delete_identities(user_id: str) -> RevokedCounts:
+    """Deletes the user's recorded identities, so that none of them leads to the account."""
+    return RevokedCounts(sign_ins=identities.delete_all(user_id))
+
+
+def list_last_owned(memberships: Iterable[Membership]) -> list[str]:
+    """Returns the slugs of the organizations without another owner, sorted."""
+    owned = [it for it in memberships if it.role == "owner"]
+    items = table.batch_get([keys.organization(membership.organization_id) for membership in owned]) if owned else []
+    found = [OrganizationItem.from_item(item) for item in items if item is not None]
+    return sorted(organization.slug for organization in found if organization.owners < 2)
+
+
+def leave_all(user_id: str, *, with_organizations: bool) -> int:
+    """Ends the user's memberships and returns their number. Raises LastOwnerOf after ending all that it can.
+
+    with_organizations: also deletes the organizations that would be left without an owner.
+    """
+    left, last = 0, []
+    for membership in organizations.get_account(user_id).memberships:
+        try:
+            members.remove_member(membership.organization_id, user_id)
+        except members.UnknownMember:
+            continue  # a concurrent run was faster
+        except LastOwner:
+            if not with_organizations:
+                last.append(membership.slug)
+                continue
+            with suppress(organizations.UnknownOrganization):
+                deletions.delete_organization(membership.organization_id)
+        left += 1
+    if last:
+        raise LastOwnerOf(sorted(last))
+    return left
+
+
+def remove_profile(profile: UserItem) -> None:
+    """Deletes the account and its claim to the address, atomically. The next sign-in creates a new account."""
+    own = {"user": profile.user_id}
+    try:
+        table.transact(
+            {
+                "profile": Delete(keys.user(profile.user_id), "attribute_exists(pk)"),
+                "email": Delete(keys.user_email(normalize_email(profile.email)), "#userId = :user", own),
+            },
+            Unrecorded.ACCOUNT,
+        )
+    except LegFailed as failure:
+        if failure.leg != "profile":
+            raise
+        # A concurrent run of this command was faster.

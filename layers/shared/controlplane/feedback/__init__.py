@@ -1,0 +1,1 @@
+"""Reports that people send to the operator. Imports no other subject."""

@@ -1,0 +1,311 @@
+"""The inbox: an item for each finding of an advisory, a code audit, or the runtime, with the decision on it.
+
+A changed item moves to the front of the lists. So its status, version, time, and position in both indexes are written
+together, only by `update_leg`. The indexes serve only lists; no decision is based on them.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, TypedDict
+
+from controlplane.findings.items import InboxItem, RuntimeVendor
+from controlplane.findings.status_history import Status, StatusChange, to_former
+from controlplane.platform.core import clock
+from controlplane.platform.core.actions import Action
+from controlplane.platform.core.errors import Conflict, NotFound
+from controlplane.platform.core.ids import InboxItemId
+from controlplane.platform.core.retention import expiry
+from controlplane.platform.core.settings import settings
+from controlplane.platform.queues import events
+from controlplane.platform.queues.events import Announce, EventName
+from controlplane.platform.queues.outbox import Entry
+from controlplane.platform.table import keys
+from controlplane.platform.table.keys import Index
+from controlplane.platform.table.legs import set_expression
+from controlplane.platform.table.recording import Record
+from controlplane.platform.table.table import Leg, LegFailed, Put, Recorded, Update, table
+
+
+class UnknownItem(NotFound):
+    """The item doesn't exist, or was deleted."""
+
+
+class StaleVersion(Conflict):
+    message = "The item has changed since you read it. Read it again, then retry."
+
+    def __init__(self, current: InboxItem) -> None:
+        super().__init__(details={"currentVersion": current.version, "currentStatus": current.status})
+
+
+# The attributes for the author and the reason of the status.
+_REASONS = ("statusReason", "statusBy", "resolvedBy")
+
+
+class InboxPage(NamedTuple):
+    """Items, and the position after which the next page starts (None on the last page)."""
+
+    items: list[InboxItem]
+    next_position: str | None
+
+
+# Reading
+
+
+class _List(TypedDict):
+    pk: str
+    index: Index
+
+
+def list_items(organization_id: str, status: Status | None, limit: int, after: str | None) -> InboxPage:
+    """Returns one page of the organization's items, most recently updated first: all, or those in the status.
+
+    Eventually consistent. An item that changes during pagination moves to the front, which has already been read. The
+    others keep their positions, so each is returned once. Takes a second round trip if the page has a runtime finding
+    whose vendor is too long for its position.
+    """
+    page = read_positions(organization_id, status, limit, after)
+    return page._replace(items=complete(page.items))
+
+
+def read_positions(
+    organization_id: str, status: Status | None, limit: int, after: str | None, since: str | None = None
+) -> InboxPage:
+    """Returns one page as `list_items` does, always in one round trip: too long vendors are None.
+
+    since: the time, in the format of `clock.timestamp`, from which on the items must have been updated.
+    """
+    page = table.query(**_list(organization_id, status), newest_first=True, limit=limit, after=after, lowest=since)
+    items = [InboxItem.from_item(item) for item in page.items]
+    return InboxPage(items, keys.inbox_position(page.next_sk) if page.next_sk else None)
+
+
+def position_of(item: InboxItem) -> str:
+    """Returns the item's position in the lists, after which a page can start."""
+    return keys.inbox_order(item.updated_at, item.item_id.local)
+
+
+def count_items(organization_id: str, status: Status, at_most: int) -> int:
+    """Returns the number of the organization's items in the status, but at most that. Eventually consistent."""
+    return table.count(**_list(organization_id, status), at_most=at_most)
+
+
+def _list(organization_id: str, status: Status | None) -> _List:
+    if status is None:
+        return _List(pk=keys.organization_pk(organization_id), index=keys.INBOX)
+    return _List(pk=keys.inbox_status_pk(organization_id, status), index=keys.INBOX_BY_STATUS)
+
+
+def complete(items: list[InboxItem], *, with_repositories: bool = False) -> list[InboxItem]:
+    """Adds the vendors that are too long for a position.
+
+    with_repositories: also add the repositories of code findings, which no position carries.
+    """
+
+    def lacks(item: InboxItem) -> bool:
+        if item.source == "runtime":
+            return item.runtime_vendor is None
+        return with_repositories and item.source == "code-audit" and item.repository_id is None
+
+    lacking = [item.item_id for item in items if lacks(item)]
+    found = find_items(lacking) if lacking else {}
+    return [
+        replace(
+            item,
+            runtime_vendor=item.runtime_vendor or found[item.item_id].runtime_vendor,
+            repository_id=found[item.item_id].repository_id,
+        )
+        if item.item_id in found
+        else item
+        for item in items
+    ]
+
+
+def find_items(item_ids: Iterable[InboxItemId]) -> dict[str, InboxItem]:
+    """Returns the items by id, without those that don't exist. Consistent, one round trip per 100 items."""
+    distinct = dict.fromkeys(item_ids)
+    found = table.batch_get([keys.inbox_item(*item_id.location) for item_id in distinct])
+    return {item["itemId"]: InboxItem.from_item(item) for item in found if item}
+
+
+def get_item(item_id: InboxItemId) -> InboxItem:
+    """Returns the item. Consistent. Raises UnknownItem."""
+    item = table.get(keys.inbox_item(*item_id.location))
+    if item is None:
+        raise UnknownItem
+    return InboxItem.from_item(item)
+
+
+# Changing
+
+
+def change_status(item: InboxItem, status: Status, version: str, user_id: str, reason: str | None) -> InboxItem:
+    """Sets the status if the item still has the version, and returns the item. Raises StaleVersion, UnknownItem.
+
+    If version and status are the current ones, nothing changes. The new version is derived from the old one and the
+    request, so a retry after a lost response finds its own change and succeeds. An old version never recurs.
+    """
+    next_version = _derive_version(item.item_id, version, status, user_id, reason)
+    if item.version == next_version or (item.version == version and item.status == status):
+        return item
+    if item.version != version:
+        raise StaleVersion(item)
+    change = status_leg(item, status, next_version, user_id, reason)
+    record = Recorded(
+        Action.INBOX_CHANGE_STATUS,
+        item.organization_id,
+        item.item_id,
+        item.title,
+        before={"status": item.status},
+        after={"status": status},
+    )
+    entries = told_by([Change(item.item_id, change, item.status)])
+    try:
+        table.transact({"item": change, **{entry.key.sk: entry.leg for entry in entries}}, record)
+    except LegFailed as failure:
+        if failure.item is None:
+            raise UnknownItem from None
+        current = InboxItem.from_item(failure.item)
+        if current.version != next_version:
+            raise StaleVersion(current) from None
+        return current
+    return _with_status(item, change.values)
+
+
+def _with_status(item: InboxItem, values: Mapping[str, Any]) -> InboxItem:
+    """Returns the item after a person's change of its status, whose values were written."""
+    current = StatusChange(values["status"], values["statusAt"], values["statusBy"], values["statusReason"])
+    return replace(
+        item,
+        status=values["status"],
+        version=values["version"],
+        updated_at=values["updatedAt"],
+        status_reason=values["statusReason"],
+        resolved_by=None,
+        history=(*map(StatusChange.from_item, to_former(item.history)), current),
+    )
+
+
+def _derive_version(item_id: str, version: str, status: str, user_id: str, reason: str | None) -> str:
+    request = "\0".join([item_id, version, status, user_id, "-" if reason is None else "=" + reason])
+    return hashlib.sha256(request.encode()).hexdigest()[:32]
+
+
+def new_version() -> str:
+    return secrets.token_hex(16)
+
+
+def update_leg(
+    item_id: InboxItemId,
+    version: str,
+    status: Status | None = None,
+    *,
+    vendor: RuntimeVendor | None = None,
+    path: str | None = None,
+    history: Sequence[StatusChange] = (),
+    fields: Mapping[str, Any] | None = None,
+    when: str,
+    values: Mapping[str, Any] | None = None,
+) -> Update:
+    """Returns a user-visible change of an item, as a write or a leg of a transaction.
+
+    status: the new status; None keeps the current one, and the reason for it. vendor: that of a runtime finding, which
+    lists show. path: the file of a code finding, which the pages search. history: the item's history, which the current
+    status then becomes part of. fields: further attributes to set. when, values: the condition.
+    """
+    former = {"history": to_former(history)} if history and status is not None else {}
+    reasons = dict.fromkeys(_REASONS) if status is not None else {}
+    changed = {
+        **reasons,
+        **former,
+        **(fields or {}),
+        **list_attributes(item_id, status, vendor, path),
+        "version": version,
+    }
+    change = set_expression(changed)
+    if status is not None and "expiresAt" not in changed:
+        change += " REMOVE #expiresAt"  # only resolved items expire
+    return Update(keys.inbox_item(*item_id.location), change, when, {**changed, **(values or {})})
+
+
+def status_leg(item: InboxItem, status: Status, version: str, user_id: str, reason: str | None = None) -> Update:
+    """Returns a person's change of the status, on the condition that the item is as it was read.
+
+    version: the new one.
+    """
+    return update_leg(
+        item.item_id,
+        version,
+        status,
+        vendor=item.runtime_vendor,
+        path=item.path,
+        history=item.history,
+        fields={"statusReason": reason, "statusBy": user_id},
+        when="#version = :expected",
+        values={"expected": item.version},
+    )
+
+
+def list_attributes(
+    item_id: InboxItemId, status: Status | None, vendor: RuntimeVendor | None, path: str | None
+) -> dict[str, Any]:
+    """Returns the attributes for a change now: its time, the index keys, and the new status, if any."""
+    now = clock.timestamp()
+    attributes: dict[str, Any] = {"updatedAt": now, keys.INBOX.sk: order_of(now, item_id, vendor, path)}
+    if status is not None:
+        attributes |= {
+            "status": status,
+            "statusAt": now,
+            keys.INBOX_BY_STATUS.pk: keys.inbox_status_pk(item_id.organization_id, status),
+            **(expiry(settings.resolved_item_retention_days) if status == "resolved" else {}),
+        }
+    return attributes
+
+
+def order_of(updated_at: str, item_id: InboxItemId, vendor: RuntimeVendor | None, path: str | None) -> str:
+    """Returns an item's position in the lists, with the vendor of a runtime finding, or the file of a code finding."""
+    texts = vendor.to_texts() if vendor else (path,) if path else ()
+    return keys.inbox_order(updated_at, item_id.local, *texts)
+
+
+# Events
+
+
+class Change(NamedTuple):
+    """A write that publishes or changes an item, and the status of the item as it was read, or None if it was new."""
+
+    item_id: InboxItemId
+    leg: Put | Update
+    former: str | None
+
+    @property
+    def event(self) -> EventName | None:
+        """The event that the write is."""
+        status = (self.leg.item if isinstance(self.leg, Put) else self.leg.values).get("status")
+        if status in {None, self.former}:
+            return None
+        if status == "open":
+            return "finding.opened"
+        return "finding.resolved" if status == "resolved" and self.former is not None else None
+
+
+def told_by(changes: Iterable[Change]) -> list[Entry]:
+    """Returns the messages about findings of one organization that the changes open or resolve, at most 25 of them."""
+    found: dict[EventName, list[InboxItemId]] = {}
+    for change in changes:
+        if change.event is not None:
+            found.setdefault(change.event, []).append(change.item_id)
+    return [events.entry(item_ids[0].organization_id, event, *item_ids) for event, item_ids in found.items()]
+
+
+def transact_and_tell(changes: Sequence[Change], legs: Mapping[str, Leg], record: Record, announce: Announce) -> None:
+    """Writes the changes, in a transaction with `legs`, which come first, and with the messages about them.
+
+    At most 25 changes. The leg of a change has the item's id as its name. Raises LegFailed.
+    """
+    entries = told_by(changes)
+    told = {entry.key.sk: entry.leg for entry in entries}
+    table.transact({**legs, **{change.item_id: change.leg for change in changes}, **told}, record)
+    for entry in entries:
+        announce(entry)

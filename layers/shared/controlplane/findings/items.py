@@ -1,0 +1,368 @@
+"""Inbox items as stored, and the discoveries of findings that they are written from."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Self
+
+from controlplane.findings.status_history import Status, StatusChange, history_of
+from controlplane.platform.core import ids
+from controlplane.platform.core.ids import InboxItemId, RepositoryId
+from controlplane.platform.core.priorities import Priority
+from controlplane.platform.table import keys
+from controlplane.platform.table.codec import present
+
+Source = Literal["advisory", "code-audit", "runtime"]
+Confidence = Literal["high", "medium", "low"]
+
+# Items are read for every list entry and written as a whole, so texts from sources are truncated to these lengths.
+_TITLE_LENGTH, _SUMMARY_LENGTH, _TEXT_LENGTH, _SNIPPET_LENGTH, _URL_LENGTH = 200, 1_000, 4_000, 2_000, 2_000
+_MOST_EVIDENCE, _MOST_REFERENCES = 20, 20
+
+
+class Evidence(NamedTuple):
+    """One piece of evidence for a finding: a place in code, an observed request, or a notice.
+
+    Lines count from 1. `url` links to it: for code, the permalink of the lines at the scanned commit. `seen_at` is set
+    if detections merge their evidence, and is the time of the latest one that saw it.
+    """
+
+    description: str
+    url: str | None = None
+    path: str | None = None
+    start_line: int | None = None
+    end_line: int | None = None
+    snippet: str | None = None
+    seen_at: str | None = None
+
+    def to_item(self) -> dict[str, Any]:
+        return {
+            "description": _truncate(self.description, _SUMMARY_LENGTH),
+            "url": self.url if self.url is None or len(self.url) <= _URL_LENGTH else None,
+            "path": self.path,
+            "startLine": self.start_line,
+            "endLine": self.end_line,
+            "snippet": _truncate(self.snippet, _SNIPPET_LENGTH),
+            **present(seenAt=self.seen_at),
+        }
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(
+            description=item["description"],
+            url=item.get("url"),
+            path=item.get("path"),
+            start_line=item.get("startLine"),
+            end_line=item.get("endLine"),
+            snippet=item.get("snippet"),
+            seen_at=item.get("seenAt"),
+        )
+
+
+def merge_evidence(pieces: Iterable[Evidence]) -> tuple[Evidence, ...]:
+    """Returns the evidence once per URL, or per description if it has none, newest first and at most 20 pieces.
+
+    Pieces that were seen at the same time keep their order. Merging the same pieces again changes nothing.
+    """
+    latest: dict[str, Evidence] = {}
+    for piece in pieces:
+        place = piece.url or piece.description
+        if place not in latest or (piece.seen_at or "") > (latest[place].seen_at or ""):
+            latest[place] = piece
+    newest_first = sorted(latest.values(), key=lambda piece: piece.seen_at or "", reverse=True)
+    return tuple(newest_first[:_MOST_EVIDENCE])
+
+
+class RuntimeVendor(NamedTuple):
+    """The vendor that a runtime finding is about."""
+
+    project_id: str
+    vendor_id: str
+    name: str
+    domain: str
+
+    def to_item(self) -> dict[str, Any]:
+        return {
+            "projectId": self.project_id,
+            "vendorId": self.vendor_id,
+            "name": _truncate(self.name, _TITLE_LENGTH),
+            "domain": self.domain,
+        }
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(item["projectId"], item["vendorId"], item["name"], item["domain"])
+
+    def to_texts(self) -> tuple[str, str, str]:
+        """Returns the texts that the item's position in the lists carries."""
+        return self.vendor_id, self.domain, self.to_item()["name"]
+
+    @classmethod
+    def from_listed(cls, item: Mapping[str, Any]) -> Self | None:
+        """Returns the vendor of an item in a list, or None if the item's position doesn't carry it."""
+        texts = keys.inbox_order_texts(item.get(keys.INBOX.sk, ""), 3) if item["source"] == "runtime" else []
+        if not texts or item.get("projectId") is None:
+            return None
+        vendor_id, domain, name = texts
+        return cls(item["projectId"], vendor_id, name, domain)
+
+
+class GithubIssue(NamedTuple):
+    """The issue that was opened for a finding."""
+
+    number: int
+    url: str
+    created_at: str
+    state: Literal["open", "closed"] = "open"
+
+    def to_item(self) -> dict[str, Any]:
+        stored = {"number": self.number, "url": self.url, "createdAt": self.created_at}
+        return stored if self.state == "open" else {**stored, "state": self.state}
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(item["number"], item["url"], item["createdAt"], item.get("state", "open"))
+
+
+class VendorDecision(NamedTuple):
+    """A project's decision on a vendor that a code finding is about. `vendor_id` is the project's id of the vendor."""
+
+    vendor_id: str
+    state: Literal["approved", "ignored"]
+    decided_at: str
+
+    def to_item(self) -> dict[str, Any]:
+        return {"vendorId": self.vendor_id, "state": self.state, "decidedAt": self.decided_at}
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(item["vendorId"], item["state"], item["decidedAt"])
+
+
+class Resolution(NamedTuple):
+    """The scan that resolved an item, the time of its observation, and its attempt."""
+
+    scan_id: str
+    observed_at: str
+    reason: str
+    attempt: int = 0
+
+    def to_item(self) -> dict[str, Any]:
+        return {"scanId": self.scan_id, "observedAt": self.observed_at, "attempt": self.attempt}
+
+
+class Fix(NamedTuple):
+    """Code that fixes a finding: what it does, the language that it is written in, and the packages that it needs."""
+
+    summary: str
+    language: str
+    code: str
+    packages: tuple[str, ...] = ()
+
+    def to_item(self) -> dict[str, Any]:
+        return {"summary": self.summary, "language": self.language, "code": self.code, "packages": self.packages}
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(item["summary"], item["language"], item["code"], tuple(item["packages"]))
+
+
+class LockedFindings(NamedTuple):
+    """The number of new findings that a locked scan hides, and the price of unlocking its report."""
+
+    scan_id: str
+    new_count: int
+    unlock_credits: int
+
+    def to_item(self) -> dict[str, Any]:
+        return {"scanId": self.scan_id, "newCount": self.new_count, "unlockCredits": self.unlock_credits}
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(item["scanId"], item["newCount"], item["unlockCredits"])
+
+
+def finding_item_id(organization_id: str, source: Source, *identity: str) -> InboxItemId:
+    """Returns the id of the item of a finding with this identity."""
+    return InboxItemId.of(organization_id, ids.derived_local(source, *identity))
+
+
+class Discovery(NamedTuple):
+    """A source's finding and the time of observation, to be published as an item.
+
+    identity: identifies the same finding when it is found again, within organization and source.
+    observed_at: RFC 3339, in the format of `clock.timestamp`. Of two reports, the later observation wins, not the later
+        arrival.
+    attempt: the attempt at a scan. If attempts at one scan differ, the later one counts.
+    settled: a person has decided on it elsewhere, for example on a vendor. It is resolved and doesn't reopen.
+    settled_reason: why, if its item is to say so. Only then is an open item resolved, too.
+    resolution: a later scan no longer finds it. It is resolved, but reopens if it is found after that.
+    decisions: the decisions on the vendors that it is about.
+    confidence, fix: how sure the source is, and code that fixes the finding. Set for code findings.
+    locked_findings: set if it announces locked findings instead of being one.
+    repository_id, rule_id: set for code findings. Issues are opened only for these.
+    description, remediation, references: why it matters, how to fix it, and URLs with more information.
+    """
+
+    organization_id: str
+    source: Source
+    identity: tuple[str, ...]
+    title: str
+    observed_at: str
+    summary: str | None = None
+    priority: Priority | None = None
+    project_id: str | None = None
+    repository_id: str | None = None
+    repository_name: str | None = None
+    rule_id: str | None = None
+    description: str | None = None
+    remediation: str | None = None
+    references: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    runtime_vendor: RuntimeVendor | None = None
+    settled: bool = False
+    settled_reason: str | None = None
+    attempt: int = 0
+    resolution: Resolution | None = None
+    decisions: tuple[VendorDecision, ...] = ()
+    confidence: Confidence | None = None
+    fix: Fix | None = None
+    locked_findings: LockedFindings | None = None
+
+    @property
+    def item_id(self) -> InboxItemId:
+        return finding_item_id(self.organization_id, self.source, *self.identity)
+
+    @property
+    def path(self) -> str | None:
+        """The file that a code finding is about."""
+        return _path_of(self.source, self.evidence)
+
+    def to_item(self) -> dict[str, Any]:
+        """Returns the item's attributes that each publication of the finding sets, truncated to the limits."""
+        return {
+            "observedAt": self.observed_at,
+            "title": _truncate(self.title, _TITLE_LENGTH),
+            "summary": _truncate(self.summary, _SUMMARY_LENGTH),
+            "priority": self.priority,
+            "projectId": self.project_id,
+            "repositoryName": self.repository_name,
+            "repositoryId": self.repository_id,
+            "ruleId": self.rule_id,
+            "description": _truncate(self.description, _TEXT_LENGTH),
+            "remediation": _truncate(self.remediation, _TEXT_LENGTH),
+            "references": [url for url in self.references if len(url) <= _URL_LENGTH][:_MOST_REFERENCES],
+            "evidence": [evidence.to_item() for evidence in self.evidence[:_MOST_EVIDENCE]],
+            "runtimeVendor": self.runtime_vendor.to_item() if self.runtime_vendor else None,
+            "decisions": [decision.to_item() for decision in self.decisions],
+            "confidence": self.confidence,
+            "fix": self.fix.to_item() if self.fix else None,
+            "lockedFindings": self.locked_findings.to_item() if self.locked_findings else None,
+        }
+
+    def resolved_attributes(self) -> dict[str, Any]:
+        """Returns the attributes that say why the item is resolved, if the discovery does so."""
+        if self.resolution is not None:
+            return resolved_by(self.resolution)
+        return {"statusReason": _truncate(self.settled_reason, _SUMMARY_LENGTH)} if self.settled_reason else {}
+
+
+def resolved_by(resolution: Resolution) -> dict[str, Any]:
+    return {"statusReason": resolution.reason, "resolvedBy": resolution.to_item()}
+
+
+# The attributes of a discovery that lists show.
+LISTED = ("title", "summary", "priority", "projectId", "repositoryName", "runtimeVendor")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboxItem:
+    """An item as stored. Fields that lists don't contain (from `repository_id` on) are empty in listed items.
+
+    It has no `to_item`: it is created from a `Discovery`, and every later write changes single attributes.
+    """
+
+    item_id: InboxItemId
+    title: str
+    summary: str | None
+    priority: Priority | None
+    status: Status
+    source: Source
+    project_id: str | None
+    repository_name: str | None
+    github_issue: GithubIssue | None
+    runtime_vendor: RuntimeVendor | None
+    updated_at: str
+    version: str
+    repository_id: RepositoryId | None
+    rule_id: str | None
+    description: str | None
+    remediation: str | None
+    references: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
+    status_reason: str | None
+    # The scan that resolved it.
+    resolved_by: str | None = None
+    decisions: tuple[VendorDecision, ...] = ()
+    confidence: Confidence | None = None
+    fix: Fix | None = None
+    locked_findings: LockedFindings | None = None
+    # The file that a code finding is about. In listed items, None if the position doesn't carry it.
+    path: str | None = None
+    # Former statuses, oldest first, and the current one as the last. Empty in listed items.
+    history: tuple[StatusChange, ...] = ()
+
+    @property
+    def organization_id(self) -> str:
+        return self.item_id.organization_id
+
+    @property
+    def former(self) -> StatusChange | None:
+        """The status before the current one, if it is known."""
+        return self.history[-2] if len(self.history) > 1 else None
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        issue, vendor, repository_id = item.get("githubIssue"), item.get("runtimeVendor"), item.get("repositoryId")
+        resolution, locked = item.get("resolvedBy"), item.get("lockedFindings")
+        evidence = tuple(Evidence.from_item(piece) for piece in item.get("evidence") or ())
+        return cls(
+            item_id=InboxItemId.stored(item["itemId"]),
+            title=item["title"],
+            summary=item.get("summary"),
+            priority=item.get("priority"),
+            status=item["status"],
+            source=item["source"],
+            project_id=item.get("projectId"),
+            repository_name=item.get("repositoryName"),
+            github_issue=GithubIssue.from_item(issue) if issue else None,
+            runtime_vendor=RuntimeVendor.from_item(vendor) if vendor else RuntimeVendor.from_listed(item),
+            updated_at=item["updatedAt"],
+            version=item["version"],
+            repository_id=RepositoryId.stored(repository_id) if repository_id else None,
+            rule_id=item.get("ruleId"),
+            description=item.get("description"),
+            remediation=item.get("remediation"),
+            references=tuple(item.get("references") or ()),
+            evidence=evidence,
+            status_reason=item.get("statusReason"),
+            resolved_by=resolution["scanId"] if resolution else None,
+            decisions=tuple(VendorDecision.from_item(decision) for decision in item.get("decisions") or ()),
+            confidence=item.get("confidence"),
+            fix=Fix.from_item(item["fix"]) if item.get("fix") else None,
+            locked_findings=LockedFindings.from_item(locked) if locked else None,
+            path=_path_of(item["source"], evidence) or _listed_path(item),
+            history=history_of(item),
+        )
+
+
+def _path_of(source: Source, evidence: Iterable[Evidence]) -> str | None:
+    return next((piece.path for piece in evidence if piece.path), None) if source == "code-audit" else None
+
+
+def _listed_path(item: Mapping[str, Any]) -> str | None:
+    texts = keys.inbox_order_texts(item.get(keys.INBOX.sk, ""), 1) if item["source"] == "code-audit" else []
+    return texts[0] if texts else None
+
+
+def _truncate(text: str | None, length: int) -> str | None:
+    return text if text is None or len(text) <= length else text[: length - 1] + "…"

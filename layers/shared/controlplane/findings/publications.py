@@ -1,0 +1,212 @@
+"""Publishes findings as inbox items: opens, reopens, and resolves them as scans and the runtime observe them."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import batched
+from typing import Any
+
+from controlplane.findings import inbox
+from controlplane.findings.items import LISTED, Discovery, InboxItem, Resolution, resolved_by
+from controlplane.findings.status_history import Status
+from controlplane.platform.core.ids import InboxItemId
+from controlplane.platform.queues import events
+from controlplane.platform.queues.events import Announce
+from controlplane.platform.table import keys
+from controlplane.platform.table.legs import set_expression
+from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.table import ConditionFailed, LegFailed, Put, Unrecorded, Update, table
+
+
+def publish_findings(discoveries: Iterable[Discovery], announce: Announce = events.leave_to_sweep) -> None:
+    """Publishes distinct findings of an organization as `publish_finding` does, with a message for each 25 it opens."""
+    for batch in batched(discoveries, events.MOST_SUBJECTS, strict=False):
+        _publish_batch(batch, announce)
+
+
+def _publish_batch(batch: Sequence[Discovery], announce: Announce) -> None:
+    item_keys = [keys.inbox_item(*discovery.item_id.location) for discovery in batch]
+
+    def publish() -> None:
+        told = []
+        for discovery, existing in zip(batch, table.batch_get(item_keys), strict=True):
+            write = publish_leg(discovery, existing)
+            if write is None:
+                continue
+            change = inbox.Change(discovery.item_id, write, existing["status"] if existing else None)
+            if change.event is None:
+                _write(write)
+            else:
+                told.append(change)
+        if told:
+            _transact(told, announce)
+
+    retry_on_conflict(publish, "the items")
+
+
+def _write(write: Put | Update) -> None:
+    """Writes one item. Raises WriteConflict."""
+    try:
+        if isinstance(write, Put):
+            table.put(write, Unrecorded.PUBLICATION)
+        else:
+            table.update(write, Unrecorded.PUBLICATION)
+    except ConditionFailed:
+        raise WriteConflict from None  # or the response to our own write was lost
+
+
+def _transact(told: Sequence[inbox.Change], announce: Announce) -> None:
+    try:
+        inbox.transact_and_tell(told, {}, Unrecorded.PUBLICATION, announce)
+    except LegFailed:
+        raise WriteConflict from None
+
+
+def publish_finding(discovery: Discovery, announce: Announce = events.leave_to_sweep) -> InboxItem:
+    """Publishes the finding and returns its item: a new, open one (resolved if settled), or the existing one.
+
+    An existing item keeps its status, except that a resolved one reopens if the finding was observed after it was
+    resolved (unless settled). Observations that aren't newer than the stored one, including duplicates, change nothing.
+    """
+    _publish_batch([discovery], announce)
+    return inbox.get_item(discovery.item_id)
+
+
+def refresh_status(discovery: Discovery, announce: Announce = events.leave_to_sweep) -> None:
+    """Changes the status of the finding's existing item as `publish_finding` does, but doesn't show the finding."""
+    _change_existing(discovery.item_id, lambda existing: _status_leg(discovery, existing), announce)
+
+
+def withdraw(item_id: InboxItemId, resolution: Resolution, announce: Announce = events.leave_to_sweep) -> None:
+    """Resolves an open or accepted item that announces something, unless a later scan has announced it again."""
+
+    def leg_of(existing: Mapping[str, Any]) -> Update | None:
+        is_due = existing["status"] in {"open", "accepted"} and existing["observedAt"] <= resolution.observed_at
+        return _resolve(existing, resolution) if is_due else None
+
+    _change_existing(item_id, leg_of, announce)
+
+
+def _change_existing(
+    item_id: InboxItemId, leg_of: Callable[[Mapping[str, Any]], Update | None], announce: Announce
+) -> None:
+    """Applies the change to the item. Does nothing if the item doesn't exist, or if `leg_of` returns None."""
+
+    def change() -> None:
+        existing = table.get(keys.inbox_item(*item_id.location))
+        leg = leg_of(existing) if existing else None
+        if leg is not None and existing is not None:
+            _transact([inbox.Change(item_id, leg, existing["status"])], announce)
+
+    retry_on_conflict(change, "the item")
+
+
+def publish_leg(discovery: Discovery, existing: Mapping[str, Any] | None) -> Put | Update | None:
+    """Returns the write that publishes, given the existing item (None if it doesn't exist). None if nothing changes.
+
+    The write is conditional on that state of the item. It can also be a leg of a transaction with related changes.
+    """
+    item_id, attributes = discovery.item_id, discovery.to_item()
+    if existing is None:
+        is_resolved = discovery.settled or discovery.resolution is not None
+        item = {
+            **keys.inbox_item(*item_id.location)._asdict(),
+            "itemId": item_id,
+            "source": discovery.source,
+            **attributes,
+            **discovery.resolved_attributes(),
+            **inbox.list_attributes(
+                item_id, "resolved" if is_resolved else "open", discovery.runtime_vendor, discovery.path
+            ),
+            "version": inbox.new_version(),
+        }
+        return Put(item, "attribute_not_exists(pk)")
+    if discovery.observed_at <= existing["observedAt"]:
+        return None
+    status = _next_status(discovery, existing)
+    if status is None and all(attributes[name] == existing.get(name) for name in LISTED):
+        # Nothing listed changed, so the item keeps its position, and its version, so pending decisions still succeed.
+        order = inbox.order_of(existing["updatedAt"], item_id, discovery.runtime_vendor, discovery.path)
+        changed = {**attributes, keys.INBOX.sk: order}
+        when, values = _unchanged(existing)
+        return Update(keys.inbox_item(*item_id.location), set_expression(changed), when, {**changed, **values})
+    return _change(discovery, existing, status, attributes)
+
+
+def _status_leg(discovery: Discovery, existing: Mapping[str, Any]) -> Update | None:
+    status = _next_status(discovery, existing)
+    if status is None:
+        return None
+    return _change(discovery, existing, status, {"decisions": discovery.to_item()["decisions"]})
+
+
+def _change(
+    discovery: Discovery, existing: Mapping[str, Any], status: Status | None, attributes: Mapping[str, Any]
+) -> Update:
+    reasons = discovery.resolved_attributes() if status == "resolved" else {}
+    when, values = _unchanged(existing)
+    return inbox.update_leg(
+        discovery.item_id,
+        inbox.new_version(),
+        status,
+        vendor=discovery.runtime_vendor,
+        path=discovery.path,
+        history=InboxItem.from_item(existing).history,
+        fields={**attributes, **reasons},
+        when=when,
+        values=values,
+    )
+
+
+def _unchanged(existing: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Returns the condition that the item is as it was read, and its values."""
+    values = {"readVersion": existing["version"], "readObservedAt": existing["observedAt"]}
+    return "#version = :readVersion AND #observedAt = :readObservedAt", values
+
+
+def _next_status(discovery: Discovery, existing: Mapping[str, Any]) -> Status | None:
+    """Returns the status that the finding's item gets because the finding was observed, or None to keep the status."""
+    if existing["status"] == "resolved":
+        by_scan = existing.get("resolvedBy")
+        resolved_at = (by_scan["observedAt"], by_scan["attempt"]) if by_scan else (existing["statusAt"], math.inf)
+        is_back = (discovery.observed_at, discovery.attempt) > resolved_at and discovery.resolution is None
+        return "open" if is_back and not discovery.settled else None
+    if existing["status"] == "open" and discovery.settled_reason is not None:
+        # A person who reopens the item after the decision wants it open.
+        decided_at = max((decision.decided_at for decision in discovery.decisions), default="")
+        by_person = existing.get("statusBy") is not None and existing["statusAt"] > decided_at
+        return None if by_person else "resolved"
+    return None
+
+
+def resolve_leg(existing: Mapping[str, Any], resolution: Resolution) -> Update | None:
+    """Returns the write that resolves the item, or None if it isn't open, or was observed by that scan or later."""
+    if existing["status"] != "open" or existing["observedAt"] >= resolution.observed_at:
+        return None
+    return _resolve(existing, resolution)
+
+
+def _resolve(existing: Mapping[str, Any], resolution: Resolution) -> Update:
+    when, values = _unchanged(existing)
+    item = InboxItem.from_item(existing)
+    return inbox.update_leg(
+        item.item_id,
+        inbox.new_version(),
+        "resolved",
+        path=item.path,
+        history=item.history,
+        fields=resolved_by(resolution),
+        when=when,
+        values=values,
+    )
+
+
+def evidence_leg(discovery: Discovery, existing: Mapping[str, Any]) -> Update | None:
+    """Returns the write that replaces the evidence of an existing item and nothing else. None if it is the same.
+
+    The caller ensures that no concurrent write replaces evidence, and that the new evidence contains the existing one.
+    """
+    evidence = discovery.to_item()["evidence"]
+    if evidence == existing.get("evidence"):
+        return None
+    key = keys.inbox_item(*discovery.item_id.location)
+    return Update(key, "SET #evidence = :evidence", "attribute_exists(pk)", {"evidence": evidence})

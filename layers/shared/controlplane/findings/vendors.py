@@ -1,0 +1,228 @@
+"""Vendors detected on a project, and the user's decision about each.
+
+A decision and its finding change in one transaction. A vendor can be decided on before a scan has detected it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Self
+
+from controlplane.findings import inbox
+from controlplane.findings.inbox import Change
+from controlplane.findings.items import Evidence, InboxItem, RuntimeVendor, VendorDecision, finding_item_id
+from controlplane.organizations import store as organizations
+from controlplane.platform.core import clock
+from controlplane.platform.core.actions import Action
+from controlplane.platform.core.errors import Forbidden
+from controlplane.platform.core.ids import ProjectId
+from controlplane.platform.queues import events
+from controlplane.platform.table import keys
+from controlplane.platform.table.legs import set_expression
+from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.table import Check, Leg, LegFailed, Recorded, Update, table
+from controlplane.projects.items import ProjectItem
+from controlplane.projects.store import UnknownProject
+
+VendorState = Literal["approved", "ignored"]
+ReviewState = Literal["accepted", "suggested", "rejected", "needs_review"]
+
+REVIEWS: dict[VendorState, ReviewState] = {"approved": "accepted", "ignored": "rejected"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VendorItem:
+    """A vendor of a project, as stored. Writes change single attributes, so there is no `to_item`.
+
+    finding_id to last_seen_at: set once the runtime has detected the vendor. The latest detection sets name, domain,
+        category, and before_consent; all detections contribute to evidence, first_seen_at, and last_seen_at.
+    state to decided_by: set once a person has decided.
+    revision: changes with every detection that is stored.
+    """
+
+    project_id: str
+    vendor_id: str
+    review_state: ReviewState
+    finding_id: str | None
+    name: str | None
+    domain: str | None
+    category: str | None
+    before_consent: bool
+    evidence: tuple[Evidence, ...]
+    first_seen_at: str | None
+    last_seen_at: str | None
+    state: VendorState | None
+    decided_at: str | None
+    decided_by: str | None
+    revision: int | None
+
+    @property
+    def runtime_vendor(self) -> RuntimeVendor | None:
+        """Returns the vendor as its finding shows it, or None if it hasn't been detected."""
+        if self.name is None or self.domain is None:
+            return None
+        return RuntimeVendor(self.project_id, self.vendor_id, self.name, self.domain)
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(
+            project_id=item["projectId"],
+            vendor_id=item["vendorId"],
+            review_state=item.get("reviewState", "needs_review"),
+            finding_id=item.get("inboxItemId"),
+            name=item.get("name"),
+            domain=item.get("domain"),
+            category=item.get("category"),
+            before_consent=item.get("beforeConsent", False),
+            evidence=tuple(Evidence.from_item(piece) for piece in item.get("evidence", ())),
+            first_seen_at=item.get("firstSeenAt"),
+            last_seen_at=item.get("lastSeenAt"),
+            state=item.get("state"),
+            decided_at=item.get("decidedAt"),
+            decided_by=item.get("decidedBy"),
+            revision=item.get("revision"),
+        )
+
+    def undetected_since(self) -> tuple[str, dict[str, Any]]:
+        """Returns the condition, and its values, that no detection was stored since the vendor was read."""
+        if self.revision is None:  # only decided on
+            return "attribute_not_exists(#revision)", {}
+        return "#revision = :readRevision", {"readRevision": self.revision}
+
+
+class VendorPage(NamedTuple):
+    """Vendors, and the sort key that the next page starts after (None on the last page)."""
+
+    vendors: list[VendorItem]
+    next_sk: str | None
+
+
+def list_vendors(project_id: ProjectId, limit: int, after: str | None, *, consistent: bool = False) -> VendorPage:
+    """Returns one page of the project's vendors, detected or decided on, ordered by id."""
+    organization_id, local = project_id.location
+    page = table.query(
+        keys.organization_pk(organization_id),
+        prefix=keys.vendor_prefix(local),
+        limit=limit,
+        after=after,
+        consistent=consistent,
+    )
+    return VendorPage([VendorItem.from_item(item) for item in page.items], page.next_sk)
+
+
+def find_vendor(project_id: ProjectId, vendor_id: str) -> VendorItem | None:
+    """Returns the project's vendor, detected or decided on, with a consistent read, or None."""
+    item = table.get(keys.vendor(*project_id.location, vendor_id))
+    return VendorItem.from_item(item) if item else None
+
+
+class DecidedVendor(NamedTuple):
+    """A decision on a vendor, and the vendor's domain if the runtime has detected it."""
+
+    decision: VendorDecision
+    domain: str | None
+
+
+def list_decisions(project_id: ProjectId) -> list[DecidedVendor]:
+    """Returns the project's decisions on its vendors. Consistent."""
+    organization_id, local = project_id.location
+    page = table.query(keys.organization_pk(organization_id), prefix=keys.vendor_prefix(local), consistent=True)
+    return [
+        DecidedVendor(VendorDecision.from_item(item), item.get("domain")) for item in page.items if item.get("state")
+    ]
+
+
+class Seen(NamedTuple):
+    """A vendor and its finding as they were read, or None for each that doesn't exist."""
+
+    vendor: VendorItem | None
+    finding: InboxItem | None
+
+
+def decide_vendor(
+    project: ProjectItem,
+    vendor_id: str,
+    state: VendorState,
+    decided_by: str,
+    caller_id: str | None = None,
+    *,
+    seen: Seen | None = None,
+) -> str | None:
+    """Stores the decision and resolves the vendor's finding. Returns the finding's id, or None if there is no finding.
+
+    A finding that is resolved stays as it is.
+
+    caller_id: the user who must be an admin at commit; None for the operator.
+    seen: the vendor and its finding if they were read. Without it, this takes another round trip.
+    Raises Forbidden, and UnknownProject if the project was deleted, so that a deleted project never gets a vendor.
+    """
+    organization_id = project.project_id.organization_id
+
+    def decide() -> str | None:
+        nonlocal seen
+        vendor, finding = seen or see_vendor(project.project_id, vendor_id)
+        seen = None  # if one of them has changed, both are read again
+        legs: dict[str, Leg] = {
+            **organizations.admin_check(caller_id, organization_id),
+            "project": Check(project.key, "attribute_exists(pk)"),
+            "vendor": _decision(project, vendor_id, state, decided_by, vendor),
+        }
+        record = Recorded(
+            Action.VENDOR_DECIDE,
+            organization_id,
+            project.project_id,
+            project.name,
+            before={vendor_id: vendor.state} if vendor else {},
+            after={vendor_id: state},
+        )
+        changes = [_resolution(finding, decided_by)] if finding and finding.status != "resolved" else []
+        try:
+            inbox.transact_and_tell(changes, legs, record, events.leave_to_sweep)
+        except LegFailed as failure:
+            if failure.leg == "caller":
+                raise Forbidden from None
+            if failure.leg == "project":
+                raise UnknownProject from None
+            raise WriteConflict from None  # the vendor was detected or decided on, or its finding changed
+        return finding.item_id if finding else None
+
+    return retry_on_conflict(decide, "the vendor")
+
+
+def see_vendor(project_id: ProjectId, vendor_id: str) -> Seen:
+    """Returns the project's vendor and its finding. Consistent, one round trip."""
+    finding_id = finding_item_id(project_id.organization_id, "runtime", project_id, vendor_id)
+    vendor, finding = table.batch_get(
+        [keys.vendor(*project_id.location, vendor_id), keys.inbox_item(*finding_id.location)]
+    )
+    return Seen(VendorItem.from_item(vendor) if vendor else None, InboxItem.from_item(finding) if finding else None)
+
+
+def _resolution(finding: InboxItem, decided_by: str) -> Change:
+    leg = inbox.status_leg(finding, "resolved", inbox.new_version(), decided_by)
+    return Change(finding.item_id, leg, finding.status)
+
+
+def _decision(
+    project: ProjectItem, vendor_id: str, state: VendorState, decided_by: str, vendor: VendorItem | None
+) -> Update:
+    """Returns the leg that stores the decision if the vendor is as it was read."""
+    values: dict[str, Any] = {
+        "vendorId": vendor_id,
+        "projectId": project.project_id,
+        "state": state,
+        "reviewState": REVIEWS[state],
+        "decidedBy": decided_by,
+        "decidedAt": clock.timestamp(),
+    }
+    change = set_expression(values)
+    when = "attribute_not_exists(#inboxItemId)"
+    if vendor is not None and vendor.finding_id is not None:
+        unchanged, read = vendor.undetected_since()
+        when = f"#inboxItemId = :finding AND {unchanged}"
+        values |= {"finding": vendor.finding_id, **read}
+        if vendor.state is None:
+            when += " AND attribute_not_exists(#state)"
+        else:
+            when += " AND #state = :formerState"
+            values["formerState"] = vendor.state
+    return Update(keys.vendor(*project.project_id.location, vendor_id), change, when, values)

@@ -1,1 +1,0 @@
-"""HTTP for every function with routes: the app, checks of a request and its caller, and the response format."""

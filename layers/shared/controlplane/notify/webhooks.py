@@ -1,0 +1,207 @@
+"""Endpoints that an organization's webhooks are sent to: at most ten, each with its own secret.
+
+A secret is shown once, when it is created. It is stored encrypted (`core.sealing`), because deliveries are signed with
+it. The organization's counter is changed in the transaction that creates or deletes an endpoint.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from controlplane.notify.webhook_items import Format, WebhookItem
+from controlplane.organizations import store as organizations
+from controlplane.organizations.store import UnknownOrganization
+from controlplane.platform.core import clock, dry_run, ids, sealing
+from controlplane.platform.core.actions import Action
+from controlplane.platform.core.errors import Conflict, Forbidden, NotFound
+from controlplane.platform.core.ids import WebhookId
+from controlplane.platform.table import keys
+from controlplane.platform.table.legs import set_expression
+from controlplane.platform.table.table import (
+    ConditionFailed,
+    Delete,
+    Leg,
+    LegFailed,
+    Put,
+    Recorded,
+    Unrecorded,
+    Update,
+    table,
+)
+
+WEBHOOKS_PER_ORGANIZATION = 10
+# How long deliveries are signed with both secrets after a rotation.
+ROTATION_SECONDS = 86_400
+_EXISTS = "attribute_exists(pk)"
+
+
+class UnknownWebhook(NotFound):
+    message = "The organization has no such webhook endpoint."
+
+
+class WebhookLimitReached(Conflict):
+    message = f"The organization has {WEBHOOKS_PER_ORGANIZATION} webhook endpoints. Delete one first."
+
+    def __init__(self) -> None:
+        super().__init__(details={"limit": WEBHOOKS_PER_ORGANIZATION})
+
+
+def list_webhooks(organization_id: str) -> list[WebhookItem]:
+    """Returns the organization's endpoints, oldest first. Consistent: events are sent to these endpoints."""
+    page = table.query(keys.organization_pk(organization_id), prefix=keys.WEBHOOK_PREFIX, consistent=True)
+    return [WebhookItem.from_item(item) for item in page.items]
+
+
+def get_webhook(webhook_id: WebhookId) -> WebhookItem:
+    """Returns the endpoint. Raises UnknownWebhook."""
+    item = table.get(keys.webhook(*webhook_id.location))
+    if item is None:
+        raise UnknownWebhook
+    return WebhookItem.from_item(item)
+
+
+def create_webhook(
+    organization_id: str,
+    *,
+    name: str,
+    url: str,
+    format: Format,  # noqa: A002
+    events: tuple[str, ...],
+    secret: str,
+    created_by: str,
+    pages_url: str,
+    extra_legs: Mapping[str, Leg],
+) -> WebhookItem:
+    """Creates an endpoint. `extra_legs` go first in the transaction.
+
+    Raises WebhookLimitReached, UnknownOrganization, Forbidden, and LegFailed if an extra leg fails.
+    """
+    webhook_id = WebhookId.of(organization_id, ids.new_local())
+    made = WebhookItem(
+        webhook_id=webhook_id,
+        name=name,
+        url=url,
+        format=format,
+        events=events,
+        secret=sealing.seal(webhook_id, secret),
+        created_at=clock.timestamp(),
+        created_by=created_by,
+        pages_url=pages_url,
+    )
+    count = Update(
+        keys.organization(organization_id),
+        "SET #webhooks = if_not_exists(#webhooks, :none) + :one",
+        f"{_EXISTS} AND (attribute_not_exists(#webhooks) OR #webhooks < :most)",
+        {"none": 0, "one": 1, "most": WEBHOOKS_PER_ORGANIZATION},
+    )
+    legs: dict[str, Leg] = {
+        **extra_legs,
+        **organizations.admin_check(created_by, organization_id),
+        "organization": count,
+        "webhook": Put(made.to_item(), "attribute_not_exists(pk)"),
+    }
+    record = Recorded(Action.WEBHOOK_CREATE, organization_id, webhook_id, name, after=made.recorded)
+    try:
+        table.transact(legs, record)
+    except LegFailed as failure:
+        if failure.leg in extra_legs:
+            raise
+        if failure.leg == "caller":
+            raise Forbidden from None
+        if failure.items.get("organization") is None:
+            raise UnknownOrganization from None
+        raise WebhookLimitReached from None
+    return made
+
+
+def update_webhook(webhook: WebhookItem, changes: Mapping[str, Any], caller_id: str) -> WebhookItem:
+    """Changes name, url, format, events, or status. Enabling an endpoint forgets its failures.
+
+    Returns the endpoint as it is now. Raises UnknownWebhook, Forbidden.
+    """
+    if not changes:
+        return webhook
+    changed, forgets = {**changes}, ""
+    if changes.get("status") == "disabled":
+        changed |= {"disabledReason": "person", "disabledAt": clock.timestamp()}
+    elif changes.get("status") == "enabled":
+        forgets = " REMOVE #disabledReason, #disabledAt, #failingSince, #timeouts, #restsUntil"
+    after = replace(webhook, **changes)
+    record = Recorded(
+        Action.WEBHOOK_UPDATE,
+        webhook.webhook_id.organization_id,
+        webhook.webhook_id,
+        after.name,
+        before={"name": webhook.name, **webhook.recorded},
+        after={"name": after.name, **after.recorded},
+    )
+    _write(webhook, Update(webhook.key, set_expression(changed) + forgets, _EXISTS, changed), caller_id, record)
+    if dry_run.is_active():
+        kept = {**webhook.to_item(), "disabledReason": webhook.disabled_reason, "disabledAt": webhook.disabled_at}
+        return WebhookItem.from_item({**(webhook.to_item() if forgets else kept), **changed})
+    return get_webhook(webhook.webhook_id)
+
+
+def rotate_secret(webhook: WebhookItem, secret: str, caller_id: str, extra_legs: Mapping[str, Leg]) -> None:
+    """Replaces the secret. Deliveries are signed with both for a day. Raises UnknownWebhook, Forbidden, LegFailed."""
+    values: dict[str, Any] = {
+        "sealed": sealing.seal(webhook.webhook_id, secret),
+        "until": int(clock.now()) + ROTATION_SECONDS,
+    }
+    change = "SET #previousSecret = #secret, #previousUntil = :until, #secret = :sealed"
+    record = Recorded(
+        Action.WEBHOOK_ROTATE_SECRET,
+        webhook.webhook_id.organization_id,
+        webhook.webhook_id,
+        webhook.name,
+        after={"previousSecretUntil": clock.timestamp(values["until"])},
+    )
+    _write(webhook, Update(webhook.key, change, _EXISTS, values), caller_id, record, extra_legs=extra_legs)
+
+
+def delete_webhook(webhook: WebhookItem, caller_id: str) -> None:
+    """Deletes the endpoint. Its deliveries can't be read anymore, and expire. Raises UnknownWebhook, Forbidden."""
+    organization_id = webhook.webhook_id.organization_id
+    count = Update(keys.organization(organization_id), "SET #webhooks = #webhooks - :one", _EXISTS, {"one": 1})
+    record = Recorded(Action.WEBHOOK_DELETE, organization_id, webhook.webhook_id, webhook.name, before=webhook.recorded)
+    _write(webhook, Delete(webhook.key, _EXISTS), caller_id, record, more={"organization": count})
+
+
+def _write(
+    webhook: WebhookItem,
+    leg: Leg,
+    caller_id: str,
+    record: Recorded,
+    *,
+    extra_legs: Mapping[str, Leg] | None = None,
+    more: Mapping[str, Leg] | None = None,
+) -> None:
+    extra = extra_legs or {}
+    caller = organizations.admin_check(caller_id, webhook.webhook_id.organization_id)
+    try:
+        table.transact({**extra, **caller, "webhook": leg, **(more or {})}, record)
+    except LegFailed as failure:
+        if failure.leg in extra:
+            raise
+        raise (Forbidden if failure.leg == "caller" else UnknownWebhook) from None
+
+
+def seal_again(webhook: WebhookItem) -> None:
+    """Seals the endpoint's secrets with the current signing key, unless they have changed since they were read.
+
+    Raises sealing.Unsealable.
+    """
+    opened = {name: sealing.unseal(webhook.webhook_id, text) for name, text in _sealed(webhook).items()}
+    if all(it.is_current for it in opened.values()):
+        return
+    changed = {name: sealing.seal(webhook.webhook_id, it.text) for name, it in opened.items()}
+    when, values = "#secret = :read", {**changed, "read": webhook.secret}
+    try:
+        table.update(Update(webhook.key, set_expression(changed), when, values), Unrecorded.REWRITE)
+    except ConditionFailed:
+        return
+
+
+def _sealed(webhook: WebhookItem) -> dict[str, str]:
+    previous = webhook.sealed_secrets[1:]
+    return {"secret": webhook.secret, **({"previousSecret": previous[0]} if previous else {})}

@@ -1,0 +1,1 @@
+"""Organizations, members, invitations, and the audit log. Imports `people`."""

@@ -1,0 +1,153 @@
+"""The two items of an invitation: the one that the organization lists, and the lock on the invited address."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Self
+
+from controlplane.organizations.store import Role
+from controlplane.platform.core import clock
+from controlplane.platform.core.actions import Action
+from controlplane.platform.core.emails import normalize_email
+from controlplane.platform.core.ids import InvitationId
+from controlplane.platform.table import keys
+from controlplane.platform.table.keys import Key
+from controlplane.platform.table.recording import Recorded
+
+
+class Inviter(NamedTuple):
+    """The user who sent an invitation, as of the time it was sent, by their stored names."""
+
+    id: str
+    name: str
+    email: str
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(item["id"], item["name"], item["email"])
+
+
+class Resends(NamedTuple):
+    """How often an invitation was sent again: in all, and on `day` (UTC), such as 2026-03-04."""
+
+    total: int = 0
+    day: str = ""
+    on_day: int = 0
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any] | None) -> Self:
+        return cls(item["total"], item["day"], item["onDay"]) if item else cls()
+
+    def to_item(self) -> dict[str, Any]:
+        return {"total": self.total, "day": self.day, "onDay": self.on_day}
+
+    def next_on(self, day: str) -> Self:
+        """Returns the numbers after sending again on that day."""
+        return self._replace(total=self.total + 1, day=day, on_day=self.on_day + 1 if day == self.day else 1)
+
+
+NOT_RESENT = Resends()
+# The outcome of the last email: see `controlplane.store.mail_items`.
+MailOutcome = Literal["sent", "failed", "returned", "complained", "stopped", "limited"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvitationItem:
+    """An invitation as the organization lists it. `expires_at` is a Unix time.
+
+    mail: what became of the last email, or None if it wasn't sent yet.
+    """
+
+    invitation_id: InvitationId
+    email: str
+    role: Role
+    created_at: str
+    expires_at: int
+    invited_by: Inviter
+    resends: Resends = NOT_RESENT
+    mail: MailOutcome | None = None
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(
+            invitation_id=InvitationId.stored(item["invitationId"]),
+            email=item["email"],
+            role=item["role"],
+            created_at=item["createdAt"],
+            expires_at=item["expiresAt"],
+            invited_by=Inviter.from_item(item["invitedBy"]),
+            resends=Resends.from_item(item.get("resends")),
+            mail=item.get("mail"),
+        )
+
+    def to_item(self) -> dict[str, Any]:
+        return {
+            **self.key._asdict(),
+            "invitationId": self.invitation_id,
+            "email": self.email,
+            "role": self.role,
+            "createdAt": self.created_at,
+            "expiresAt": self.expires_at,
+            "invitedBy": self.invited_by._asdict(),
+            **({"resends": self.resends.to_item()} if self.resends.total else {}),
+            **({"mail": self.mail} if self.mail else {}),
+        }
+
+    @property
+    def key(self) -> Key:
+        return keys.invitation(*self.invitation_id.location)
+
+    @property
+    def lock_key(self) -> Key:
+        return keys.invitee(normalize_email(self.email), self.invitation_id.organization_id)
+
+    @property
+    def inviter_key(self) -> Key:
+        """The key of the inviter's membership, whose role the invitation depends on."""
+        return keys.membership(self.invited_by.id, self.invitation_id.organization_id)
+
+    @property
+    def is_pending(self) -> bool:
+        """Returns True if the invitation hasn't expired. It may still be void."""
+        return self.expires_at > clock.now()
+
+    def recorded(self, action: Action) -> Recorded:
+        """Returns the entry of its creation or end in the audit log, without the address."""
+        role = {"role": self.role}
+        is_new = action is Action.INVITATION_CREATE
+        before, after = ({}, role) if is_new else (role, {})
+        return Recorded(action, self.invitation_id.organization_id, self.invitation_id, before=before, after=after)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvitationLock:
+    """The item that allows one pending invitation per organization and address, and names it."""
+
+    invitation_id: InvitationId
+    expires_at: int
+    inviter_id: str
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(
+            invitation_id=InvitationId.stored(item["invitationId"]),
+            expires_at=item["expiresAt"],
+            inviter_id=item["inviterId"],
+        )
+
+    def to_item(self, address: str) -> dict[str, Any]:
+        return {
+            **keys.invitee(address, self.invitation_id.organization_id)._asdict(),
+            "invitationId": self.invitation_id,
+            "expiresAt": self.expires_at,
+            "inviterId": self.inviter_id,
+        }
+
+    @property
+    def invitation_key(self) -> Key:
+        """The key of the item that the organization lists."""
+        return keys.invitation(*self.invitation_id.location)
+
+    @property
+    def is_pending(self) -> bool:
+        """Returns True if the invitation hasn't expired. It may still be void."""
+        return self.expires_at > clock.now()

@@ -1,0 +1,142 @@
+"""Index of each user's credentials: web sessions, devices, and operator-created tokens.
+
+An entry is written in the transaction that creates its credential and removed in the one that ends it, so a live
+credential is always listed and a listed one can always be revoked. Revocation is in `people.revocations`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Self
+
+from controlplane.platform.core import clock, ids
+from controlplane.platform.table import keys
+from controlplane.platform.table.keys import Key
+from controlplane.platform.table.table import Update, table
+
+type Kind = Literal["session", "device", "token"]
+
+# Clients that have no OAuth client id.
+PAGES, OPERATOR = "dashboard", "assent-ops"
+# Attributes that an upsert overwrites. It keeps the stored values of all others, which say where it came from.
+_RENEWED = {"lastUsedAt", "expiresAt", "digest", "familyId"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CredentialItem:
+    """One entry. To revoke it, revoke the token `digest`, else the token family, else the approved device request.
+
+    `last_used_at` is accurate to the hour. `expires_at` is a Unix time.
+    """
+
+    user_id: str
+    local: str
+    kind: Kind
+    client: str
+    scopes: list[str]
+    expires_at: int
+    device_name: str | None = None
+    address: str | None = None
+    created_at: str
+    last_used_at: str
+    digest: str | None = None
+    family_id: str | None = None
+    request_digest: str | None = None
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(
+            user_id=item["userId"],
+            local=item["sk"].removeprefix(keys.CREDENTIAL_PREFIX),
+            kind=item["kind"],
+            client=item["client"],
+            scopes=item["scopes"],
+            expires_at=item["expiresAt"],
+            device_name=item["deviceName"],
+            address=item["address"],
+            created_at=item["createdAt"],
+            last_used_at=item["lastUsedAt"],
+            digest=item["digest"],
+            family_id=item["familyId"],
+            request_digest=item["requestDigest"],
+        )
+
+    def to_item(self) -> dict[str, Any]:
+        return {
+            **self.key._asdict(),
+            "userId": self.user_id,
+            "kind": self.kind,
+            "client": self.client,
+            "scopes": sorted(self.scopes),
+            "deviceName": self.device_name,
+            "address": self.address,
+            "createdAt": self.created_at,
+            "requestDigest": self.request_digest,
+            "lastUsedAt": self.last_used_at,
+            "expiresAt": self.expires_at,
+            "digest": self.digest,
+            "familyId": self.family_id,
+        }
+
+    @property
+    def key(self) -> Key:
+        return keys.credential(self.user_id, self.local)
+
+    @property
+    def session_id(self) -> str:
+        return ids.session_id(self.local)
+
+    @property
+    def is_live(self) -> bool:
+        return self.expires_at > clock.now()
+
+    def upsert(self) -> Update:
+        """Returns the leg that adds or renews the entry."""
+        values = {name: value for name, value in self.to_item().items() if name not in {"pk", "sk"}}
+        assignments = [
+            f"#{name} = :{name}" if name in _RENEWED else f"#{name} = if_not_exists(#{name}, :{name})"
+            for name in values
+        ]
+        return Update(self.key, f"SET {', '.join(assignments)}", values=values)
+
+
+class CredentialPage(NamedTuple):
+    """Entries, newest first, and the sort key after which the next page starts (None on the last page)."""
+
+    credentials: list[CredentialItem]
+    next_sk: str | None
+
+    @property
+    def live(self) -> list[CredentialItem]:
+        """The entries that have not expired."""
+        return [credential for credential in self.credentials if credential.is_live]
+
+
+def list_credentials(user_id: str, limit: int, after: str | None = None) -> CredentialPage:
+    """Returns a page of the user's entries, newest first. It can include expired ones that TTL has not removed yet.
+
+    Consistent: a user who has just revoked a device must not see it.
+    """
+    page = table.query(
+        keys.credentials_pk(user_id),
+        prefix=keys.CREDENTIAL_PREFIX,
+        after=after,
+        newest_first=True,
+        limit=limit,
+        consistent=True,
+    )
+    return CredentialPage([CredentialItem.from_item(item) for item in page.items], page.next_sk)
+
+
+def list_all_credentials(user_id: str) -> list[CredentialItem]:
+    """Returns all of the user's entries, newest first, in one query. Consistent."""
+    pk, prefix = keys.credentials_pk(user_id), keys.CREDENTIAL_PREFIX
+    items = table.query(pk, prefix=prefix, newest_first=True, consistent=True).items
+    return [CredentialItem.from_item(item) for item in items]
+
+
+def find_credential(user_id: str, session_id: str) -> CredentialItem | None:
+    """Returns the user's live credential with that id, or None. Consistent, because a revocation follows."""
+    local = ids.local_of_session(session_id)
+    item = table.get(keys.credential(user_id, local)) if local else None
+    found = CredentialItem.from_item(item) if item else None
+    return found if found and found.is_live else None

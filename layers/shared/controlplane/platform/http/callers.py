@@ -1,0 +1,100 @@
+"""The interface between the route class and the kinds of caller.
+
+An endpoint declares its caller as one parameter, `Annotated[<Caller>, <CallerRequirements>]`. There are five kinds:
+
+    access        Access, Requires                  an API key or a user token
+    anonymous     AnonymousCaller, Anonymous        no credential, rate limited by address
+    web_session   WebSession, RequiresSession       a browser with a session cookie, which gets pages
+    webhooks      Delivery, SignedByGithub          GitHub, which signs what it sends
+    secret_scanning  LeakReport, SignedBySecretScanning  GitHub, with a key that it publishes
+
+The route class (`controlplane.platform.http.route`) calls the requirements' methods in the order in which they are
+defined here. An endpoint without such a parameter, such as the health check, has the base classes, which check nothing.
+"""
+
+from typing import Any, ClassVar, Protocol
+
+from starlette.responses import Response
+
+from controlplane.platform.core.acting import Actor
+from controlplane.platform.core.errors import ApiError
+from controlplane.platform.http.explanations import Refusal
+from controlplane.platform.http.reader import MAX_BODY_BYTES, RequestReader
+
+
+class Caller:
+    """The caller of a request: the endpoint's argument, the fields of the log, and the response headers."""
+
+    __slots__ = ()
+
+    @property
+    def actor(self) -> Actor | None:
+        """The actor that the audit log names. None: a caller that changes nothing of an organization."""
+        return None
+
+    @property
+    def log_fields(self) -> dict[str, Any]:
+        """The caller's fields in the request's log line, without personal data."""
+        return {}
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The response headers about the caller's credential, such as its rate limit."""
+        return {}
+
+    @property
+    def rate_group(self) -> str:
+        """The group under which the metric counts the caller's rate-limited requests."""
+        return "anonymous"
+
+    def note_refusal(self, refusal: Refusal) -> None:
+        """Records why the request was refused, for a caller that can ask for it later."""
+
+
+class Dialect(Protocol):
+    """A format of requests and responses other than JSON in the envelope: OAuth's forms, and pages."""
+
+    def read(self, body: bytes) -> dict[str, Any]:
+        """Returns the body's fields under the names of the endpoint's model, in snake_case. Raises InvalidPayload."""
+
+    def success(self, content: Any) -> Response:
+        """Returns the response for the endpoint's return value."""
+
+    def failure(self, error: ApiError, caller: Caller) -> Response:
+        """Returns the response for an error. Used for every error of the route, starting with its first check.
+
+        caller: a `Caller` of the base class until the caller is identified.
+        """
+
+
+class CallerRequirements[C: Caller]:
+    """Requirements of a route on its caller."""
+
+    __slots__ = ()
+
+    # Whether operations that change something can be dry runs.
+    has_dry_runs: ClassVar[bool] = False
+
+    def select_dialect(self, request: RequestReader) -> Dialect | None:  # noqa: ARG002
+        """Returns the dialect of the response. Runs before the body is read. Raises RouteNotFound if disabled."""
+        return None
+
+    @property
+    def body_limit_bytes(self) -> int:
+        """The largest body that is read."""
+        return MAX_BODY_BYTES
+
+    def identify(self, request: RequestReader) -> C:  # noqa: ARG002
+        """Returns the caller. Runs before the body is parsed."""
+        return Caller()  # type: ignore[return-value]  # the base class has no other kind
+
+    def check(self, caller: C) -> None:
+        """Checks the caller's rate limit and permissions. Its errors are logged with the caller."""
+
+    @property
+    def id_parameter(self) -> tuple[Any, Any] | None:
+        """The annotation and default of the parameter with the id that `resolve` needs. None: it needs none."""
+        return None
+
+    def resolve(self, caller: C, named_id: str | None) -> None:
+        """Checks the organization and the resource of the request, after FastAPI has validated the rest."""

@@ -1,0 +1,173 @@
+"""Reads a request: the client's address, the body up to its size limit, strict JSON or a dialect, and the query."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request, empty_receive
+from starlette.types import Receive, Scope
+
+from controlplane.platform.core.errors import InvalidPayload, PayloadTooLarge, UnsupportedMediaType
+from controlplane.platform.core.nearest import did_you_mean
+from controlplane.platform.http import strict_json
+from controlplane.platform.http.client_address import client_address
+from controlplane.platform.http.forms import parse_pairs
+
+MAX_BODY_BYTES = 1_048_576
+# Headers with one value. A gateway or proxy joins repeated ones with commas, so a comma is a second value too.
+SINGLE_HEADERS = {b"content-type": "Content-Type", b"idempotency-key": "Idempotency-Key"}
+_MAX_QUERY_PARAMETERS = 64
+# The query parameter of operations that change something. Others reject it, so that it never goes unnoticed.
+DRY_RUN = "dryRun"
+
+
+class RequestReader(Request):
+    """A request whose body is read and parsed here. FastAPI gets the results from `body`, `json`, and `headers`."""
+
+    def __init__(self, scope: Scope, receive: Receive = empty_receive) -> None:
+        super().__init__(scope, receive)
+        # Empty until `read_body`.
+        self.raw_body = b""
+        # None until `parse_body`, and without a body.
+        self.content: Any = None
+        self._translated_headers: Headers | None = None
+
+    @property
+    def address(self) -> str:
+        """The address of the client that sent the request."""
+        return client_address(self.client.host if self.client else "", super().headers.getlist)
+
+    @property
+    def authorization(self) -> str | None:
+        """The Authorization header. Repeated ones are joined, as gateways do, which makes an invalid credential."""
+        return ", ".join(super().headers.getlist("authorization")) or None
+
+    @property
+    def media_type(self) -> str:
+        """The body's media type without parameters, or several joined ones. Empty if the client declares none."""
+        sent = ", ".join(super().headers.getlist("content-type"))
+        return sent.partition(";")[0].strip().lower()
+
+    @property
+    def target(self) -> str:
+        """The path with its query, as the client sent it."""
+        query = self.scope["query_string"].decode("latin-1")
+        path: str = self.scope["path"]
+        return f"{path}?{query}" if query else path
+
+    @property
+    def asks_for_dry_run(self) -> bool:
+        return self.query_params.get(DRY_RUN) == "true"
+
+    async def read_body(self, limit_bytes: int = MAX_BODY_BYTES) -> None:
+        """Reads the whole body. Raises PayloadTooLarge as soon as the size limit is known to be exceeded."""
+        declared = self.headers.get("content-length", "")
+        # A number too long to be a size isn't converted: int() raises ValueError for more than 4,300 digits.
+        if declared.isdecimal() and (len(declared) > 18 or int(declared) > limit_bytes):
+            raise PayloadTooLarge
+        # Not from `stream`, whose generator takes as long as all the rest.
+        chunks: list[bytes] = []
+        size, has_more = 0, True
+        while has_more:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            chunks.append(message.get("body", b""))
+            size, has_more = size + len(chunks[-1]), message.get("more_body", False)
+            if size > limit_bytes:
+                raise PayloadTooLarge
+        self.raw_body = b"".join(chunks)
+
+    def check_headers(self) -> None:
+        """Raises InvalidPayload if a header that must have one value is repeated, even with equal values."""
+        found = [(name, value) for name, value in self.scope["headers"] if name in SINGLE_HEADERS]
+        names = [name for name, _ in found]
+        for name, value in found:
+            if b"," in value or names.count(name) > 1:
+                shown = SINGLE_HEADERS[name]
+                message = "Send this header once, with one value and without commas."
+                raise InvalidPayload.at([shown], message, "repeated")
+
+    def parse_body(self, read: Callable[[bytes], Any] | None) -> None:
+        """Parses the body, strictly and without coercion. Raises UnsupportedMediaType, InvalidPayload.
+
+        read: parses the body of a dialect, in place of JSON.
+        """
+        if read is not None:
+            self.content = read(self.raw_body)
+            headers = super().headers.mutablecopy()
+            headers["content-type"] = "application/json"
+            self._translated_headers = headers
+        elif self.raw_body:
+            encoding = self.headers.get("content-encoding", "identity").strip().lower()
+            self.content = _parse_json(self.raw_body, self.media_type, encoding)
+
+    def check_query(self, known: Sequence[str], *, ignores_unknown: bool) -> None:
+        """Raises InvalidPayload if a parameter is repeated or can't be decoded: parsers would read it differently.
+
+        Also if a parameter isn't in `known`, unless unknown ones are ignored.
+        """
+        names = _check_query(self.scope["query_string"])
+        unknown = [name for name in names if name not in known and (name == DRY_RUN or not ignores_unknown)]
+        if unknown:
+            raise InvalidPayload(details=[unknown_parameter(name, known) for name in unknown])
+
+    # The methods below are how FastAPI reads a request.
+
+    @property
+    def headers(self) -> Headers:
+        return self._translated_headers or super().headers
+
+    async def body(self) -> bytes:
+        return self.raw_body
+
+    async def json(self) -> Any:
+        return self.content
+
+
+def _parse_json(body: bytes, media_type: str, encoding: str) -> Any:
+    if not (media_type == "application/json" or media_type.endswith("+json")):
+        raise UnsupportedMediaType
+    if encoding != "identity":
+        raise UnsupportedMediaType("Compressed bodies aren't supported. Send the body without Content-Encoding.")
+    try:
+        content = strict_json.loads(body)
+    except strict_json.InvalidJson as error:
+        raise InvalidPayload.at([], f"The body is not acceptable JSON: {error}.", "json_invalid") from None
+    if content is None:
+        # FastAPI would treat it like no body, which some operations accept.
+        raise InvalidPayload.at([], "The body is null. Send a JSON object.", "json_invalid")
+    return content
+
+
+def _check_query(raw: bytes) -> list[str]:
+    """Returns the names of the parameters."""
+    if not raw:
+        return []
+    try:
+        pairs = parse_pairs(raw, _MAX_QUERY_PARAMETERS)
+    except ValueError:
+        message = f"Percent-encode the query string as UTF-8, with at most {_MAX_QUERY_PARAMETERS} parameters."
+        raise InvalidPayload.at([], message, "query_invalid") from None
+    counts = Counter(name for name, _ in pairs)
+    for name, value in pairs:
+        if counts[name] > 1:
+            raise InvalidPayload.at([name], "This parameter is given more than once. Send it once.", "repeated")
+        if "\0" in value:
+            raise InvalidPayload.at(
+                [name], "This parameter contains the character NUL (%00). Remove it.", "query_invalid"
+            )
+    return [*counts]
+
+
+def unknown_parameter(name: str, known: Sequence[str]) -> dict[str, Any]:
+    """Returns the problem of a query parameter that the operation doesn't have."""
+    *rest, last = known
+    listed = f"{', '.join(rest)}{',' * (len(rest) > 1)} and {last}" if rest else last
+    return {
+        "code": "unknown_parameter",
+        "message": f"This operation accepts {listed}, but not this parameter.{did_you_mean(name, known)}",
+        "path": [name],
+        "known": [*known],
+    }

@@ -1,0 +1,88 @@
+"""Converts pydantic's validation errors to the problems that clients receive, in plain words.
+
+A problem never contains the value that was sent, which may be a secret.
+"""
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+from controlplane.platform.core.errors import Problems
+from controlplane.platform.core.nearest import did_you_mean
+
+# In words, by pattern.
+_PATTERNS: dict[str, str] = {}
+
+# The number of problems whose unknown field is compared with the known ones.
+_COMPARED = 5
+# In pydantic's list of expected values.
+_QUOTED = re.compile(r"'([^']*)'")
+_PLACES = frozenset({"body", "query", "path", "header"})
+_OBJECTS = ("dict_type", "model_attributes_type", "model_type")
+# By pydantic's type of error. Other types, such as those of our own validators, keep their text.
+_TEXTS = {
+    "bool_type": "Must be true or false",
+    "extra_forbidden": "Unknown field",
+    "greater_than_equal": "Must be at least {ge}",
+    "int_parsing": "Must be a whole number",
+    "int_type": "Must be a whole number",
+    "less_than_equal": "Must be at most {le}",
+    "list_type": "Must be a list",
+    "literal_error": "Must be {expected}",
+    "missing": "Field required",
+    "string_pattern_mismatch": "Must match {pattern}",
+    "string_too_long": "Must have at most {max_length} {characters}",
+    "string_too_short": "Must have at least {min_length} {characters}",
+    "string_type": "Must be a string",
+    "too_long": "Must have at most {max_length} {items}",
+    "too_short": "Must have at least {min_length} {items}",
+    "value_error": "{error}",
+    **dict.fromkeys(_OBJECTS, "Must be an object"),
+}
+
+
+def described(pattern: str, text: str) -> str:
+    """Returns the pattern of a field. A problem has the text in its place."""
+    _PATTERNS[pattern] = text
+    return pattern
+
+
+def to_problems(errors: Any, fields: Collection[str] = ()) -> Problems:
+    """Returns the problems of `ValidationError.errors()`: code, message, and path of field names.
+
+    fields: those of the body, of which an unknown field may be a misspelling.
+    """
+    # A body can have thousands of unknown fields, and each comparison takes time.
+    return [_problem(error, fields if place < _COMPARED else ()) for place, error in enumerate(errors)]
+
+
+def _problem(error: dict[str, Any], fields: Collection[str]) -> dict[str, Any]:
+    location = error["loc"]
+    path = [str(name) for name in (location[1:] if location[:1] and location[0] in _PLACES else location)]
+    message = _describe(error, has_field=bool(path))
+    if meant := _find_meant(error, path, fields):
+        message = f"{message}.{meant}"
+    return {"code": error["type"], "message": message, "path": path}
+
+
+def _find_meant(error: dict[str, Any], path: list[str], fields: Collection[str]) -> str:
+    """Returns the question for the field or value that was probably meant, or an empty text."""
+    if error["type"] == "extra_forbidden" and len(path) == 1:
+        return did_you_mean(path[0], fields)
+    if error["type"] == "literal_error" and isinstance(error["input"], str):
+        return did_you_mean(error["input"], _QUOTED.findall(error["ctx"]["expected"]))
+    return ""
+
+
+def _describe(error: dict[str, Any], *, has_field: bool) -> str:
+    kind, values = error["type"], error.get("ctx", {})
+    if kind == "missing" and not has_field:
+        return "A body is required. Send a JSON object."
+    if kind in _OBJECTS and not has_field:
+        return "The body must be a JSON object."
+    if kind == "string_pattern_mismatch" and values["pattern"] in _PATTERNS:
+        return _PATTERNS[values["pattern"]]
+    if kind not in _TEXTS:
+        return str(error["msg"])
+    plural = "" if values.get("min_length", values.get("max_length")) == 1 else "s"
+    return _TEXTS[kind].format(**values, characters=f"character{plural}", items=f"item{plural}")

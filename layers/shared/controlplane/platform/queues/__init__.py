@@ -1,0 +1,1 @@
+"""Messages between functions, the workers that process them, and the work that the sweep resumes. Imports `table`."""

@@ -1,0 +1,60 @@
+"""Events that an organization's webhooks and emails tell about, written in the transaction of the change.
+
+An event's message is an outbox entry that is due immediately. Workers send it themselves, by passing
+`messages.dispatch` as `announce`. Requests leave it to the next run of the sweep, which is at most a minute away,
+because sending would make their response wait for two more calls.
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+from controlplane.platform.core import clock, ids
+from controlplane.platform.core.ids import EventId, OwnedId
+from controlplane.platform.queues import outbox
+from controlplane.platform.queues.outbox import Entry
+
+# The queue of `notifications`, and the kind of its message about an event.
+QUEUE, KIND = "notifications", "organization-event"
+# A transaction has at most 100 legs, and a change of one finding takes up to two of them.
+MOST_SUBJECTS = 25
+
+# Events that webhooks can subscribe to, in the order of the documentation.
+WEBHOOK_EVENTS = (
+    "finding.opened",
+    "finding.resolved",
+    "scan.completed",
+    "key.created",
+    "key.leaked",
+    "member.joined",
+    "credits.low",
+)
+EventName = Literal[
+    "finding.opened",
+    "finding.resolved",
+    "scan.completed",
+    "key.created",
+    "key.leaked",
+    "member.joined",
+    "credits.low",
+    # An endpoint was disabled because its deliveries failed for a day. Only emails tell about it.
+    "webhook.disabled",
+]
+
+type Announce = Callable[[Entry], None]
+
+
+def entry(organization_id: str, event: EventName, *subjects: OwnedId) -> Entry:
+    """Returns the message of a new event about these items, at most 25. Add its leg to the items' transaction."""
+    message = {
+        "kind": KIND,
+        "version": 1,
+        "eventId": EventId.of(organization_id, ids.new_local()),
+        "event": event,
+        "at": clock.timestamp(),
+        "subjects": list(subjects),
+    }
+    return outbox.new_entry(QUEUE, message, after_seconds=0)
+
+
+def leave_to_sweep(entry: Entry) -> None:
+    """Sends nothing: the sweep sends the entry."""

@@ -1,0 +1,145 @@
+"""Keys of limits, retries, messages, background work, and feedback."""
+
+from controlplane.platform.table import shards
+from controlplane.platform.table.keys.key import Key
+from controlplane.platform.table.shards import shard_of
+
+
+# Unauthenticated requests from one address to one operation in one minute.
+# {pk: IP#device.token#198.51.100.7, sk: 29543346, hits: 3, expiresAt: 1772600940}
+def address_count(operation: str, address: str, window: int) -> Key:
+    return Key(f"IP#{operation}#{address}", str(window))
+
+
+# Requests in one minute that are reserved for a user or an organization, across all of its credentials.
+# {pk: RATE#usr_8k…, sk: 29543346, hits: 36, expiresAt: 1772601700}
+def owner_count(owner_id: str, minute: int) -> Key:
+    return Key(f"RATE#{owner_id}", str(minute))
+
+
+# Refused requests of one minute, of an organization, or of a user's requests that named none. A caller has one of the
+# minute's items.
+# {pk: REFUSALS#org_2f…, sk: 29543346#3, count: 1, refusals: [{requestId: 7c1e…-01j…, at: 2026-…, status: 403,
+#  code: INSUFFICIENT_SCOPE, rule: insufficient_scope, operation: GET /v1/members, keyId: key_2f…,
+#  details: {requiredScope: members.read}, limits: {requestsPerMinute: 600, requests: 2}}], expiresAt: 1790000000}
+def refusals(owner_id: str, minute: int, shard: int) -> Key:
+    return Key(refusals_pk(owner_id), f"{refusals_of_minute(minute)}{shard}")
+
+
+def refusals_pk(owner_id: str) -> str:
+    return f"REFUSALS#{owner_id}"
+
+
+def refusals_of_minute(minute: int) -> str:
+    return f"{minute}#"
+
+
+def minute_of_refusals(key: Key) -> str:
+    return str(key.sk).partition("#")[0]
+
+
+# A slot that a request holds while it waits for a worker. The number of slots is fixed.
+# {pk: WAITSLOT#17, sk: WAITSLOT, holder: 4t…, expiresAt: 1772600777}
+def waiting_slot(number: int) -> Key:
+    return Key(f"WAITSLOT#{number}", "WAITSLOT")
+
+
+# Which slots for an organization's messages in a queue are taken, and when the last waiting one comes back, in
+# milliseconds.
+# {pk: WORKERS#org_2f…, sk: notifications, until0: 1790000030, holder0: 9b1c…, lineEndsAt: 1790000004250,
+#  expiresAt: 1790086400}
+def worker_slots(organization_id: str, queue: str) -> Key:
+    return Key(f"WORKERS#{organization_id}", queue)
+
+
+# The number of invalid user codes that a person has tried.
+# {pk: TRIES#usr_8k…, sk: 1969556, hits: 2, expiresAt: 1772601300}
+def code_tries(user_id: str, window: int) -> Key:
+    return Key(f"TRIES#{user_id}", str(window))
+
+
+# The outcome of a request with an Idempotency-Key, kept for its retries.
+# {pk: IDEMPOTENCY#4c1d9e…, sk: IDEMPOTENCY, status: COMPLETED, attempt: 9b2e…, leaseUntil: 1790000030, effective: true,
+#  payload: 77ab…, data: "{…}", expiresAt: 1790086400}
+def idempotent_answer(digest: str) -> Key:
+    return Key(f"IDEMPOTENCY#{digest}", "IDEMPOTENCY")
+
+
+# A webhook of GitHub that was accepted.
+# {pk: DELIVERY#72d3162e-cc78-11e3-81ab-4c9367dc0958, sk: DELIVERY, expiresAt: 1773205567}
+def delivery(delivery_id: str) -> Key:
+    return Key(f"DELIVERY#{delivery_id}", "DELIVERY")
+
+
+# Until when the code host limits the requests of an installation.
+# {pk: HOSTLIMIT#4711, sk: HOSTLIMIT, until: 1790000060, expiresAt: 1790000060}
+def host_limit(installation_id: int) -> Key:
+    return Key(f"HOSTLIMIT#{installation_id}", "HOSTLIMIT")
+
+
+def outbox_pk(shard: int) -> str:
+    return f"OUTBOX#{shard}"
+
+
+OUTBOX_PKS = tuple(outbox_pk(shard) for shard in range(shards.OUTBOX))
+
+
+# A message to send. Written in the same transaction as the change it announces, and removed once sent.
+# {pk: OUTBOX#3, sk: 2026-03-04T05:06:07.000Z#01j…, queue: scan-preparation, message: {kind: …, version: 1, …}}
+def outbox_message(shard: int, at: str, local: str) -> Key:
+    return Key(outbox_pk(shard), f"{at}#{local}")
+
+
+# A cleanup work item: a deleted project, organization, or repository that may still have leftover items, or a completed
+# scan that supersedes earlier ones. `step` and `after` record the progress.
+# {pk: DELETIONS#17, sk: prj_2f…, deletedAt: 2026-…, final: true, step: 2, after: INBOX#8c4…}
+def deletion(subject_id: str) -> Key:
+    return Key(f"DELETIONS#{shard_of(subject_id, shards.DELETIONS)}", subject_id)
+
+
+DELETIONS_PKS = tuple(f"DELETIONS#{shard}" for shard in range(shards.DELETIONS))
+
+
+# The position at which a sweep step ran out of time and its next run continues.
+# {pk: SWEEP#ResentMessages, sk: POSITION, partition: OUTBOX#17, after: 2026-03-04T05:06:07.000Z#01j…}
+def sweep_position(step: str) -> Key:
+    return Key(f"SWEEP#{step}", "POSITION")
+
+
+# A feedback report. The sort key is derived from the caller and the content.
+# {pk: FEEDBACK#2026-03-04#17, sk: 7k3m9q…, reference: FDB-20260304-7K3M9Q-…, callerId: usr_8k…, category: bug,
+#  surface: api, message: …, createdAt: 2026-…, expiresAt: 1807160767}
+def feedback_report(date: str, local: str) -> Key:
+    return Key(f"FEEDBACK#{date}#{shard_of(local, shards.FEEDBACK)}", local)
+
+
+def feedback_pks(date: str) -> tuple[str, ...]:
+    return tuple(f"FEEDBACK#{date}#{shard}" for shard in range(shards.FEEDBACK))
+
+
+# The texts of a long report. The report's item then has `detached`.
+# {pk: FEEDBACKTEXT#2026-03-04#7k3m9q…, sk: TEXT, message: …, expected: …, expiresAt: 1807160767}
+def feedback_text(date: str, local: str) -> Key:
+    return Key(f"FEEDBACKTEXT#{date}#{local}", "TEXT")
+
+
+# The same report by caller, so that a deletion can find it.
+# {pk: FEEDBACKBY#usr_8k…, sk: FDB-20260304-7K3M9Q-…, expiresAt: 1807160767}
+def feedback_by(caller_id: str, reference: str) -> Key:
+    return Key(feedback_by_pk(caller_id), reference)
+
+
+def feedback_by_pk(caller_id: str) -> str:
+    return f"FEEDBACKBY#{caller_id}"
+
+
+# The number of new reports accepted from a caller in an hour.
+# {pk: FEEDBACKQUOTA#usr_8k…, sk: 2026-03-04T05, taken: 3, expiresAt: 1772690400}
+def feedback_quota(caller_id: str, hour: str) -> Key:
+    return Key(f"FEEDBACKQUOTA#{caller_id}", hour)
+
+
+# The switch for feedback intake, in several copies that are written together. Without an item, intake is open.
+# {pk: FEEDBACKINTAKE#3, sk: FEEDBACKINTAKE, paused: true, changedAt: 2026-…}
+def feedback_intake(copy: int) -> Key:
+    return Key(f"FEEDBACKINTAKE#{copy}", "FEEDBACKINTAKE")

@@ -1,0 +1,89 @@
+"""Records of refused requests, from which a caller learns later why a request was refused. They are kept for a day.
+
+A record costs the refused request one write, and a successful request none. The number of writes is bounded for each
+owner (an organization, or a person whose request named none) and, within it, for each caller: the records of a minute
+are in a fixed number of items, each caller belongs to one of them, and each item takes a fixed number of records. What
+is refused beyond that has no record. A record never changes a response: if it can't be written, it is missing.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from controlplane.platform.core import clock
+from controlplane.platform.core.request_ids import EXPLAINED_SECONDS, began_at
+from controlplane.platform.core.tokens import digest
+from controlplane.platform.table import keys, shards
+from controlplane.platform.table.keys import Key
+from controlplane.platform.table.table import ConditionFailed, StoreError, Unrecorded, Update, table
+
+# Items of an owner and a minute, so that one caller's records don't take the place of all others'.
+ITEMS_PER_MINUTE = 8
+# An item with that many records has less than 8 KB, so that no write takes more than 8 units.
+RECORDS_PER_ITEM = 10
+_MINUTE_SECONDS = 60
+
+# Items that are full, of the latest minute that this environment has seen.
+_full: set[Key] = set()
+
+
+def record(owner_id: str, caller_id: str, request_id: str, facts: Mapping[str, Any]) -> None:
+    """Records a refusal, unless the caller's item of that minute is full. At most one write.
+
+    An item that is known to be full isn't written to again, so that a flood of refusals costs each environment at most
+    one rejected write a minute.
+    """
+    began = began_at(request_id)
+    if began is None:
+        return
+    key = keys.refusals(owner_id, int(began) // _MINUTE_SECONDS, shards.shard_of(caller_id, ITEMS_PER_MINUTE))
+    if key in _full:
+        return
+    new = {"requestId": request_id, "caller": _mark(request_id, caller_id), **facts}
+    values = {"new": [new], "none": [], "one": 1, "most": RECORDS_PER_ITEM}
+    change = Update(
+        key,
+        "SET #refusals = list_append(if_not_exists(#refusals, :none), :new), #expiresAt = :until ADD #count :one",
+        "attribute_not_exists(#count) OR #count < :most",
+        {**values, "until": int(clock.now()) + EXPLAINED_SECONDS + _MINUTE_SECONDS},
+    )
+    is_full = False
+    with suppress(StoreError):
+        try:
+            is_full = table.update(change, Unrecorded.REFUSAL)["count"] >= RECORDS_PER_ITEM
+        except ConditionFailed:
+            is_full = True
+    if is_full:
+        _note_full(key)
+
+
+def _note_full(key: Key) -> None:
+    minute = keys.minute_of_refusals(key)
+    if any(keys.minute_of_refusals(other) != minute for other in _full):
+        _full.clear()
+    _full.add(key)
+
+
+def forget_full() -> None:
+    """Forgets which items are full, as in a new environment."""
+    _full.clear()
+
+
+def find(owner_id: str, request_id: str, began: float) -> Mapping[str, Any] | None:
+    """Returns the facts of a request's refusal, or None if there is no record. Consistent."""
+    minute = int(began) // _MINUTE_SECONDS
+    page = table.query(keys.refusals_pk(owner_id), prefix=keys.refusals_of_minute(minute), consistent=True)
+    return next(
+        (found for item in page.items for found in item["refusals"] if found["requestId"] == request_id),
+        None,
+    )
+
+
+def is_of(facts: Mapping[str, Any], caller_id: str) -> bool:
+    """Returns whether the request was this person's or this API key's."""
+    return facts.get("caller") == _mark(facts["requestId"], caller_id)
+
+
+def _mark(request_id: str, caller_id: str) -> str:
+    """Returns a text that is compared with that of a known caller, and doesn't say who it is."""
+    return digest(f"{request_id} {caller_id}")[:32]

@@ -1,0 +1,1 @@
+"""Projects with their consent instance, websites, and trusted origins. Imports `organizations`."""

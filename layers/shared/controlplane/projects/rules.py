@@ -1,0 +1,83 @@
+"""Rules of projects: valid values of their fields, and the role that removes websites."""
+
+from collections.abc import Mapping, Sequence
+
+from controlplane.organizations.store import Role
+from controlplane.platform.core.errors import ApiError, NotFound, Problems, summarize
+from controlplane.platform.core.nearest import did_you_mean
+from controlplane.platform.core.regions import REGIONS
+from controlplane.platform.core.settings import settings
+from controlplane.projects import changes as project_changes
+from controlplane.projects.changes import ProjectChange
+from controlplane.projects.items import NO_BRANDING, Address, AddressKind, ConsentItem, ProjectItem
+from controlplane.projects.origins import InvalidOrigin, parse_origin
+
+BRANDINGS = (settings.service_brand, settings.library_brand, NO_BRANDING)
+MAX_DESCRIPTION = 512
+
+
+class UnsupportedRegion(ApiError):
+    code = "INVALID_REGION"
+    message = "There is no such region. GET /v1/regions lists them."
+
+    def __init__(self, region: str) -> None:
+        message = self.message + did_you_mean(region, REGIONS)
+        super().__init__(message, details=[{"code": "invalid_region", "message": message, "path": ["region"]}])
+
+
+class UnusableOrigin(ApiError):
+    """A website address is invalid. `details` has the path and reason of each, the message the first."""
+
+    code = "INVALID_ORIGIN"
+
+    def __init__(self, path: list[str], reasons: Mapping[int, str]) -> None:
+        details: Problems = [
+            {"code": "invalid_origin", "message": reason, "path": [*path, str(position)]}
+            for position, reason in reasons.items()
+        ]
+        super().__init__(summarize(details), details=details)
+
+
+class NoConsent(NotFound):
+    message = "This project has no consent instance."
+
+
+def require_region(region: str) -> None:
+    """Raises UnsupportedRegion."""
+    if region not in REGIONS:
+        raise UnsupportedRegion(region)
+
+
+def parse_addresses(path: list[str], listed: Sequence[str]) -> list[Address]:
+    """Returns the addresses in their stored form, in order and without duplicates. Raises UnusableOrigin.
+
+    path: where the addresses come from, for the error's details.
+    """
+    kinds: dict[str, AddressKind] = {}
+    reasons: dict[int, str] = {}
+    for position, text in enumerate(listed):
+        try:
+            origin = parse_origin(text)
+        except InvalidOrigin as error:
+            reasons[position] = error.reason
+        else:
+            kinds[origin.origin] = origin.kind
+    if reasons:
+        raise UnusableOrigin(path, reasons)
+    return [Address(origin, kind) for origin, kind in kinds.items()]
+
+
+def get_consent(project: ProjectItem) -> ConsentItem:
+    """Returns the project's consent instance. Raises NoConsent."""
+    if project.consent is None:
+        raise NoConsent
+    return project.consent
+
+
+def update_project(project: ProjectItem, role: Role, change: ProjectChange) -> ProjectItem:
+    """Applies the change and returns the updated project. A member can't remove websites.
+
+    Raises WebsiteRemovalNeedsAdmin, BrandingNotIncluded, InvalidPayload for too many websites, UnknownWebsite, and
+    UnknownProject if the project was deleted.
+    """
+    return project_changes.update_project(project, change, may_remove_websites=role != "member")

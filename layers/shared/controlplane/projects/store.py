@@ -1,0 +1,353 @@
+"""Projects: one item each, which includes the websites and the consent instance, and items for the slugs.
+
+Changes use an optimistic lock: a write is conditional on the `version` (a random write id) that was read, so no update
+is lost. The transaction that creates or deletes a project also changes the organization's project count, which enforces
+the plan's limit.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from controlplane.organizations.store import UnknownOrganization, admin_check
+from controlplane.platform.core import clock, ids
+from controlplane.platform.core.actions import Action
+from controlplane.platform.core.errors import Forbidden, NotFound, PlanLimitReached, PlanRequired
+from controlplane.platform.core.ids import InstanceId, ProjectId
+from controlplane.platform.core.naming import slugify
+from controlplane.platform.core.plans import PLANS
+from controlplane.platform.queues import deletion_items
+from controlplane.platform.table import keys
+from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.table import Check, Delete, Leg, LegFailed, Put, Recorded, StoreError, Update, table
+from controlplane.projects import slugs as project_slugs
+from controlplane.projects import websites
+from controlplane.projects.items import NO_BRANDING, Address, ConsentItem, ProjectItem, WebsiteItem
+
+# Deleting a project also deletes its audits, two items each, in one transaction of at most 100 items.
+MAX_AUDITS = 40
+
+_SLUG_LENGTH = 48
+_SUFFIX_LENGTH = 4
+_NEUTRAL_SLUG = "project"
+# The pages of projects have these paths.
+_PAGES = frozenset({"new"})
+_ABSENT = "attribute_not_exists(pk)"
+
+
+class UnknownProject(NotFound):
+    """The project doesn't exist or was deleted."""
+
+
+class BrandingNotIncluded(PlanRequired):
+    message = "Removing the branding requires the Pro plan or higher. Ask the operator to change the plan."
+
+
+class ProjectLimitReached(PlanLimitReached):
+    message = (
+        "The organization has reached its plan's project limit. Delete a project, or ask the operator to change the "
+        "plan."
+    )
+
+    def __init__(self, plan: str, current: int) -> None:
+        super().__init__(details={"limit": PLANS[plan].projects, "current": current, "plan": plan})
+
+
+class SlugTaken(StoreError):
+    """Another project of the organization has the slug. The store then chooses another one."""
+
+
+class ProjectPage(NamedTuple):
+    projects: list[ProjectItem]
+    next_sk: str | None
+
+
+def list_projects(organization_id: str, limit: int, after: str | None, *, consistent: bool = False) -> ProjectPage:
+    """Returns one page of the organization's projects, newest first."""
+    page = table.query(
+        keys.organization_pk(organization_id),
+        prefix=keys.PROJECT_PREFIX,
+        newest_first=True,
+        limit=limit,
+        after=after,
+        consistent=consistent,
+    )
+    return ProjectPage([ProjectItem.from_item(item) for item in page.items], page.next_sk)
+
+
+def find_project(project_id: ProjectId) -> ProjectItem | None:
+    """Returns the project, with a consistent read, or None."""
+    item = table.get(keys.project(*project_id.location))
+    return ProjectItem.from_item(item) if item else None
+
+
+def get_project(project_id: ProjectId) -> ProjectItem:
+    """Returns the project, with a consistent read. Raises UnknownProject."""
+    project = find_project(project_id)
+    if project is None:
+        raise UnknownProject
+    return project
+
+
+def get_project_by_slug(organization_id: str, slug: str) -> tuple[ProjectItem, str]:
+    """Returns the organization's project that has that slug, or had it before a rename, and the organization's plan.
+
+    All reads are consistent. Raises UnknownProject.
+    """
+    project_id, plan = resolve_slug(organization_id, slug)
+    return get_project(project_id), plan
+
+
+def resolve_slug(organization_id: str, slug: str) -> tuple[ProjectId, str]:
+    """Returns the ID of the project that has or had that slug, and the organization's plan. Raises UnknownProject."""
+    holder, organization = table.batch_get(
+        [keys.project_slug(organization_id, slug), keys.organization(organization_id)]
+    )
+    if holder is None or organization is None:
+        raise UnknownProject
+    return ProjectId.stored(holder["projectId"]), organization["plan"]
+
+
+def slug_of(name: str) -> str:
+    """Returns the preferred slug for a project name, or a neutral slug if the name has no Latin letters."""
+    slug = slugify(name)[:_SLUG_LENGTH].strip("-") or _NEUTRAL_SLUG
+    return f"{slug}-{_NEUTRAL_SLUG}" if slug in _PAGES else slug
+
+
+def distinct_slug(slug: str) -> str:
+    """Returns the slug with a random ending, so that hardly any other project has it."""
+    # The end of a new local id is random: 20 bits are enough for the few projects with the same name.
+    return f"{slug}-{ids.new_local()[-_SUFFIX_LENGTH:]}"
+
+
+def create_project(
+    organization_id: str,
+    name: str,
+    *,
+    region: str,
+    addresses: Iterable[Address],
+    branding: str,
+    extra_legs: Mapping[str, Leg] | None = None,
+) -> ProjectItem:
+    """Creates a project with its consent instance. Raises BrandingNotIncluded, ProjectLimitReached.
+
+    One transaction writes the slug, the project, and the organization's count. `extra_legs` precede these.
+    Addresses must be distinct.
+    """
+    local = ids.new_local()
+    base = slug_of(name)
+    consent = ConsentItem(instance_id=InstanceId.of(organization_id, local), slug=base, name=name, branding=branding)
+    project = ProjectItem(
+        project_id=ProjectId.of(organization_id, local),
+        name=name,
+        slug=base,
+        description=None,
+        region=region,
+        created_at=clock.timestamp(),
+        version="",
+        websites=tuple(websites.create_websites(addresses)),
+        consent=consent,
+    ).with_new_version()
+
+    def create() -> ProjectItem:
+        nonlocal project
+        legs: dict[str, Leg] = {
+            **(extra_legs or {}),
+            "organization": _increment_count(organization_id, branding),
+            "slug": project_slugs.claim(project),
+            "project": Put(project.to_item(), _ABSENT),
+        }
+        try:
+            table.transact(legs, _recorded(Action.PROJECT_CREATE, None, project))
+        except LegFailed as failure:
+            if project_slugs.is_held_by(failure.items.get("slug"), project):
+                return project  # our own write, whose response was lost
+            if failure.leg == "organization":
+                raise _plan_error(failure.item, branding) from None
+            if failure.leg != "slug":
+                raise
+            slug = distinct_slug(base)
+            project = replace(project, slug=slug, consent=replace(consent, slug=slug))
+            raise WriteConflict from None
+        return project
+
+    return retry_on_conflict(create, "the slug")
+
+
+def _plans_with(branding: str) -> list[str]:
+    return [plan.id for plan in PLANS.values() if plan.remove_branding or branding != NO_BRANDING]
+
+
+def _increment_count(organization_id: str, branding: str) -> Update:
+    """Returns a leg that increments the project count if the plan at the time of the write allows it."""
+    allowing = _plans_with(branding)
+    values: dict[str, Any] = {"one": 1}
+    for plan in allowing:
+        values |= {plan: plan, f"{plan}_limit": PLANS[plan].projects}
+    return Update(
+        keys.organization(organization_id),
+        "SET #projects = #projects + :one",
+        " OR ".join(f"(#plan = :{plan} AND #projects < :{plan}_limit)" for plan in allowing),
+        values,
+    )
+
+
+def _plan_error(organization: Mapping[str, Any] | None, branding: str) -> Exception:
+    """Returns the reason why the count of that organization wasn't incremented."""
+    if organization is None:
+        return UnknownOrganization()
+    if organization["plan"] not in _plans_with(branding):
+        return BrandingNotIncluded()
+    return ProjectLimitReached(organization["plan"], organization["projects"])
+
+
+def plan_check(organization_id: str, branding: str) -> Check:
+    """Returns a leg that fails if the organization's plan doesn't include the branding."""
+    allowing = _plans_with(branding)
+    return Check(
+        keys.organization(organization_id),
+        f"#plan IN ({', '.join(f':{plan}' for plan in allowing)})",
+        {plan: plan for plan in allowing},
+    )
+
+
+def put_changed(before: ProjectItem, after: ProjectItem) -> Put:
+    """Returns a leg that writes `after` if the project still has the version of `before`."""
+    return Put(after.to_item(), "#version = :expected", {"expected": before.version})
+
+
+def audit_deletions(project: ProjectItem, deleted: Iterable[WebsiteItem]) -> dict[str, Leg]:
+    """Returns legs that delete the websites' audits and their schedules. Audit runs are kept.
+
+    The legs are unconditional: the project's item lists the audits, and the same transaction checks its version.
+    """
+    legs: dict[str, Leg] = {}
+    for audit_id in (audit_id for website in deleted for audit_id in website.audits):
+        legs[audit_id] = Delete(keys.audit(*project.project_id.location, audit_id))
+        legs[f"{audit_id} schedule"] = Delete(keys.audit_schedule(*project.project_id.location, audit_id))
+    return legs
+
+
+def change_until_written(
+    project: ProjectItem, action: Action, change: Callable[[ProjectItem], tuple[ProjectItem, Mapping[str, Leg]]]
+) -> ProjectItem:
+    """Applies `change` under an optimistic lock, retrying on the current item. Returns the changed project.
+
+    change: maps the project to its changed state (with a new version) and the legs of the same transaction.
+    Raises UnknownProject, SlugTaken if the leg `slug` fails, BrandingNotIncluded if the leg `plan` fails, Forbidden if
+    the leg `caller` fails, and any error that `change` raises.
+    """
+
+    def write() -> ProjectItem:
+        nonlocal project
+        after, extra_legs = change(project)
+        try:
+            record = _recorded(action, project, after)
+            table.transact({"project": put_changed(project, after), **extra_legs}, record)
+        except LegFailed as failure:
+            if "project" in failure.items:
+                project = _existing(failure.items["project"])
+                if project.version == after.version:
+                    return after  # our own write, whose response was lost
+                raise WriteConflict from None
+            if failure.leg == "slug":
+                raise SlugTaken from None
+            if failure.leg == "plan":
+                raise BrandingNotIncluded from None
+            if failure.leg == "caller":
+                raise Forbidden from None
+            raise
+        return after
+
+    return retry_on_conflict(write, "the project")
+
+
+def _existing(item: Mapping[str, Any] | None) -> ProjectItem:
+    """Returns the project with which a failed condition answered. Raises UnknownProject if it was deleted."""
+    if item is None:
+        raise UnknownProject from None
+    return ProjectItem.from_item(item)
+
+
+def _recorded(action: Action, before: ProjectItem | None, after: ProjectItem | None) -> Recorded:
+    project = after or before
+    if project is None:
+        raise LookupError("there is no project")
+    shown = [_shown(state) if state else {} for state in (before, after)]
+    return Recorded(action, project.project_id.organization_id, project.project_id, project.name, *shown)
+
+
+def _shown(project: ProjectItem) -> dict[str, Any]:
+    """Returns the project's fields that the audit log shows."""
+    return {
+        "name": project.name,
+        "slug": project.slug,
+        "description": project.description,
+        "branding": project.consent.branding if project.consent else None,
+        "websites": [website.origin for website in project.websites],
+        "trustedOrigins": project.trusted_origins,
+        "audits": project.audit_count,
+    }
+
+
+def delete_website(project: ProjectItem, website_id: str, caller_id: str | None = None) -> int:
+    """Deletes a website with its audits and their schedules. Returns the number of audits. Their runs are kept.
+
+    caller_id: the user who must be an admin at commit; None for an API key or the operator.
+    Raises UnknownProject, UnknownWebsite, LastTrustedWebsite, Forbidden.
+    """
+    deleted_audits = 0
+
+    def without(before: ProjectItem) -> tuple[ProjectItem, Mapping[str, Leg]]:
+        nonlocal deleted_audits
+        website = before.find_website(website_id)
+        if website is None:
+            raise websites.UnknownWebsite
+        after = replace(before, websites=tuple(other for other in before.websites if other is not website))
+        websites.require_trusted(before, after)
+        deleted_audits = len(website.audits)
+        admin = admin_check(caller_id, project.project_id.organization_id)
+        return after.with_new_version(), {**admin, **audit_deletions(before, [website])}
+
+    change_until_written(project, Action.WEBSITE_DELETE, without)
+    return deleted_audits
+
+
+def delete_project(project: ProjectItem, caller_id: str | None = None) -> ProjectItem:
+    """Deletes the project with its consent instance, websites, audits, and schedules. Returns the deleted project.
+
+    caller_id: the user who must be an admin at commit; None for an API key or the operator.
+    Raises UnknownProject, Forbidden. Audit runs are kept. Its scans, inbox items, links, and vendors are deleted in the
+    background, through a work item that the same transaction writes.
+    """
+    organization_id = project.project_id.organization_id
+
+    def delete() -> ProjectItem:
+        nonlocal project
+        legs: dict[str, Leg] = {
+            **admin_check(caller_id, organization_id),
+            "project": Delete(project.key, "#version = :expected", {"expected": project.version}),
+            "slug": Delete(keys.project_slug(organization_id, project.slug)),
+            "organization": Update(
+                keys.organization(organization_id),
+                "SET #projects = #projects - :one",
+                "attribute_exists(pk)",
+                {"one": 1},
+            ),
+            "deletion": deletion_items.work_item(project.project_id),
+            **audit_deletions(project, project.websites),
+        }
+        try:
+            table.transact(legs, _recorded(Action.PROJECT_DELETE, project, None))
+        except LegFailed as failure:
+            if failure.leg == "caller":
+                raise Forbidden from None
+            if failure.leg == "organization":
+                raise UnknownProject from None  # it is deleted with its organization
+            if failure.leg != "project":
+                raise
+            project = _existing(failure.item)
+            raise WriteConflict from None
+        return project
+
+    return retry_on_conflict(delete, "the project")

@@ -1,1 +1,0 @@
-"""Messages between functions, and the workers that process them."""

@@ -1,0 +1,168 @@
+"""Ends requests and scans as failed, each once, and frees the repository in the same transaction.
+
+Three situations differ only in the condition under which the work may be ended: by the worker that has it, because no
+worker will take it, and because its project, repository, or organization was deleted.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from controlplane.code_host.pull_requests import report_entry
+from controlplane.platform.core import clock
+from controlplane.platform.core.actions import Action
+from controlplane.platform.core.ids import RepositoryId, ScanRequestId
+from controlplane.platform.table import keys, leases
+from controlplane.platform.table.leases import Lease
+from controlplane.platform.table.legs import set_expression
+from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.table import (
+    ConditionFailed,
+    Delete,
+    Leg,
+    LegFailed,
+    Put,
+    Recorded,
+    Unrecorded,
+    Update,
+    table,
+)
+from controlplane.scans.items import Failure, RequestItem, ScanItem, Work, WorkId, watch_key
+from controlplane.scans.queue import QueuedScan
+from controlplane.scans.reads import find_work
+
+_ABANDONED = Failure("ABANDONED", "The scan did not come to an end. Start another one.")
+_SUPERSEDED = Failure("SUPERSEDED", "A newer commit was pushed, or the pull request was closed.")
+CODE_HOST_UNAVAILABLE, ACCESS_LOST = "CODE_HOST_UNAVAILABLE", "ACCESS_LOST"
+# Failures that end by themselves, and when an automatic scan is started again after them. It starts sooner if the
+# App's access is back.
+RETRY_SECONDS = {CODE_HOST_UNAVAILABLE: 300, ACCESS_LOST: 3_600}
+_DELETED = Failure("DELETED", "The project, repository or organization was deleted.")
+
+
+def fail_attempted(work_id: WorkId, failure: Failure, lease: Lease | None) -> None:
+    """Ends the request or scan that a worker gives up. Raises leases.LeaseLost.
+
+    lease: the reporting worker's lease; None if all attempts are used up.
+    """
+    work = find_work(work_id)
+    if work is None or not work.is_open:
+        raise leases.LeaseLost
+    if lease is None:
+        _fail(work, failure, "#attempts = :most", {"most": leases.MAX_ATTEMPTS})
+    else:
+        _fail(work, failure, leases.HELD, {"claim": lease.claim})
+
+
+def fail_abandoned(work: Work) -> bool:
+    """Ends work that no worker will acquire. Returns False if it has changed since it was read."""
+    try:
+        _fail(work, _ABANDONED, leases.UNCHANGED, work.lease.values)
+    except leases.LeaseLost:
+        return False
+    return True
+
+
+def fail_deleted[W: (RequestItem, ScanItem)](work: W) -> W:
+    """Ends the work of something deleted, whether or not its repository still exists. Returns the stored item."""
+
+    def attempt() -> W:
+        nonlocal work
+        with suppress(leases.LeaseLost):
+            _fail(work, _DELETED, "attribute_exists(pk)", {})
+        item = table.get(work.key)
+        if item is None:
+            return work
+        before, work = work, type(work).from_item(item)
+        if not work.is_open:
+            return work
+        if work.status == before.status:
+            return _fail_without_repository(work)
+        raise WriteConflict  # its status has changed since it was read
+
+    return retry_on_conflict(attempt, "the scan")
+
+
+def cancel_superseded(work: Work) -> bool:
+    """Ends the work of a pull request for a newer commit, or because it was closed. Returns False if it has ended.
+
+    Its worker, if there is one, loses its lease with that.
+    """
+    try:
+        _fail(work, _SUPERSEDED, "attribute_exists(pk)", {}, canceled=True)
+    except leases.LeaseLost:
+        return False
+    return True
+
+
+def _fail(work: Work, failure: Failure, when: str, values: Mapping[str, Any], *, canceled: bool = False) -> None:
+    """Ends the work once, and only if it is unended and the condition `when` holds. Raises leases.LeaseLost."""
+    changed = {
+        "failure": failure.to_item(),
+        "completedAt": clock.timestamp(),
+        **work.ended_attributes(canceled=canceled),
+    }
+    legs: dict[str, Leg] = {
+        "item": Update(
+            work.key,
+            set_expression(changed),
+            f"({when}) AND #status = :open",
+            {**changed, **values, "open": work.status},
+        ),
+        # A failed scan doesn't use up the free preview.
+        "repository": free_repository(work.repository_id, work.request_id, restores_preview=work.is_preview),
+        "watch": Delete(watch_key(work.request_id)),
+    }
+    number = work.cause.pull_request_number
+    if number is not None:
+        legs["report"] = report_entry(work.repository_id, work.project_id, number).leg
+    record = Recorded(
+        Action.SCAN_CANCEL if canceled else Action.SCAN_FAIL,
+        work.organization_id,
+        work.work_id,
+        before={"status": work.status},
+        after={"status": changed["status"], "reason": failure.code},
+    )
+    try:
+        _transact(legs, _again(work, failure), record)
+    except LegFailed:
+        raise leases.LeaseLost from None
+
+
+def _again(work: Work, failure: Failure) -> dict[str, Leg]:
+    """Returns the leg that starts an automatic scan again if its failure can end by itself."""
+    if failure.code not in RETRY_SECONDS or (work.cause.retry_until or 0) <= clock.now():
+        return {}
+    wait_seconds = RETRY_SECONDS[failure.code]
+    again = QueuedScan.of(work.repository_id, work.project_id, work.cause, wait_seconds=wait_seconds)
+    return {"again": Put(again.to_item(), "attribute_not_exists(pk)")}
+
+
+def _transact(legs: Mapping[str, Leg], again: Mapping[str, Leg], record: Recorded) -> None:
+    """Writes the legs, and `again` unless a newer scan of the same subject is queued. Raises LegFailed."""
+    try:
+        table.transact({**legs, **again}, record)
+    except LegFailed as failure:
+        if failure.leg not in again:
+            raise
+        table.transact(legs, record)
+
+
+def _fail_without_repository[W: (RequestItem, ScanItem)](work: W) -> W:
+    changed = work.status_attributes("failed")
+    with suppress(ConditionFailed):
+        update = Update(work.key, set_expression(changed), "attribute_exists(pk)", changed)
+        return type(work).from_item(table.update(update, Unrecorded.CLEANUP))
+    return work
+
+
+def free_repository(
+    repository_id: RepositoryId, request_id: ScanRequestId, *, restores_preview: bool = False
+) -> Update:
+    """Returns a leg that makes the request and its scan no longer the repository's active ones."""
+    change = "REMOVE #activeRequestId, #activeScanId"
+    values: dict[str, Any] = {"request": request_id}
+    key = keys.repository(*repository_id.location)
+    if restores_preview:
+        change, values = f"{change} SET #previewUsed = :false", {**values, "false": False}
+    return Update(key, change, "#activeRequestId = :request", values)

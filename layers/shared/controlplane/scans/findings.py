@@ -1,0 +1,243 @@
+"""Findings of each scan, and their inbox items."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self, cast
+
+from controlplane.findings import inbox
+from controlplane.findings.items import Confidence, Discovery, Evidence, Fix, InboxItem, finding_item_id
+from controlplane.platform.core.ids import InboxItemId, RepositoryId, ScanId
+from controlplane.platform.core.priorities import Priority
+from controlplane.platform.table import keys
+from controlplane.platform.table.codec import present
+from controlplane.platform.table.keys import Key
+from controlplane.platform.table.table import Unrecorded, table
+from controlplane.scans.items import ScanItem
+
+_PAGE = 100
+# A scan whose first attempt failed stores its findings under another number.
+_FIRST_ATTEMPT = 1
+# Only the most urgent findings of a scan are kept: projects with more should fix these first.
+MOST_ISSUES = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Location:
+    """A place in the repository. Lines and columns count from 1."""
+
+    path: str
+    start_line: int
+    end_line: int
+    start_column: int
+    end_column: int
+    snippet: str
+    permalink: str
+
+    def to_item(self) -> dict[str, Any]:
+        return {
+            "path": self.path,
+            "startLine": self.start_line,
+            "endLine": self.end_line,
+            "startColumn": self.start_column,
+            "endColumn": self.end_column,
+            "snippet": self.snippet,
+            "permalink": self.permalink,
+        }
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(
+            path=item["path"],
+            start_line=item["startLine"],
+            end_line=item["endLine"],
+            start_column=item["startColumn"],
+            end_column=item["endColumn"],
+            snippet=item["snippet"],
+            permalink=item["permalink"],
+        )
+
+
+class FindingVendor(NamedTuple):
+    """A vendor of the catalogue that a finding is about."""
+
+    vendor_id: str
+    name: str
+    domain: str
+
+    def to_item(self) -> dict[str, Any]:
+        return {"id": self.vendor_id, "name": self.name, "domain": self.domain}
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(item["id"], item["name"], item["domain"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingItem:
+    """One issue found by a scan. Its fingerprint is the same in every scan of the repository that finds it."""
+
+    fingerprint: str
+    rule_id: str
+    title: str
+    description: str
+    category: str
+    severity: str
+    priority: str
+    location: Location
+    remediation: str
+    references: tuple[str, ...]
+    first_seen_at: str
+    vendors: tuple[FindingVendor, ...] = ()
+    confidence: str = "high"
+    fix: Fix | None = None
+    # The scan that its scan is compared with didn't have it. Always False in a pull request's scan.
+    is_new: bool = False
+
+    def to_item(self) -> dict[str, Any]:
+        return {
+            "fingerprint": self.fingerprint,
+            "ruleId": self.rule_id,
+            "title": self.title,
+            "description": self.description,
+            "category": self.category,
+            "severity": self.severity,
+            "priority": self.priority,
+            "location": self.location.to_item(),
+            "remediation": self.remediation,
+            "references": self.references,
+            "firstSeenAt": self.first_seen_at,
+            "vendors": [vendor.to_item() for vendor in self.vendors],
+            "confidence": self.confidence,
+            **present(fix=self.fix and self.fix.to_item(), isNew=self.is_new or None),
+        }
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(
+            fingerprint=item["fingerprint"],
+            rule_id=item["ruleId"],
+            title=item["title"],
+            description=item["description"],
+            category=item["category"],
+            severity=item["severity"],
+            priority=item["priority"],
+            location=Location.from_item(item["location"]),
+            remediation=item["remediation"],
+            references=tuple(item["references"]),
+            first_seen_at=item["firstSeenAt"],
+            vendors=tuple(FindingVendor.from_item(vendor) for vendor in item["vendors"]),
+            confidence=item["confidence"],
+            fix=Fix.from_item(item["fix"]) if item.get("fix") else None,
+            is_new=item.get("isNew", False),
+        )
+
+
+def item_id_of(repository_id: RepositoryId, fingerprint: str) -> InboxItemId:
+    """Returns the id of the finding's inbox item."""
+    return finding_item_id(repository_id.organization_id, "code-audit", repository_id, fingerprint)
+
+
+def as_discovery(scan: ScanItem, finding: FindingItem) -> Discovery:
+    """Returns the finding as an inbox discovery. All scans of the repository that find it yield the same inbox item."""
+    location = finding.location
+    evidence = Evidence(
+        description=f"{location.path}, line {location.start_line}",
+        url=location.permalink,
+        path=location.path,
+        start_line=location.start_line,
+        end_line=location.end_line,
+        snippet=location.snippet,
+    )
+    return Discovery(
+        organization_id=scan.organization_id,
+        source="code-audit",
+        identity=(scan.repository_id, finding.fingerprint),
+        title=finding.title,
+        observed_at=scan.created_at,
+        summary=finding.description,
+        priority=cast("Priority", finding.priority),
+        project_id=scan.project_id,
+        repository_id=scan.repository_id,
+        repository_name=scan.repository_name,
+        rule_id=finding.rule_id,
+        description=finding.description,
+        remediation=finding.remediation,
+        references=finding.references,
+        evidence=(evidence,),
+        confidence=cast("Confidence", finding.confidence),
+        fix=finding.fix,
+    )
+
+
+def put_findings(scan_id: ScanId, attempt: int, findings: Sequence[FindingItem]) -> None:
+    """Stores the findings of an attempt at the scan, most urgent first. Overwrites those it stored before."""
+    table.put_all(
+        (
+            {**keys.finding(scan_id, attempt, rank)._asdict(), **finding.to_item()}
+            for rank, finding in enumerate(findings)
+        ),
+        Unrecorded.PUBLICATION,
+    )
+
+
+def list_findings(scan_id: ScanId, attempt: int, count: int, skip: int = 0) -> list[FindingItem]:
+    """Returns the attempt's most urgent findings after the first `skip`, in order, at most `count`.
+
+    Consistent: access depends on it.
+    """
+    if count <= 0:
+        return []
+    after = keys.finding(scan_id, attempt, skip - 1).sk if skip else None
+    prefix = keys.finding_prefix(attempt)
+    page = table.query(keys.scan_pk(scan_id), prefix=prefix, after=after, limit=count, consistent=True)
+    return [FindingItem.from_item(item) for item in page.items]
+
+
+def read_ahead(scan_id: ScanId, skip: int = 0, at_most: int = MOST_ISSUES) -> list[FindingItem]:
+    """Returns findings to pass to `confirm`, at the same time as the scan is read."""
+    return list_findings(scan_id, _FIRST_ATTEMPT, at_most, skip)
+
+
+def confirm(scan: ScanItem, ahead: Sequence[FindingItem], count: int, skip: int = 0) -> list[FindingItem]:
+    """Returns the findings of `read_ahead` if they are those of the scan, or reads them again.
+
+    Reads again if another attempt stored the findings, or if the scan was completed after `ahead` was read. Findings of
+    an attempt don't change after its scan is completed.
+    """
+    if scan.findings_attempt == _FIRST_ATTEMPT and len(ahead) >= count:
+        return list(ahead[:count])
+    return list_findings(scan.scan_id, scan.findings_attempt, count, skip)
+
+
+class PublishedFinding(NamedTuple):
+    """A finding with its inbox item, or None if it has none."""
+
+    finding: FindingItem
+    item: InboxItem | None
+
+
+def publish(found: Sequence[FindingItem], items: Mapping[str, InboxItem]) -> list[PublishedFinding]:
+    """Returns the findings with their inbox items, given by fingerprint."""
+    return [PublishedFinding(finding, items.get(finding.fingerprint)) for finding in found]
+
+
+def readable_count(scan: ScanItem, skip: int = 0, at_most: int | None = None) -> int:
+    """Returns how many findings after the first `skip` the scan's access makes readable: 0 if they have expired."""
+    count = 0 if scan.findings_expired else max(0, scan.visible_count - skip)
+    return count if at_most is None else min(count, at_most)
+
+
+def find_items(scan: ScanItem, fingerprints: Sequence[str]) -> dict[str, InboxItem]:
+    """Returns the inbox items of these findings of the scan's repository, by fingerprint. Consistent."""
+    item_ids = {item_id_of(scan.repository_id, fingerprint): fingerprint for fingerprint in fingerprints}
+    return {item_ids[InboxItemId.stored(item_id)]: item for item_id, item in inbox.find_items(item_ids).items()}
+
+
+def delete_attempts_before(scan_id: ScanId, attempt: int) -> None:
+    """Removes the findings of earlier, failed attempts at the scan."""
+    while True:
+        page = table.query(keys.scan_pk(scan_id), prefix=keys.FINDING_PREFIX, limit=_PAGE, consistent=True)
+        left = [item for item in page.items if item["sk"] < keys.finding_prefix(attempt)]
+        table.delete_all((Key(item["pk"], item["sk"]) for item in left), Unrecorded.CLEANUP)
+        if len(left) < len(page.items) or page.next_sk is None:
+            return

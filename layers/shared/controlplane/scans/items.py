@@ -1,0 +1,327 @@
+"""Scan requests and scans as they are stored: their statuses, fields, and keys.
+
+`Work` is either of them. A repository has at most one open work at a time: a request, and later the request's scan.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple, Self
+
+from controlplane.platform.core import clock, ids
+from controlplane.platform.core.errors import NotFound
+from controlplane.platform.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
+from controlplane.platform.table import keys
+from controlplane.platform.table.codec import present
+from controlplane.platform.table.keys import Key
+from controlplane.platform.table.leases import LeaseState
+from controlplane.scans.causes import MANUAL, Cause, Comparison
+from controlplane.scans.progress import Coverage, Progress
+
+RequestStatus = Literal["starting", "started", "failed"]
+Status = Literal["queued", "running", "completed", "failed", "canceled"]
+STATUSES: tuple[Status, ...] = ("queued", "running", "completed", "failed", "canceled")
+OPEN: tuple[Status, ...] = ("queued", "running")
+Access = Literal["full", "free-preview", "locked"]
+PREVIEW_FINDINGS = 3
+# The sweep checks a scan request from this age on. Most requests, and their scans, have ended by then.
+_WATCHED_AFTER_SECONDS = 600
+
+
+class UnknownRequest(NotFound):
+    """No such scan request."""
+
+
+class UnknownScan(NotFound):
+    """No such scan."""
+
+
+class Failure(NamedTuple):
+    """The reason for a missing scan or result: a code, and a sentence for the user who requested it."""
+
+    code: str
+    message: str
+
+    def to_item(self) -> dict[str, Any]:
+        return {"code": self.code, "message": self.message}
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(item["code"], item["message"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestItem:
+    """A request to scan a project's repository. It ends when its scan is created, or when that fails."""
+
+    request_id: ScanRequestId
+    repository_id: RepositoryId
+    project_id: ProjectId
+    status: RequestStatus
+    requested_by: str
+    created_at: str
+    scan_id: ScanId | None = None
+    failure: Failure | None = None
+    lease: LeaseState = field(default_factory=LeaseState)
+    # When the sweep last enqueued it again.
+    queued_at: str | None = None
+    cause: Cause = MANUAL
+
+    @property
+    def organization_id(self) -> str:
+        return self.request_id.organization_id
+
+    @property
+    def work_id(self) -> ScanRequestId:
+        return self.request_id
+
+    @property
+    def key(self) -> Key:
+        return keys.scan_request(*self.request_id.location)
+
+    @property
+    def is_open(self) -> bool:
+        return self.status == "starting"
+
+    @property
+    def is_preview(self) -> bool:
+        return False
+
+    def status_attributes(self, status: RequestStatus) -> dict[str, Any]:
+        """Returns the attributes that change with the status."""
+        return {"status": status}
+
+    def ended_attributes(self, *, canceled: bool = False) -> dict[str, Any]:  # noqa: ARG002 (a request only fails)
+        """Returns the attributes that change when the request fails, except the failure and its time."""
+        return self.status_attributes("failed")
+
+    def to_item(self) -> dict[str, Any]:
+        return {
+            **self.key._asdict(),
+            "requestId": self.request_id,
+            "organizationId": self.organization_id,
+            "repositoryId": self.repository_id,
+            "projectId": self.project_id,
+            "status": self.status,
+            "requestedBy": self.requested_by,
+            "createdAt": self.created_at,
+            **self.lease.to_item(),
+            **self.cause.to_item(),
+            **present(
+                scanId=self.scan_id,
+                failure=self.failure and self.failure.to_item(),
+                queuedAt=self.queued_at,
+            ),
+        }
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(
+            request_id=ScanRequestId.stored(item["requestId"]),
+            repository_id=RepositoryId.stored(item["repositoryId"]),
+            project_id=ProjectId.stored(item["projectId"]),
+            status=item["status"],
+            requested_by=item["requestedBy"],
+            created_at=item["createdAt"],
+            scan_id=ScanId.stored(item["scanId"]) if item.get("scanId") else None,
+            failure=Failure.from_item(item["failure"]) if item.get("failure") else None,
+            lease=LeaseState.from_item(item),
+            queued_at=item.get("queuedAt"),
+            cause=Cause.from_item(item),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanItem:
+    """A scan of a repository at a commit."""
+
+    scan_id: ScanId
+    repository_id: RepositoryId
+    request_id: ScanRequestId
+    project_id: ProjectId
+    repository_name: str
+    repository_url: str
+    root_directory: str | None
+    branch: str
+    head_commit_sha: str
+    status: Status
+    access: Access
+    unlock_credits: int | None
+    progress: Progress
+    created_at: str
+    finding_count: int | None = None
+    issue_count: int | None = None
+    findings_attempt: int = 0
+    coverage: Coverage | None = None
+    failure: Failure | None = None
+    started_at: str | None = None
+    completed_at: str | None = None
+    # Unix time; None until a later scan supersedes this one.
+    findings_expire_at: int | None = None
+    lease: LeaseState = field(default_factory=LeaseState)
+    # When the sweep last enqueued it again.
+    queued_at: str | None = None
+    # The version of the rules that produced the findings; None until completed.
+    rules_version: str | None = None
+    cause: Cause = MANUAL
+    # None until completed, and without an earlier scan.
+    comparison: Comparison | None = None
+    # The number of issues by priority. None until completed.
+    priority_counts: Mapping[str, int] | None = None
+
+    @property
+    def organization_id(self) -> str:
+        return self.scan_id.organization_id
+
+    @property
+    def work_id(self) -> ScanId:
+        return self.scan_id
+
+    @property
+    def key(self) -> Key:
+        return keys.scan(*self.scan_id.location)
+
+    @property
+    def is_open(self) -> bool:
+        return self.status in OPEN
+
+    @property
+    def is_preview(self) -> bool:
+        return self.access == "free-preview"
+
+    @property
+    def report(self) -> str | None:
+        """Returns the digest of commit, folder, and rules, which identifies the report. None until completed."""
+        if self.rules_version is None:
+            return None
+        parts = (self.head_commit_sha, self.rules_version, self.root_directory or "")
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+
+    @property
+    def findings_expired(self) -> bool:
+        return self.findings_expire_at is not None and self.findings_expire_at <= clock.now()
+
+    @property
+    def visible_count(self) -> int:
+        """Returns how many issues, the most urgent first, the organization can read."""
+        issues = self.issue_count or 0
+        return {"full": issues, "free-preview": min(issues, PREVIEW_FINDINGS), "locked": 0}[self.access]
+
+    @property
+    def locked_count(self) -> int:
+        return (self.issue_count or 0) - self.visible_count
+
+    @property
+    def visible_priorities(self) -> dict[str, int] | None:
+        """Returns how many of the issues that the organization can read have which priority. None until completed."""
+        if self.priority_counts is None:
+            return None
+        left, visible = self.visible_count, {}
+        for priority, count in sorted(self.priority_counts.items()):
+            visible[priority] = min(count, left)
+            left -= visible[priority]
+        return visible
+
+    def as_unlocked(self) -> Self:
+        return replace(self, access="full", unlock_credits=None)
+
+    def status_attributes(self, status: Status) -> dict[str, Any]:
+        """Returns the attributes that change with the status: itself, and the keys of the list indexes."""
+        return {
+            "status": status,
+            keys.SCANS_BY_STATUS.pk: f"{self.organization_id}#{status}",
+            keys.SCANS_BY_REPOSITORY.pk: self.repository_id,
+            keys.SCANS_BY_REPOSITORY_AND_STATUS.pk: f"{self.repository_id}#{status}",
+        }
+
+    def ended_attributes(self, *, canceled: bool = False) -> dict[str, Any]:
+        """Returns the attributes that change when the scan fails or is canceled, except the reason and its time."""
+        progress = self.progress._replace(stage_status="failed", analyzed_files=None, files_to_analyze=None)
+        return {**self.status_attributes("canceled" if canceled else "failed"), "progress": progress.to_item()}
+
+    def to_item(self) -> dict[str, Any]:
+        return {
+            **self.key._asdict(),
+            "scanId": self.scan_id,
+            "organizationId": self.organization_id,
+            "repositoryId": self.repository_id,
+            "requestId": self.request_id,
+            "projectId": self.project_id,
+            "repositoryName": self.repository_name,
+            "repositoryUrl": self.repository_url,
+            "rootDirectory": self.root_directory,
+            "branch": self.branch,
+            "headCommitSha": self.head_commit_sha,
+            "access": self.access,
+            "progress": self.progress.to_item(),
+            "createdAt": self.created_at,
+            **self.lease.to_item(),
+            **self.status_attributes(self.status),
+            **self.cause.to_item(),
+            **present(
+                comparison=self.comparison and self.comparison.to_item(),
+                priorityCounts=self.priority_counts,
+                unlockCredits=self.unlock_credits,
+                findingCount=self.finding_count,
+                issueCount=self.issue_count,
+                findingsAttempt=self.findings_attempt or None,
+                coverage=self.coverage and self.coverage.to_item(),
+                failure=self.failure and self.failure.to_item(),
+                startedAt=self.started_at,
+                completedAt=self.completed_at,
+                findingsExpireAt=self.findings_expire_at,
+                queuedAt=self.queued_at,
+                rulesVersion=self.rules_version,
+            ),
+        }
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> Self:
+        return cls(
+            scan_id=ScanId.stored(item["scanId"]),
+            repository_id=RepositoryId.stored(item["repositoryId"]),
+            request_id=ScanRequestId.stored(item["requestId"]),
+            project_id=ProjectId.stored(item["projectId"]),
+            repository_name=item["repositoryName"],
+            repository_url=item["repositoryUrl"],
+            root_directory=item["rootDirectory"],
+            branch=item["branch"],
+            head_commit_sha=item["headCommitSha"],
+            status=item["status"],
+            access=item["access"],
+            unlock_credits=item.get("unlockCredits"),
+            progress=Progress.from_item(item["progress"]),
+            created_at=item["createdAt"],
+            finding_count=item.get("findingCount"),
+            issue_count=item.get("issueCount"),
+            findings_attempt=item.get("findingsAttempt", 0),
+            coverage=Coverage.from_item(item["coverage"]) if item.get("coverage") else None,
+            failure=Failure.from_item(item["failure"]) if item.get("failure") else None,
+            started_at=item.get("startedAt"),
+            completed_at=item.get("completedAt"),
+            findings_expire_at=item.get("findingsExpireAt"),
+            lease=LeaseState.from_item(item),
+            queued_at=item.get("queuedAt"),
+            rules_version=item.get("rulesVersion"),
+            cause=Cause.from_item(item),
+            comparison=Comparison.from_item(item["comparison"]) if item.get("comparison") else None,
+            priority_counts=item.get("priorityCounts"),
+        )
+
+
+type Work = RequestItem | ScanItem
+type WorkId = ScanRequestId | ScanId
+
+
+def work_key(work_id: WorkId) -> Key:
+    """Returns the key of the scan or of the request."""
+    return keys.scan(*work_id.location) if isinstance(work_id, ScanId) else keys.scan_request(*work_id.location)
+
+
+def watch_key(request_id: ScanRequestId) -> Key:
+    """Returns the key of the sweep's entry for the request and its scan.
+
+    It derives from the request's id, so the write that ends the request or scan can delete the entry.
+    """
+    created_at = ids.created_at(request_id.local)
+    return keys.scan_watch(clock.timestamp(created_at + _WATCHED_AFTER_SECONDS), request_id)

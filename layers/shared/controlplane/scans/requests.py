@@ -1,0 +1,229 @@
+"""Scan requests, from their creation until `scan_preparation` creates the scan."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from controlplane.code_host import pull_requests
+from controlplane.code_host.items import Link, RepositoryItem
+from controlplane.code_host.repositories import ProjectGone, UnknownRepository
+from controlplane.platform.core import clock, ids
+from controlplane.platform.core.actions import Action
+from controlplane.platform.core.errors import ApiError
+from controlplane.platform.core.ids import ScanId, ScanRequestId
+from controlplane.platform.core.plans import SCAN_UNLOCK_CREDITS
+from controlplane.platform.queues.outbox import Entry
+from controlplane.platform.table import keys, leases
+from controlplane.platform.table.leases import Lease
+from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.table import Check, Leg, LegFailed, Put, Unrecorded, Update, table
+from controlplane.scans.causes import MANUAL, Cause
+from controlplane.scans.failures import fail_abandoned
+from controlplane.scans.items import Access, RequestItem, ScanItem, watch_key, work_key
+from controlplane.scans.progress import STAGES, Progress
+from controlplane.scans.reads import get_active_work
+from controlplane.scans.recovery import is_lost
+
+
+class ScanInProgress(ApiError):
+    """The repository has a requested or running scan; `scan_id` is None until the scan has been created."""
+
+    code = "SCAN_IN_PROGRESS"
+    message = "A scan of this repository is in progress. Wait until it ends."
+
+    def __init__(self, request_id: str, scan_id: str | None) -> None:
+        super().__init__(details={"scanId": scan_id} if scan_id else {"preparationId": request_id})
+
+
+def new_request_id(organization_id: str) -> ScanRequestId:
+    return ScanRequestId.of(organization_id, ids.new_local())
+
+
+def create_request(
+    repository: RepositoryItem,
+    link: Link,
+    request_id: ScanRequestId,
+    *,
+    message: Entry,
+    requested_by: str,
+    extra_legs: Mapping[str, Leg] | None = None,
+    cause: Cause = MANUAL,
+) -> RequestItem:
+    """Creates a request to scan the linked project, with its preparation message. `extra_legs` precede these.
+
+    requested_by: the person's ID; empty if no person did.
+    Raises ScanInProgress, ProjectGone, UnknownRepository.
+    """
+    request = RequestItem(
+        request_id=request_id,
+        repository_id=repository.repository_id,
+        project_id=link.project_id,
+        status="starting",
+        requested_by=requested_by,
+        created_at=clock.timestamp(),
+        cause=cause,
+    )
+    legs = {**(extra_legs or {}), **_request_legs(request), "message": message.leg}
+
+    record = repository.recorded(Action.SCAN_REQUEST, request_id, after={"projectId": link.project_id})
+
+    def create() -> RequestItem:
+        try:
+            table.transact(legs, record)
+        except LegFailed as failure:
+            if failure.leg == "project":
+                raise ProjectGone from None
+            if failure.leg != "repository":
+                raise
+            if failure.item is None:
+                raise UnknownRepository from None
+            if failure.item["activeRequestId"] != request_id:  # if equal, our own write, whose response was lost
+                _fail_if_lost(failure.item)
+                raise WriteConflict from None
+        return request
+
+    return retry_on_conflict(create, "the repository")
+
+
+def _request_legs(request: RequestItem) -> dict[str, Leg]:
+    watch = {
+        **watch_key(request.request_id)._asdict(),
+        "requestId": request.request_id,
+        "repositoryId": request.repository_id,
+    }
+    turn, now = (", #lastTurnAt = :now", {"now": clock.timestamp()}) if not request.cause.is_manual else ("", {})
+    return {
+        "project": Check(keys.project(*request.project_id.location), "attribute_exists(pk)"),
+        "repository": Update(
+            keys.repository(*request.repository_id.location),
+            "SET #activeRequestId = :request" + turn,
+            "attribute_exists(pk) AND attribute_not_exists(#activeRequestId)",
+            {"request": request.request_id, **now},
+        ),
+        "request": Put(request.to_item(), "attribute_not_exists(pk)"),
+        "watch": Put(watch),
+    }
+
+
+def _fail_if_lost(repository: Mapping[str, Any]) -> None:
+    """Ends the active work of the stored repository if no worker will. Raises ScanInProgress if one still may."""
+    work = get_active_work(repository)
+    if not work.is_open:
+        return
+    if not is_lost(work):
+        raise ScanInProgress(work.request_id, work.scan_id)
+    fail_abandoned(work)
+
+
+def acquire_request(request_id: ScanRequestId, lease_seconds: int) -> tuple[Lease, RequestItem]:
+    """Acquires the request for a worker. Raises leases.Finished, Held, Exhausted."""
+    lease, item = leases.acquire(work_key(request_id), ("starting",), lease_seconds)
+    return lease, RequestItem.from_item(item)
+
+
+class Subject(NamedTuple):
+    """The subject of a scan: the repository, its organization's plan, and whether the project still exists."""
+
+    repository: RepositoryItem
+    plan: str
+    project_exists: bool
+
+
+def find_subject(request: RequestItem) -> Subject | None:
+    """Returns the subject, or None if the repository or organization is gone. Consistent, in one round trip."""
+    repository, organization, project = table.batch_get(
+        [
+            keys.repository(*request.repository_id.location),
+            keys.organization(request.organization_id),
+            keys.project(*request.project_id.location),
+        ]
+    )
+    if repository is None or organization is None:
+        return None
+    return Subject(RepositoryItem.from_item(repository), organization["plan"], project is not None)
+
+
+class Target(NamedTuple):
+    """The repository, link, branch, and commit to scan."""
+
+    repository: RepositoryItem
+    link: Link
+    branch: str
+    head_commit_sha: str
+
+
+def new_scan_id(organization_id: str) -> ScanId:
+    return ScanId.of(organization_id, ids.new_local())
+
+
+def start_scan(
+    request: RequestItem,
+    lease: Lease,
+    scan_id: ScanId,
+    target: Target,
+    *,
+    access: Access,
+    message: Entry,
+    report: Entry | None = None,
+) -> ScanItem:
+    """Creates the request's scan, with its execution message, and the message that reports a pull request's scan.
+
+    Raises leases.LeaseLost.
+    `access` must be `free-preview` if and only if the repository hasn't used its free preview. A pull
+    request's scan never uses it.
+    """
+    scan = _new_scan(request, scan_id, target, access)
+    number = request.cause.pull_request_number
+    legs: dict[str, Leg] = {
+        "request": Update(
+            lease.key,
+            "SET #status = :started, #scanId = :scan",
+            f"{leases.HELD} AND #status = :starting",
+            {"started": "started", "starting": "starting", "scan": scan_id, "claim": lease.claim},
+        ),
+        "repository": _activate(request, scan),
+        "scan": Put(scan.to_item(), "attribute_not_exists(pk)"),
+        "message": message.leg,
+    }
+    if number is not None:
+        key = keys.pull_request(request.repository_id, number, request.project_id.local)
+        legs["pullRequest"] = pull_requests.started_leg(key, request.request_id, scan_id, scan.head_commit_sha)
+    if report is not None:
+        legs["report"] = report.leg
+    try:
+        table.transact(legs, Unrecorded.PROGRESS)
+    except LegFailed as failure:
+        stored = failure.items.get("request")
+        if stored is None or stored.get("scanId") != scan_id:
+            raise leases.LeaseLost from None
+    return scan
+
+
+def _activate(request: RequestItem, scan: ScanItem) -> Update:
+    """Returns the leg that makes the scan the repository's active one. A pull request's scan uses no preview."""
+    key = keys.repository(*request.repository_id.location)
+    values: dict[str, Any] = {"scan": scan.scan_id, "request": request.request_id}
+    change, when = "SET #activeScanId = :scan", "#activeRequestId = :request"
+    if request.cause.pull_request_number is not None:
+        return Update(key, change, when, values)
+    values |= {"used": not scan.is_preview, "true": True}
+    return Update(key, f"{change}, #previewUsed = :true", f"{when} AND #previewUsed = :used", values)
+
+
+def _new_scan(request: RequestItem, scan_id: ScanId, target: Target, access: Access) -> ScanItem:
+    return ScanItem(
+        scan_id=scan_id,
+        repository_id=request.repository_id,
+        request_id=request.request_id,
+        project_id=request.project_id,
+        repository_name=target.repository.name,
+        repository_url=target.repository.html_url,
+        root_directory=target.link.root_directory,
+        branch=target.branch,
+        head_commit_sha=target.head_commit_sha,
+        status="queued",
+        access=access,
+        unlock_credits=None if access == "full" else SCAN_UNLOCK_CREDITS,
+        progress=Progress(STAGES[0], "pending", 0),
+        cause=request.cause,
+        created_at=clock.timestamp(),
+    )

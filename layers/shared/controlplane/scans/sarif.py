@@ -1,0 +1,157 @@
+"""The findings of a scan as SARIF 2.1.0, the format that code hosts, editors, and other scanners read.
+
+https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from controlplane.findings.items import InboxItem
+from controlplane.platform.core.settings import settings
+from controlplane.platform.core.urls import public_base_url
+from controlplane.scans.findings import FindingItem, PublishedFinding
+from controlplane.scans.items import ScanItem
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
+_ROOT = "%SRCROOT%"
+_LEVELS = {"critical": "error", "high": "error", "medium": "warning", "low": "note"}
+# GitHub's ranges: above 9.0 is critical, from 7.0 high, from 4.0 medium, below that low.
+_SECURITY_SEVERITIES = {"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "2.0"}
+_UNKNOWN_SEVERITY = "medium"
+# Made from the rules of the analysis by scripts/rule_texts.py.
+_RULE_TEXTS: Final = Path(__file__).with_name("rule_texts.json")
+# The inbox's decisions that a finding isn't to be fixed.
+_SUPPRESSING = {"accepted", "dismissed"}
+
+
+def to_sarif(scan: ScanItem, found: Sequence[PublishedFinding]) -> dict[str, Any]:
+    """Returns the log of a completed scan with these findings, which must be readable for the caller."""
+    rules: dict[str, list[FindingItem]] = {}
+    for finding, _ in found:
+        rules.setdefault(finding.rule_id, []).append(finding)
+    order = {rule_id: index for index, rule_id in enumerate(rules)}
+    driver: dict[str, Any] = {
+        "name": settings.service_brand.capitalize(),
+        "informationUri": f"{public_base_url()}/docs",
+        "rules": [_rule(rule_id, findings) for rule_id, findings in rules.items()],
+    }
+    if scan.rules_version is not None:
+        driver["version"] = scan.rules_version
+    run = {
+        "tool": {"driver": driver},
+        "automationDetails": {"id": f"{settings.service_brand}/{scan.root_directory or ''}".rstrip("/") + "/"},
+        "columnKind": "unicodeCodePoints",
+        "originalUriBaseIds": {_ROOT: {"description": {"text": "The root of the repository."}}},
+        "versionControlProvenance": [
+            {
+                "repositoryUri": scan.repository_url,
+                "revisionId": scan.head_commit_sha,
+                "branch": scan.branch,
+                "mappedTo": {"uriBaseId": _ROOT},
+            }
+        ],
+        "invocations": [{"executionSuccessful": True, **_times(scan)}],
+        "results": [_result(scan, it, order[it.finding.rule_id]) for it in found],
+        "properties": {"scanId": scan.scan_id, "lockedCount": scan.locked_count},
+    }
+    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _times(scan: ScanItem) -> dict[str, str]:
+    times = {"startTimeUtc": scan.started_at, "endTimeUtc": scan.completed_at}
+    return {name: value for name, value in times.items() if value is not None}
+
+
+@cache
+def _rule_texts() -> Mapping[str, Mapping[str, str]]:
+    texts: dict[str, dict[str, str]] = json.loads(_RULE_TEXTS.read_text(encoding="utf-8"))
+    return texts
+
+
+def _texts_of(rule_id: str) -> Mapping[str, str]:
+    """Returns the rule's texts. They name no vendor, because GitHub shows them with each of the rule's findings."""
+    words = rule_id.replace("-", " ").capitalize()
+    # A rule that a later release removed.
+    unknown = {"title": words, "description": f"{words}.", "remediation": "Each result says how to fix it."}
+    return _rule_texts().get(rule_id, unknown)
+
+
+def _rule(rule_id: str, findings: Sequence[FindingItem]) -> dict[str, Any]:
+    first, texts = findings[0], _texts_of(rule_id)
+    links = "".join(f"\n\n- {link}" if number == 0 else f"\n- {link}" for number, link in enumerate(first.references))
+    severities = [finding.severity for finding in findings if finding.severity in _LEVELS]
+    severity = min(severities, key=list(_LEVELS).index, default=_UNKNOWN_SEVERITY)
+    rule: dict[str, Any] = {
+        "id": rule_id,
+        "name": "".join(word.capitalize() for word in rule_id.split("-")),
+        "shortDescription": {"text": texts["title"]},
+        "fullDescription": {"text": texts["description"]},
+        "help": {"text": texts["remediation"], "markdown": f"{_plain(texts['remediation'])}{links}"},
+        "defaultConfiguration": {"level": _LEVELS[severity]},
+        "properties": {
+            "tags": ["privacy", "security", first.category],
+            "security-severity": _SECURITY_SEVERITIES[severity],
+        },
+    }
+    if first.references:
+        rule["helpUri"] = first.references[0]
+    return rule
+
+
+def _plain(text: str) -> str:
+    """Returns the text as Markdown that shows it unchanged."""
+    return "".join(f"\\{character}" if character in "\\`*_[]<>&#|" else character for character in text)
+
+
+def _result(scan: ScanItem, published: PublishedFinding, rule_index: int) -> dict[str, Any]:
+    finding, item = published
+    place = finding.location
+    region = {
+        "startLine": place.start_line,
+        "startColumn": place.start_column,
+        "endLine": place.end_line,
+        "endColumn": place.end_column,
+        "snippet": {"text": place.snippet},
+    }
+    result: dict[str, Any] = {
+        "ruleId": finding.rule_id,
+        "ruleIndex": rule_index,
+        "level": _LEVELS.get(finding.severity, _LEVELS[_UNKNOWN_SEVERITY]),
+        "message": {"text": f"{finding.title}. {finding.description}\n\nHow to fix it: {finding.remediation}"},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": quote(place.path), "uriBaseId": _ROOT},
+                    "region": region,
+                }
+            }
+        ],
+        # Not under GitHub's name: upload-sarif computes that one, and warns of each that differs.
+        "partialFingerprints": {f"{settings.service_brand}Finding/v1": finding.fingerprint},
+        "properties": {
+            "priority": finding.priority,
+            "confidence": finding.confidence,
+            "firstSeenAt": finding.first_seen_at,
+            "status": item.status if item else "open",
+            "permalink": place.permalink,
+        },
+    }
+    if scan.comparison is not None and scan.comparison.new_count is not None:
+        result["baselineState"] = "new" if finding.is_new else "unchanged"
+    if item is not None:
+        result |= _decision(item)
+    return result
+
+
+def _decision(item: InboxItem) -> dict[str, Any]:
+    decision: dict[str, Any] = {}
+    if item.github_issue is not None:
+        decision["workItemUris"] = [item.github_issue.url]
+    if item.status in _SUPPRESSING:
+        reason = {"justification": item.status_reason} if item.status_reason else {}
+        decision["suppressions"] = [{"kind": "external", "status": "accepted", **reason}]
+    return decision

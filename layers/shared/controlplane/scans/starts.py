@@ -1,0 +1,148 @@
+"""Starts scans that no person asked for: after pushes, on a schedule, and of pull requests.
+
+They wait in `scans.queue`. The worker that queued one tries to start it, and so does every sweep, so it starts
+within a minute after its repository's last scan has ended.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from controlplane.code_host import limits as host_limits
+from controlplane.code_host import pull_requests, repositories, schedule
+from controlplane.code_host.items import Link, RepositoryItem
+from controlplane.code_host.repositories import ProjectGone, UnknownRepository
+from controlplane.platform.core.ids import ProjectId, RepositoryId
+from controlplane.platform.core.plans import PLANS
+from controlplane.platform.core.schedules import Schedule
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import PrepareScan, Queue
+from controlplane.platform.queues.sweep_runs import SweepRun
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import Leg, LegFailed, Put, table
+from controlplane.scans import queue, reads, requests
+from controlplane.scans.causes import Cause
+from controlplane.scans.queue import QueuedScan
+
+
+def is_wanted(cause: Cause, link: Link | None, plan: str) -> bool:
+    """Returns whether the link's settings and the organization's plan still ask for the scan."""
+    if link is None:
+        return False
+    return {
+        "manual": True,
+        "push": link.scan_on_push,
+        "scheduled": link.schedule is not None,
+        "pull_request": link.pull_request_scans_enabled and PLANS[plan].pull_request_scans,
+    }[cause.trigger]
+
+
+def start_next(repository_id: RepositoryId, *, in_turn: bool = False, just_started: int = 0) -> bool:
+    """Starts the repository's oldest queued scan, unless another one is active. Returns whether it did.
+
+    in_turn: whether the organization's other repositories had their turn. If not, the scan starts only while half of
+    what the plan allows is unused: a repository with many events must not take what the sweep gives out in turn.
+    just_started: the number of the organization's scans that lists don't show yet.
+
+    A scan also waits while the organization has as many running ones as its plan lets start by themselves, and while
+    our App has no access to the repository or GitHub limits its requests.
+    """
+    for queued in queue.list_queued(repository_id):
+        item, organization = table.batch_get(
+            [keys.repository(*repository_id.location), keys.organization(repository_id.organization_id)]
+        )
+        plan = organization["plan"] if organization else ""
+        repository = RepositoryItem.from_item(item) if item else None
+        link = repository.find_link(queued.project_id) if repository else None
+        if item is None or repository is None or not plan or not is_wanted(queued.cause, link, plan):
+            queue.drop(queued)
+            continue
+        if item.get("activeRequestId") or _must_wait(repository):
+            return False
+        most = PLANS[plan].automatic_scans
+        if _has_enough(repository_id.organization_id, (most if in_turn else most // 2) - just_started):
+            return False
+        with _dropping_unstartable(queued):
+            return _start(repository, link, queued)
+    return False
+
+
+def _must_wait(repository: RepositoryItem) -> bool:
+    """Returns whether the code host wouldn't let us read the repository. Then a scan could only fail."""
+    return repository.access_lost_at is not None or host_limits.seconds_left(repository.installation_id) > 0
+
+
+def _has_enough(organization_id: str, most: int) -> bool:
+    """Returns whether the organization has that many scans. Lists lag, so there may be a few more."""
+    return most <= 0 or any(
+        len(reads.list_scans(organization_id, most, None, status=status).scans) >= most
+        for status in ("running", "queued")
+    )
+
+
+@contextmanager
+def _dropping_unstartable(queued: QueuedScan) -> Iterator[None]:
+    try:
+        yield
+    except (ProjectGone, UnknownRepository):
+        queue.drop(queued)
+
+
+def _start(repository: RepositoryItem, link: Link | None, queued: QueuedScan) -> bool:
+    if link is None:
+        return False
+    request_id = requests.new_request_id(repository.organization_id)
+    message = messages.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
+    legs: dict[str, Leg] = {"queued": queued.taken_leg()}
+    number = queued.cause.pull_request_number
+    if number is not None:
+        key = keys.pull_request(repository.repository_id, number, queued.project_id.local)
+        legs["pullRequest"] = pull_requests.requested_leg(key, request_id)
+    try:
+        requests.create_request(
+            repository, link, request_id, message=message, requested_by="", extra_legs=legs, cause=queued.cause
+        )
+    except (requests.ScanInProgress, LegFailed):
+        return False  # another scan, another process that starts this one, or a newer entry was faster
+    messages.dispatch(message)
+    return True
+
+
+# Steps of the sweep
+
+
+def start_queued(run: SweepRun) -> None:
+    """Starts queued scans, at most one for each repository. Runs as a step of the sweep.
+
+    Repositories take turns: the one whose last turn is the longest ago is first.
+    """
+    waiting: dict[RepositoryId, Mapping[str, Any]] = {}
+    for entry in run.entries(keys.SCAN_QUEUE_PKS):
+        with run.isolating(entry):
+            waiting[RepositoryId.stored(entry["repositoryId"])] = entry
+    last_turns = queue.find_last_turns(waiting)
+    started: Counter[str] = Counter()
+    for repository_id in sorted(last_turns, key=lambda it: (last_turns[it], it)):
+        if run.is_over:
+            run.unfinished = True
+            break
+        with run.isolating(waiting[repository_id]):
+            organization_id = repository_id.organization_id
+            started[organization_id] += start_next(repository_id, in_turn=True, just_started=started[organization_id])
+    run.finished += started.total()
+
+
+def queue_scheduled(run: SweepRun) -> None:
+    """Queues the scans that are due by their link's schedule. Runs as a step of the sweep."""
+    schedule.take_due(run, _schedule_of, _queued)
+
+
+def _schedule_of(repository_id: RepositoryId, project_id: ProjectId) -> Schedule | None:
+    repository = repositories.find_repository(repository_id)
+    link = repository.find_link(project_id) if repository else None
+    return link.schedule if link else None
+
+
+def _queued(repository_id: RepositoryId, project_id: ProjectId) -> Put:
+    return Put(QueuedScan.of(repository_id, project_id, Cause("scheduled")).to_item())
