@@ -33,7 +33,7 @@ AMAZON_ROOTS = (
 )
 # In the package that trusts them.
 ROOTS_FILE = Path("awsclient") / "amazon-roots.pem"
-DATACLASS_CODE = Path("controlplane") / "core" / "dataclass_code.bin"
+DATACLASS_CODE = Path("controlplane/platform/core/dataclass_code.bin")
 
 # Files that a function serves unchanged, and unpacks on request.
 DOCUMENTS = ("system/reference",)

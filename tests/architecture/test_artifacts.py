@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from jinja2 import Environment, ModuleLoader
 
+from awsclient import connection
+from controlplane.platform.core import dataclass_code
 from scripts import artifacts
 
 ROOT = Path(__file__).parents[2]
@@ -107,6 +109,10 @@ class TestPrepare:
         names = [path.name for path in sources.iterdir()]
         assert len(names) > 50
         assert [built.get_template(name).name for name in names] == names
+
+    def test_the_build_writes_where_the_code_reads(self):
+        read = {connection.ROOTS, dataclass_code.FILE}
+        assert {ROOT / "layers/shared" / name for name in (artifacts.ROOTS_FILE, artifacts.DATACLASS_CODE)} == read
 
     def test_preparing_refuses_a_folder_without_artifacts(self, tmp_path: Path):
         with pytest.raises(artifacts.BuildFailed):
