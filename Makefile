@@ -16,7 +16,7 @@ SDK := cli/src/openassent/models.py
 # What the wheel of the command line is made of.
 WHEEL_SOURCES := $(shell find cli/src layers/analysis/openassent_analysis cli/README.md cli/pyproject.toml LICENSE -type f -not -name '*.pyc')
 .DEFAULT_GOAL := help
-.PHONY: help run reset test races conformance linear nightly mutate lagging models fuzz lint template check build cli e2e browser bench accuracy deploy release publish openapi sdk lock format audit licenses sbom
+.PHONY: help tools run reset test races conformance linear nightly mutate lagging models fuzz lint template check build cli e2e browser bench accuracy deploy release publish openapi sdk lock format audit licenses sbom
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ linear: .venv/.ready ## Check that text from clients and repositories is read in
 	@$(NICE) .venv/bin/python -m pytest -n 2 tests/nightly
 
 nightly: races conformance linear models fuzz lagging ## Run everything that only pays off at length
+
+# What several parts of .ci/run need, so that no two of them make it at the same time.
+tools: .venv/.ready node_modules/.ready $(patsubst %,.tools/%/.ready,ministack sam sdk cli) $(REFERENCE) $(SDK)
 
 # Says how long a target took, for .ci/run.
 timed-%:
