@@ -38,9 +38,9 @@ class Run:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
-        kept = {
-            name: value for name, value in os.environ.items() if name not in ("MAKELEVEL", "LOG_LEVEL", "SAM_LOCAL")
-        }
+        # AUTH: of the deployed stack, whose AWS enforces roles.
+        other = {"MAKELEVEL", "LOG_LEVEL", "SAM_LOCAL", "AUTH"}
+        kept = {name: value for name, value in os.environ.items() if name not in other}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "local"],
             cwd=ROOT,
