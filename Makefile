@@ -42,8 +42,8 @@ linear: .venv/.ready ## Check that text from clients and repositories is read in
 
 nightly: races conformance linear models fuzz lagging ## Run everything that only pays off at length
 
-# What several parts of .ci/run need, so that no two of them make it at the same time.
-tools: .venv/.ready node_modules/.ready $(patsubst %,.tools/%/.ready,ministack sam sdk cli) $(REFERENCE) $(SDK)
+# Made before the parts of .ci/run, so that no two of them make the same environment at the same time.
+tools: .venv/.ready node_modules/.ready $(patsubst %,.tools/%/.ready,ministack sam sdk cli) $(REFERENCE) $(SDK) ## Install what several parts of .ci/run need
 
 # Says how long a target took, for .ci/run.
 timed-%:
