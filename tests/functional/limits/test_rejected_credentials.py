@@ -7,19 +7,15 @@ from controlplane.people import sessions
 from controlplane.platform.core import tokens
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table.table import table
-from tests.functional.limits.test_owners import throttled
+from tests.functional.limits.conftest import MINUTE, send, throttled
 from tests.support.api import Api
 from tests.support.browser import Browser
+from tests.support.each import each
 from tests.support.recorded import recorded_calls
-from tests.support.world import World
 
 UNKNOWN = tokens.mint("assent")
 MALFORMED = UNKNOWN[:-1]
-MINUTE = 1_772_600_760
-
-
-def counters() -> list[str]:
-    return [item["pk"]["S"] for item in table.client.scan(TableName=table.name)["Items"]]
+LIMITED = [401] * 3 + [429]
 
 
 @pytest.fixture(autouse=True)
@@ -28,91 +24,84 @@ def _three(limit):
     limit(rejected_credentials_per_minute=3)
 
 
-class TestUnknown:
-    def test_unknown_credentials_over_the_limit_return_429_until_the_minute_ends(self, api: Api, now):
-        assert [api.get("/v1/me", tokens.mint("assent")).status for _ in range(3)] == [401] * 3
-        reply = api.get("/v1/me", UNKNOWN)
-        assert (reply.status, reply.code) == (429, "RATE_LIMITED")
-        assert "invalid credentials" in reply.error["message"]
-        assert reply.headers["retry-after"] == str(MINUTE + 60 - int(now.seconds))
+def test_unknown_credentials_over_the_limit_return_429_until_the_minute_ends(api, now):
+    assert send(api, [tokens.mint("assent") for _ in range(3)], 3) == [401] * 3
+    reply = api.get("/v1/me", UNKNOWN)
+    assert (reply.status, reply.code) == (429, "RATE_LIMITED")
+    assert "invalid credentials" in reply.error["message"]
+    assert reply.headers["retry-after"] == str(MINUTE + 60 - int(now.seconds))
+    now.seconds = MINUTE + 59.999
+    assert send(api, UNKNOWN, 1) == [429]
+    now.seconds = MINUTE + 60.000
+    assert send(api, UNKNOWN, 1) == [401]
+
+
+def test_an_expired_token_counts_as_rejected(api, world, now):
+    token = world.token(world.person().user_id, lifetime_seconds=1)
+    now.advance(1)
+    assert send(api, token, 4) == LIMITED
+
+
+def test_a_valid_credential_from_the_same_address_is_never_refused(api, world):
+    company = world.company()
+    send(api, [UNKNOWN, MALFORMED], 10)
+    secrets = [company.owner.token, world.key(company), sessions.create(company.owner.user_id)]
+    assert send(api, secrets, 3) == [200] * 3
+
+
+@each("address", ["198.51.100.7", "198.51.100.8", "2001:db8:0:1::1", "2001:db8:0:2::1"])
+def test_other_addresses_have_their_own_limit(address):
+    assert send(Api(source_ip=address), UNKNOWN, 4) == LIMITED
+
+
+def test_an_ipv6_network_of_64_bits_is_one_address():
+    assert [Api(source_ip=f"2001:db8::{n}").get("/v1/me", UNKNOWN).status for n in range(1, 5)] == LIMITED
+
+
+def test_a_throttled_counter_of_rejections_returns_429_and_never_500(api):
+    with throttled("IP#rejected"):
+        assert send(api, UNKNOWN, 1) == [429]
+
+
+def test_malformed_credentials_are_limited_without_calling_the_table(api, now):
+    forms = (MALFORMED, UNKNOWN + "x", "x", tokens.mint("other"), tokens.mint("assent_dc"))
+    with recorded_calls() as calls:
+        assert send(api, forms, 5) == [*LIMITED, 429]
+        assert api.get("/v1/me", headers={"Authorization": "Basic eDp5"}).status == 429
         now.seconds = MINUTE + 59.999
-        assert api.get("/v1/me", UNKNOWN).status == 429
+        assert api.get("/v1/me", MALFORMED).headers["retry-after"] == "1"
         now.seconds = MINUTE + 60.000
-        assert api.get("/v1/me", UNKNOWN).status == 401
-
-    def test_an_expired_token_counts_as_rejected(self, api: Api, world: World, now):
-        token = world.token(world.person().user_id, lifetime_seconds=1)
-        now.advance(1)
-        assert [api.get("/v1/me", token).status for _ in range(4)] == [401] * 3 + [429]
-
-    def test_a_valid_credential_from_the_same_address_is_never_refused(self, api: Api, world: World):
-        company = world.company()
-        secrets = [company.owner.token, world.key(company), sessions.create(company.owner.user_id)]
-        for _ in range(5):
-            api.get("/v1/me", UNKNOWN)
-            api.get("/v1/me", MALFORMED)
-        assert [api.get("/v1/me", secret).status for secret in secrets] == [200] * 3
-
-    def test_other_addresses_have_their_own_limit(self, world: World):
-        networks = [
-            Api(source_ip=address) for address in ("198.51.100.7", "198.51.100.8", "2001:db8:0:1::1", "2001:db8:0:2::1")
-        ]
-        for api in networks:
-            assert [api.get("/v1/me", UNKNOWN).status for _ in range(4)] == [401] * 3 + [429]
-
-    def test_an_ipv6_network_of_64_bits_is_one_address(self):
-        statuses = [Api(source_ip=f"2001:db8::{n}").get("/v1/me", UNKNOWN).status for n in range(1, 5)]
-        assert statuses == [401] * 3 + [429]
-
-    def test_a_throttled_counter_of_rejections_returns_429_and_never_500(self, api: Api):
-        with throttled("IP#rejected"):
-            assert api.get("/v1/me", UNKNOWN).status == 429
+        assert send(api, MALFORMED, 4) == LIMITED
+    assert (calls, table.client.scan(TableName=table.name)["Items"]) == ([], [])
 
 
-class TestMalformed:
-    FORMS = (MALFORMED, UNKNOWN + "x", "x", tokens.mint("other"), tokens.mint("assent_dc"))
+def test_a_missing_credential_always_returns_401(api):
+    assert send(api, [None], 8) == [401] * 8
 
-    def test_malformed_credentials_are_limited_without_calling_the_table(self, api: Api, now):
-        with recorded_calls() as calls:
-            assert [api.get("/v1/me", self.FORMS[n]).status for n in range(5)] == [401] * 3 + [429] * 2
-            assert api.get("/v1/me", headers={"Authorization": "Basic eDp5"}).status == 429
-            now.seconds = MINUTE + 59.999
-            assert api.get("/v1/me", MALFORMED).headers["retry-after"] == "1"
-            now.seconds = MINUTE + 60.000
-            assert [api.get("/v1/me", MALFORMED).status for _ in range(4)] == [401] * 3 + [429]
-        assert calls == []
-        assert counters() == []
 
-    def test_a_missing_credential_always_returns_401(self, api: Api):
-        assert {api.get("/v1/me").status for _ in range(8)} == {401}
+def test_the_instance_remembers_a_bounded_number_of_addresses(limit):
+    limit(rejected_credentials_per_minute=10_000)
+    for number in range(3_000):
+        rejections.count_malformed(f"10.0.{number // 250}.{number % 250}")
+    assert len(rejections._malformed) == 1_000
 
-    def test_the_instance_remembers_a_bounded_number_of_addresses(self, limit):
-        limit(rejected_credentials_per_minute=10_000)
-        for number in range(3_000):
-            rejections.count_malformed(f"10.0.{number // 250}.{number % 250}")
-        assert len(rejections._malformed) == 1_000
 
-    def test_an_address_that_keeps_trying_is_not_forgotten(self):
-        for number in range(2_701):
-            rejections.count_malformed(f"10.0.{number // 250}.{number % 250}")
-            if number % 900 == 0 and number < 2_700:
-                rejections.count_malformed("198.51.100.7")
-        with pytest.raises(rejections.TooManyRejected):
+def test_an_address_that_keeps_trying_is_not_forgotten():
+    for number in range(2_701):
+        rejections.count_malformed(f"10.0.{number // 250}.{number % 250}")
+        if number % 900 == 0 and number < 2_700:
             rejections.count_malformed("198.51.100.7")
+    with pytest.raises(rejections.TooManyRejected):
+        rejections.count_malformed("198.51.100.7")
 
 
-class TestPages:
-    def browser(self, api: Api) -> Browser:
-        browser = Browser(api)
-        browser.cookies["__Host-assent-session"] = tokens.mint("assent_st")
-        return browser
-
-    def test_an_unknown_session_counts_as_rejected(self, api: Api):
-        # 303: redirected to the sign-in.
-        assert [self.browser(api).get("/invitations").status for _ in range(4)] == [303] * 3 + [429]
-
-    def test_a_public_page_is_served_despite_rejections(self, api: Api):
-        for _ in range(5):
-            self.browser(api).get("/invitations")
-        assert self.browser(api).get("/").status == 200
-        assert api.get("/signed-out").status == 200
+def test_an_unknown_session_counts_as_rejected_but_public_pages_are_served(api):
+    browser = Browser(api)
+    browser.cookies["__Host-assent-session"] = tokens.mint("assent_st")
+    seen = []
+    for _ in range(4):
+        visitor = Browser(api)
+        visitor.cookies.update(browser.cookies)
+        seen.append(visitor.get("/invitations").status)
+    assert seen == [303] * 3 + [429]  # 303: redirected to the sign-in
+    assert [browser.get("/").status, api.get("/signed-out").status] == [200, 200]

@@ -8,94 +8,85 @@ from controlplane.platform.table.table import table
 from tests.support.api import Api
 from tests.support.browser import Browser, text_of
 from tests.support.each import each
-from tests.support.world import World
 
 CLIENT, PROXY, ELSEWHERE = "198.51.100.7", "192.0.2.10", "203.0.113.9"
+NETWORK = "192.0.2.0/24"
 BODY = {"clientId": "assent-cli", "codeChallenge": "x" * 43, "codeChallengeMethod": "S256"}
+LIMITED = [201] * 10 + [429]
 
 
-def counted() -> set[str]:
+def counted():
     """Returns the addresses that have a counter."""
     items = table.client.scan(TableName=table.name)["Items"]
     return {item["pk"]["S"].split("#", 2)[2] for item in items if item["pk"]["S"].startswith("IP#")}
 
 
-def send_request(header: str | None, source: str = PROXY, name: str = "X-Forwarded-For"):
-    headers = {} if header is None else {name: header}
-    return Api(source_ip=source).post("/v1/auth/device/code", json_body=BODY, headers=headers)
+def request_code(header, source=PROXY, name="X-Forwarded-For"):
+    return Api(source_ip=source).post("/v1/auth/device/code", json_body=BODY, headers={name: header})
 
 
-class TestDevices:
-    def test_device_requests_are_limited_by_the_clients_address(self, proxy):
-        proxy("192.0.2.0/24")
-        assert [send_request(CLIENT).status for _ in range(11)] == [201] * 10 + [429]
-        assert send_request(ELSEWHERE).status == 201
-
-    def test_without_a_proxy_the_header_is_ignored(self):
-        assert [send_request(f"198.51.100.{n}").status for n in range(11)] == [201] * 10 + [429]
-        assert counted() == {PROXY}
-
-    def test_a_client_that_isnt_the_proxy_cant_choose_its_address(self, proxy):
-        proxy("192.0.2.0/24")
-        assert [send_request(f"198.51.100.{n}", ELSEWHERE).status for n in range(11)] == [201] * 10 + [429]
-        assert counted() == {ELSEWHERE}
-
-    def test_another_header_is_ignored(self, proxy):
-        proxy("192.0.2.0/24", header="True-Client-IP")
-        send_request(CLIENT)
-        assert counted() == {PROXY}
-        send_request(CLIENT, name="true-client-ip")
-        assert counted() == {PROXY, CLIENT}
+def test_device_requests_are_limited_by_the_clients_address(proxy):
+    proxy(NETWORK)
+    assert [request_code(CLIENT).status for _ in range(11)] == LIMITED
+    assert request_code(ELSEWHERE).status == 201
 
 
-class TestSignIns:
-    def test_sign_ins_are_limited_by_the_clients_address(self, proxy):
-        proxy("192.0.2.0/24")
-        Api(source_ip=PROXY).get("/signed-out", headers={"X-Forwarded-For": CLIENT})
-        assert counted() == {CLIENT}
+def test_without_a_proxy_the_header_is_ignored():
+    assert [request_code(f"198.51.100.{n}").status for n in range(11)] == LIMITED
+    assert counted() == {PROXY}
 
 
-class TestRejectedCredentials:
-    def test_rejected_credentials_are_limited_by_the_clients_address(self, proxy, limit):
-        proxy("192.0.2.0/24")
-        limit(rejected_credentials_per_minute=1)
-        api = Api(source_ip=PROXY)
-        for secret in (tokens.mint("assent"), "x"):
-            for client in (CLIENT, ELSEWHERE):
-                statuses = [api.get("/v1/me", secret, headers={"X-Forwarded-For": client}).status for _ in range(2)]
-                assert statuses == [401, 429]
-        assert counted() == {CLIENT, ELSEWHERE}
+def test_a_client_that_isnt_the_proxy_cant_choose_its_address(proxy):
+    proxy(NETWORK)
+    assert [request_code(f"198.51.100.{n}", ELSEWHERE).status for n in range(11)] == LIMITED
+    assert counted() == {ELSEWHERE}
 
 
-class TestApproval:
-    def test_the_approval_page_shows_the_clients_address(self, proxy, world: World):
-        proxy("192.0.2.0/24")
-        code = send_request(f"1.2.3.4, {CLIENT}").data["userCode"]
-        visitor = Browser(Api()).signed_in(world.person().user_id)
-        visitor.get("/device")
-        reply = visitor.press("Continue", fill={"Code": code})
-        assert CLIENT in text_of(reply)
-        assert "1.2.3.4" not in text_of(reply)
+def test_another_header_is_ignored(proxy):
+    proxy(NETWORK, header="True-Client-IP")
+    request_code(CLIENT)
+    assert counted() == {PROXY}
+    request_code(CLIENT, name="true-client-ip")
+    assert counted() == {PROXY, CLIENT}
 
 
-class TestSettings:
-    def test_the_setting_accepts_addresses_and_networks_of_both_versions(self):
-        made = load(
-            {
-                "TABLE_NAME": "abc",
-                "SIGNING_SECRET": "x" * 32,
-                "TRUSTED_PROXY_ADDRESSES": "192.0.2.7,192.0.2.7/24,2001:db8::/32",
-            }
-        )
-        assert [str(network) for network in made.trusted_proxy_addresses] == [
-            "192.0.2.7/32",
-            "192.0.2.0/24",
-            "2001:db8::/32",
-        ]
-        assert made.trusted_proxy_header is None
-        assert settings.trusted_proxy_addresses == ()
+def test_sign_ins_are_limited_by_the_clients_address(proxy):
+    proxy(NETWORK)
+    Api(source_ip=PROXY).get("/signed-out", headers={"X-Forwarded-For": CLIENT})
+    assert counted() == {CLIENT}
 
-    @each("value", ["192.0.2.7/33", "192.0.2.7,", "proxy", "192.0.2.7 192.0.2.8"])
-    def test_any_other_value_of_the_setting_fails_at_startup(self, value: str):
-        with pytest.raises(ValueError, match="trusted_proxy_addresses"):
-            load({"TABLE_NAME": "abc", "SIGNING_SECRET": "x" * 32, "TRUSTED_PROXY_ADDRESSES": value})
+
+def test_rejected_credentials_are_limited_by_the_clients_address(proxy, limit):
+    proxy(NETWORK)
+    limit(rejected_credentials_per_minute=1)
+    api = Api(source_ip=PROXY)
+    for secret in (tokens.mint("assent"), "x"):
+        for client in (CLIENT, ELSEWHERE):
+            statuses = [api.get("/v1/me", secret, headers={"X-Forwarded-For": client}).status for _ in range(2)]
+            assert statuses == [401, 429]
+    assert counted() == {CLIENT, ELSEWHERE}
+
+
+def test_the_approval_page_shows_the_clients_address(proxy, world):
+    proxy(NETWORK)
+    code = request_code(f"1.2.3.4, {CLIENT}").data["userCode"]
+    visitor = Browser(Api()).signed_in(world.person().user_id)
+    visitor.get("/device")
+    text = text_of(visitor.press("Continue", fill={"Code": code}))
+    assert (CLIENT in text, "1.2.3.4" in text) == (True, False)
+
+
+def loaded(addresses):
+    return load({"TABLE_NAME": "abc", "SIGNING_SECRET": "x" * 32, "TRUSTED_PROXY_ADDRESSES": addresses})
+
+
+def test_the_setting_accepts_addresses_and_networks_of_both_versions():
+    made = loaded("192.0.2.7,192.0.2.7/24,2001:db8::/32")
+    assert [str(it) for it in made.trusted_proxy_addresses] == ["192.0.2.7/32", "192.0.2.0/24", "2001:db8::/32"]
+    assert (made.trusted_proxy_header, settings.trusted_proxy_addresses) == (None, ())
+
+
+@each("value", ["192.0.2.7/33", "192.0.2.7,", "proxy", "192.0.2.7 192.0.2.8"])
+def test_any_other_value_of_the_setting_fails_at_startup(value):
+    with pytest.raises(ValueError, match="trusted_proxy_addresses"):
+        loaded(value)

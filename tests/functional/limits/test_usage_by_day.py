@@ -8,30 +8,27 @@ from controlplane.platform.core import tokens
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Update, table
 from dashboard import trends
-from tests.functional.conftest import FakeClock
-from tests.support.api import Api
+from tests.functional.limits import conftest
 from tests.support.table import PREPARED
-from tests.support.world import World
 
 _DAY = 86_400
 
 
 @pytest.fixture
-def secret(world: World) -> str:
+def secret(world):
     return world.key(world.company())
 
 
-def send(api: Api, secret: str, count: int) -> list[int]:
-    return [api.get("/v1/projects", secret).status for _ in range(count)]
+def send(api, secret, count):
+    return conftest.send(api, secret, count, "/v1/projects")
 
 
-def usage(secret: str) -> list[tuple[int, int]]:
+def usage(secret):
     item = table.get(keys.key_secret(tokens.digest(secret)))
-    assert item is not None
     return [(day.requests, day.refused) for day in key_usage.usage_of(item)]
 
 
-def test_requests_and_refusals_are_counted_by_day(api: Api, secret: str, now: FakeClock):
+def test_requests_and_refusals_are_counted_by_day(api, secret, now):
     change, values = "SET #rateLimit = :two, #refusedFor = :note", {"two": 2, "note": "1#org_0000000000000000"}
     table.update(Update(keys.key_secret(tokens.digest(secret)), change, values=values), PREPARED)
     assert send(api, secret, 3) == [200, 200, 429]
@@ -43,7 +40,7 @@ def test_requests_and_refusals_are_counted_by_day(api: Api, secret: str, now: Fa
     assert usage(secret)[-3:] == [(0, 0), (4, 1), (2, 0)]
 
 
-def test_the_last_14_days_are_kept_in_a_small_item(api: Api, secret: str, now: FakeClock):
+def test_the_last_14_days_are_kept_in_a_small_item(api, secret, now):
     key = keys.key_secret(tokens.digest(secret))
     for _ in range(17):
         table.update(Update(key, "SET #rateLimit = :none", values={"none": 0}), PREPARED)
@@ -56,7 +53,7 @@ def test_the_last_14_days_are_kept_in_a_small_item(api: Api, secret: str, now: F
     assert sum(len(name) + len(str(value)) for name, value in item.items()) < 1_024, "it would cost two write units"
 
 
-def test_usage_is_found_for_listed_keys_and_charted(api: Api, world: World):
+def test_usage_is_found_for_listed_keys_and_charted(api, world):
     company = world.company()
     first, second = world.key(company), world.key(company)
     send(api, first, 2)
@@ -69,7 +66,7 @@ def test_usage_is_found_for_listed_keys_and_charted(api: Api, world: World):
     assert len(chart.labels) == 14
 
 
-def test_a_key_is_counted_by_day_when_its_first_minute_has_ended(api: Api, secret: str, now: FakeClock):
+def test_a_key_is_counted_by_day_when_its_first_minute_has_ended(api, secret, now):
     send(api, secret, 1)
     now.advance(60)
     item = table.get(keys.key_secret(tokens.digest(secret))) or {}

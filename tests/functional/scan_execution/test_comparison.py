@@ -13,7 +13,7 @@ from tests.functional.projects.builders import make_project
 from tests.support.audits import make_scan
 from tests.support.outcomes import Aborted
 from tests.support.repeated_scans import BING, GA, HOTJAR, Audit, found_by, page
-from tests.support.world import Company, World
+from tests.support.world import Company
 
 
 def titles(scan: ScanItem, *, new: bool) -> set[str]:
@@ -23,22 +23,16 @@ def titles(scan: ScanItem, *, new: bool) -> set[str]:
 def test_new_fixed_and_remaining_findings_are_told_apart(audit: Audit):
     first = audit.scan({"a.html": page(GA, HOTJAR)})
     second = audit.scan({"moved.html": page(HOTJAR, BING)})
-    assert second.comparison is not None
-    assert second.comparison.base_scan_id == first.scan_id
+    compared = second.comparison
+    assert compared is not None
+    assert (compared.base_scan_id, compared.new_count, compared.fixed_count) == (first.scan_id, 1, 1)
     assert titles(second, new=True) == {"Microsoft Advertising"}
     assert titles(second, new=False) == {"Hotjar"}
-    assert (second.comparison.new_count, second.comparison.fixed_count) == (1, 1)
-    (fixed,) = findings.find_items(second, second.comparison.fixed).values()
+    (fixed,) = findings.find_items(second, compared.fixed).values()
     assert fixed.title.startswith("Google Analytics")
-    assert second.priority_counts is not None
-    assert sum(second.priority_counts.values()) == second.issue_count == 2
-
-
-def test_a_finding_that_comes_back_is_new(audit: Audit):
-    audit.scan({"a.html": page(GA)})
-    audit.scan({})
-    third = audit.scan({"a.html": page(GA)})
-    assert titles(third, new=True) == {"Google Analytics"}
+    assert sum((second.priority_counts or {}).values()) == second.issue_count == 2
+    # A finding that comes back is new.
+    assert titles(audit.scan({"a.html": page(GA)}), new=True) == {"Google Analytics"}
 
 
 def test_a_retry_after_a_crash_finds_the_same_findings_new(
@@ -60,24 +54,18 @@ def test_a_retry_after_a_crash_finds_the_same_findings_new(
         audit.run(scan, files)
     now.advance(3_600)  # the lease expires
     done = audit.run(scan, files)
-    assert titles(done, new=True) == {"Hotjar"}
-    assert titles(done, new=False) == {"Google Analytics"}
+    assert (titles(done, new=True), titles(done, new=False)) == ({"Hotjar"}, {"Google Analytics"})
     assert done.comparison is not None
     assert done.comparison.new_count == 1
 
 
 def test_what_the_scan_before_left_out_isnt_new(audit: Audit, monkeypatch: pytest.MonkeyPatch):
     """A scan keeps its most urgent findings only, but the history knows the others."""
-    monkeypatch.setattr(publication, "MOST_ISSUES", 1)
     monkeypatch.setattr(baseline, "MOST_ISSUES", 1)
     files = {"a.html": page(GA), "b.html": page(HOTJAR)}
-    audit.scan({"a.html": page(GA)})
-    monkeypatch.setattr(publication, "MOST_ISSUES", 2)
-    audit.scan(files)
-    monkeypatch.setattr(publication, "MOST_ISSUES", 1)
-    audit.scan(files)
-    monkeypatch.setattr(publication, "MOST_ISSUES", 2)
-    last = audit.scan(files)
+    for most, found in ((1, {"a.html": page(GA)}), (2, files), (1, files), (2, files)):
+        monkeypatch.setattr(publication, "MOST_ISSUES", most)
+        last = audit.scan(found)
     assert titles(last, new=True) == set()
 
 
@@ -89,12 +77,12 @@ def test_findings_in_files_that_werent_read_arent_fixed(audit: Audit):
 
 
 def test_the_scan_before_is_the_projects_own_however_many_other_projects_have_had_since(
-    world: World, company: Company, repository: RepositoryItem, now: FakeClock, monkeypatch: pytest.MonkeyPatch
+    company: Company, repository: RepositoryItem, now: FakeClock, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(reads, "_PAGE", 1)
     own, project_id = make_scan(repository), repository.links[0].project_id
-    other = Link(make_project(company, "Other").project_id, None, None, False)
     repositories.unlink_project(repository.repository_id, project_id)
+    other = Link(make_project(company, "Other").project_id, None, None, False)
     linked = repositories.link_project(repository.repository_id, other)
     for _ in range(2):
         now.advance(1)

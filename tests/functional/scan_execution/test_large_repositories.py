@@ -53,26 +53,23 @@ MONOREPO: Files = {
 }  # fmt: skip
 
 
-class TestALinkedFolderThatFits:
-    @pytest.mark.parametrize(
-        "limits", [{"stored_files": 5}, {"stored_bytes": 8 * 4_096}], ids=["files", "bytes on the disk"]
-    )
-    def test_is_covered_completely(self, limits: dict[str, int], audit: Audit, limit):
-        limit(**limits)
-        link_folder(audit, "apps/web")
-        scan = audit.scan(MONOREPO)
-        assert scan.coverage is not None
-        assert (scan.coverage.files, scan.coverage.analyzed_files) == (4, 4)
-        assert (scan.coverage.skipped, scan.coverage.incomplete) == ({}, None)
-
-    def test_is_covered_completely_if_the_archive_has_more_after_it(self, audit: Audit, limit):
-        limit(archive_megabytes=1)
-        link_folder(audit, "apps/web")
-        scan = audit.scan({**MONOREPO, **noise("media", 5)})
-        assert scan.coverage is not None
-        assert (scan.coverage.files, scan.coverage.incomplete) == (4, None)
-        audit.scan({**noise("apps/admin", 2), "apps/web/b.html": page(), **noise("media", 5)})
-        assert audit.item().status == "resolved"
+@pytest.mark.parametrize(
+    ("limits", "others"),
+    [
+        ({"stored_files": 5}, {}),
+        ({"stored_bytes": 8 * 4_096}, {}),
+        ({"archive_megabytes": 1}, noise("media", 5)),
+    ],
+    ids=["files", "bytes on the disk", "more after it"],
+)
+def test_a_linked_folder_that_fits_is_covered_completely(limits: dict[str, int], others: Files, audit: Audit, limit):
+    limit(**limits)
+    link_folder(audit, "apps/web")
+    coverage = audit.scan({**MONOREPO, **others}).coverage
+    assert coverage is not None
+    assert (coverage.files, coverage.analyzed_files, coverage.skipped, coverage.incomplete) == (4, 4, {}, None)
+    audit.scan({**noise("apps/admin", 2), "apps/web/b.html": page(), **others})
+    assert audit.item().status == "resolved"
 
 
 class TestOneThatDoesNotFit:
@@ -115,34 +112,38 @@ class TestOneThatDoesNotFit:
     ):
         limit(stored_files=2)
         scan = audit.scan({"a.html": page(GA), "web/package.json": '{"dependencies": {"next": "1"}}'})
-        shown = api.get(f"/v1/code-audit/scans/{scan.scan_id}", company.owner.token).data["inventory"]
-        assert shown["truncated"]
+        assert api.get(f"/v1/code-audit/scans/{scan.scan_id}", company.owner.token).data["inventory"]["truncated"]
 
     def test_that_the_analysis_has_no_time_for_says_so(self, audit: Audit, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr(
-            "scan_execution.service._analysis_limits", lambda: openassent_analysis.Limits(max_seconds=-1)
-        )
-        scan = audit.scan({"a.html": page(GA)})
-        assert scan.coverage is not None
-        assert scan.coverage.incomplete == (
-            "The analysis took too long: 2 files weren't analyzed, beginning with a.html."
-        )
+        limits = openassent_analysis.Limits(max_seconds=-1)
+        monkeypatch.setattr("scan_execution.service._analysis_limits", lambda: limits)
+        coverage = audit.scan({"a.html": page(GA)}).coverage
+        assert coverage is not None
+        assert coverage.incomplete == "The analysis took too long: 2 files weren't analyzed, beginning with a.html."
 
 
 class TestEarlierFindings:
-    def test_in_files_that_were_left_out_stay_open(self, audit: Audit, limit):
+    @pytest.mark.parametrize(
+        ("limits", "files", "left"),
+        [
+            ({"stored_files": 2}, {"a.html": page(), "z.html": page()}, "Hotjar"),
+            ({"archive_megabytes": 1}, {"a.html": page(), **noise("media", 5)}, "Hotjar"),
+            # Deleted, and every file was listed.
+            ({"stored_files": 2}, {"a.html": page(GA), **code("web", 9)}, "Google Analytics"),
+        ],
+        ids=["too many files", "a large archive", "deleted"],
+    )
+    def test_stay_open_in_files_that_were_left_out(
+        self, limits: dict[str, int], files: Files, left: str, audit: Audit, limit
+    ):
         audit.scan({"a.html": page(GA), "z.html": page(HOTJAR)})
-        limit(stored_files=2)
-        scan = audit.scan({"a.html": page(), "z.html": page()})
-        assert audit.statuses() == {"Google Analytics": "resolved", "Hotjar": "open"}
+        limit(**limits)
+        scan = audit.scan(files)
+        assert {title for title, status in audit.statuses().items() if status == "open"} == {left}
         assert scan.comparison is not None
         assert scan.comparison.fixed_count == 1
-
-    def test_in_files_that_were_deleted_are_resolved_if_every_file_was_listed(self, audit: Audit, limit):
-        audit.scan({"a.html": page(GA), "z.html": page(HOTJAR)})
-        limit(stored_files=2)
-        audit.scan({"a.html": page(GA), **code("web", 9)})
-        assert audit.statuses() == {"Google Analytics": "open", "Hotjar": "resolved"}
+        audit.scan({"a.html": page()})
+        assert {*audit.statuses().values()} == {"resolved"}
 
     def test_in_files_that_were_deleted_stay_open_if_there_are_more_than_can_be_named(
         self, audit: Audit, limit, monkeypatch: pytest.MonkeyPatch
@@ -153,14 +154,6 @@ class TestEarlierFindings:
         audit.scan({"a.html": page(), **code("web", 9)})
         assert audit.item().status == "resolved"
         assert [item.status for item in audit.items() if "Hotjar" in item.title] == ["open", "open"]
-
-    def test_after_the_limit_of_the_archive_stay_open(self, audit: Audit, limit):
-        audit.scan({"a.html": page(GA), "z.html": page(HOTJAR)})
-        limit(archive_megabytes=1)
-        audit.scan({"a.html": page(), **noise("media", 5)})
-        assert audit.statuses() == {"Google Analytics": "resolved", "Hotjar": "open"}
-        audit.scan({"a.html": page()})
-        assert audit.statuses() == {"Google Analytics": "resolved", "Hotjar": "resolved"}
 
     def test_about_the_whole_project_are_neither_made_nor_resolved(self, audit: Audit, limit):
         """The files that ask for consent may be among those that weren't read."""
@@ -177,25 +170,25 @@ class TestEarlierFindings:
         assert audit.item("never asks").status == "open"
 
 
-class TestNothingToAnalyze:
-    @pytest.mark.parametrize(("folder", "told"), [(None, "no code"), ("apps/web", "no file of apps/web")])
-    def test_fails_and_says_what_to_do(self, folder: str | None, told: str, audit: Audit, limit):
-        limit(archive_megabytes=1)
-        if folder:
-            link_folder(audit, folder)
-        scan = failed(audit, {**noise("apps/media", 5), "apps/web/a.html": page(GA)})
-        assert scan.failure is not None
-        assert scan.failure.code == "ARCHIVE_TOO_LARGE"
-        assert scan.failure.message == (
-            f"The repository's archive has more than 1 MB, and {told} is in what was read. Leave large folders out of "
-            "the archive with export-ignore in .gitattributes, or scan a checkout with `assent scan local`."
-        )
+@pytest.mark.parametrize(("folder", "told"), [(None, "no code"), ("apps/web", "no file of apps/web")])
+def test_a_scan_with_nothing_to_analyze_fails_and_says_what_to_do(folder: str | None, told: str, audit: Audit, limit):
+    limit(archive_megabytes=1)
+    if folder:
+        link_folder(audit, folder)
+    failure = failed(audit, {**noise("apps/media", 5), "apps/web/a.html": page(GA)}).failure
+    assert failure is not None
+    assert failure.code == "ARCHIVE_TOO_LARGE"
+    assert failure.message == (
+        f"The repository's archive has more than 1 MB, and {told} is in what was read. Leave large folders out of "
+        "the archive with export-ignore in .gitattributes, or scan a checkout with `assent scan local`."
+    )
 
-    def test_fails_if_the_archive_was_made_to_fill_the_disk(self, audit: Audit, limit):
-        limit(archive_megabytes=1)
-        scan = failed(audit, {"a.html": page(GA), "bomb.bin": bytes(9 * 1024**2)})
-        assert scan.failure is not None
-        assert scan.failure.code == "REPOSITORY_TOO_LARGE"
-        assert scan.failure.message.startswith(
-            "The repository has more than 8 MB, and it has more than 100 times its archive's size. Leave large folders"
-        )
+
+def test_an_archive_that_was_made_to_fill_the_disk_fails(audit: Audit, limit):
+    limit(archive_megabytes=1)
+    failure = failed(audit, {"a.html": page(GA), "bomb.bin": bytes(9 * 1024**2)}).failure
+    assert failure is not None
+    assert failure.code == "REPOSITORY_TOO_LARGE"
+    assert failure.message.startswith(
+        "The repository has more than 8 MB, and it has more than 100 times its archive's size. Leave large folders"
+    )

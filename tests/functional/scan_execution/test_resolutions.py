@@ -15,10 +15,35 @@ from controlplane.scans.history import list_history
 from openassent_analysis.sandbox import Sandbox
 from scan_execution import publication
 from tests.functional.projects.builders import make_project
+from tests.functional.scan_execution.conftest import Step, Story
 from tests.support.api import Api
 from tests.support.repeated_scans import BING, CONSENT, GA, HOTJAR, Audit, found_by, page
 from tests.support.table import PREPARED
 from tests.support.world import Company
+
+A, B, NONE = {"a.html": page(GA)}, {"b.html": page(GA)}, dict[str, str]()
+
+# The steps of a finding of Google Analytics, with its status after each.
+STORIES: dict[str, list[tuple[Step, Status]]] = {
+    "resolved, reopened, and resolved": [(A, "open"), (NONE, "resolved"), (A, "open"), (NONE, "resolved")],
+    "dismissed": [(A, "open"), *((step, "dismissed") for step in ("dismissed", NONE, A, NONE))],
+    "accepted": [(A, "open"), *((step, "accepted") for step in ("accepted", NONE, A, NONE))],
+    "dismissed and reopened": [
+        (A, "open"), ("dismissed", "dismissed"), (NONE, "dismissed"), ("open", "open"), (NONE, "resolved"),
+    ],
+    "reopened by a person": [(A, "open"), (NONE, "resolved"), ("open", "open"), (NONE, "open")],
+    "resolved by a person": [(A, "open"), ("resolved", "resolved"), (A, "open")],
+    "hidden": [(A, "open"), ((NONE, "locked"), "resolved"), ((A, "locked"), "open")],
+    "moved": [*((files, "open") for files in (A, B, {"c.html": page(GA)}, A, B)), (NONE, "resolved")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("told", STORIES.values(), ids=STORIES)
+def test_a_finding_has_the_status_of_the_last_scan_or_decision(told: list[tuple[Step, Status]], story: Story):
+    last = story(*(step for step, _ in told))
+    assert story.statuses == [status for _, status in told]
+    assert {it.status_reason for it in story.items if it.status in {"dismissed", "accepted"}} <= {"because"}
+    assert last.resolved_by == (story.scan.scan_id if last.status == "resolved" else None)
 
 
 class TestAFixedFinding:
@@ -32,59 +57,20 @@ class TestAFixedFinding:
         resolved = api.get("/v1/inbox?status=resolved", company.owner.token).data
         assert [item["id"] for item in resolved] == [audit.item().item_id]
 
-    def test_is_resolved_if_its_file_was_deleted(self, audit: Audit):
-        audit.scan({"a.html": page(GA)})
-        audit.scan({})
-        assert audit.statuses() == {"Google Analytics": "resolved"}
-
-    def test_reopens_if_it_comes_back(self, audit: Audit):
-        first = audit.scan({"a.html": page(GA)})
-        audit.scan({})
-        audit.scan({"a.html": page(GA)})
-        item = audit.item()
-        assert (item.status, item.status_reason, item.resolved_by) == ("open", None, None)
+    def test_reopens_without_the_reason_and_keeps_its_first_seen_time(self, audit: Audit, story: Story):
+        first = audit.scan(A)
+        item = story(NONE, A)
+        assert (item.status_reason, item.resolved_by) == (None, None)
         assert [change.status for change in item.history] == ["open", "resolved", "open"]
         (history,) = list_history(audit.repository.repository_id).values()
         assert (history.first_seen_at, history.gone) == (first.created_at, None)
-        audit.scan({})
-        assert audit.item().status == "resolved"
 
-    @pytest.mark.parametrize("decided", ["dismissed", "accepted"])
-    def test_keeps_the_decision_of_a_person(self, decided: Status, audit: Audit):
-        audit.scan({"a.html": page(GA)})
-        audit.decide(decided)
-        for files in ({}, {"a.html": page(GA)}, {}):
-            audit.scan(files)
-            assert (audit.item().status, audit.item().status_reason) == (decided, "because")
-
-    def test_that_a_person_opens_again_is_resolved_by_the_next_scan(self, audit: Audit):
-        audit.scan({"a.html": page(GA)})
-        audit.decide("dismissed")
-        audit.scan({})
-        audit.decide("open")
-        scan = audit.scan({})
-        assert (audit.item().status, audit.item().resolved_by) == ("resolved", scan.scan_id)
-
-    def test_that_a_person_reopens_stays_open(self, audit: Audit):
-        audit.scan({"a.html": page(GA)})
-        audit.scan({})
-        audit.decide("open")
-        audit.scan({})
-        assert (audit.item().status, audit.item().resolved_by) == ("open", None)
-
-    def test_resolved_by_a_person_reopens_when_it_is_found_after_that(self, audit: Audit):
-        audit.scan({"a.html": page(GA)})
+    def test_stays_resolved_if_a_person_resolves_it_during_the_scan(self, audit: Audit):
+        audit.scan(A)
+        scan = audit.start()
         audit.decide("resolved")
-        audit.scan({"a.html": page(GA)})
-        assert audit.item().status == "open"
-
-    def test_is_resolved_by_scans_that_hide_what_they_find(self, audit: Audit):
-        audit.scan({"a.html": page(GA, HOTJAR)})
-        audit.scan({"a.html": page(HOTJAR)}, "locked")
-        assert audit.item("Google Analytics").status == "resolved"
-        assert audit.item("Hotjar").status == "open"
-        audit.scan({"a.html": page(GA, HOTJAR)}, "locked")
-        assert audit.item("Google Analytics").status == "open"
+        audit.run(scan, A)
+        assert audit.item().status == "resolved"
 
     def test_is_resolved_in_a_repository_with_more_findings_than_a_scan_keeps(
         self, audit: Audit, monkeypatch: pytest.MonkeyPatch
@@ -92,34 +78,29 @@ class TestAFixedFinding:
         """The findings that aren't kept are still there, so they aren't resolved, and reopen if they come back."""
         everything = {"a.html": page(GA, HOTJAR, BING), "b.html": page(GA)}
         audit.scan(everything)
-        items = {item.item_id for item in audit.items()}
         monkeypatch.setattr(publication, "MOST_ISSUES", 1)
         scan = audit.scan({**everything, "a.html": page(GA, BING)})
         assert (scan.issue_count, scan.finding_count) == (1, 3)
-        assert {item.item_id for item in audit.items() if item.status == "open"} == items - {
-            audit.item("Hotjar").item_id
-        }
+        assert [item.title.partition(" is ")[0] for item in audit.items() if item.status != "open"] == ["Hotjar"]
         audit.scan(everything)
-        assert {item.status for item in audit.items()} == {"open"}
+        assert [item.status for item in audit.items()] == ["open"] * 4
 
-    def test_stays_open_if_its_file_has_become_too_large_to_be_read(
-        self, audit: Audit, monkeypatch: pytest.MonkeyPatch
-    ):
-        audit.scan({"a.html": page(GA)})
-        monkeypatch.setitem(settings.__dict__, "scan_file_bytes", 1_000)
-        audit.scan({"a.html": page(GA) + " " * 1_000})
-        assert audit.statuses() == {"Google Analytics": "open"}
-
-    def test_stays_open_if_its_file_was_not_analyzed(self, audit: Audit, monkeypatch: pytest.MonkeyPatch):
-        names = ("large.html", "minified.html", "link.html", "attack/abort.js", "kept.html")
+    def test_stays_open_if_its_file_was_not_read_or_not_analyzed(self, audit: Audit, monkeypatch: pytest.MonkeyPatch):
+        names = ("large.html", "minified.html", "link.html", "attack/abort.js", "kept.html", "long.html")
         tracker = "const s = document.createElement('script'); s.src = 'https://static.hotjar.com/c/hotjar-1.js';\n"
         audit.scan({name: page(GA) if name.endswith("html") else tracker for name in names})
-        assert len(audit.items()) == 5
+        assert len(audit.items()) == 6
+        monkeypatch.setitem(settings.__dict__, "scan_file_bytes", 1_200_000)
         monkeypatch.setattr("scan_execution.service.Sandbox", partial(Sandbox, entry="tests.support.hostile:start"))
-        files = {"large.html": page(GA) * 9_000, "minified.html": page(GA) + "x" * 60_000, "attack/abort.js": tracker}
+        files = {
+            "large.html": page(GA) * 9_000,
+            "minified.html": page(GA) + "x" * 60_000,
+            "attack/abort.js": tracker,
+            "long.html": page(GA) + " " * 1_200_000,
+        }
         scan = audit.scan(files)
         assert scan.coverage is not None
-        assert (scan.coverage.files, scan.coverage.analyzed_files) == (4, 1)
+        assert (scan.coverage.files, scan.coverage.analyzed_files) == (5, 1)
         open_paths = {item.evidence[0].path for item in audit.items() if item.status == "open"}
         assert open_paths == files.keys()
 
@@ -137,71 +118,49 @@ class TestAFixedFinding:
         audit.scan({"apps/admin/b.html": page()})
         assert audit.statuses() == {"Google Analytics": "resolved", "Hotjar": "open"}
         repositories.unlink_project(repository_id, admin.project_id)
-        audit.scan({})
+        audit.scan(NONE)
         assert audit.statuses() == {"Google Analytics": "resolved", "Hotjar": "resolved"}
 
-    def test_about_the_whole_project_is_resolved_once_something_asks_for_consent(self, audit: Audit):
-        audit.scan({"a.html": page(GA), "src/consent.js": "1"})
-        assert audit.item("never asks").status == "open"
-        audit.scan({"a.html": page(GA), "large.html": page(GA) * 9_000})
-        assert audit.item("never asks").status == "resolved"
+    def test_about_the_whole_project_is_resolved_once_something_asks_for_consent(self, story: Story):
+        story({**A, "src/consent.js": "1"}, {**A, "large.html": page(GA) * 9_000}, title="never asks")
+        assert story.statuses == ["open", "resolved"]
 
 
 def _link_first(repository_id: RepositoryId, link: Link) -> None:
     """Links the project, as the first one, which `make_scan` scans."""
     repository = repositories.link_project(repository_id, link)
     links = sorted(repository.links, key=lambda it: it.project_id != link.project_id)
-    table.put(
-        Put({**(table.get(keys.repository(*repository_id.location)) or {}), "links": [it.to_item() for it in links]}),
-        PREPARED,
-    )
+    stored = table.get(keys.repository(*repository_id.location)) or {}
+    table.put(Put({**stored, "links": [it.to_item() for it in links]}), PREPARED)
 
 
 class TestAMovedFinding:
     @pytest.mark.parametrize("decided", ["open", "dismissed", "accepted"])
     def test_stays_the_same_with_a_new_location(self, decided: Status, audit: Audit):
         first = audit.scan({"src/a.html": page(GA)})
-        audit.decide(decided)
-        before = audit.item()
+        before = audit.decide(decided)
         second = audit.scan({"lib/renamed.html": page(GA)})
         after = audit.item()
-        assert (after.item_id, after.status) == (before.item_id, decided)
-        assert after.evidence[0].path == "lib/renamed.html"
+        assert (after.item_id, after.status, after.evidence[0].path) == (before.item_id, decided, "lib/renamed.html")
         (finding,) = found_by(second)
         assert finding.fingerprint == found_by(first)[0].fingerprint
         assert (finding.location.path, finding.first_seen_at) == ("lib/renamed.html", first.created_at)
 
-    def test_stays_the_same_when_it_moves_on_and_back(self, audit: Audit):
-        audit.scan({"a.html": page(GA)})
-        for name in ("b.html", "c.html", "a.html", "b.html"):
-            audit.scan({name: page(GA)})
-            assert audit.statuses() == {"Google Analytics": "open"}
-            assert audit.item().evidence[0].path == name
-        audit.scan({})
-        assert audit.item().status == "resolved"
-
-    def test_leaves_its_old_place_to_a_new_finding(self, audit: Audit):
-        audit.scan({"a.html": page(GA)})
-        audit.decide("dismissed")
-        audit.scan({"b.html": page(GA)})
-        audit.scan({"a.html": page(GA), "b.html": page(GA)})
-        by_path = {item.evidence[0].path: item.status for item in audit.items()}
-        assert by_path == {"a.html": "open", "b.html": "dismissed"}
-        scan = audit.scan({"a.html": page(GA), "b.html": page(GA)})
+    def test_shows_each_of_its_places_and_leaves_the_old_one_to_a_new_finding(self, audit: Audit, story: Story):
+        story(A, B, {"c.html": page(GA)}, A, "dismissed", B)
+        assert [item.evidence[0].path[0] for item in story.items] == ["a", "b", "c", "a", "a", "b"]
+        for _ in range(2):
+            scan = audit.scan({**A, **B})
+            by_path = {item.evidence[0].path: item.status for item in audit.items()}
+            assert by_path == {"a.html": "open", "b.html": "dismissed"}
         assert len({finding.fingerprint for finding in found_by(scan)}) == 2
-        assert len(audit.items()) == 2
 
-    def test_is_not_the_copy_of_one_that_stays(self, audit: Audit):
-        audit.scan({"a.html": page(GA)})
+    @pytest.mark.parametrize("scans", [[{**A, **B}], [NONE, B]], ids=["a copy", "gone before"])
+    def test_is_neither_a_copy_nor_one_that_was_gone_before(self, scans: list[dict[str, str]], audit: Audit):
+        audit.scan(A)
         audit.decide("dismissed")
-        audit.scan({"a.html": page(GA), "b.html": page(GA)})
-        assert sorted(item.status for item in audit.items()) == ["dismissed", "open"]
-
-    def test_is_not_another_one_that_was_gone_before(self, audit: Audit):
-        audit.scan({"a.html": page(GA)})
-        audit.decide("dismissed")
-        audit.scan({})
-        audit.scan({"b.html": page(GA)})
+        for files in scans:
+            audit.scan(files)
         assert sorted(item.status for item in audit.items()) == ["dismissed", "open"]
 
     def test_is_the_one_with_the_most_similar_path(self, audit: Audit):
@@ -212,7 +171,7 @@ class TestAMovedFinding:
         assert after == {"app/a.html": before["web/a.html"], "app/b.html": before["web/b.html"]}
 
     def test_in_a_locked_scan_is_recognized_without_showing_where_it_is(self, audit: Audit):
-        audit.scan({"a.html": page(GA)})
-        before = audit.item()
-        audit.scan({"b.html": page(GA)}, "locked")
-        assert audit.items() == [before]
+        audit.scan(A)
+        before = audit.items()
+        audit.scan(B, "locked")
+        assert audit.items() == before

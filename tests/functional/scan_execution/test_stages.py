@@ -6,30 +6,31 @@ from typing import Any
 
 import pytest
 
+from controlplane.billing import store as billing
 from controlplane.code_host import repositories
 from controlplane.code_host.items import Link, RepositoryItem
 from controlplane.platform.core import clock
-from controlplane.platform.queues import messages
-from controlplane.platform.queues.messages import ExecuteScan, Queue
-from controlplane.platform.queues.worker import create_worker
-from controlplane.platform.table import keys
+from controlplane.platform.queues.messages import ExecuteScan
+from controlplane.platform.table import keys, leases
 from controlplane.platform.table.table import table
+from controlplane.scans import execution
+from controlplane.scans.inventories import Inventory
 from controlplane.scans.items import ScanItem
 from controlplane.scans.progress import STAGES, Stage
 from openassent_analysis.sandbox import Sandbox
 from scan_execution import service
-from scan_execution.messages import ACCEPTED
-from scan_execution.service import execute_scan
 from scan_execution.stages import SECONDS_BETWEEN_REPORTS
+from tests.functional.conftest import FakeClock
+from tests.functional.scan_execution.test_execute_scan import Interrupted, deliver, send
 from tests.support.api import Api
 from tests.support.audits import lease_of, make_scan
 from tests.support.calls import Call, Proceed, intercepted
 from tests.support.code_host import SHA, FakeHost, archive
 from tests.support.outcomes import Aborted
+from tests.support.recorded import recorded_calls
 from tests.support.sqs import FakeSqs
 from tests.support.world import Company, World
 
-QUEUE = Queue.SCAN_EXECUTION
 WRITES = {"BatchWriteItem", "PutItem", "TransactWriteItems", "UpdateItem"}
 FILES: dict[str, str | bytes] = {
     "Gemfile": 'gem "rails", "~> 8.0"\n',
@@ -46,10 +47,6 @@ FILES: dict[str, str | bytes] = {
 }
 
 
-class Killed(Aborted):
-    """The worker's process died here."""
-
-
 class Line:
     """A company with one scan, polled by its owner."""
 
@@ -60,8 +57,7 @@ class Line:
         self.api, self._world, self._sqs = api, world, sqs
         self._polling = False
         self.seen: list[tuple[str, str | None, int]] = []
-        messages.send(QUEUE.value, ExecuteScan(scan_id=self.scan.scan_id).model_dump(by_alias=True))
-        self._letter = sqs.at(QUEUE.url)[-1]
+        self._letter = send(sqs, ExecuteScan(scan_id=self.scan.scan_id))
 
     def poll(self) -> dict[str, Any]:
         self._polling = True
@@ -75,9 +71,7 @@ class Line:
         return reply.data
 
     def deliver(self, host: FakeHost | None = None) -> None:
-        host = host or FakeHost(archives={SHA: archive(FILES)})
-        handler = create_worker(QUEUE, ACCEPTED, lambda message: execute_scan(message, host.connect))
-        self._sqs.deliver(self._letter, handler, QUEUE.dead_letters_url)
+        deliver(self._sqs, self._letter, host or FakeHost(archives={SHA: archive(FILES)}))
 
     @contextmanager
     def polled_around_every_write(self) -> Iterator[None]:
@@ -106,18 +100,6 @@ def _hooked(on_examine: Callable[[], object]) -> type[Sandbox]:
     return Hooked
 
 
-class _HookedHost(FakeHost):
-    """Runs a callback when it is asked for the archive."""
-
-    def __init__(self, on_download: Callable[[], object]) -> None:
-        super().__init__(archives={SHA: archive(FILES)})
-        self._on_download = on_download
-
-    def stream_tarball(self, *names: Any, **options: Any) -> Any:
-        self._on_download()
-        return super().stream_tarball(*names, **options)
-
-
 def distinct[T](values: list[T]) -> list[T]:
     return [value for number, value in enumerate(values) if number == 0 or value != values[number - 1]]
 
@@ -139,7 +121,7 @@ class TestProgress:
 
         assert line.poll()["status"] == "queued"
         with intercepted(table.client, around):
-            line.deliver(_HookedHost(line.poll))
+            line.deliver(Interrupted(line.poll, FILES))
         assert storing
         assert line.poll()["status"] == "completed"
         assert distinct(line.seen) == [
@@ -158,6 +140,11 @@ class TestProgress:
         for number, stage in enumerate(STAGES):
             expected += [(stage, "running", number), (stage, "completed", number + 1)]
         assert distinct(line.seen) == expected
+        # The inventory is null until its stage is completed, and shown from then on.
+        polled = [reply.data for reply in line.api.replies if "inventory" in (reply.data or {})]
+        assert len(polled) == len(line.seen)
+        for scan in polled:
+            assert (scan["inventory"] is not None) is (scan["progress"]["completedStages"] >= 2)
 
     @pytest.mark.parametrize("dies_in", STAGES)
     def test_a_retry_shows_its_stage_and_the_completed_stages_dont_decrease(
@@ -168,7 +155,7 @@ class TestProgress:
         def die() -> None:
             if deaths == [line.poll()["progress"]["stage"]]:
                 deaths.clear()
-                raise Killed
+                raise Aborted
 
         monkeypatch.setattr(service, "Sandbox", _hooked(die))
 
@@ -178,11 +165,11 @@ class TestProgress:
             return proceed()
 
         with intercepted(table.client, around):
-            with pytest.raises(Killed):
-                line.deliver(_HookedHost(die))
+            with pytest.raises(Aborted):
+                line.deliver(Interrupted(die, FILES))
             now.advance(2_520)
             with line.polled_around_every_write():
-                line.deliver(_HookedHost(line.poll))
+                line.deliver(Interrupted(line.poll, FILES))
         completed = [count for _, _, count in line.seen]
         assert completed == sorted(completed)
         died_after = STAGES.index(dies_in)
@@ -220,32 +207,17 @@ class TestProgress:
         assert (progress["analyzedFiles"], progress["filesToAnalyze"]) == (None, None)
 
     def test_a_short_analysis_writes_no_counts(self, line: Line):
-        updates: list[Any] = []
-
-        def around(call: Call, proceed: Proceed) -> Any:
-            if call.operation in {"UpdateItem", "TransactWriteItems"}:
-                updates.append(call.operation)
-            return proceed()
-
-        with intercepted(table.client, around):
+        with recorded_calls() as calls:
             line.deliver()
         # The lease, the reports of the stages, those with the inventory; the finding's history; the finding with its
         # event; the end of the scan.
-        assert updates == [
-            *["UpdateItem"] * 4, "TransactWriteItems", "UpdateItem", "TransactWriteItems",
-            "UpdateItem", "TransactWriteItems", "TransactWriteItems", "UpdateItem", "TransactWriteItems",
+        update, transact = "UpdateItem", "TransactWriteItems"
+        assert [call.operation for call in calls if call.operation in {update, transact}] == [
+            *[update] * 4, transact, update, transact, update, transact, transact, update, transact,
         ]  # fmt: skip
 
 
 class TestInventory:
-    def test_is_null_until_its_stage_is_completed_and_shown_from_then_on(self, line: Line):
-        with line.polled_around_every_write():
-            line.deliver()
-        polled = [reply.data for reply in line.api.replies if "inventory" in (reply.data or {})]
-        assert len(polled) == len(line.seen)
-        for scan in polled:
-            assert (scan["inventory"] is not None) is (scan["progress"]["completedStages"] >= 2)
-
     def test_lists_languages_frameworks_package_managers_and_vendors(self, world: World, api: Api, sqs: FakeSqs):
         line = Line(world, api, sqs, again="full")
         line.deliver()
@@ -317,15 +289,6 @@ class TestInventory:
         }  # fmt: skip
         assert len(shown["inventory"]["languages"]) == 4
 
-    def test_of_an_unlocked_scan_shows_what_the_code_loads(self, line: Line, world: World):
-        from controlplane.billing import store as billing
-
-        line.deliver()
-        billing.add_credits(line.company.organization_id, 50)
-        path = f"/v1/code-audit/scans/{line.scan.scan_id}"
-        assert line.api.post(f"{path}/unlock", line.company.owner.token).status == 200
-        assert "hotjar" in {it["id"] for it in line.poll()["inventory"]["vendors"]}
-
     def test_covers_only_the_linked_folder(self, line: Line):
         link = Link(line.repository.links[0].project_id, None, "apps/web", False)
         repositories.link_project(line.repository.repository_id, link)
@@ -346,9 +309,8 @@ class TestInventory:
         assert (shown["progress"]["stage"], shown["progress"]["stageStatus"]) == ("analyze", "failed")
         assert shown["inventory"]["files"] == 9
 
-    def test_manifests_are_counted_as_files_that_are_not_analyzed(self, line: Line):
+    def test_of_an_unlocked_scan_shows_what_the_code_loads_and_is_in_no_list(self, line: Line):
         line.deliver()
-        coverage = line.poll()["coverage"]
         kinds = [
             {"name": name, "analyzedFiles": analyzed, "unassessedFiles": unassessed}
             for name, analyzed, unassessed in (
@@ -357,13 +319,17 @@ class TestInventory:
             )
         ]  # fmt: skip
         skipped = {"other kind of file": 5}
-        assert coverage == {"files": 9, "analyzedFiles": 4, "skipped": skipped, "kinds": kinds, "incomplete": None}
+        coverage = {"files": 9, "analyzedFiles": 4, "skipped": skipped, "kinds": kinds, "incomplete": None}
+        assert line.poll()["coverage"] == coverage
+        assert "inventory" not in (table.get(line.scan.key) or {"inventory": None})
+        path, token = "/v1/code-audit/scans", line.company.owner.token
+        (listed,) = line.api.get(f"{path}?organizationId={line.company.organization_id}", token).data
+        assert "inventory" not in listed
+        billing.add_credits(line.company.organization_id, 50)
+        assert line.api.post(f"{path}/{line.scan.scan_id}/unlock", token).status == 200
+        assert "hotjar" in {it["id"] for it in line.poll()["inventory"]["vendors"]}
 
-    def test_a_worker_that_lost_its_lease_stores_none(self, world: World, now):
-        from controlplane.platform.table import leases
-        from controlplane.scans import execution
-        from controlplane.scans.inventories import Inventory
-
+    def test_of_a_worker_that_lost_its_lease_is_not_stored(self, world: World, now: FakeClock):
         scan = make_scan(world.connected_repository(world.company()), status="running")
         stale = lease_of(scan)
         now.advance(421)
@@ -371,13 +337,3 @@ class TestInventory:
         with pytest.raises(leases.LeaseLost):
             execution.complete_stage(stale, "inventory", scan.scan_id, Inventory(files=1))
         assert table.get(keys.scan_inventory(scan.scan_id)) is None
-
-    def test_does_not_enlarge_the_items_of_lists(self, line: Line):
-        line.deliver()
-        stored = table.get(line.scan.key)
-        assert stored is not None
-        assert "inventory" not in stored
-        [listed] = line.api.get(
-            f"/v1/code-audit/scans?organizationId={line.company.organization_id}", line.company.owner.token
-        ).data
-        assert "inventory" not in listed

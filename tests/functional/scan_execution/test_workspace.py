@@ -12,6 +12,7 @@ import pytest
 
 from scan_execution.workspace import DEFAULT_LIMITS, ArchiveInvalid, ArchiveTooLarge, Cut, Limits, Unpacked, unpack
 from tests.support.code_host import archive
+from tests.support.each import each
 
 TOP = "acme-shop-1f0c2b9"
 
@@ -36,6 +37,10 @@ def member(name: str, kind: bytes = tarfile.REGTYPE, content: bytes = b"", link:
     made = tarfile.TarInfo(name)
     made.type, made.size, made.linkname = kind, len(content), link
     return made
+
+
+def image(path: str, size: int) -> str | None:
+    return "image" if path.endswith("png") else None
 
 
 def skipped_alone(content: bytes, folder: Path, reason: str, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -76,41 +81,34 @@ class TestGoodArchives:
 
     def test_irrelevant_files_are_counted_but_not_written(self, tmp_path: Path):
         files: dict[str, str | bytes] = {"a.js": "1", "b.png": "2", "c.png": "3"}
-        result = unpack(
-            pieces(archive(files)), tmp_path, reason_to_skip=lambda path, _: "image" if path.endswith("png") else None
-        )
-        assert result == Unpacked(3, {"image": 2})
+        assert unpack(pieces(archive(files)), tmp_path, reason_to_skip=image) == Unpacked(3, {"image": 2})
         assert stored(tmp_path) == {"a.js": b"1"}
 
 
+ELSEWHERE = (
+    f"{TOP}/../../evil.js", f"{TOP}/a/../../../evil.js", "/etc/cron.d/evil.js", f"/{TOP}/evil.js", f"{TOP}/a\nb.js",
+    f"{TOP}/a\x1bb.js", "evil.js", "../evil.js",
+)  # fmt: skip
+TOO_LONG = ("d/" * 100 + "a.js", "x" * 300 + ".js", ("y" * 200 + "/") * 8 + "a.js")
+LINKS = ("/etc/passwd", "../../../etc/passwd", "good.js", ".")
+SKIPPED = [
+    *((member(f"{TOP}/link.js", kind, link=target), "link") for kind in (b"2", b"1") for target in LINKS),
+    *((member(f"{TOP}/device.js", kind), "special file") for kind in (b"3", b"4", b"6")),
+    *((member(name), "unsafe path") for name in ELSEWHERE),
+    *((member(f"{TOP}/{name}"), "path too long") for name in TOO_LONG),
+    (member(f"{TOP}/big.js", content=bytes(100_000)), "too large"),
+]
+
+
 class TestHostileEntries:
-    @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE])
-    @pytest.mark.parametrize("target", ["/etc/passwd", "../../../etc/passwd", "good.js", "."])
-    def test_links_are_skipped(self, kind: bytes, target: str, tmp_path: Path):
-        skipped_alone(packed((member(f"{TOP}/link.js", kind, link=target), b""), GOOD), tmp_path, "link")
-
-    @pytest.mark.parametrize("kind", [tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])
-    def test_devices_are_skipped(self, kind: bytes, tmp_path: Path):
-        skipped_alone(packed((member(f"{TOP}/device.js", kind), b""), GOOD), tmp_path, "special file")
-
-    @pytest.mark.parametrize(
-        "name",
-        [
-            f"{TOP}/../../evil.js",
-            f"{TOP}/a/../../../evil.js",
-            "/etc/cron.d/evil.js",
-            f"/{TOP}/evil.js",
-            f"{TOP}/a\nb.js",
-            f"{TOP}/a\x1bb.js",
-            "evil.js",
-            "../evil.js",
-        ],
-    )
-    def test_paths_that_lead_elsewhere_are_skipped(self, name: str, tmp_path: Path):
-        folder = tmp_path / "inside"
+    @each(("entry", "reason"), SKIPPED, ids=lambda it: getattr(it, "name", it))
+    def test_links_devices_and_other_paths_are_skipped(
+        self, entry: tarfile.TarInfo, reason: str, tmp_path_factory: pytest.TempPathFactory
+    ):
+        folder = tmp_path_factory.mktemp("outside") / "inside"
         folder.mkdir()
-        skipped_alone(packed((member(name, content=b"x"), b"x"), GOOD), folder, "unsafe path")
-        assert [path.name for path in tmp_path.iterdir()] == ["inside"]
+        skipped_alone(packed((entry, bytes(entry.size)), GOOD), folder, reason, Limits(file_bytes=50_000))
+        assert [path.name for path in folder.parent.iterdir()] == ["inside"]
 
     def test_names_that_arent_utf_8_are_skipped(self, tmp_path: Path):
         evil = member(f"{TOP}/\udcff.js", content=b"x")
@@ -119,15 +117,6 @@ class TestHostileEntries:
             tar.addfile(evil, io.BytesIO(b"x"))
             tar.addfile(GOOD[0], io.BytesIO(b"1"))
         skipped_alone(buffer.getvalue(), tmp_path, "unsafe path")
-
-    @pytest.mark.parametrize("name", ["d/" * 100 + "a.js", "x" * 300 + ".js", ("y" * 200 + "/") * 8 + "a.js"])
-    def test_paths_that_are_too_deep_or_too_long_are_skipped(self, name: str, tmp_path: Path):
-        skipped_alone(packed((member(f"{TOP}/{name}", content=b"x"), b"x"), GOOD), tmp_path, "path too long")
-
-    def test_a_file_that_is_too_large_is_skipped_and_the_next_is_read(self, tmp_path: Path):
-        big = b"x" * 100_000
-        content = packed((member(f"{TOP}/big.js", content=big), big), GOOD)
-        skipped_alone(content, tmp_path, "too large", Limits(file_bytes=50_000))
 
     def test_files_that_exist_but_were_not_written_are_named(self, tmp_path: Path):
         big = b"x" * 100_000
@@ -139,17 +128,8 @@ class TestHostileEntries:
             GOOD,
         )
         named: list[tuple[str, str]] = []
-
-        def image(path: str, size: int) -> str | None:
-            return "image" if path.endswith("png") else None
-
-        unpack(
-            pieces(content),
-            tmp_path,
-            limits=Limits(file_bytes=50_000),
-            reason_to_skip=image,
-            leave_out=lambda path, reason: named.append((path, reason)),
-        )
+        limits = Limits(file_bytes=50_000)
+        unpack(pieces(content), tmp_path, limits=limits, reason_to_skip=image, leave_out=lambda *it: named.append(it))
         assert named == [("src/big.js", "too large"), ("src/link.js", "link")]
 
     @pytest.mark.parametrize("second", [f"{TOP}/a.js", f"{TOP}/a.js/b.js"])
@@ -188,7 +168,7 @@ class TestLargeArchives:
     def test_files_that_do_not_fit_are_left_out_and_named(self, limits: Limits, reason: str, tmp_path: Path):
         named: list[tuple[str, str]] = []
         content = archive({f"{number}.js": "1" for number in range(5)})
-        result = unpack(pieces(content), tmp_path, limits=limits, leave_out=lambda path, why: named.append((path, why)))
+        result = unpack(pieces(content), tmp_path, limits=limits, leave_out=lambda *it: named.append(it))
         assert result == Unpacked(5, {reason: 2})
         assert named == [("3.js", reason), ("4.js", reason)]
         assert stored(tmp_path).keys() == {"0.js", "1.js", "2.js"}
@@ -240,12 +220,7 @@ class TestLargeArchives:
         images = {f"a/{number}.png": random.Random(number).randbytes(9_000) for number in range(5)}
         content = archive({**images, "web/a.js": "1"})
         with pytest.raises(ArchiveTooLarge) as refusal:
-            unpack(
-                cut_off(content, after),
-                tmp_path,
-                root_directory=root_directory,
-                reason_to_skip=lambda path, _: "image" if path.endswith("png") else None,
-            )
+            unpack(cut_off(content, after), tmp_path, root_directory=root_directory, reason_to_skip=image)
         assert refusal.value.limit == "archive_bytes"
 
 

@@ -1,7 +1,5 @@
 """Background deletion of an account: removes what the request that deleted it left, also if it died."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -21,14 +19,13 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.table import Put, Update, table
 from tests.functional.conftest import FakeClock
 from tests.functional.device_auth.devices import Device, request_code
+from tests.functional.sweeper.conftest import Sweep
 from tests.support.api import Api
 from tests.support.calls import before_the_transaction
 from tests.support.populated_organization import kinds_containing
 from tests.support.table import PREPARED
 from tests.support.trips import counted_trips
-from tests.support.world import Company, Person, World, table_dump
-
-type Sweep = Callable[[], dict[str, int]]
+from tests.support.world import Person, World, get_profile, table_dump
 
 CLAIMS = Claims(
     issuer="https://issuer.example",
@@ -38,6 +35,8 @@ CLAIMS = Claims(
     name="Ada",
     image=None,
 )
+# While open, calls that overlap run in this thread, where the function that makes them is known.
+in_this_thread = counted_trips
 
 
 @pytest.fixture
@@ -46,22 +45,11 @@ def person(world: World) -> Person:
     return Person(user_id, "ada@example.com", "Ada", world.token(user_id))
 
 
-def invite(company: Company, email: str) -> str:
-    return World().invitation(company, email).invitation_id
-
-
 def redeemed(api: Api, person: Person) -> tuple[Device, Pair]:
     """Returns a device that has tokens, and these."""
     device = request_code(api).approved(person.user_id)
     data = device.redeem().data
     return device, Pair(data["accessToken"], data["expiresIn"], data["refreshToken"], [])
-
-
-@contextmanager
-def in_this_thread() -> Iterator[None]:
-    """While open, calls that overlap run in this thread, where the function that makes them is known."""
-    with counted_trips():
-        yield
 
 
 def commit(person: Person) -> None:
@@ -74,10 +62,9 @@ def commit(person: Person) -> None:
 def fill(person: Person, world: World) -> None:
     """Stores everything that belongs to the person and grants no access."""
     blocked = world.company()
-    profile = users.find_user(person.user_id)
-    assert profile is not None
-    invitees.block_organization(invite(blocked, person.email), profile)  # type: ignore[arg-type]
-    invite(world.company(), person.email)
+    profile = get_profile(person.user_id)
+    invitees.block_organization(world.invitation(blocked, person.email).invitation_id, profile)
+    world.invitation(world.company(), person.email)
     feedback.submit_report(person.user_id, {"category": "bug", "message": "It is slow. " * 100})
     mail_choices.save_choices(person.user_id, {blocked.organization_id: []})
     mail_addresses.stop(person.email, "returned")
@@ -153,9 +140,7 @@ def test_a_device_whose_entry_lacks_its_tokens_is_erased_with_them(api: Api, per
 
 
 def test_what_began_while_the_account_was_deleted_ends(person: Person, world: World, sweep: Sweep):
-    company = world.company()
-    profile = users.find_user(person.user_id)
-    assert profile is not None
+    company, profile = world.company(), get_profile(person.user_id)
     joined = Membership(organization_id=company.organization_id, slug=company.slug, name=company.name, role="member")
     subject = Subject("https://other.example", "ada")
     late: list[Any] = [*organizations.membership_legs(joined, profile)]
@@ -177,7 +162,7 @@ def test_what_a_new_account_with_the_address_has_is_kept(person: Person, world: 
     assert later.user_id != person.user_id
     stale = identities.first_legs(Subject(CLAIMS.issuer, CLAIMS.subject), person.user_id)["issuer"]
     table.transact({"issuer": stale}, PREPARED)
-    invite(world.company(), person.email)
+    world.invitation(world.company(), person.email)
     mail_addresses.stop(person.email, "stopped")
     sweep()
     now.advance(SETTLED_AFTER_SECONDS)

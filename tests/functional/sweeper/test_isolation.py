@@ -11,8 +11,7 @@ import pytest
 from awsclient.errors import ServiceError
 from controlplane.erasure.cleanup import SETTLED_AFTER_SECONDS
 from controlplane.platform.core import clock
-from controlplane.platform.queues import messages
-from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queue
+from controlplane.platform.queues.messages import Queue
 from controlplane.platform.queues.sweep_runs import SweepRun
 from controlplane.platform.table import keys, shards
 from controlplane.platform.table.table import Put, table
@@ -20,21 +19,17 @@ from controlplane.projects import store as projects
 from sweeper import service
 from sweeper.service import STEPS, SWEEP_SECONDS, StepsFailed
 from tests.functional.projects.builders import make_project
+from tests.functional.sweeper.conftest import NOTHING
 from tests.support.calls import intercepted
 from tests.support.logs import captured_logs
 from tests.support.sqs import FakeSqs
 from tests.support.table import PREPARED
 from tests.support.template import resources
-from tests.support.world import Company, World
+from tests.support.world import Company
 
-NOTHING = dict.fromkeys(STEPS, 0)
+BAD = "a-queue-of-a-later-release"
 
 type Ticking = Callable[[float], None]
-
-
-@pytest.fixture
-def company(world: World) -> Company:
-    return world.company()
 
 
 @pytest.fixture
@@ -48,9 +43,9 @@ def ticking(monkeypatch: pytest.MonkeyPatch) -> Ticking:
     return start
 
 
-def waiting(number: int, queue: str = "scan-preparation") -> None:
-    """Stores an unsent message in one shard of the outbox, at that position."""
-    key = keys.outbox_message(0, f"2026-03-04T04:00:{number:02d}.000Z", f"{number:02d}")
+def waiting(number: int, queue: str = "scan-preparation", shard: int = 0) -> None:
+    """Stores an unsent message in the shard of the outbox, at that position."""
+    key = keys.outbox_message(shard, f"2026-03-04T04:00:{number:02d}.000Z", f"{number:02d}")
     table.put(Put({**key._asdict(), "queue": queue, "message": {"number": number}}), PREPARED)
 
 
@@ -69,46 +64,36 @@ def counted(lines: str, name: str) -> float:
 
 
 class TestABadEntry:
-    def test_a_bad_entry_is_skipped_counted_and_logged_by_its_keys(self, sweep, sqs: FakeSqs, capsys):
-        waiting(0, "a-queue-of-a-later-release")
+    def test_is_skipped_counted_and_logged_by_its_keys_and_stops_no_later_sweep(self, sweep, sqs: FakeSqs, capsys):
+        waiting(0, BAD)
         waiting(1)
         with captured_logs() as log:
             assert sweep() == {**NOTHING, "ResentMessages": 1}
-        assert sent(sqs) == [1]
         (line,) = [entry for entry in map(json.loads, log.getvalue().splitlines()) if entry["level"] == "ERROR"]
         assert (line["message"], line["step"], line["partition"]) == ("entry failed", "ResentMessages", "OUTBOX#0")
         assert line["errorType"] == "ValueError"
         assert counted(capsys.readouterr().out, "FailedEntries") == 1
-
-    def test_a_bad_entry_remains_and_stops_no_later_sweep(self, sweep, sqs: FakeSqs):
-        waiting(0, "a-queue-of-a-later-release")
-        for number in range(1, 4):
+        for number in (2, 3):
             waiting(number)
             assert sweep() == {**NOTHING, "ResentMessages": 1}
         assert sent(sqs) == [1, 2, 3]
         assert len(table.query(keys.outbox_pk(0)).items) == 1
 
-    def test_a_bad_entry_of_any_step_stops_no_other_entry(self, sweep, company: Company, sqs: FakeSqs, now):
+    def test_of_any_step_stops_no_other_entry(self, sweep, company: Company, sqs: FakeSqs, now):
         """Each step has an entry without any attributes before its valid entries."""
         project = make_project(company)
         projects.delete_project(project)
         now.advance(SETTLED_AFTER_SECONDS)
         waiting(1)
-        for pk in (
-            "OUTBOX#0",
-            keys.ISSUE_ATTEMPTS_PK,
-            keys.SCAN_WATCH_PKS[-1],
-            keys.SCAN_SCHEDULE_PKS[-1],
-            keys.SCAN_QUEUE_PKS[-1],
-            keys.DELETIONS_PKS[-1],
-        ):
+        sharded = (keys.SCAN_WATCH_PKS, keys.SCAN_SCHEDULE_PKS, keys.SCAN_QUEUE_PKS, keys.DELETIONS_PKS)
+        for pk in ("OUTBOX#0", keys.ISSUE_ATTEMPTS_PK, *(pks[-1] for pks in sharded)):
             table.put(Put({"pk": pk, "sk": "!"}), PREPARED)
         with captured_logs() as log:
             assert sweep() == {**NOTHING, "ResentMessages": 1, "FinishedDeletions": 1}
         failed = [line["step"] for line in map(json.loads, log.getvalue().splitlines()) if line["level"] == "ERROR"]
         assert failed == list(STEPS)
 
-    def test_a_bad_entry_raises_an_alarm(self):
+    def test_raises_an_alarm(self):
         alarms = [it["Properties"] for it in resources("AWS::CloudWatch::Alarm").values()]
         assert [alarm.get("MetricName") for alarm in alarms].count("FailedEntries") == 1
 
@@ -170,7 +155,7 @@ class TestTime:
     ):
         """However many earlier entries always fail, the later ones get processed."""
         for number in range(20):
-            waiting(number, "a-queue-of-a-later-release")
+            waiting(number, BAD)
         waiting(20)
         sweeps = 0
         ticking(1)
@@ -207,15 +192,9 @@ class TestTime:
         assert SWEEP_SECONDS + 10 < timeout < 60
 
 
-def test_an_unreadable_partition_hides_no_other(sweep, company: Company, sqs: FakeSqs):
-    entry = messages.entry(Queue.SCAN_EXECUTION, ExecuteScan(scan_id="scn_" + "0" * 34))
-    shard = shards.OUTBOX - 1
-    key = keys.outbox_message(shard, "2026-03-04T04:00:00.000Z", "1")
-    table.transact({"message": entry._replace(key=key).leg}, PREPARED)
-    message = messages.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id="spr_" + "0" * 34))
-    table.transact(
-        {"message": message._replace(key=keys.outbox_message(0, "2026-03-04T04:00:00.000Z", "1")).leg}, PREPARED
-    )
+def test_an_unreadable_partition_hides_no_other(sweep, sqs: FakeSqs):
+    waiting(0)
+    waiting(1, shard=shards.OUTBOX - 1)
 
     def throttled(call: Any, proceed: Callable[[], Any]) -> Any:
         values = call.parameters.get("ExpressionAttributeValues", {})
@@ -225,4 +204,4 @@ def test_an_unreadable_partition_hides_no_other(sweep, company: Company, sqs: Fa
 
     with intercepted(table.client, throttled), pytest.raises(StepsFailed):
         sweep()
-    assert [letter.queue_url for letter in sqs.letters] == [Queue.SCAN_EXECUTION.url]
+    assert sent(sqs) == [1]

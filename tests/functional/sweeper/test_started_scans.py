@@ -26,6 +26,15 @@ def linked(world: World, **changes: object) -> RepositoryItem:
     return repositories.link_project(repository.repository_id, link)
 
 
+def fail(repository: RepositoryItem, code: str) -> RequestItem:
+    """Lets the active request fail. Returns it."""
+    request = reads.get_active_work(stored_repository(repository))
+    assert isinstance(request, RequestItem)
+    lease, _ = requests.acquire_request(request.request_id, 30)
+    failures.fail_attempted(request.request_id, Failure(code, "It isn't available."), lease)
+    return request
+
+
 def test_a_scan_that_is_due_is_queued_and_started_in_one_sweep(world: World, sqs: FakeSqs, now):
     repository = linked(world, schedule="daily")
     now.advance(86_401)
@@ -58,11 +67,8 @@ def test_a_scan_that_the_code_host_prevents_is_started_again_after_a_while_for_a
     repository_id, cause = repository.repository_id, Cause("push")
 
     def fails() -> bool:
-        """Lets the active request fail. Returns whether its scan waits to be started again."""
-        request = reads.get_active_work(stored_repository(repository))
-        assert isinstance(request, RequestItem)
-        lease, _ = requests.acquire_request(request.request_id, 30)
-        failures.fail_attempted(request.request_id, Failure(code, "It isn't available."), lease)
+        """Returns whether the scan waits to be started again after its request failed."""
+        fail(repository, code)
         return queue.is_queued(repository_id, repository.links[0].project_id, cause)
 
     queue.enqueue(QueuedScan.of(repository_id, repository.links[0].project_id, cause))
@@ -87,10 +93,7 @@ def test_a_scan_that_is_started_again_replaces_no_newer_one(world: World, sqs: F
     now.advance(60)
     newer = QueuedScan.of(repository_id, project_id, Cause("scheduled"))
     queue.enqueue(newer)
-    request = reads.get_active_work(stored_repository(repository))
-    assert isinstance(request, RequestItem)
-    lease, _ = requests.acquire_request(request.request_id, 30)
-    failures.fail_attempted(request.request_id, Failure("CODE_HOST_UNAVAILABLE", "It isn't available."), lease)
+    request = fail(repository, "CODE_HOST_UNAVAILABLE")
     assert queue.list_queued(repository_id) == [newer]
     assert reads.get_request(request.request_id).status == "failed"
     assert "activeRequestId" not in stored_repository(repository)
