@@ -137,7 +137,7 @@ class TestDecision:
 class TestIssue:
     @pytest.fixture(autouse=True)
     def _soon(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(settings.__dict__, "issue_wait_seconds", 0)
+        monkeypatch.setitem(settings.__dict__, "issue_wait_seconds", 0.01)
 
     def test_an_admin_opens_an_issue(self, visitor: Browser, company: Company, item: InboxItem):
         page = visitor.get(path(company, item))
