@@ -65,11 +65,14 @@ def test_every_project_is_reached_by_links_from_the_home_page(visitor: Browser, 
 
 
 def test_the_latest_projects_are_listed_with_their_number(visitor: Browser, company: Company):
-    create(company, "<script>{{7*7}}")
-    assert "&lt;script&gt;{{7*7}}" in visitor.get(home(company)).text
-    create(company, *(f"Shop {number}" for number in range(6)))
+    create(company, *(f"Shop {number}" for number in range(7)))
     reply = visitor.get(home(company))
     assert (len(projects_in(visitor)), "Projects 7 of" in text_of(reply)) == (5, True)
+
+
+def test_a_name_is_shown_as_text(visitor: Browser, company: Company):
+    create(company, "<script>{{7*7}}")
+    assert "&lt;script&gt;{{7*7}}" in visitor.get(home(company)).text
 
 
 def test_each_step_is_shown_until_all_are_done(visitor: Browser, company: Company, world: World):
