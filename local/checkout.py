@@ -63,18 +63,6 @@ def load_memory() -> Memory:
     return memory
 
 
-def running_memory() -> Memory | None:
-    """Returns the decisions of the run that is in progress, or None."""
-    try:
-        with _LOCK.open() as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return Memory(**json.loads(_MEMORY.read_text()))
-    except FileNotFoundError:
-        pass
-    return None
-
-
 def write_private(path: Path, text: str) -> None:
     """Replaces the file in one step, readable by its owner alone."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
