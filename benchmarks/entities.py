@@ -26,7 +26,7 @@ from controlplane.people import device, device_approvals, sessions
 from controlplane.people.device import Issued
 from controlplane.platform.core import clock, ids, tokens
 from controlplane.platform.core.ids import EventId, ProjectId, ScanRequestId
-from controlplane.platform.queues import events, messages
+from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queue
 from controlplane.scans import execution, findings, requests
 from controlplane.scans.findings import FindingItem, Location
@@ -90,7 +90,7 @@ def scan(world: World) -> ScanItem:
     requests.start_scan(request, lease, scan_id, target, access="free-preview", message=message)
     running, made = execution.acquire_scan(scan_id, 420)
     findings.put_findings(scan_id, running.attempt, [_finding(number) for number in range(FINDINGS)])
-    return execution.complete_scan(made, running, FINDINGS, FINDINGS, Coverage(10, 9, {}))
+    return execution.complete_scan(made, running, FINDINGS, FINDINGS, Coverage(10, 9, {}))[0]
 
 
 def _finding(number: int) -> FindingItem:
@@ -178,7 +178,7 @@ def delivery(world: World) -> DeliveryItem:
     )
     event_id = EventId.of(organization_id, ids.new_local())
     webhook_deliveries.keep_body(event_id, "credits.low", "{}")
-    webhook_deliveries.create_delivery(webhook, event_id, "credits.low", events.leave_to_sweep)
+    webhook_deliveries.create_delivery(webhook, event_id, "credits.low")
     return webhook_deliveries.get_delivery(webhook.webhook_id, event_id)[0]
 
 

@@ -38,7 +38,7 @@ from controlplane.platform.table import keys as store_keys
 from controlplane.platform.table.table import Delete, table
 from issue_creation.app import handler as create_issues
 from local.server import Gateway, load_apps
-from scan_execution.messages import ACCEPTED, ScanMessage
+from scan_execution.app import ACCEPTED, ScanMessage
 from scan_execution.service import execute_scan, publish_scan
 from scan_preparation.service import prepare_scan
 from tests.support.audits import make_issue, make_scan

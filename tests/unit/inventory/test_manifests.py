@@ -5,6 +5,7 @@ import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
+from controlplane.platform.table.mapping import to_attributes
 from openassent_analysis import Limits
 from openassent_analysis.catalogue import catalogue
 from openassent_analysis.examine import examine
@@ -15,7 +16,6 @@ from openassent_analysis.inventory.stocktaking import MAX_PACKAGES, MAX_VENDORS,
 from openassent_analysis.report import MAX_PARTS, Answer, Request, read_report, write_report
 from openassent_analysis.result import Loads
 from openassent_analysis.sandbox import Sandbox
-from scan_execution.inventories import to_stored
 from tests.support.repositories import inventory_of
 
 NAMES = (
@@ -31,7 +31,7 @@ def names(path: str, text: str) -> set[tuple[str, str]]:
 
 
 def vendors(files):
-    return {it.vendor_id: [tuple(package) for package in it.packages] for it in inventory_of(files).vendors}
+    return {it.id: [tuple(package) for package in it.packages] for it in inventory_of(files).vendors}
 
 
 class TestDependencies:
@@ -93,7 +93,7 @@ class TestDependencies:
         for vendor in catalogue().vendors.values():
             for package in vendor.packages:
                 found = inventory_of({"package.json": json.dumps({"dependencies": {package: "1.0.0"}})}).vendors
-                assert [it.vendor_id for it in found] == [vendor.id]
+                assert [it.id for it in found] == [vendor.id]
 
 
 class TestHostile:
@@ -121,7 +121,7 @@ class TestHostile:
             files |= {f"{number}/{name}": content for number, content in enumerate(self.CONTENTS)}
             found = inventory_of(files)
             assert found.files == len(files)
-            assert "posthog" in {it.vendor_id for it in found.vendors}
+            assert "posthog" in {it.id for it in found.vendors}
             for technology in (*found.frameworks, *found.package_managers):
                 assert technology.version is None or len(technology.version) <= 60
 
@@ -151,7 +151,7 @@ class TestLimits:
         files = {f"a/{number:04}/package.json": "{}" for number in range(3 * MAX_MANIFESTS)}
         found = inventory_of({**files, "package.json": json.dumps(POSTHOG)})
         assert found.truncated
-        assert [it.vendor_id for it in found.vendors] == ["posthog"]
+        assert [it.id for it in found.vendors] == ["posthog"]
         assert not inventory_of({"package.json": "{}"}).truncated
 
     def test_only_so_many_files_are_kept_for_their_manifest_alone(self):
@@ -172,7 +172,7 @@ class TestLimits:
 
         found = take_inventory(listing, 1, tmp_path, too_slow)
         assert found.truncated
-        assert [it.technology_id for it in found.package_managers] == ["npm"]
+        assert [it.id for it in found.package_managers] == ["npm"]
 
     def test_the_memory_of_a_listing_does_not_grow_with_its_files(self):
         listing = Listing()
@@ -211,4 +211,4 @@ class TestLimits:
         # Those that a manifest names are kept.
         assert sum(bool(it.packages) for it in found.vendors) == len(named) == 90
         assert max(len(it.packages) for it in found.vendors) == MAX_PACKAGES
-        assert len(json.dumps(to_stored(found).to_item("scn_1"), ensure_ascii=False).encode()) < 200_000
+        assert len(json.dumps(to_attributes(found), ensure_ascii=False).encode()) < 200_000

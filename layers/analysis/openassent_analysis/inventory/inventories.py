@@ -11,13 +11,13 @@ class Language(NamedTuple):
 
     name: str
     files: int
-    size_bytes: int
+    bytes: int
 
 
 class Technology(NamedTuple):
     """A framework or a package manager: its version as a manifest names it, if one does, and the file that shows it."""
 
-    technology_id: str
+    id: str
     name: str
     version: str | None
     path: str
@@ -39,7 +39,7 @@ class UsedVendor:
     analysis doesn't look for vendors of its category. ungated_files: those of them that load it without consent.
     """
 
-    vendor_id: str
+    id: str
     name: str
     category: str
     packages: tuple[VendorPackage, ...] = ()

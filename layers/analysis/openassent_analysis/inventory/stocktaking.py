@@ -44,7 +44,7 @@ def take_inventory(listing: Listing, files: int, folder: Path, examine: Examine)
     languages = [Language(name, count.files, count.bytes) for name, count in listing.languages.items()]
     return Inventory(
         files=files,
-        languages=tuple(sorted(languages, key=lambda it: (-it.files, -it.size_bytes, it.name))),
+        languages=tuple(sorted(languages, key=lambda it: (-it.files, -it.bytes, it.name))),
         frameworks=stock.technologies(FRAMEWORK),
         package_managers=stock.technologies(PACKAGE_MANAGER),
         vendors=tuple(sorted(stock.vendors.values(), key=lambda it: it.name.lower())[:MAX_VENDORS]),
@@ -56,7 +56,7 @@ def with_loads(inventory: Inventory, loads: Mapping[str, Loads]) -> Inventory:
     """Returns the inventory with the files that load each vendor, after the analysis."""
     looked_for = _looked_for()
     vendors = {
-        it.vendor_id: replace(it, loading_files=0, ungated_files=0) if it.category in looked_for else it
+        it.id: replace(it, loading_files=0, ungated_files=0) if it.category in looked_for else it
         for it in inventory.vendors
     }
     for vendor_id, found in loads.items():
@@ -103,7 +103,7 @@ def _content(folder: Path, path: str) -> bytes:
 
 
 def _used(vendor: Vendor) -> UsedVendor:
-    return UsedVendor(vendor_id=vendor.id, name=vendor.name, category=vendor.category)
+    return UsedVendor(id=vendor.id, name=vendor.name, category=vendor.category)
 
 
 class _Stock:

@@ -1,7 +1,7 @@
 """Inbox items as stored, and the discoveries of findings that they are written from."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self
 
 from controlplane.findings.status_history import Status, StatusChange, history_of
@@ -9,7 +9,7 @@ from controlplane.platform.core import ids
 from controlplane.platform.core.ids import InboxItemId, RepositoryId
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.table import keys
-from controlplane.platform.table.codec import present
+from controlplane.platform.table.mapping import BY_HAND, read, to_attributes
 
 Source = Literal["advisory", "code-audit", "runtime"]
 Confidence = Literal["high", "medium", "low"]
@@ -35,26 +35,12 @@ class Evidence(NamedTuple):
     seen_at: str | None = None
 
     def to_item(self) -> dict[str, Any]:
-        return {
-            "description": _truncate(self.description, _SUMMARY_LENGTH),
-            "url": self.url if self.url is None or len(self.url) <= _URL_LENGTH else None,
-            "path": self.path,
-            "startLine": self.start_line,
-            "endLine": self.end_line,
-            "snippet": _truncate(self.snippet, _SNIPPET_LENGTH),
-            **present(seenAt=self.seen_at),
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            description=item["description"],
-            url=item.get("url"),
-            path=item.get("path"),
-            start_line=item.get("startLine"),
-            end_line=item.get("endLine"),
-            snippet=item.get("snippet"),
-            seen_at=item.get("seenAt"),
+        return to_attributes(
+            self._replace(
+                description=_truncate(self.description, _SUMMARY_LENGTH),
+                url=self.url if self.url is None or len(self.url) <= _URL_LENGTH else None,
+                snippet=_truncate(self.snippet, _SNIPPET_LENGTH),
+            )
         )
 
 
@@ -81,16 +67,7 @@ class RuntimeVendor(NamedTuple):
     domain: str
 
     def to_item(self) -> dict[str, Any]:
-        return {
-            "projectId": self.project_id,
-            "vendorId": self.vendor_id,
-            "name": _truncate(self.name, _TITLE_LENGTH),
-            "domain": self.domain,
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["projectId"], item["vendorId"], item["name"], item["domain"])
+        return to_attributes(self._replace(name=_truncate(self.name, _TITLE_LENGTH)))
 
     def to_texts(self) -> tuple[str, str, str]:
         """Returns the texts that the item's position in the lists carries."""
@@ -114,14 +91,6 @@ class GithubIssue(NamedTuple):
     created_at: str
     state: Literal["open", "closed"] = "open"
 
-    def to_item(self) -> dict[str, Any]:
-        stored = {"number": self.number, "url": self.url, "createdAt": self.created_at}
-        return stored if self.state == "open" else {**stored, "state": self.state}
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["number"], item["url"], item["createdAt"], item.get("state", "open"))
-
 
 class VendorDecision(NamedTuple):
     """A project's decision on a vendor that a code finding is about. `vendor_id` is the project's id of the vendor."""
@@ -129,13 +98,6 @@ class VendorDecision(NamedTuple):
     vendor_id: str
     state: Literal["approved", "ignored"]
     decided_at: str
-
-    def to_item(self) -> dict[str, Any]:
-        return {"vendorId": self.vendor_id, "state": self.state, "decidedAt": self.decided_at}
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["vendorId"], item["state"], item["decidedAt"])
 
 
 class Resolution(NamedTuple):
@@ -158,13 +120,6 @@ class Fix(NamedTuple):
     code: str
     packages: tuple[str, ...] = ()
 
-    def to_item(self) -> dict[str, Any]:
-        return {"summary": self.summary, "language": self.language, "code": self.code, "packages": self.packages}
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["summary"], item["language"], item["code"], tuple(item["packages"]))
-
 
 class LockedFindings(NamedTuple):
     """The number of new findings that a locked scan hides, and the price of unlocking its report."""
@@ -172,13 +127,6 @@ class LockedFindings(NamedTuple):
     scan_id: str
     new_count: int
     unlock_credits: int
-
-    def to_item(self) -> dict[str, Any]:
-        return {"scanId": self.scan_id, "newCount": self.new_count, "unlockCredits": self.unlock_credits}
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["scanId"], item["newCount"], item["unlockCredits"])
 
 
 def finding_item_id(organization_id: str, source: Source, *identity: str) -> InboxItemId:
@@ -235,7 +183,7 @@ class Discovery(NamedTuple):
     @property
     def path(self) -> str | None:
         """The file that a code finding is about."""
-        return _path_of(self.source, self.evidence)
+        return next((it.path for it in self.evidence if it.path), None) if self.source == "code-audit" else None
 
     def to_item(self) -> dict[str, Any]:
         """Returns the item's attributes that each publication of the finding sets, truncated to the limits."""
@@ -253,10 +201,10 @@ class Discovery(NamedTuple):
             "references": [url for url in self.references if len(url) <= _URL_LENGTH][:_MOST_REFERENCES],
             "evidence": [evidence.to_item() for evidence in self.evidence[:_MOST_EVIDENCE]],
             "runtimeVendor": self.runtime_vendor.to_item() if self.runtime_vendor else None,
-            "decisions": [decision.to_item() for decision in self.decisions],
+            "decisions": [to_attributes(decision) for decision in self.decisions],
             "confidence": self.confidence,
-            "fix": self.fix.to_item() if self.fix else None,
-            "lockedFindings": self.locked_findings.to_item() if self.locked_findings else None,
+            "fix": to_attributes(self.fix) if self.fix else None,
+            "lockedFindings": to_attributes(self.locked_findings) if self.locked_findings else None,
         }
 
     def resolved_attributes(self) -> dict[str, Any]:
@@ -283,33 +231,33 @@ class InboxItem:
 
     item_id: InboxItemId
     title: str
-    summary: str | None
-    priority: Priority | None
+    summary: str | None = None
+    priority: Priority | None = None
     status: Status
     source: Source
-    project_id: str | None
-    repository_name: str | None
-    github_issue: GithubIssue | None
-    runtime_vendor: RuntimeVendor | None
+    project_id: str | None = None
+    repository_name: str | None = None
+    github_issue: GithubIssue | None = None
+    runtime_vendor: RuntimeVendor | None = field(default=None, metadata=BY_HAND)
     updated_at: str
     version: str
-    repository_id: RepositoryId | None
-    rule_id: str | None
-    description: str | None
-    remediation: str | None
-    references: tuple[str, ...]
-    evidence: tuple[Evidence, ...]
-    status_reason: str | None
+    repository_id: RepositoryId | None = None
+    rule_id: str | None = None
+    description: str | None = None
+    remediation: str | None = None
+    references: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    status_reason: str | None = None
     # The scan that resolved it.
-    resolved_by: str | None = None
+    resolved_by: str | None = field(default=None, metadata=BY_HAND)
     decisions: tuple[VendorDecision, ...] = ()
     confidence: Confidence | None = None
     fix: Fix | None = None
     locked_findings: LockedFindings | None = None
     # The file that a code finding is about. In listed items, None if the position doesn't carry it.
-    path: str | None = None
+    path: str | None = field(default=None, metadata=BY_HAND)
     # Former statuses, oldest first, and the current one as the last. Empty in listed items.
-    history: tuple[StatusChange, ...] = ()
+    history: tuple[StatusChange, ...] = field(default=(), metadata=BY_HAND)
 
     @property
     def organization_id(self) -> str:
@@ -322,47 +270,25 @@ class InboxItem:
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
-        issue, vendor, repository_id = item.get("githubIssue"), item.get("runtimeVendor"), item.get("repositoryId")
-        resolution, locked = item.get("resolvedBy"), item.get("lockedFindings")
-        evidence = tuple(Evidence.from_item(piece) for piece in item.get("evidence") or ())
-        return cls(
-            item_id=InboxItemId.stored(item["itemId"]),
-            title=item["title"],
-            summary=item.get("summary"),
-            priority=item.get("priority"),
-            status=item["status"],
-            source=item["source"],
-            project_id=item.get("projectId"),
-            repository_name=item.get("repositoryName"),
-            github_issue=GithubIssue.from_item(issue) if issue else None,
-            runtime_vendor=RuntimeVendor.from_item(vendor) if vendor else RuntimeVendor.from_listed(item),
-            updated_at=item["updatedAt"],
-            version=item["version"],
-            repository_id=RepositoryId.stored(repository_id) if repository_id else None,
-            rule_id=item.get("ruleId"),
-            description=item.get("description"),
-            remediation=item.get("remediation"),
-            references=tuple(item.get("references") or ()),
-            evidence=evidence,
-            status_reason=item.get("statusReason"),
+        resolution, vendor = item.get("resolvedBy"), item.get("runtimeVendor")
+        return read(
+            cls,
+            item,
+            runtime_vendor=read(RuntimeVendor, vendor) if vendor else RuntimeVendor.from_listed(item),
             resolved_by=resolution["scanId"] if resolution else None,
-            decisions=tuple(VendorDecision.from_item(decision) for decision in item.get("decisions") or ()),
-            confidence=item.get("confidence"),
-            fix=Fix.from_item(item["fix"]) if item.get("fix") else None,
-            locked_findings=LockedFindings.from_item(locked) if locked else None,
-            path=_path_of(item["source"], evidence) or _listed_path(item),
+            path=_stored_path(item),
             history=history_of(item),
         )
 
 
-def _path_of(source: Source, evidence: Iterable[Evidence]) -> str | None:
-    return next((piece.path for piece in evidence if piece.path), None) if source == "code-audit" else None
+def _stored_path(item: Mapping[str, Any]) -> str | None:
+    """Returns the file of a code finding: of its evidence, or of an item in a list, from its position."""
+    if item["source"] != "code-audit":
+        return None
+    of_evidence = [it["path"] for it in item.get("evidence") or () if it.get("path")]
+    found = of_evidence or keys.inbox_order_texts(item.get(keys.INBOX.sk, ""), 1)
+    return found[0] if found else None
 
 
-def _listed_path(item: Mapping[str, Any]) -> str | None:
-    texts = keys.inbox_order_texts(item.get(keys.INBOX.sk, ""), 1) if item["source"] == "code-audit" else []
-    return texts[0] if texts else None
-
-
-def _truncate(text: str | None, length: int) -> str | None:
-    return text if text is None or len(text) <= length else text[: length - 1] + "…"
+def _truncate[T: (str, str | None)](text: T, length: int) -> T:
+    return text if not text or len(text) <= length else text[: length - 1] + "…"

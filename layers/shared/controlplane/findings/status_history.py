@@ -1,14 +1,14 @@
 """Keeps the statuses that an inbox item has had, and who or what set them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 
-from controlplane.platform.table.codec import present
+from controlplane.platform.table.mapping import read, to_attributes
 
 Status = Literal["open", "accepted", "dismissed", "resolved"]
 
 # A reason has up to 1,000 characters, and each former status keeps its own.
-_MOST_FORMER = 10
+MOST_FORMER = 10
 
 
 class StatusChange(NamedTuple):
@@ -20,17 +20,10 @@ class StatusChange(NamedTuple):
     reason: str | None = None
     scan_id: str | None = None
 
-    def to_item(self) -> dict[str, Any]:
-        return {"status": self.status, "at": self.at, **present(by=self.by, reason=self.reason, scanId=self.scan_id)}
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["status"], item["at"], item.get("by"), item.get("reason"), item.get("scanId"))
-
 
 def to_former(history: Sequence[StatusChange]) -> list[dict[str, Any]]:
     """Returns the former statuses to store with a change of the item's status: the latest ten, oldest first."""
-    return [change.to_item() for change in history[-_MOST_FORMER:]]
+    return [to_attributes(change) for change in history[-MOST_FORMER:]]
 
 
 def history_of(item: Mapping[str, Any]) -> tuple[StatusChange, ...]:
@@ -45,4 +38,4 @@ def history_of(item: Mapping[str, Any]) -> tuple[StatusChange, ...]:
         reason=item.get("statusReason"),
         scan_id=resolution["scanId"] if resolution else None,
     )
-    return (*(StatusChange.from_item(former) for former in item.get("history") or ()), current)
+    return (*(read(StatusChange, former) for former in item.get("history") or ()), current)

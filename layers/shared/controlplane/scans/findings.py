@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self, cast
+from typing import NamedTuple, cast
 
 from controlplane.findings import inbox
 from controlplane.findings.items import Confidence, Discovery, Evidence, Fix, InboxItem, finding_item_id
 from controlplane.platform.core.ids import InboxItemId, RepositoryId, ScanId
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.table import keys
-from controlplane.platform.table.codec import present
 from controlplane.platform.table.keys import Key
+from controlplane.platform.table.mapping import read, to_attributes
 from controlplane.platform.table.table import Unrecorded, table
 from controlplane.scans.items import ScanItem
 
@@ -33,43 +33,13 @@ class Location:
     snippet: str
     permalink: str
 
-    def to_item(self) -> dict[str, Any]:
-        return {
-            "path": self.path,
-            "startLine": self.start_line,
-            "endLine": self.end_line,
-            "startColumn": self.start_column,
-            "endColumn": self.end_column,
-            "snippet": self.snippet,
-            "permalink": self.permalink,
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            path=item["path"],
-            start_line=item["startLine"],
-            end_line=item["endLine"],
-            start_column=item["startColumn"],
-            end_column=item["endColumn"],
-            snippet=item["snippet"],
-            permalink=item["permalink"],
-        )
-
 
 class FindingVendor(NamedTuple):
     """A vendor of the catalogue that a finding is about."""
 
-    vendor_id: str
+    id: str
     name: str
     domain: str
-
-    def to_item(self) -> dict[str, Any]:
-        return {"id": self.vendor_id, "name": self.name, "domain": self.domain}
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["id"], item["name"], item["domain"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,44 +62,6 @@ class FindingItem:
     fix: Fix | None = None
     # The scan that its scan is compared with didn't have it. Always False in a pull request's scan.
     is_new: bool = False
-
-    def to_item(self) -> dict[str, Any]:
-        return {
-            "fingerprint": self.fingerprint,
-            "ruleId": self.rule_id,
-            "title": self.title,
-            "description": self.description,
-            "category": self.category,
-            "severity": self.severity,
-            "priority": self.priority,
-            "location": self.location.to_item(),
-            "remediation": self.remediation,
-            "references": self.references,
-            "firstSeenAt": self.first_seen_at,
-            "vendors": [vendor.to_item() for vendor in self.vendors],
-            "confidence": self.confidence,
-            **present(fix=self.fix and self.fix.to_item(), isNew=self.is_new or None),
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            fingerprint=item["fingerprint"],
-            rule_id=item["ruleId"],
-            title=item["title"],
-            description=item["description"],
-            category=item["category"],
-            severity=item["severity"],
-            priority=item["priority"],
-            location=Location.from_item(item["location"]),
-            remediation=item["remediation"],
-            references=tuple(item["references"]),
-            first_seen_at=item["firstSeenAt"],
-            vendors=tuple(FindingVendor.from_item(vendor) for vendor in item["vendors"]),
-            confidence=item["confidence"],
-            fix=Fix.from_item(item["fix"]) if item.get("fix") else None,
-            is_new=item.get("isNew", False),
-        )
 
 
 def item_id_of(repository_id: RepositoryId, fingerprint: str) -> InboxItemId:
@@ -173,7 +105,7 @@ def put_findings(scan_id: ScanId, attempt: int, findings: Sequence[FindingItem])
     """Stores the findings of an attempt at the scan, most urgent first. Overwrites those it stored before."""
     table.put_all(
         (
-            {**keys.finding(scan_id, attempt, rank)._asdict(), **finding.to_item()}
+            {**keys.finding(scan_id, attempt, rank)._asdict(), **to_attributes(finding)}
             for rank, finding in enumerate(findings)
         ),
         Unrecorded.PUBLICATION,
@@ -190,7 +122,7 @@ def list_findings(scan_id: ScanId, attempt: int, count: int, skip: int = 0) -> l
     after = keys.finding(scan_id, attempt, skip - 1).sk if skip else None
     prefix = keys.finding_prefix(attempt)
     page = table.query(keys.scan_pk(scan_id), prefix=prefix, after=after, limit=count, consistent=True)
-    return [FindingItem.from_item(item) for item in page.items]
+    return [read(FindingItem, item) for item in page.items]
 
 
 def read_ahead(scan_id: ScanId, skip: int = 0, at_most: int = MOST_ISSUES) -> list[FindingItem]:

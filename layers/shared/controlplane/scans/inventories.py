@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, Self
 
 from controlplane.platform.core.ids import ScanId
 from controlplane.platform.table import keys
-from controlplane.platform.table.codec import present
+from controlplane.platform.table.mapping import read, to_attributes
+from controlplane.platform.table.table import Put
 from controlplane.scans.items import ScanItem
 
 
@@ -19,30 +20,16 @@ class Language(NamedTuple):
 
     name: str
     files: int
-    size_bytes: int
-
-    def to_item(self) -> dict[str, Any]:
-        return {"name": self.name, "files": self.files, "bytes": self.size_bytes}
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["name"], item["files"], item["bytes"])
+    bytes: int
 
 
 class Technology(NamedTuple):
     """A framework or a package manager: its version as a manifest names it, if one does, and the file that shows it."""
 
-    technology_id: str
+    id: str
     name: str
     version: str | None
     path: str
-
-    def to_item(self) -> dict[str, Any]:
-        return {"id": self.technology_id, "name": self.name, "path": self.path, **present(version=self.version)}
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["id"], item["name"], item.get("version"), item["path"])
 
 
 class VendorPackage(NamedTuple):
@@ -51,13 +38,6 @@ class VendorPackage(NamedTuple):
     name: str
     version: str | None
     path: str
-
-    def to_item(self) -> dict[str, Any]:
-        return {"name": self.name, "path": self.path, **present(version=self.version)}
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["name"], item.get("version"), item["path"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,35 +48,13 @@ class UsedVendor:
     analysis doesn't look for vendors of its category. ungated_files: those of them that load it without consent.
     """
 
-    vendor_id: str
+    id: str
     name: str
     category: str
     packages: tuple[VendorPackage, ...] = ()
     hosts: tuple[str, ...] = ()
     loading_files: int | None = None
     ungated_files: int | None = None
-
-    def to_item(self) -> dict[str, Any]:
-        return {
-            "id": self.vendor_id,
-            "name": self.name,
-            "category": self.category,
-            "packages": [package.to_item() for package in self.packages],
-            "hosts": self.hosts,
-            **present(loadingFiles=self.loading_files, ungatedFiles=self.ungated_files),
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            vendor_id=item["id"],
-            name=item["name"],
-            category=item["category"],
-            packages=tuple(map(VendorPackage.from_item, item["packages"])),
-            hosts=tuple(item["hosts"]),
-            loading_files=item.get("loadingFiles"),
-            ungated_files=item.get("ungatedFiles"),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,27 +80,10 @@ class Inventory:
         )
         return replace(self, vendors=named)
 
-    def to_item(self, scan_id: ScanId) -> dict[str, Any]:
-        return {
-            **keys.scan_inventory(scan_id)._asdict(),
-            "files": self.files,
-            "languages": [language.to_item() for language in self.languages],
-            "frameworks": [framework.to_item() for framework in self.frameworks],
-            "packageManagers": [manager.to_item() for manager in self.package_managers],
-            "vendors": [vendor.to_item() for vendor in self.vendors],
-            "truncated": self.truncated,
-        }
 
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            files=item["files"],
-            languages=tuple(map(Language.from_item, item["languages"])),
-            frameworks=tuple(map(Technology.from_item, item["frameworks"])),
-            package_managers=tuple(map(Technology.from_item, item["packageManagers"])),
-            vendors=tuple(map(UsedVendor.from_item, item["vendors"])),
-            truncated=item["truncated"],
-        )
+def stored_leg(scan_id: ScanId, inventory: Any) -> Put:
+    """Returns the leg that stores the inventory, which has the fields of `Inventory`."""
+    return Put({**keys.scan_inventory(scan_id)._asdict(), **to_attributes(inventory)})
 
 
 class ScanWithInventory(NamedTuple):
@@ -153,4 +94,4 @@ class ScanWithInventory(NamedTuple):
 
     @classmethod
     def from_items(cls, scan: Mapping[str, Any], inventory: Mapping[str, Any] | None) -> Self:
-        return cls(ScanItem.from_item(scan), Inventory.from_item(inventory) if inventory else None)
+        return cls(ScanItem.from_item(scan), read(Inventory, inventory) if inventory else None)

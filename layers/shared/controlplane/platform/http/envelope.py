@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
@@ -16,6 +16,12 @@ class Wire(BaseModel):
     """Base of request and response models: camelCase in JSON, snake_case in Python. Unknown fields are ignored."""
 
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, defer_build=True)
+
+    @classmethod
+    def read(cls, source: object, **more: Any) -> Self:
+        """Builds the model, and those in it, from attributes with the names of its fields. `more` has the others."""
+        fields = {name: getattr(source, name) for name in cls.model_fields if name not in more}
+        return cls.model_validate({**fields, **more}, from_attributes=True)
 
 
 class StrictWire(Wire):
