@@ -22,7 +22,8 @@ def _known() -> set[str]:
     sources = [path.read_text() for folder in _PRODUCT for path in folder.rglob("*.py")]
     quoted = {name for source in sources for name in re.findall(r'"(\w+)"', source)}
     stored = (source for source in sources if "platform.table.stored" in source)
-    return quoted | {to_camel(field) for source in stored for field in re.findall(r"^    (\w+): ", source, re.MULTILINE)}
+    fields = (field for source in stored for field in re.findall(r"^    (\w+): ", source, re.MULTILINE))
+    return quoted | {*map(to_camel, fields)}
 
 
 def record_names(parameters: dict[str, Any]) -> None:

@@ -58,7 +58,7 @@ class StoredMap:
 
     def to_map(self) -> dict[str, Any]:
         """Returns the attributes."""
-        form, attributes = _form_of(type(self)), dict[str, Any]()
+        form, attributes = _form_of(type(self)), dict[str, Any]()  # type: ignore[arg-type]  # as above
         for field, name, write, omitted in form.written:
             value = getattr(self, field)
             if value != omitted:
