@@ -12,7 +12,7 @@ from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queue
 from controlplane.platform.queues.worker import Rejected
 from controlplane.platform.table import keys, leases
-from controlplane.platform.table.mapping import read
+from controlplane.platform.table.stored import read_map
 from controlplane.platform.table.table import table
 from controlplane.scans import execution, failures, reads, recovery, requests
 from controlplane.scans.inventories import Inventory, Language, stored_leg
@@ -137,7 +137,7 @@ def test_under_every_fault_a_stage_is_completed_with_its_inventory_or_not_at_all
     lease = lease_of(scan)
     case = yield lambda: execution.complete_stage(lease, "inventory", stored_leg(scan.scan_id, INVENTORY))
     case.second.get()  # a worker that retries isn't taken for one that lost its lease
-    assert read(Inventory, table.get(keys.scan_inventory(scan.scan_id)) or {}) == INVENTORY
+    assert read_map(Inventory, table.get(keys.scan_inventory(scan.scan_id)) or {}) == INVENTORY
     assert reads.get_scan(scan.scan_id).progress == Progress("inventory", "completed", 2)
 
 

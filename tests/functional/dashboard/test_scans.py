@@ -13,7 +13,7 @@ from controlplane.findings import inbox, publications
 from controlplane.findings.items import Fix
 from controlplane.platform.core import ids
 from controlplane.platform.core.ids import ScanId
-from controlplane.platform.table.mapping import to_attributes
+from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import Update, table
 from controlplane.scans import findings
 from controlplane.scans.findings import FindingItem
@@ -104,7 +104,7 @@ class TestStatus:
             "Analyzing Done Publishing Storing the findings": Progress("publish", "running", 3),
         }
         for sentence, progress in stages.items():
-            change(scan, progress=to_attributes(progress))
+            change(scan, progress=to_map(progress))
             assert sentence in words(visitor, company, scan)
             assert 'id="scan" data-refresh="2"' in show(visitor, company, scan.scan_id).text
         end_scan(scan)
@@ -185,7 +185,7 @@ class TestFindings:
 def test_no_findings_say_nothing_about_files_that_were_not_assessed(visitor: Browser, company, repository):
     scan = full_scan(repository, [])
     kinds = (CoveredKind("ERB", 61, 0), CoveredKind("Ruby", 0, 240), CoveredKind("package manifests", 0, 1))
-    change(scan, coverage=to_attributes(Coverage(412, 61, {"minified": 2, "other kind of file": 100}, kinds)))
+    change(scan, coverage=to_map(Coverage(412, 61, {"minified": 2, "other kind of file": 100}, kinds)))
     shown = words(visitor, company, scan)
     assert (
         "The scan found nothing in the 61 files that it analyzed. That says nothing about the 241 files that "
@@ -198,9 +198,9 @@ def test_no_findings_say_nothing_about_files_that_were_not_assessed(visitor: Bro
         "Skipped files Other kind of file 100 Minified 2" in shown
     )
     left_out = "The repository's archive has more than 256 MB: files after apps/web/a.ts weren't read."
-    change(scan, coverage=to_attributes(Coverage(412, 61, {}, (), left_out)))
+    change(scan, coverage=to_map(Coverage(412, 61, {}, (), left_out)))
     assert f"This scan is incomplete. {left_out}" in words(visitor, company, scan)
-    change(scan, coverage=to_attributes(Coverage(10, 9, {})))
+    change(scan, coverage=to_map(Coverage(10, 9, {})))
     shown = words(visitor, company, scan)
     assert "The scan found nothing in the 9 files that it analyzed. Scan Repository" in shown.replace("  ", " ")
     assert "of which 9 were analyzed. A scan without findings says nothing" in shown
@@ -212,8 +212,8 @@ class TestVendors:
         cases = {
             "PostHog ( posthog-js 1.2.0 ): loaded in 2 files, 1 without consent, from eu.posthog.com": POSTHOG,
             "Hotjar : loaded in 1 file, none without consent": HOTJAR,
-            "Hotjar : loaded in 1 file": replace(HOTJAR, ungated_files=None),
-            "Hotjar : not loaded by the analyzed files": replace(HOTJAR, loading_files=0),
+            "Hotjar : loaded in 1 file": HOTJAR._replace(ungated_files=None),
+            "Hotjar : not loaded by the analyzed files": HOTJAR._replace(loading_files=0),
         }
         for sentence, vendor in cases.items():
             take_inventory(scan, vendor)
@@ -239,11 +239,11 @@ class TestHostileText:
         issue = replace(ISSUES[0], title=HOSTILE, description=HOSTILE, remediation=HOSTILE, location=place, fix=fix)
         scan = full_scan(repository, [issue])
         take_inventory(
-            scan, replace(POSTHOG, name=HOSTILE, packages=(VendorPackage(HOSTILE, HOSTILE, "x"),), hosts=(HOSTILE,))
+            scan, POSTHOG._replace(name=HOSTILE, packages=(VendorPackage(HOSTILE, HOSTILE, "x"),), hosts=(HOSTILE,))
         )
         change(scan, branch=HOSTILE, rootDirectory=HOSTILE, repositoryName=HOSTILE)
         coverage = Coverage(1, 1, {HOSTILE: 1}, (CoveredKind(HOSTILE, 0, 2),), HOSTILE)
-        change(scan, coverage=to_attributes(coverage))
+        change(scan, coverage=to_map(coverage))
         for address in (f"/organizations/{company.slug}/scans/{scan.scan_id}", project_page(company, "shop")):
             reply = visitor.get(address)  # check_page checks that it has no other script
             assert reply.status == 200

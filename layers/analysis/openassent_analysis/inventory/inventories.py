@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 
@@ -31,8 +30,7 @@ class VendorPackage(NamedTuple):
     path: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsedVendor:
+class UsedVendor(NamedTuple):
     """A vendor that manifests name or that the code loads.
 
     hosts: some of the hosts that it is loaded from. loading_files: None until the code has been analyzed, or if the
@@ -48,8 +46,7 @@ class UsedVendor:
     ungated_files: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inventory:
+class Inventory(NamedTuple):
     """The contents of a folder. `truncated` if it has more manifests or vendors than are listed."""
 
     files: int

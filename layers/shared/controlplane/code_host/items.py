@@ -4,8 +4,8 @@ The item also names the repository's requested or running scan: see `scans`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypedDict
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, Final, NamedTuple, TypedDict
 
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
@@ -14,7 +14,7 @@ from controlplane.platform.core.priorities import Priority
 from controlplane.platform.core.schedules import Schedule, next_run
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
-from controlplane.platform.table.mapping import Item, to_attributes
+from controlplane.platform.table.stored import SPARSE, StoredItem, StoredMap
 from controlplane.platform.table.table import Recorded
 
 DEFAULT_FAILURE_THRESHOLD: Final = "P1"
@@ -53,14 +53,14 @@ class Link(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostedRepository:
+class HostedRepository(StoredMap):
     """A repository as the code host describes it.
 
     hosted_id: the code host's id, which stays the same if the repository is renamed. None: the operator connected it by
     name.
     """
 
-    hosted_id: int | None = None
+    hosted_id: Annotated[int | None, SPARSE] = None
     installation_id: int
     owner: str
     name: str
@@ -71,11 +71,11 @@ class HostedRepository:
     @property
     def described(self) -> dict[str, Any]:
         """Returns the attributes that the code host determines."""
-        return to_attributes(self, HostedRepository)
+        return HostedRepository(**{it.name: getattr(self, it.name) for it in fields(HostedRepository)}).to_map()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RepositoryItem(Item, HostedRepository):
+class RepositoryItem(StoredItem, HostedRepository):
     """A connected repository, as the code host last described it.
 
     access_lost_at: when the code host said that our App no longer has access. None: it has.
@@ -85,7 +85,7 @@ class RepositoryItem(Item, HostedRepository):
     connected_at: str
     links: tuple[Link, ...]
     preview_used: bool
-    access_lost_at: str | None = None
+    access_lost_at: Annotated[str | None, SPARSE] = None
 
     @property
     def organization_id(self) -> str:

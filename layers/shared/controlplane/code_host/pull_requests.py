@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from controlplane.platform.core import clock
 from controlplane.platform.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
@@ -12,8 +12,8 @@ from controlplane.platform.queues.messages import Queue, ReportPullRequest
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
-from controlplane.platform.table.mapping import Item
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.stored import SPARSE, StoredItem
 from controlplane.platform.table.table import (
     ConditionFailed,
     Leg,
@@ -42,7 +42,7 @@ class ClaimLost(StoreError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PullRequestItem(Item):
+class PullRequestItem(StoredItem):
     """A pull request of a project. `head_sha` is the commit that is to be scanned or was scanned last.
 
     request_id, scan_id: the scan of that commit; both are None while it waits in the queue.
@@ -55,13 +55,13 @@ class PullRequestItem(Item):
     number: int
     head_sha: str
     marker: str = field(default_factory=lambda: secrets.token_hex(16))
-    request_id: ScanRequestId | None = None
-    scan_id: ScanId | None = None
-    closed: bool = False
+    request_id: Annotated[ScanRequestId | None, SPARSE] = None
+    scan_id: Annotated[ScanId | None, SPARSE] = None
+    closed: Annotated[bool, SPARSE] = False
     checks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    comment_id: int | None = None
-    comment: str | None = None
-    creating: Mapping[str, Any] | None = None
+    comment_id: Annotated[int | None, SPARSE] = None
+    comment: Annotated[str | None, SPARSE] = None
+    creating: Annotated[Mapping[str, Any] | None, SPARSE] = None
 
     @property
     def key(self) -> Key:

@@ -15,8 +15,8 @@ from controlplane.platform.core.ids import ProjectId, RepositoryId
 from controlplane.platform.queues import deletion_items
 from controlplane.platform.table import keys
 from controlplane.platform.table.legs import set_expression
-from controlplane.platform.table.mapping import to_attributes
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import Check, Delete, Leg, LegFailed, Put, Recorded, Update, table
 from controlplane.projects.items import ProjectItem
 
@@ -243,9 +243,9 @@ def _change_links(
 def _link_record(repository: RepositoryItem, links: tuple[Link, ...], project_id: ProjectId) -> Recorded:
     """Returns the entry of a change of a link in the audit log. The project's id is the entry's name."""
     before: dict[str, Any] = {
-        link.project_id: to_attributes(link) for link in repository.links if link.project_id == project_id
+        link.project_id: to_map(link) for link in repository.links if link.project_id == project_id
     }
-    after: dict[str, Any] = {link.project_id: to_attributes(link) for link in links if link.project_id == project_id}
+    after: dict[str, Any] = {link.project_id: to_map(link) for link in links if link.project_id == project_id}
     action = Action.LINK_DELETE if not after else Action.LINK_UPDATE if before else Action.LINK_CREATE
     return repository.recorded(action, before=before, after=after)
 
@@ -312,8 +312,8 @@ def unlink_project(repository_id: RepositoryId, project_id: ProjectId, caller_id
 def _replace_links(repository: RepositoryItem, links: tuple[Link, ...]) -> Update:
     """Returns the leg that replaces the links if they haven't changed since the repository was read."""
     values = {
-        "links": [to_attributes(link) for link in links],
-        "readLinks": [to_attributes(link) for link in repository.links],
+        "links": [to_map(link) for link in links],
+        "readLinks": [to_map(link) for link in repository.links],
     }
     return Update(repository.key, "SET #links = :links", "#links = :readLinks", values)
 

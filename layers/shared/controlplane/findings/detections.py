@@ -16,7 +16,6 @@ from controlplane.platform.core.priorities import Priority
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
 from controlplane.platform.table.legs import set_expression
-from controlplane.platform.table.mapping import read
 from controlplane.platform.table.recording import Record
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.table import Check, Leg, LegFailed, Put, Recorded, Unrecorded, Update, table
@@ -121,7 +120,7 @@ def _detection(
 
     The change of the finding is separate.
     """
-    vendor = read(VendorItem, item) if item else None
+    vendor = VendorItem.from_item(item) if item else None
     seen = [piece._replace(seen_at=detection.observed_at) for piece in detection.evidence]
     # The vendor's evidence outlives a finding that expires.
     evidence = merge_evidence([*(vendor.evidence if vendor else ()), *seen])
@@ -150,7 +149,7 @@ def _observed(detection: Detection, discovery: Discovery, vendor: VendorItem | N
         "vendorId": detection.vendor.vendor_id,
         "projectId": detection.vendor.project_id,
         "inboxItemId": discovery.item_id,
-        "evidence": [piece.to_item() for piece in discovery.evidence],
+        "evidence": [piece.to_map() for piece in discovery.evidence],
         "firstSeenAt": min(vendor.first_seen_at or at, at) if vendor else at,
     }
     if vendor is not None and vendor.last_seen_at is not None and at <= vendor.last_seen_at:

@@ -23,7 +23,7 @@ import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from controlplane.findings import inbox, opened_issues
 from controlplane.findings.items import GithubIssue, InboxItem
@@ -35,7 +35,7 @@ from controlplane.platform.core.ids import InboxItemId, RepositoryId
 from controlplane.platform.table import keys
 from controlplane.platform.table.codec import present
 from controlplane.platform.table.keys import Key
-from controlplane.platform.table.mapping import Item, to_attributes
+from controlplane.platform.table.stored import SPARSE, StoredItem, to_map
 from controlplane.platform.table.table import (
     Check,
     ConditionFailed,
@@ -77,7 +77,7 @@ class AttemptChanged(StoreError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptItem(Item):
+class AttemptItem(StoredItem):
     """An attempt.
 
     marker: 128 random bits, published only in the issue's text.
@@ -90,10 +90,10 @@ class AttemptItem(Item):
     state: State
     requested_by: str
     requested_at: str
-    claim: str | None = None
-    sent_at: int | None = None
+    claim: Annotated[str | None, SPARSE] = None
+    sent_at: Annotated[int | None, SPARSE] = None
     due_at: int
-    existing: int | None = None
+    existing: Annotated[int | None, SPARSE] = None
 
     @property
     def key(self) -> Key:
@@ -276,7 +276,7 @@ def complete(
         item_id,
         inbox.new_version(),
         path=path,
-        fields={"githubIssue": to_attributes(issue)},
+        fields={"githubIssue": to_map(issue)},
         when="attribute_exists(pk) AND attribute_not_exists(#githubIssue)",
     )
     try:

@@ -1,15 +1,15 @@
 """Inbox items as stored, and the discoveries of findings that they are written from."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from controlplane.findings.status_history import Status, StatusChange, history_of
+from controlplane.findings.status_history import Status, StatusChange, history_of, resolving_scan
 from controlplane.platform.core import ids
 from controlplane.platform.core.ids import InboxItemId, RepositoryId
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.table import keys
-from controlplane.platform.table.mapping import BY_HAND, read, to_attributes
+from controlplane.platform.table.stored import SPARSE, Derived, StoredMap, read_map, to_map
 
 Source = Literal["advisory", "code-audit", "runtime"]
 Confidence = Literal["high", "medium", "low"]
@@ -34,8 +34,8 @@ class Evidence(NamedTuple):
     snippet: str | None = None
     seen_at: str | None = None
 
-    def to_item(self) -> dict[str, Any]:
-        return to_attributes(
+    def to_map(self) -> dict[str, Any]:
+        return to_map(
             self._replace(
                 description=_truncate(self.description, _SUMMARY_LENGTH),
                 url=self.url if self.url is None or len(self.url) <= _URL_LENGTH else None,
@@ -66,12 +66,12 @@ class RuntimeVendor(NamedTuple):
     name: str
     domain: str
 
-    def to_item(self) -> dict[str, Any]:
-        return to_attributes(self._replace(name=_truncate(self.name, _TITLE_LENGTH)))
+    def to_map(self) -> dict[str, Any]:
+        return to_map(self._replace(name=_truncate(self.name, _TITLE_LENGTH)))
 
     def to_texts(self) -> tuple[str, str, str]:
         """Returns the texts that the item's position in the lists carries."""
-        return self.vendor_id, self.domain, self.to_item()["name"]
+        return self.vendor_id, self.domain, self.to_map()["name"]
 
     @classmethod
     def from_listed(cls, item: Mapping[str, Any]) -> Self | None:
@@ -108,7 +108,7 @@ class Resolution(NamedTuple):
     reason: str
     attempt: int = 0
 
-    def to_item(self) -> dict[str, Any]:
+    def to_map(self) -> dict[str, Any]:
         return {"scanId": self.scan_id, "observedAt": self.observed_at, "attempt": self.attempt}
 
 
@@ -185,7 +185,7 @@ class Discovery(NamedTuple):
         """The file that a code finding is about."""
         return next((it.path for it in self.evidence if it.path), None) if self.source == "code-audit" else None
 
-    def to_item(self) -> dict[str, Any]:
+    def to_map(self) -> dict[str, Any]:
         """Returns the item's attributes that each publication of the finding sets, truncated to the limits."""
         return {
             "observedAt": self.observed_at,
@@ -199,12 +199,12 @@ class Discovery(NamedTuple):
             "description": _truncate(self.description, _TEXT_LENGTH),
             "remediation": _truncate(self.remediation, _TEXT_LENGTH),
             "references": [url for url in self.references if len(url) <= _URL_LENGTH][:_MOST_REFERENCES],
-            "evidence": [evidence.to_item() for evidence in self.evidence[:_MOST_EVIDENCE]],
-            "runtimeVendor": self.runtime_vendor.to_item() if self.runtime_vendor else None,
-            "decisions": [to_attributes(decision) for decision in self.decisions],
+            "evidence": [evidence.to_map() for evidence in self.evidence[:_MOST_EVIDENCE]],
+            "runtimeVendor": self.runtime_vendor.to_map() if self.runtime_vendor else None,
+            "decisions": [to_map(decision) for decision in self.decisions],
             "confidence": self.confidence,
-            "fix": to_attributes(self.fix) if self.fix else None,
-            "lockedFindings": to_attributes(self.locked_findings) if self.locked_findings else None,
+            "fix": to_map(self.fix) if self.fix else None,
+            "lockedFindings": to_map(self.locked_findings) if self.locked_findings else None,
         }
 
     def resolved_attributes(self) -> dict[str, Any]:
@@ -215,70 +215,16 @@ class Discovery(NamedTuple):
 
 
 def resolved_by(resolution: Resolution) -> dict[str, Any]:
-    return {"statusReason": resolution.reason, "resolvedBy": resolution.to_item()}
+    return {"statusReason": resolution.reason, "resolvedBy": resolution.to_map()}
 
 
 # The attributes of a discovery that lists show.
 LISTED = ("title", "summary", "priority", "projectId", "repositoryName", "runtimeVendor")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InboxItem:
-    """An item as stored. Fields that lists don't contain (from `repository_id` on) are empty in listed items.
-
-    It has no `to_item`: it is created from a `Discovery`, and every later write changes single attributes.
-    """
-
-    item_id: InboxItemId
-    title: str
-    summary: str | None = None
-    priority: Priority | None = None
-    status: Status
-    source: Source
-    project_id: str | None = None
-    repository_name: str | None = None
-    github_issue: GithubIssue | None = None
-    runtime_vendor: RuntimeVendor | None = field(default=None, metadata=BY_HAND)
-    updated_at: str
-    version: str
-    repository_id: RepositoryId | None = None
-    rule_id: str | None = None
-    description: str | None = None
-    remediation: str | None = None
-    references: tuple[str, ...] = ()
-    evidence: tuple[Evidence, ...] = ()
-    status_reason: str | None = None
-    # The scan that resolved it.
-    resolved_by: str | None = field(default=None, metadata=BY_HAND)
-    decisions: tuple[VendorDecision, ...] = ()
-    confidence: Confidence | None = None
-    fix: Fix | None = None
-    locked_findings: LockedFindings | None = None
-    # The file that a code finding is about. In listed items, None if the position doesn't carry it.
-    path: str | None = field(default=None, metadata=BY_HAND)
-    # Former statuses, oldest first, and the current one as the last. Empty in listed items.
-    history: tuple[StatusChange, ...] = field(default=(), metadata=BY_HAND)
-
-    @property
-    def organization_id(self) -> str:
-        return self.item_id.organization_id
-
-    @property
-    def former(self) -> StatusChange | None:
-        """The status before the current one, if it is known."""
-        return self.history[-2] if len(self.history) > 1 else None
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        resolution, vendor = item.get("resolvedBy"), item.get("runtimeVendor")
-        return read(
-            cls,
-            item,
-            runtime_vendor=read(RuntimeVendor, vendor) if vendor else RuntimeVendor.from_listed(item),
-            resolved_by=resolution["scanId"] if resolution else None,
-            path=_stored_path(item),
-            history=history_of(item),
-        )
+def _stored_vendor(item: Mapping[str, Any]) -> RuntimeVendor | None:
+    vendor = item.get("runtimeVendor")
+    return read_map(RuntimeVendor, vendor) if vendor else RuntimeVendor.from_listed(item)
 
 
 def _stored_path(item: Mapping[str, Any]) -> str | None:
@@ -288,6 +234,53 @@ def _stored_path(item: Mapping[str, Any]) -> str | None:
     of_evidence = [it["path"] for it in item.get("evidence") or () if it.get("path")]
     found = of_evidence or keys.inbox_order_texts(item.get(keys.INBOX.sk, ""), 1)
     return found[0] if found else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboxItem(StoredMap):
+    """An item as stored. Fields that lists don't contain (from `repository_id` on) are empty in listed items.
+
+    It has no `to_item`: it is created from a `Discovery`, and every later write changes single attributes.
+    """
+
+    item_id: InboxItemId
+    title: str
+    summary: Annotated[str | None, SPARSE] = None
+    priority: Annotated[Priority | None, SPARSE] = None
+    status: Status
+    source: Source
+    project_id: Annotated[str | None, SPARSE] = None
+    repository_name: Annotated[str | None, SPARSE] = None
+    github_issue: Annotated[GithubIssue | None, SPARSE] = None
+    runtime_vendor: Annotated[RuntimeVendor | None, Derived(_stored_vendor)] = None
+    updated_at: str
+    version: str
+    repository_id: Annotated[RepositoryId | None, SPARSE] = None
+    rule_id: Annotated[str | None, SPARSE] = None
+    description: Annotated[str | None, SPARSE] = None
+    remediation: Annotated[str | None, SPARSE] = None
+    references: Annotated[tuple[str, ...], SPARSE] = ()
+    evidence: Annotated[tuple[Evidence, ...], SPARSE] = ()
+    status_reason: Annotated[str | None, SPARSE] = None
+    # The scan that resolved it.
+    resolved_by: Annotated[str | None, Derived(resolving_scan)] = None
+    decisions: Annotated[tuple[VendorDecision, ...], SPARSE] = ()
+    confidence: Annotated[Confidence | None, SPARSE] = None
+    fix: Annotated[Fix | None, SPARSE] = None
+    locked_findings: Annotated[LockedFindings | None, SPARSE] = None
+    # The file that a code finding is about. In listed items, None if the position doesn't carry it.
+    path: Annotated[str | None, Derived(_stored_path)] = None
+    # Former statuses, oldest first, and the current one as the last. Empty in listed items.
+    history: Annotated[tuple[StatusChange, ...], Derived(history_of)] = ()
+
+    @property
+    def organization_id(self) -> str:
+        return self.item_id.organization_id
+
+    @property
+    def former(self) -> StatusChange | None:
+        """The status before the current one, if it is known."""
+        return self.history[-2] if len(self.history) > 1 else None
 
 
 def _truncate[T: (str, str | None)](text: T, length: int) -> T:

@@ -103,7 +103,7 @@ def publish_leg(discovery: Discovery, existing: Mapping[str, Any] | None) -> Put
 
     The write is conditional on that state of the item. It can also be a leg of a transaction with related changes.
     """
-    item_id, attributes = discovery.item_id, discovery.to_item()
+    item_id, attributes = discovery.item_id, discovery.to_map()
     if existing is None:
         is_resolved = discovery.settled or discovery.resolution is not None
         item = {
@@ -134,7 +134,7 @@ def _status_leg(discovery: Discovery, existing: Mapping[str, Any]) -> Update | N
     status = _next_status(discovery, existing)
     if status is None:
         return None
-    return _change(discovery, existing, status, {"decisions": discovery.to_item()["decisions"]})
+    return _change(discovery, existing, status, {"decisions": discovery.to_map()["decisions"]})
 
 
 def _change(
@@ -203,7 +203,7 @@ def evidence_leg(discovery: Discovery, existing: Mapping[str, Any]) -> Update | 
 
     The caller ensures that no concurrent write replaces evidence, and that the new evidence contains the existing one.
     """
-    evidence = discovery.to_item()["evidence"]
+    evidence = discovery.to_map()["evidence"]
     if evidence == existing.get("evidence"):
         return None
     key = keys.inbox_item(*discovery.item_id.location)

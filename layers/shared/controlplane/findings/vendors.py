@@ -4,7 +4,7 @@ A decision and its finding change in one transaction. A vendor can be decided on
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from controlplane.findings import inbox
 from controlplane.findings.inbox import Change
@@ -16,8 +16,8 @@ from controlplane.platform.core.errors import Forbidden
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.table import keys
 from controlplane.platform.table.legs import set_expression
-from controlplane.platform.table.mapping import read
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.stored import SPARSE, StoredMap, read_map
 from controlplane.platform.table.table import Check, Leg, LegFailed, Recorded, Update, table
 from controlplane.projects.items import ProjectItem
 from controlplane.projects.store import UnknownProject
@@ -31,7 +31,7 @@ REVIEWS: dict[VendorState, ReviewState] = {"approved": "accepted", "ignored": "r
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VendorItem:
+class VendorItem(StoredMap):
     """A vendor of a project, as stored. Writes change single attributes, so there is no `to_item`.
 
     inbox_item_id to last_seen_at: set once the runtime has detected the vendor. The latest detection sets name, domain,
@@ -42,19 +42,19 @@ class VendorItem:
 
     project_id: str
     vendor_id: str
-    review_state: ReviewState = "needs_review"
-    inbox_item_id: str | None = None
-    name: str | None = None
-    domain: str | None = None
-    category: str | None = None
-    before_consent: bool = False
-    evidence: tuple[Evidence, ...] = ()
-    first_seen_at: str | None = None
-    last_seen_at: str | None = None
-    state: VendorState | None = None
-    decided_at: str | None = None
-    decided_by: str | None = None
-    revision: int | None = None
+    review_state: Annotated[ReviewState, SPARSE] = "needs_review"
+    inbox_item_id: Annotated[str | None, SPARSE] = None
+    name: Annotated[str | None, SPARSE] = None
+    domain: Annotated[str | None, SPARSE] = None
+    category: Annotated[str | None, SPARSE] = None
+    before_consent: Annotated[bool, SPARSE] = False
+    evidence: Annotated[tuple[Evidence, ...], SPARSE] = ()
+    first_seen_at: Annotated[str | None, SPARSE] = None
+    last_seen_at: Annotated[str | None, SPARSE] = None
+    state: Annotated[VendorState | None, SPARSE] = None
+    decided_at: Annotated[str | None, SPARSE] = None
+    decided_by: Annotated[str | None, SPARSE] = None
+    revision: Annotated[int | None, SPARSE] = None
 
     @property
     def runtime_vendor(self) -> RuntimeVendor | None:
@@ -87,13 +87,13 @@ def list_vendors(project_id: ProjectId, limit: int, after: str | None, *, consis
         after=after,
         consistent=consistent,
     )
-    return VendorPage([read(VendorItem, item) for item in page.items], page.next_sk)
+    return VendorPage([VendorItem.from_item(item) for item in page.items], page.next_sk)
 
 
 def find_vendor(project_id: ProjectId, vendor_id: str) -> VendorItem | None:
     """Returns the project's vendor, detected or decided on, with a consistent read, or None."""
     item = table.get(keys.vendor(*project_id.location, vendor_id))
-    return read(VendorItem, item) if item else None
+    return VendorItem.from_item(item) if item else None
 
 
 class DecidedVendor(NamedTuple):
@@ -107,7 +107,9 @@ def list_decisions(project_id: ProjectId) -> list[DecidedVendor]:
     """Returns the project's decisions on its vendors. Consistent."""
     organization_id, local = project_id.location
     page = table.query(keys.organization_pk(organization_id), prefix=keys.vendor_prefix(local), consistent=True)
-    return [DecidedVendor(read(VendorDecision, item), item.get("domain")) for item in page.items if item.get("state")]
+    return [
+        DecidedVendor(read_map(VendorDecision, item), item.get("domain")) for item in page.items if item.get("state")
+    ]
 
 
 class Seen(NamedTuple):
@@ -170,7 +172,7 @@ def see_vendor(project_id: ProjectId, vendor_id: str) -> Seen:
     vendor, finding = table.batch_get(
         [keys.vendor(*project_id.location, vendor_id), keys.inbox_item(*finding_id.location)]
     )
-    return Seen(read(VendorItem, vendor) if vendor else None, InboxItem.from_item(finding) if finding else None)
+    return Seen(VendorItem.from_item(vendor) if vendor else None, InboxItem.from_item(finding) if finding else None)
 
 
 def _resolution(finding: InboxItem, decided_by: str) -> Change:

@@ -20,9 +20,9 @@ from controlplane.platform.queues.messages import DeliverWebhook, Queue
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
 from controlplane.platform.table.legs import set_expression
-from controlplane.platform.table.mapping import to_attributes
 from controlplane.platform.table.recording import Record
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import (
     ConditionFailed,
     Leg,
@@ -248,7 +248,7 @@ def finish_attempt(begun: Begun, made: Attempt) -> list[Entry] | None:
         "retries": delivery.retries,
         "nextAttemptAt": delivery.next_attempt_at,
         "leaseUntil": 0,
-        "log": [to_attributes(attempt) for attempt in delivery.log],
+        "log": [to_map(attempt) for attempt in delivery.log],
     }
     values = {"pending": "pending", "read": begun.delivery.attempts, "until": begun.until}
     when = "#status = :pending AND #attempts = :read AND #leaseUntil = :until"
@@ -288,7 +288,7 @@ def _after(delivery: DeliveryItem, made: Attempt) -> DeliveryItem:
 
 
 def _logged(delivery: DeliveryItem, made: Attempt) -> list[dict[str, Any]]:
-    return [to_attributes(attempt) for attempt in (*delivery.log, made)[-_MOST_LOGGED:]]
+    return [to_map(attempt) for attempt in (*delivery.log, made)[-_MOST_LOGGED:]]
 
 
 def _effects(begun: Begun, made: Attempt) -> Iterator[tuple[dict[str, Leg], Entry | None]]:

@@ -1,15 +1,15 @@
 """Stored endpoints of webhooks, and the deliveries to them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from controlplane.platform.core import clock
 from controlplane.platform.core.ids import EventId, WebhookId
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
-from controlplane.platform.table.mapping import BY_HAND, Item, read
+from controlplane.platform.table.stored import SPARSE, Derived, StoredItem
 
 Format = Literal["standard", "slack"]
 WebhookStatus = Literal["enabled", "disabled"]
@@ -23,8 +23,12 @@ _SLOW_MILLISECONDS = 2_000
 TIMEOUT = "timeout"
 
 
+def _read_slots(item: Mapping[str, Any]) -> tuple[int, ...]:
+    return tuple(item.get(f"slot{number}") or 0 for number in range(SLOTS))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookItem(Item):
+class WebhookItem(StoredItem):
     """An endpoint. `secret` and `previous_secret` are sealed; the latter also signs until `previous_until`.
 
     pages_url: the base URL of the pages, for the links in what is sent.
@@ -43,14 +47,14 @@ class WebhookItem(Item):
     created_by: str
     pages_url: str
     status: WebhookStatus
-    disabled_reason: DisabledReason | None = None
-    disabled_at: str | None = None
-    previous_secret: str | None = None
-    previous_until: int = 0
-    failing_since: int | None = None
-    slots: tuple[int, ...] = field(default=(0,) * SLOTS, metadata=BY_HAND)
-    slow_attempts: int = 0
-    rests_until: int = 0
+    disabled_reason: Annotated[DisabledReason | None, SPARSE] = None
+    disabled_at: Annotated[str | None, SPARSE] = None
+    previous_secret: Annotated[str | None, SPARSE] = None
+    previous_until: Annotated[int, SPARSE] = 0
+    failing_since: Annotated[int | None, SPARSE] = None
+    slots: Annotated[tuple[int, ...], Derived(_read_slots)] = (0,) * SLOTS
+    slow_attempts: Annotated[int, SPARSE] = 0
+    rests_until: Annotated[int, SPARSE] = 0
 
     @property
     def key(self) -> Key:
@@ -76,10 +80,6 @@ class WebhookItem(Item):
         previous = self.previous_secret if self.previous_until > clock.now() else None
         return [secret for secret in (self.secret, previous) if secret is not None]
 
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return read(cls, item, slots=tuple(item.get(f"slot{number}") or 0 for number in range(SLOTS)))
-
 
 class Attempt(NamedTuple):
     """One attempt at a delivery. status: of the response, if there was one. error: why it failed; None if it didn't."""
@@ -95,7 +95,7 @@ class Attempt(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryItem(Item):
+class DeliveryItem(StoredItem):
     """The delivery of an event to an endpoint.
 
     attempts: how many were made. retries: how many were made since the delivery was created or replayed; they determine
@@ -108,11 +108,11 @@ class DeliveryItem(Item):
     created_at: str
     status: DeliveryStatus
     attempts: int
-    retries: int = 0
-    next_attempt_at: str | None = None
+    retries: Annotated[int, SPARSE] = 0
+    next_attempt_at: Annotated[str | None, SPARSE] = None
     lease_until: int
-    log: tuple[Attempt, ...] = ()
-    expires_at: int = 0
+    log: Annotated[tuple[Attempt, ...], SPARSE] = ()
+    expires_at: Annotated[int, SPARSE] = 0
 
     @property
     def key(self) -> Key:

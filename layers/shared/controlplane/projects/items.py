@@ -2,14 +2,14 @@
 
 import secrets
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.core.plans import PLANS
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
-from controlplane.platform.table.mapping import Item
+from controlplane.platform.table.stored import SPARSE, StoredItem, StoredMap
 
 AddressKind = Literal["domain", "wildcard", "any", "app", "development"]
 AUDITABLE_KIND: AddressKind = "domain"
@@ -24,18 +24,18 @@ class Address(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WebsiteItem:
+class WebsiteItem(StoredMap):
     """A website of a project, with the ids of its audits. It is `trusted` if it is a consent entry."""
 
     website_id: str
     origin: str
     kind: AddressKind
-    audits: tuple[str, ...] = ()
-    trusted: bool = True
+    audits: Annotated[tuple[str, ...], SPARSE] = ()
+    trusted: Annotated[bool, SPARSE] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConsentItem:
+class ConsentItem(StoredMap):
     """The consent instance. It loads on every website of its project."""
 
     instance_id: str
@@ -45,7 +45,7 @@ class ConsentItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectItem(Item):
+class ProjectItem(StoredItem):
     """A project as stored in the table. `version` changes with every write. `former_slugs`: the latest one is last."""
 
     project_id: ProjectId
@@ -57,7 +57,7 @@ class ProjectItem(Item):
     version: str
     websites: tuple[WebsiteItem, ...]
     consent: ConsentItem | None
-    former_slugs: tuple[str, ...] = ()
+    former_slugs: Annotated[tuple[str, ...], SPARSE] = ()
 
     @property
     def key(self) -> Key:

@@ -12,7 +12,7 @@ from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import leases
 from controlplane.platform.table.leases import Lease
 from controlplane.platform.table.legs import set_expression
-from controlplane.platform.table.mapping import to_attributes
+from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import (
     ConditionFailed,
     Delete,
@@ -77,7 +77,7 @@ def complete_stage(lease: Lease, stage: Stage, inventory: Put, *, reached: int =
 def _progress(lease: Lease, stage: Stage, stage_status: str, reached: int, files: tuple[int, int] | None) -> Update:
     completed = max(STAGES.index(stage) + (stage_status == "completed"), reached)
     progress = Progress(stage, stage_status, completed, *(files or ()))
-    values = {"progress": to_attributes(progress), "claim": lease.claim, "running": "running"}
+    values = {"progress": to_map(progress), "claim": lease.claim, "running": "running"}
     return Update(lease.key, "SET #progress = :progress", f"{leases.HELD} AND #status = :running", values)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import Annotated, NamedTuple, cast
 
 from controlplane.findings import inbox
 from controlplane.findings.items import Confidence, Discovery, Evidence, Fix, InboxItem, finding_item_id
@@ -10,7 +10,7 @@ from controlplane.platform.core.ids import InboxItemId, RepositoryId, ScanId
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
-from controlplane.platform.table.mapping import read, to_attributes
+from controlplane.platform.table.stored import SPARSE, StoredMap
 from controlplane.platform.table.table import Unrecorded, table
 from controlplane.scans.items import ScanItem
 
@@ -22,7 +22,7 @@ MOST_ISSUES = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Location:
+class Location(StoredMap):
     """A place in the repository. Lines and columns count from 1."""
 
     path: str
@@ -43,7 +43,7 @@ class FindingVendor(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FindingItem:
+class FindingItem(StoredMap):
     """One issue found by a scan. Its fingerprint is the same in every scan of the repository that finds it."""
 
     fingerprint: str
@@ -57,11 +57,11 @@ class FindingItem:
     remediation: str
     references: tuple[str, ...]
     first_seen_at: str
-    vendors: tuple[FindingVendor, ...] = ()
-    confidence: str = "high"
-    fix: Fix | None = None
+    vendors: Annotated[tuple[FindingVendor, ...], SPARSE] = ()
+    confidence: Annotated[str, SPARSE] = "high"
+    fix: Annotated[Fix | None, SPARSE] = None
     # The scan that its scan is compared with didn't have it. Always False in a pull request's scan.
-    is_new: bool = False
+    is_new: Annotated[bool, SPARSE] = False
 
 
 def item_id_of(repository_id: RepositoryId, fingerprint: str) -> InboxItemId:
@@ -105,7 +105,7 @@ def put_findings(scan_id: ScanId, attempt: int, findings: Sequence[FindingItem])
     """Stores the findings of an attempt at the scan, most urgent first. Overwrites those it stored before."""
     table.put_all(
         (
-            {**keys.finding(scan_id, attempt, rank)._asdict(), **to_attributes(finding)}
+            {**keys.finding(scan_id, attempt, rank)._asdict(), **finding.to_map()}
             for rank, finding in enumerate(findings)
         ),
         Unrecorded.PUBLICATION,
@@ -122,7 +122,7 @@ def list_findings(scan_id: ScanId, attempt: int, count: int, skip: int = 0) -> l
     after = keys.finding(scan_id, attempt, skip - 1).sk if skip else None
     prefix = keys.finding_prefix(attempt)
     page = table.query(keys.scan_pk(scan_id), prefix=prefix, after=after, limit=count, consistent=True)
-    return [read(FindingItem, item) for item in page.items]
+    return [FindingItem.from_item(item) for item in page.items]
 
 
 def read_ahead(scan_id: ScanId, skip: int = 0, at_most: int = MOST_ISSUES) -> list[FindingItem]:

@@ -5,15 +5,15 @@ fingerprint that the analysis computes from its new path and code. Only the work
 scan writes here, and each write checks the worker's lease.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
 from controlplane.platform.core.ids import RepositoryId
 from controlplane.platform.table import keys, leases
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.leases import Lease
-from controlplane.platform.table.mapping import BY_HAND, Item, read
+from controlplane.platform.table.stored import SPARSE, Derived, StoredItem
 from controlplane.platform.table.table import Check, Leg, LegFailed, Put, Unrecorded, table
 
 # A transaction has at most 100 legs; one checks the lease.
@@ -27,8 +27,12 @@ class Absence(NamedTuple):
     since: str
 
 
+def _repository_of(pk: str) -> RepositoryId:
+    return RepositoryId.stored(pk.removeprefix(keys.finding_history_pk("")))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryItem(Item):
+class HistoryItem(StoredItem):
     """A finding of a repository.
 
     content, ordinal, shape: see `openassent_analysis.fingerprints`. project_ids: the projects whose scans find it.
@@ -36,28 +40,22 @@ class HistoryItem(Item):
     unsettled: it is gone, but its inbox item isn't known to be resolved.
     """
 
-    repository_id: RepositoryId = field(metadata=BY_HAND)
-    fingerprint: str = field(metadata=BY_HAND)
+    repository_id: Annotated[RepositoryId, Derived(lambda item: _repository_of(item["pk"]))]
+    fingerprint: Annotated[str, Derived(lambda item: item["sk"].removeprefix(keys.FINDING_HISTORY_PREFIX))]
     first_seen_at: str
     rule_id: str
     content: str
-    ordinal: int = 0
+    ordinal: Annotated[int, SPARSE] = 0
     shape: str
     path: str
-    place: str | None = None
-    project_ids: tuple[str, ...] = ()
-    gone: Absence | None = None
-    unsettled: bool = False
+    place: Annotated[str | None, SPARSE] = None
+    project_ids: Annotated[tuple[str, ...], SPARSE] = ()
+    gone: Annotated[Absence | None, SPARSE] = None
+    unsettled: Annotated[bool, SPARSE] = False
 
     @property
     def key(self) -> Key:
         return keys.finding_history(self.repository_id, self.fingerprint)
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        repository_id = RepositoryId.stored(item["pk"].removeprefix(keys.finding_history_pk("")))
-        fingerprint = item["sk"].removeprefix(keys.FINDING_HISTORY_PREFIX)
-        return read(cls, item, repository_id=repository_id, fingerprint=fingerprint)
 
 
 def list_history(repository_id: RepositoryId) -> dict[str, HistoryItem]:

@@ -5,12 +5,11 @@ the scan's access is `full`, only vendors that manifests name are shown, because
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 from controlplane.platform.core.ids import ScanId
 from controlplane.platform.table import keys
-from controlplane.platform.table.mapping import read, to_attributes
+from controlplane.platform.table.stored import read_map, to_map
 from controlplane.platform.table.table import Put
 from controlplane.scans.items import ScanItem
 
@@ -40,8 +39,7 @@ class VendorPackage(NamedTuple):
     path: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsedVendor:
+class UsedVendor(NamedTuple):
     """A vendor that manifests name or that the code loads.
 
     hosts: some of the hosts that it is loaded from. loading_files: None until the code has been analyzed, or if the
@@ -57,8 +55,7 @@ class UsedVendor:
     ungated_files: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inventory:
+class Inventory(NamedTuple):
     """The contents of a repository. `truncated` if it has more manifests or vendors than are listed."""
 
     files: int
@@ -76,14 +73,14 @@ class Inventory:
         if scan.access == "full":
             return self
         named = tuple(
-            replace(it, hosts=(), loading_files=None, ungated_files=None) for it in self.vendors if it.packages
+            it._replace(hosts=(), loading_files=None, ungated_files=None) for it in self.vendors if it.packages
         )
-        return replace(self, vendors=named)
+        return self._replace(vendors=named)
 
 
 def stored_leg(scan_id: ScanId, inventory: Any) -> Put:
     """Returns the leg that stores the inventory, which has the fields of `Inventory`."""
-    return Put({**keys.scan_inventory(scan_id)._asdict(), **to_attributes(inventory)})
+    return Put({**keys.scan_inventory(scan_id)._asdict(), **to_map(inventory)})
 
 
 class ScanWithInventory(NamedTuple):
@@ -94,4 +91,4 @@ class ScanWithInventory(NamedTuple):
 
     @classmethod
     def from_items(cls, scan: Mapping[str, Any], inventory: Mapping[str, Any] | None) -> Self:
-        return cls(ScanItem.from_item(scan), read(Inventory, inventory) if inventory else None)
+        return cls(ScanItem.from_item(scan), read_map(Inventory, inventory) if inventory else None)

@@ -6,7 +6,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.errors import NotFound
@@ -14,7 +14,7 @@ from controlplane.platform.core.ids import ProjectId, RepositoryId, ScanId, Scan
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.leases import LeaseState
-from controlplane.platform.table.mapping import BY_HAND, Item, read, to_attributes
+from controlplane.platform.table.stored import FLAT, SPARSE, StoredItem, to_map
 from controlplane.scans.causes import MANUAL, Cause, Comparison
 from controlplane.scans.progress import Coverage, Progress
 
@@ -43,22 +43,8 @@ class Failure(NamedTuple):
     message: str
 
 
-class _LeasedItem(Item):
-    """An item whose attributes include those of its lease."""
-
-    __slots__ = ()
-    lease: LeaseState
-
-    def to_item(self) -> dict[str, Any]:
-        return {**Item.to_item(self), **self.lease.to_item()}
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return read(cls, item, lease=LeaseState.from_item(item))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RequestItem(_LeasedItem):
+class RequestItem(StoredItem):
     """A request to scan a project's repository. It ends when its scan is created, or when that fails."""
 
     request_id: ScanRequestId
@@ -67,12 +53,12 @@ class RequestItem(_LeasedItem):
     status: RequestStatus
     requested_by: str
     created_at: str
-    scan_id: ScanId | None = None
-    failure: Failure | None = None
-    lease: LeaseState = field(default_factory=LeaseState, metadata=BY_HAND)
+    scan_id: Annotated[ScanId | None, SPARSE] = None
+    failure: Annotated[Failure | None, SPARSE] = None
+    lease: Annotated[LeaseState, FLAT] = field(default_factory=LeaseState)
     # When the sweep last enqueued it again.
-    queued_at: str | None = None
-    cause: Cause = MANUAL
+    queued_at: Annotated[str | None, SPARSE] = None
+    cause: Annotated[Cause, SPARSE] = MANUAL
 
     @property
     def organization_id(self) -> str:
@@ -104,7 +90,7 @@ class RequestItem(_LeasedItem):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScanItem(_LeasedItem):
+class ScanItem(StoredItem):
     """A scan of a repository at a commit."""
 
     scan_id: ScanId
@@ -118,28 +104,28 @@ class ScanItem(_LeasedItem):
     head_commit_sha: str
     status: Status
     access: Access
-    unlock_credits: int | None = None
+    unlock_credits: Annotated[int | None, SPARSE] = None
     progress: Progress
     created_at: str
-    finding_count: int | None = None
-    issue_count: int | None = None
-    findings_attempt: int = 0
-    coverage: Coverage | None = None
-    failure: Failure | None = None
-    started_at: str | None = None
-    completed_at: str | None = None
+    finding_count: Annotated[int | None, SPARSE] = None
+    issue_count: Annotated[int | None, SPARSE] = None
+    findings_attempt: Annotated[int, SPARSE] = 0
+    coverage: Annotated[Coverage | None, SPARSE] = None
+    failure: Annotated[Failure | None, SPARSE] = None
+    started_at: Annotated[str | None, SPARSE] = None
+    completed_at: Annotated[str | None, SPARSE] = None
     # Unix time; None until a later scan supersedes this one.
-    findings_expire_at: int | None = None
-    lease: LeaseState = field(default_factory=LeaseState, metadata=BY_HAND)
+    findings_expire_at: Annotated[int | None, SPARSE] = None
+    lease: Annotated[LeaseState, FLAT] = field(default_factory=LeaseState)
     # When the sweep last enqueued it again.
-    queued_at: str | None = None
+    queued_at: Annotated[str | None, SPARSE] = None
     # The version of the rules that produced the findings; None until completed.
-    rules_version: str | None = None
-    cause: Cause = MANUAL
+    rules_version: Annotated[str | None, SPARSE] = None
+    cause: Annotated[Cause, SPARSE] = MANUAL
     # None until completed, and without an earlier scan.
-    comparison: Comparison | None = None
+    comparison: Annotated[Comparison | None, SPARSE] = None
     # The number of issues by priority. None until completed.
-    priority_counts: Mapping[str, int] | None = None
+    priority_counts: Annotated[Mapping[str, int] | None, SPARSE] = None
 
     @property
     def organization_id(self) -> str:
@@ -209,10 +195,10 @@ class ScanItem(_LeasedItem):
     def ended_attributes(self, *, canceled: bool = False) -> dict[str, Any]:
         """Returns the attributes that change when the scan fails or is canceled, except the reason and its time."""
         progress = self.progress._replace(stage_status="failed", analyzed_files=None, files_to_analyze=None)
-        return {**self.status_attributes("canceled" if canceled else "failed"), "progress": to_attributes(progress)}
+        return {**self.status_attributes("canceled" if canceled else "failed"), "progress": to_map(progress)}
 
     def to_item(self) -> dict[str, Any]:
-        return {**_LeasedItem.to_item(self), **self.status_attributes(self.status)}
+        return {**StoredItem.to_item(self), **self.status_attributes(self.status)}
 
 
 type Work = RequestItem | ScanItem

@@ -9,7 +9,7 @@ from controlplane.platform.core import clock
 from controlplane.platform.core.ids import ProjectId, RepositoryId
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
-from controlplane.platform.table.mapping import Item
+from controlplane.platform.table.stored import StoredItem
 from controlplane.platform.table.table import ConditionFailed, Delete, Put, Unrecorded, table
 from controlplane.scans.causes import Cause
 
@@ -18,7 +18,7 @@ _RETRIED_SECONDS = 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueuedScan(Item):
+class QueuedScan(StoredItem):
     """A scan that is to start, but not before `not_before`, in Unix seconds."""
 
     repository_id: RepositoryId

@@ -17,8 +17,8 @@ from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys, leases
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.leases import Lease
-from controlplane.platform.table.mapping import to_attributes
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import Check, Leg, LegFailed, Put, Unrecorded, table
 from controlplane.scans.findings import item_id_of
 from controlplane.scans.history import Absence, HistoryItem, held, put_history
@@ -113,7 +113,7 @@ def _publish_late(scan: ScanItem, discoveries: Mapping[str, Discovery]) -> list[
 def _if_unchanged(history_key: Key, gone: Absence | None) -> Check:
     if gone is None:
         return Check(history_key, "attribute_not_exists(#gone)")
-    return Check(history_key, "#gone = :gone", {"gone": to_attributes(gone)})
+    return Check(history_key, "#gone = :gone", {"gone": to_map(gone)})
 
 
 def _no_longer_found(scan_id: str, scanned_at: str, attempt: int = 0) -> Resolution:
