@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from controlplane.notify import webhook_deliveries, webhooks
-from controlplane.notify.webhook_items import DeliveryItem, WebhookItem
-from controlplane.notify.webhook_rules import FORMATS, check_events, check_url, own_event
-from controlplane.notify.webhooks import UnknownWebhook
+from controlplane.notify.webhook_deliveries import own_event
+from controlplane.notify.webhook_items import FORMATS, DeliveryItem, WebhookItem
+from controlplane.notify.webhooks import UnknownWebhook, check_events, check_url
 from controlplane.organizations.store import Account, Membership
 from controlplane.platform.core.cursors import open_sealed, seal
 from controlplane.platform.core.errors import Forbidden, InvalidPayload

@@ -6,7 +6,6 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
-from code_audit.scan_schemas import ScanStatus
 from controlplane.feedback.store import Category, Surface
 from controlplane.findings.items import Source
 from controlplane.findings.status_history import Status
@@ -25,6 +24,7 @@ from controlplane.platform.http.envelope import HINTS
 from controlplane.projects.items import AddressKind
 from controlplane.projects.rules import BRANDINGS
 from controlplane.scans.items import Access
+from controlplane.scans.items import Status as ScanStatus
 from controlplane.scans.progress import Stage
 from openassent_analysis.findings import CATEGORIES, SEVERITIES
 from organizations.request_schemas import Decision
