@@ -60,13 +60,10 @@ class AuditLogEntry(Wire):
 
     @classmethod
     def of(cls, entry: LogEntry) -> Self:
-        return cls(
+        return cls.showing(
+            entry,
             id=entry.entry_id,
             created_at=entry.at,
-            action=entry.action,
             actor=LogActor(type=entry.actor_kind, id=entry.actor_id),
-            source=entry.source,
             resource=LogResource(id=entry.resource, name=entry.name),
-            request_id=entry.request_id,
-            changes=[LogChange(**changed._asdict()) for changed in entry.changes],
         )

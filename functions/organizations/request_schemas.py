@@ -60,6 +60,11 @@ class Refusal(Wire):
     )
     limits: LimitsInForce
 
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> Self:
+        unrecorded: dict[str, Any] = {"keyId": None, "problems": [], "details": {}}
+        return cls.model_validate({**unrecorded, **facts, "docsUrl": error_page(facts["code"])})
+
 
 class RequestChange(Wire):
     """A change that the request made."""
@@ -94,23 +99,9 @@ class DecidedRequest(Wire):
             request_id=request_id,
             began_at=began_at,
             decision="refused" if refused else "changed",
-            refusal=_refusal(refused) if refused else None,
+            refusal=Refusal.of(refused) if refused else None,
             changes=[
-                RequestChange(id=entry.entry_id, created_at=entry.at, action=entry.action, resource_id=entry.resource)
-                for entry in entries
+                RequestChange(id=it.entry_id, created_at=it.at, action=it.action, resource_id=it.resource)
+                for it in entries
             ],
         )
-
-
-def _refusal(facts: Mapping[str, Any]) -> Refusal:
-    return Refusal(
-        status=facts["status"],
-        code=facts["code"],
-        rule=facts["rule"],
-        operation=facts["operation"],
-        docs_url=error_page(facts["code"]),
-        key_id=facts.get("keyId"),
-        problems=[RefusedProblem(**problem) for problem in facts.get("problems", ())],
-        details=facts.get("details", {}),
-        limits=LimitsInForce(**facts["limits"]),
-    )

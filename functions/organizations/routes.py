@@ -28,7 +28,7 @@ SavesDefault = Annotated[Access[None], Requires("sessions.write", user_token=Tru
 
 
 def _organization(membership: Membership) -> Organization:
-    return Organization(id=membership.organization_id, slug=membership.slug, name=membership.name, role=membership.role)
+    return Organization.showing(membership, id=membership.organization_id)
 
 
 @router.get("/v1/organizations", operation_id="listOrganizations", summary="List organizations")

@@ -45,7 +45,7 @@ class StoredMap:
     def from_item(cls, item: Mapping[str, Any]) -> Self:
         """Reads the map. Attributes of other releases are ignored."""
         form = _form_of(cls)  # type: ignore[arg-type]  # a class is hashable
-        values = dict(zip(form.plain, form.read_plain(item), strict=True))
+        values = dict(zip(form.plain, form.read_plain(item), strict=False)) if form.plain else {}
         for field, name, read in form.converted:
             stored = item[name]
             values[field] = None if stored is None else read(stored)
