@@ -4,7 +4,6 @@ from typing import Annotated
 
 from billing.schemas import Billing, Credits, PlanUsage, TopUp
 from controlplane.access.access import Access, Requires
-from controlplane.billing import rules
 from controlplane.billing import store as billing
 from controlplane.organizations.store import UnknownOrganization
 from controlplane.platform.core import clock
@@ -34,5 +33,5 @@ async def get_billing(access: ReadsBilling) -> Billing:
         limits=plan,
         features=plan,
         usage=PlanUsage(api_keys=organization.keys, projects=organization.projects),
-        over_limit=rules.list_exceeded(organization),
+        over_limit=billing.list_exceeded(organization),
     )

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from controlplane.billing.rules import Limit
+from controlplane.billing.store import Limit
 from controlplane.platform.core.plans import PLANS
 from controlplane.platform.http.envelope import Wire
 

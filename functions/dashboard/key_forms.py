@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from typing import Final, NamedTuple
 
-from controlplane.api_keys import rules, selected_projects
+from controlplane.api_keys import rules
 from controlplane.api_keys.items import ApiKeyItem, Restrictions
 from controlplane.api_keys.store import KeyDraft
 from controlplane.platform.core.errors import InvalidPayload
@@ -48,7 +48,7 @@ def find_project_names(key: ApiKeyItem) -> dict[str, str]:
     wanted = key.restrictions.project_ids
     if wanted is None:
         return {}
-    return {it.project_id: it.name for it in selected_projects.list_projects(wanted, len(wanted), None).projects}
+    return {it.project_id: it.name for it in rules.list_projects(wanted, len(wanted), None).projects}
 
 
 def read_draft(form: Mapping[str, str]) -> KeyDraft:

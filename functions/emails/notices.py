@@ -1,4 +1,7 @@
-"""The content of emails to members, read when each is sent. None if it is outdated by then."""
+"""The content of emails to members, read when each is sent. None if it is outdated by then.
+
+The email about a token that was found in public can't be turned off, because it is about security.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -11,7 +14,7 @@ from controlplane.findings import inbox
 from controlplane.findings.items import InboxItem
 from controlplane.notify import mail_batches, mail_choices, unsubscriptions
 from controlplane.notify.mail_choices import FOR_ADMINS, Choice
-from controlplane.notify.mail_messages import SendNotification
+from controlplane.notify.mail_messages import SendLeakNotice, SendNotification
 from controlplane.notify.mails import MailId, NotClaimed
 from controlplane.organizations import store as organizations
 from controlplane.organizations.store import Membership
@@ -63,6 +66,34 @@ def send_notification(message: SendNotification) -> None:
             "choice": mail_choices.wanted_check(user_id, organization_id, about),
         },
     )
+    _deliver(draft)
+
+
+def send_leak_notice(message: SendLeakNotice) -> None:
+    """Sends the email, unless the account was deleted. Raises Postponed, Delayed, Rejected."""
+    known = leaked.find_leaked_token(message.user_id, message.leak)
+    (profile_item,) = table.batch_get([keys.user(message.user_id)])
+    if known is None or profile_item is None:
+        return
+    profile = UserItem.from_item(profile_item)
+    draft = Draft(
+        mail_id=MailId(message.user_id, message.leak),
+        address=profile.email,
+        about="leak",
+        organization_id="",
+        content=compose(
+            "leak",
+            client=shown_name(known.client),
+            place=known.leak.url,
+            link=f"{dashboard_base_url()}/sessions",
+        ),
+        unsubscribe=None,
+        legs={"account": Check(keys.user(message.user_id), "#email = :email", {"email": profile.email})},
+    )
+    _deliver(draft)
+
+
+def _deliver(draft: Draft) -> None:
     try:
         deliver(draft)
     except NotClaimed as change:

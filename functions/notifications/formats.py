@@ -1,6 +1,13 @@
-"""The formats in which a delivery is sent: the event itself, or a text for Slack's incoming webhooks."""
+"""The formats in which a delivery is sent: the event itself, or a text for Slack's incoming webhooks.
 
+Deliveries are signed by the specification Standard Webhooks 1.0 (symmetric, version `v1`). The secret's bytes follow
+`whsec_`, encoded as base64.
+"""
+
+import base64
+import hmac
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from controlplane.notify.webhook_items import Format
@@ -14,6 +21,22 @@ def render(format: Format, body: str) -> bytes:  # noqa: A002
     if format == "standard":
         return body.encode()
     return json.dumps({"text": text_of(json.loads(body))}, ensure_ascii=False).encode()
+
+
+def sign(secret: str, event_id: str, timestamp: int, body: bytes) -> str:
+    """Returns one signature, with its version."""
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    signed = f"{event_id}.{timestamp}.".encode() + body
+    return "v1," + base64.b64encode(hmac.digest(key, signed, "sha256")).decode()
+
+
+def signed_headers(event_id: str, timestamp: int, body: bytes, secrets: Sequence[str]) -> dict[str, str]:
+    """Returns the headers of a delivery, with a signature for each secret that is valid."""
+    return {
+        "webhook-id": event_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": " ".join(sign(secret, event_id, timestamp, body) for secret in secrets),
+    }
 
 
 def text_of(event: dict[str, Any]) -> str:

@@ -11,13 +11,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypedDict
 
-from controlplane.api_keys import selected_projects
 from controlplane.api_keys.items import ApiKeyItem
 from controlplane.api_keys.store import UnknownKey
 from controlplane.platform.core import clock
 from controlplane.platform.core.errors import InvalidPayload
 from controlplane.platform.core.ids import KeyId, ProjectId
 from controlplane.platform.core.scopes import API_KEY_SCOPES
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
+from controlplane.projects.items import ProjectItem
+from controlplane.projects.store import ProjectPage
 
 # A request writes the key's item, whose price depends on its size: without restrictions, it is below 1 KB.
 MOST_PROJECTS = 20
@@ -72,7 +75,7 @@ def read_projects(organization_id: str, texts: Sequence[str]) -> tuple[ProjectId
     """Returns the IDs of the organization's projects, once each. Raises InvalidPayload for others."""
     distinct = list(dict.fromkeys(texts))
     parsed = [it for text in distinct if (it := ProjectId.parse(text)) is not None]
-    unknown = {*distinct} - {*parsed} | {*selected_projects.find_unknown(organization_id, parsed)}
+    unknown = {*distinct} - {*parsed} | {*find_unknown(organization_id, parsed)}
     if unknown:
         raise InvalidPayload(
             details=[
@@ -86,6 +89,24 @@ def read_projects(organization_id: str, texts: Sequence[str]) -> tuple[ProjectId
             ]
         )
     return tuple(parsed)
+
+
+def list_projects(project_ids: Sequence[ProjectId], limit: int, after: str | None) -> ProjectPage:
+    """Returns one page of those of the projects that exist, newest first, in the order of `projects.list_projects`."""
+    wanted = sorted((keys.project(*it.location) for it in project_ids), reverse=True)
+    items = table.batch_get([key for key in wanted if after is None or key.sk < after])
+    found = [ProjectItem.from_item(item) for item in items if item is not None]
+    if len(found) <= limit:
+        return ProjectPage(found, None)
+    return ProjectPage(found[:limit], found[limit - 1].key.sk)
+
+
+def find_unknown(organization_id: str, project_ids: Sequence[ProjectId]) -> list[ProjectId]:
+    """Returns those of the projects that the organization doesn't have."""
+    own = [it for it in project_ids if it.organization_id == organization_id]
+    found = table.batch_get([keys.project(*it.location) for it in own])
+    existing = {it for it, item in zip(own, found, strict=True) if item is not None}
+    return [it for it in project_ids if it not in existing]
 
 
 def read_networks(texts: Sequence[str]) -> tuple[str, ...]:
