@@ -1,4 +1,4 @@
-"""Routes of `api_keys`: list (at two paths), create, get, change, roll, delete, and receive reports of leaked secrets."""
+"""Routes of `api_keys`: list (at two paths), create, get, change, roll, delete, and receive reports of leaks."""
 
 import json
 from collections.abc import Mapping
