@@ -157,7 +157,7 @@ def _show[K: _Key](kind: type[K], item: ApiKeyItem, **more: Any) -> K:
         meta=item,
         scopes=limits.scopes or API_KEY_SCOPES,
         project_ids=limits.project_ids,
-        allowed_ips=limits.networks,
+        allowed_ips=limits.allowed_ips,
         expires_at=limits.expires_at_text,
         **more,
     )

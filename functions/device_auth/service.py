@@ -25,25 +25,19 @@ from device_auth.schemas import DEVICE_GRANT, REFRESH_GRANT
 class AuthorizationPending(Conflict):
     oauth_error: ClassVar[str] = "authorization_pending"
     message = "The request hasn't been approved or denied yet. Poll again after the interval."
-
-    def __init__(self) -> None:
-        super().__init__(details={"status": "authorization_pending"})
+    fixed_details: ClassVar = {"status": "authorization_pending"}
 
 
 class PolledTooSoon(Conflict):
     oauth_error: ClassVar[str] = "slow_down"
     message = "You polled too early. Wait 5 seconds longer between polls from now on."
-
-    def __init__(self) -> None:
-        super().__init__(details={"status": "slow_down"})
+    fixed_details: ClassVar = {"status": "slow_down"}
 
 
 class CodeUsed(Conflict):
     oauth_error: ClassVar[str] = "invalid_grant"
     message = "This device code was already redeemed. Its tokens have been revoked. Request a new code."
-
-    def __init__(self) -> None:
-        super().__init__(details={"status": "used"})
+    fixed_details: ClassVar = {"status": "used"}
 
 
 class CodeExpired(Unauthorized):
@@ -51,17 +45,13 @@ class CodeExpired(Unauthorized):
 
     oauth_error: ClassVar[str] = "expired_token"
     message = "This device code is unknown or has expired. Request a new one."
-
-    def __init__(self) -> None:
-        super().__init__(details={"status": "expired"})
+    fixed_details: ClassVar = {"status": "expired"}
 
 
 class AccessDenied(Forbidden):
     oauth_error: ClassVar[str] = "access_denied"
     message = "The user denied this device."
-
-    def __init__(self) -> None:
-        super().__init__(details={"status": "access_denied"})
+    fixed_details: ClassVar = {"status": "access_denied"}
 
 
 class WrongVerifier(Unauthorized):

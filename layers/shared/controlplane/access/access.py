@@ -257,7 +257,7 @@ class Requires(CallerRequirements[Access[Any]]):
         Raises UserTokenRequired for an API key on a route with `user_token`.
         """
         principal = caller.principal
-        networks = principal.key.restrictions.networks if principal.key else None
+        networks = principal.key.restrictions.allowed_ips if principal.key else None
         # First, so that a stolen key can't use up the limit of its organization.
         if networks is not None and not is_within(caller.address, networks):
             raise AddressNotAllowed

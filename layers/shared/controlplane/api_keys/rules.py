@@ -34,8 +34,6 @@ type Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _NETWORK = re.compile(r"[0-9A-Fa-f:.]{2,45}(?:/[0-9]{1,3})?")
 _MAPPED_BITS = 96
-# The names of restrictions in requests.
-_SCOPES, _PROJECTS, _NETWORKS, _EXPIRY = "scopes", "projectIds", "allowedIps", "expiresAt"
 
 
 class Limits(TypedDict, total=False):
@@ -43,7 +41,7 @@ class Limits(TypedDict, total=False):
 
     scopes: tuple[str, ...] | None
     project_ids: tuple[ProjectId, ...] | None
-    networks: tuple[str, ...] | None
+    allowed_ips: tuple[str, ...] | None
     expires_at: int | None
 
 
@@ -67,7 +65,7 @@ def read_scopes(texts: Iterable[str]) -> tuple[str, ...]:
     scopes = tuple(sorted({*texts}))
     if unknown := [it for it in scopes if it not in API_KEY_SCOPES]:
         message = f"An API key can't have the scope {unknown[0]}. It can have {', '.join(API_KEY_SCOPES)}."
-        raise InvalidPayload.at([_SCOPES], message, "invalid")
+        raise InvalidPayload.at(["scopes"], message, "invalid")
     return scopes
 
 
@@ -76,18 +74,10 @@ def read_projects(organization_id: str, texts: Sequence[str]) -> tuple[ProjectId
     distinct = list(dict.fromkeys(texts))
     parsed = [it for text in distinct if (it := ProjectId.parse(text)) is not None]
     unknown = {*distinct} - {*parsed} | {*find_unknown(organization_id, parsed)}
+    problem = {"code": "unknown_project", "message": UNKNOWN_PROJECT}
     if unknown:
-        raise InvalidPayload(
-            details=[
-                {
-                    "code": "unknown_project",
-                    "message": UNKNOWN_PROJECT,
-                    "path": [_PROJECTS, str(place)],
-                }
-                for place, text in enumerate(texts)
-                if text in unknown
-            ]
-        )
+        places = [str(place) for place, text in enumerate(texts) if text in unknown]
+        raise InvalidPayload(details=[{**problem, "path": ["projectIds", place]} for place in places])
     return tuple(parsed)
 
 
@@ -109,7 +99,7 @@ def find_unknown(organization_id: str, project_ids: Sequence[ProjectId]) -> list
     return [it for it in project_ids if it not in existing]
 
 
-def read_networks(texts: Sequence[str]) -> tuple[str, ...]:
+def read_allowed_ips(texts: Sequence[str]) -> tuple[str, ...]:
     """Returns the networks in their normal form, once each. An address is a network of its own. Raises InvalidPayload.
 
     An IPv4-mapped IPv6 network becomes the IPv4 network that clients' addresses are compared with.
@@ -118,7 +108,7 @@ def read_networks(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def _read_network(text: str, place: int) -> Network:
-    path = [_NETWORKS, str(place)]
+    path = ["allowedIps", str(place)]
     try:
         # Python also reads a mask after the slash.
         network = ipaddress.ip_network(text if _NETWORK.fullmatch(text) else "", strict=False)
@@ -139,7 +129,7 @@ def read_expiry(seconds: float) -> int:
     """Returns the time in whole seconds. Raises InvalidPayload if it isn't in the future."""
     if int(seconds) <= clock.now():
         message = "Send a time in the future. To end a key now, revoke it."
-        raise InvalidPayload.at([_EXPIRY], message, "in_the_past")
+        raise InvalidPayload.at(["expiresAt"], message, "in_the_past")
     return int(seconds)
 
 
@@ -191,8 +181,8 @@ def _later(current: int, wanted: int) -> str | None:
 
 
 _WIDENINGS: dict[str, tuple[str, Callable[[Any, Any], str | None]]] = {
-    "scopes": (_SCOPES, _more_scopes),
-    "project_ids": (_PROJECTS, _more_projects),
-    "networks": (_NETWORKS, _more_networks),
-    "expires_at": (_EXPIRY, _later),
+    "scopes": ("scopes", _more_scopes),
+    "project_ids": ("projectIds", _more_projects),
+    "allowed_ips": ("allowedIps", _more_networks),
+    "expires_at": ("expiresAt", _later),
 }

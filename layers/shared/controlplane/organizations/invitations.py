@@ -8,7 +8,7 @@ to send it. The invited person's side is in `invitees`.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from controlplane.organizations import store as organizations
 from controlplane.organizations.invitation_items import InvitationItem, InvitationLock, Inviter
@@ -48,9 +48,7 @@ class AlreadyInvited(Conflict):
 
 class AlreadyMember(Conflict):
     message = "This address belongs to a member of the organization."
-
-    def __init__(self) -> None:
-        super().__init__(details={"field": "email", "reason": "already_member"})
+    fixed_details: ClassVar = {"field": "email", "reason": "already_member"}
 
 
 class TooManyInvitations(Conflict):
@@ -64,9 +62,7 @@ class AddressNotInvitable(Conflict):
     """The address has too many pending invitations. The message hides this, as they belong to other organizations."""
 
     message = "This address can't be invited at the moment. Try again in a few days."
-
-    def __init__(self) -> None:
-        super().__init__(details={"field": "email", "reason": "not_invitable"})
+    fixed_details: ClassVar = {"field": "email", "reason": "not_invitable"}
 
 
 class RoleLost(Forbidden):

@@ -1,6 +1,7 @@
 """Rules of members and invitations: admins manage them; anything about owners needs an owner."""
 
 from collections.abc import Callable, Mapping
+from typing import ClassVar
 
 from controlplane.organizations import invitations, members, resends
 from controlplane.organizations.invitation_items import InvitationItem
@@ -20,16 +21,12 @@ RESENDS_PER_INVITATION = 3
 
 class OwnerRequired(Forbidden):
     message = "Only an owner can grant the role owner, invite an owner, or change or remove one."
-
-    def __init__(self) -> None:
-        super().__init__(details={"reason": "owner_required"})
+    fixed_details: ClassVar = {"reason": "owner_required"}
 
 
 class OwnMembership(Forbidden):
     message = "You can't remove yourself. Ask another admin or owner of the organization."
-
-    def __init__(self) -> None:
-        super().__init__(details={"reason": "self"})
+    fixed_details: ClassVar = {"reason": "self"}
 
 
 def update_member(caller_id: str, caller: Membership, member: MemberItem, role: Role) -> bool:

@@ -5,7 +5,7 @@ role. So an organization always has an owner, even under concurrent changes.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from controlplane.organizations import defaults as default_organizations
 from controlplane.organizations import store as organizations
@@ -24,9 +24,7 @@ class LastOwner(Forbidden):
     """The organization would be left without an owner."""
 
     message = "This is the organization's last owner. Make another member an owner first."
-
-    def __init__(self) -> None:
-        super().__init__(details={"reason": "last_owner"})
+    fixed_details: ClassVar = {"reason": "last_owner"}
 
 
 class UnknownMember(StoreError):
