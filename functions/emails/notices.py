@@ -181,7 +181,9 @@ def _digest(membership: Membership, day: str) -> Notice | None:
     ]
     urgent = [item for item in opened.items if item.priority == "P0"][:_MOST_URGENT]
     values = {"week": f"{_day(start)} to {_day(end - timedelta(days=1))}", "lines": lines}
-    return Notice("digest", {**values, "urgent": _findings(membership, urgent), "link": _page_of(membership, "inbox")})
+    return Notice(
+        "digest", {**values, "findings": _findings(membership, urgent), "link": _page_of(membership, "inbox")}
+    )
 
 
 def _day(day: date) -> str:
