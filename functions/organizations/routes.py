@@ -13,7 +13,7 @@ from controlplane.platform.core import ids
 from controlplane.platform.core.errors import Forbidden
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer, Page
-from controlplane.platform.http.responses import refuses
+from controlplane.platform.http.route import refuses
 from organizations.schemas import (
     ActiveOrganization,
     ActiveOrganizationSave,
