@@ -17,7 +17,6 @@ from controlplane.platform.core.errors import Conflict, Forbidden, InvalidPayloa
 from controlplane.platform.core.nearest import did_you_mean
 from controlplane.platform.core.scopes import READ_SCOPES, SCOPES
 from controlplane.platform.core.settings import settings
-from controlplane.platform.core.urls import dashboard_base_url
 from controlplane.platform.table.retry import retry_on_conflict
 from device_auth.schemas import DEVICE_GRANT, REFRESH_GRANT
 
@@ -91,11 +90,6 @@ class UnsupportedToken(InvalidPayload):
         super().__init__(details=[{"code": "unsupported_token_type", "message": message, "path": ["token"]}])
 
 
-def is_enabled() -> bool:
-    """Returns True if device authorization is enabled."""
-    return settings.device_authorization_enabled
-
-
 def request_code(client_id: str, challenge: str, scope: str | None, device_name: str | None, address: str) -> Issued:
     """Creates a device request. Raises UnknownClient, InvalidScope.
 
@@ -104,11 +98,6 @@ def request_code(client_id: str, challenge: str, scope: str | None, device_name:
     _check_client(client_id)
     scopes = [*READ_SCOPES] if scope is None else _parse_scope(scope)
     return device.create(client_id, challenge, scopes, device_name, address)
-
-
-def verification_uri() -> str:
-    """Returns the URL of the page on which the user approves or denies a device."""
-    return f"{dashboard_base_url()}/device"
 
 
 def redeem(device_code: str, code_verifier: str, client_id: str) -> Pair:

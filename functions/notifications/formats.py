@@ -41,7 +41,10 @@ def signed_headers(event_id: str, timestamp: int, body: bytes, secrets: Sequence
 
 def text_of(event: dict[str, Any]) -> str:
     """Returns the event as Slack's markup, with links to the pages."""
-    return _TEXTS[event["type"]](event["data"])
+    data = event["data"]
+    text = _TEXTS[event["type"]](data)
+    # The repository says whose scan it is.
+    return text if event["type"] == "scan.completed" else f"*{_escape(data['organization']['name'])}*: {text}"
 
 
 def _findings(verb: str, data: dict[str, Any]) -> str:
@@ -50,7 +53,7 @@ def _findings(verb: str, data: dict[str, Any]) -> str:
     lines = [_finding(it) for it in found[:_MOST_LINES]]
     if len(found) > _MOST_LINES:
         lines.append(f"and {len(found) - _MOST_LINES} more")
-    return "\n".join([f"*{_escape(data['organization']['name'])}*: {head}", *(f"• {line}" for line in lines)])
+    return "\n".join([head, *(f"• {line}" for line in lines)])
 
 
 def _finding(found: dict[str, Any]) -> str:
@@ -69,25 +72,23 @@ def _scan(data: dict[str, Any]) -> str:
 
 def _key(data: dict[str, Any]) -> str:
     key = data["apiKey"]
-    return f"*{_escape(data['organization']['name'])}*: the API key {_link(key['url'], key['name'])} was created"
+    return f"the API key {_link(key['url'], key['name'])} was created"
 
 
 def _leaked_key(data: dict[str, Any]) -> str:
     key, place = data["apiKey"], data["leak"]["url"]
     where = f"at {_link(place, place)}" if place else "in public"
-    text = f"the API key {_link(key['url'], key['name'])} was found {where}, and is revoked"
-    return f"*{_escape(data['organization']['name'])}*: {text}"
+    return f"the API key {_link(key['url'], key['name'])} was found {where}, and is revoked"
 
 
 def _member(data: dict[str, Any]) -> str:
     member = data["member"]
     joined = f"{'an' if member['role'][0] in 'ao' else 'a'} {member['role']}"
-    return f"*{_escape(data['organization']['name'])}*: {_link(member['url'], joined)} joined"
+    return f"{_link(member['url'], joined)} joined"
 
 
 def _credits(data: dict[str, Any]) -> str:
-    left = f"{data['credits']:,} credits are left"
-    return f"*{_escape(data['organization']['name'])}*: {_link(data['url'], left)}"
+    return _link(data["url"], f"{data['credits']:,} credits are left")
 
 
 _TEXTS = {
