@@ -6,7 +6,7 @@ from controlplane.access.access import Access, Requires, Resource
 from controlplane.access.idempotency import IdempotencyKey, idempotent
 from controlplane.organizations import invitations, members, resends
 from controlplane.organizations import member_rules as rules
-from controlplane.organizations.invitation_items import InvitationItem
+from controlplane.organizations.items import InvitationItem
 from controlplane.organizations.store import MemberItem
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.ids import InvitationId, MemberId

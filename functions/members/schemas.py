@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from controlplane.organizations.store import Role
 from controlplane.platform.core.emails import MAX_LENGTH, is_email
+from controlplane.platform.core.roles import Role
 from controlplane.platform.http.envelope import Wire
 from controlplane.platform.http.fields import Timestamp
 

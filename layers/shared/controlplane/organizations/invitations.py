@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from controlplane.organizations import store as organizations
-from controlplane.organizations.invitation_items import InvitationItem, InvitationLock, Inviter
-from controlplane.organizations.items import OrganizationItem
-from controlplane.organizations.store import ROLES, MemberItem, Role
+from controlplane.organizations.items import InvitationItem, InvitationLock, Inviter, OrganizationItem
+from controlplane.organizations.store import MemberItem
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.emails import normalize_email
 from controlplane.platform.core.errors import Conflict, Forbidden, NotFound
 from controlplane.platform.core.ids import InvitationId
+from controlplane.platform.core.roles import RANK, Role
 from controlplane.platform.table import caps, keys
 from controlplane.platform.table.caps import Capacity
 from controlplane.platform.table.parallel import read_both
@@ -144,7 +144,7 @@ def keep_valid(invitations: Iterable[InvitationItem]) -> list[InvitationItem]:
 
 def _may_invite(inviter: Mapping[str, Any] | None, invitation: InvitationItem) -> bool:
     """Returns whether the inviter's membership, if it still exists, has the role that the invitation depends on."""
-    return inviter is not None and ROLES.index(inviter["role"]) >= ROLES.index(least_inviter(invitation.role))
+    return inviter is not None and RANK[inviter["role"]] >= RANK[least_inviter(invitation.role)]
 
 
 def create_invitation(

@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 from controlplane.organizations import invitations
 from controlplane.organizations import store as organizations
-from controlplane.organizations.invitation_items import InvitationItem, InvitationLock
 from controlplane.organizations.invitations import least_inviter
-from controlplane.organizations.items import OrganizationItem
-from controlplane.organizations.store import Account, Joining, Membership, Role
+from controlplane.organizations.items import InvitationItem, InvitationLock, OrganizationItem
+from controlplane.organizations.store import Account, Joining, Membership
 from controlplane.people import users
 from controlplane.people.users import UserItem
 from controlplane.platform.core import clock
@@ -22,6 +21,7 @@ from controlplane.platform.core.actions import Action
 from controlplane.platform.core.emails import normalize_email
 from controlplane.platform.core.errors import Conflict, NotFound
 from controlplane.platform.core.ids import InvitationId, MemberId
+from controlplane.platform.core.roles import Role
 from controlplane.platform.queues import events
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict

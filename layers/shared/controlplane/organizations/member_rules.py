@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from controlplane.organizations import invitations, members, resends
-from controlplane.organizations.invitation_items import InvitationItem
+from controlplane.organizations.items import InvitationItem
 from controlplane.organizations.resends import ResendLimits
-from controlplane.organizations.store import MemberItem, Membership, Role
+from controlplane.organizations.store import MemberItem, Membership
 from controlplane.platform.core.errors import Forbidden, NotFound
 from controlplane.platform.core.ids import InvitationId
-from controlplane.platform.core.roles import RANK
+from controlplane.platform.core.roles import RANK, Role
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues import outbox
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
