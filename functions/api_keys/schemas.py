@@ -11,8 +11,7 @@ from controlplane.api_keys.store import MintedKey
 from controlplane.platform.core.naming import Name
 from controlplane.platform.core.scopes import API_KEY_SCOPES, KeyScope
 from controlplane.platform.http.envelope import StrictWire, Wire
-from controlplane.platform.http.fields import OptionalTimestamp, Timestamp, WholeNumber
-from controlplane.platform.http.times import Time
+from controlplane.platform.http.fields import OptionalTimestamp, Time, Timestamp, WholeNumber
 
 KeyId = Annotated[str, Field(description="The key's ID.", examples=["key_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v"])]
 KeyName = Annotated[str, Field(description="The key's display name.", examples=["Production deploys"])]

@@ -9,7 +9,7 @@ from controlplane.billing import store as billing
 from controlplane.organizations.store import UnknownOrganization
 from controlplane.platform.core.plans import PLANS
 from controlplane.platform.http.app import ControlRouter
-from controlplane.platform.http.responses import refuses
+from controlplane.platform.http.route import refuses
 
 router = ControlRouter(tags=["Billing"])
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from fastapi import Query
 
 from code_audit.fields import REPOSITORY_ID
+from code_audit.preferences import APPLIED, Prefer, applied, read_wait
 from code_audit.repository_schemas import Repository
 from code_audit.resources import SCAN
 from code_audit.scan_schemas import Reason, Scan, ScanStatus
@@ -19,8 +20,7 @@ from controlplane.platform.core.ids import ScanRequestId
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer, Page
 from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
-from controlplane.platform.http.preferences import APPLIED, Prefer, applied, read_wait
-from controlplane.platform.http.responses import refuses
+from controlplane.platform.http.route import refuses
 from controlplane.platform.table import keys, parallel
 from controlplane.platform.table.table import Leg
 from controlplane.projects import store as projects

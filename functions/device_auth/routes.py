@@ -7,7 +7,7 @@ from controlplane.people.device import FIRST_INTERVAL_SECONDS, LIFE_SECONDS
 from controlplane.people.token_families import Pair, RefreshRefused
 from controlplane.platform.core.errors import InvalidPayload
 from controlplane.platform.http.app import ControlRouter
-from controlplane.platform.http.responses import refuses
+from controlplane.platform.http.route import refuses
 from device_auth import service
 from device_auth.dialect import MEDIA_TYPE, OAuthForm
 from device_auth.schemas import (

@@ -15,7 +15,7 @@ from controlplane.platform.core.errors import InsufficientScope
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Page
 from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
-from controlplane.platform.http.responses import refuses
+from controlplane.platform.http.route import refuses
 from device_auth.schemas import RevokedSession, Session
 
 router = ControlRouter(tags=["Sessions"])

@@ -13,8 +13,7 @@ from controlplane.findings.issues import ISSUE_INVALID
 from controlplane.findings.items import Source
 from controlplane.findings.status_history import Status
 from controlplane.platform.core.priorities import Priority
-from controlplane.platform.http.envelope import Wire
-from controlplane.platform.http.guidance import public_details
+from controlplane.platform.http.envelope import Wire, public_details
 from controlplane.projects.vendor_responses import AppliedDecision
 
 _SCAN_ID = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"

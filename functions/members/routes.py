@@ -13,7 +13,7 @@ from controlplane.platform.core.ids import InvitationId, MemberId
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer, Page
 from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
-from controlplane.platform.http.responses import refuses
+from controlplane.platform.http.route import refuses
 from controlplane.platform.table import keys
 from members.schemas import (
     DeletedInvitation,
@@ -58,7 +58,7 @@ def _invitation(invitation: InvitationItem) -> Invitation:
         status="pending",
         created_at=invitation.created_at,
         expires_at=clock.timestamp(invitation.expires_at),
-        invited_by=Inviter(**invitation.invited_by._asdict()),
+        invited_by=Inviter.model_validate(invitation.invited_by, from_attributes=True),
     )
 
 

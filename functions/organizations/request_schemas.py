@@ -89,7 +89,7 @@ class DecidedRequest(Wire):
 
     @classmethod
     def of(cls, request_id: str, began_at: str, refused: Mapping[str, Any] | None, entries: list[LogEntry]) -> Self:
-        """refused: the facts that `controlplane.platform.http.explanations` recorded, or None."""
+        """refused: the facts that `controlplane.platform.table.refusals` recorded, or None."""
         return cls(
             request_id=request_id,
             began_at=began_at,

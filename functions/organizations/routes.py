@@ -8,7 +8,7 @@ from controlplane.organizations import rules
 from controlplane.organizations.store import Membership, OwnsTooMany, SlugTaken
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer, Page
-from controlplane.platform.http.responses import refuses
+from controlplane.platform.http.route import refuses
 from organizations import service
 from organizations.schemas import (
     ActiveOrganization,

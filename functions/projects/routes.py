@@ -15,7 +15,7 @@ from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer, Page
 from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
-from controlplane.platform.http.responses import refuses
+from controlplane.platform.http.route import refuses
 from controlplane.platform.http.validation import described
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Leg

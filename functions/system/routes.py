@@ -11,7 +11,7 @@ from controlplane.code_host.webhook_requests import Delivery, SignedByGithub
 from controlplane.platform.core.errors import RouteNotFound
 from controlplane.platform.core.regions import REGIONS
 from controlplane.platform.http.app import ControlRouter
-from controlplane.platform.http.responses import refuses
+from controlplane.platform.http.route import refuses
 from system import documents, service, webhooks
 from system.schemas import (
     CallingCredential,

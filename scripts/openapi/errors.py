@@ -24,8 +24,7 @@ from controlplane.platform.core.errors import (
     UnsupportedMediaType,
 )
 from controlplane.platform.http.callers import Caller
-from controlplane.platform.http.responses import refusals_of
-from controlplane.platform.http.route import ControlRoute
+from controlplane.platform.http.route import ControlRoute, refusals_of
 
 _PREPARATION = "spr_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _SCAN = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"

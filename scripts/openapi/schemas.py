@@ -21,7 +21,7 @@ from controlplane.platform.core.priorities import Priority
 from controlplane.platform.core.regions import REGIONS
 from controlplane.platform.core.schedules import Schedule
 from controlplane.platform.core.scopes import API_KEY_SCOPES
-from controlplane.platform.http.guidance import HINTS
+from controlplane.platform.http.envelope import HINTS
 from controlplane.projects.items import AddressKind
 from controlplane.projects.rules import BRANDINGS
 from controlplane.scans.items import Access

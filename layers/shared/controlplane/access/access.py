@@ -24,14 +24,13 @@ from controlplane.platform.core.plans import PLANS
 from controlplane.platform.core.roles import RANK
 from controlplane.platform.core.scopes import API_KEY_SCOPES
 from controlplane.platform.core.urls import dashboard_base_url
-from controlplane.platform.http import explanations
 from controlplane.platform.http.callers import Caller, CallerRequirements
 from controlplane.platform.http.client_address import is_within
-from controlplane.platform.http.explanations import Refusal
 from controlplane.platform.http.reader import RequestReader
-from controlplane.platform.table import parallel
+from controlplane.platform.table import parallel, refusals
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.rate import Counted
+from controlplane.platform.table.refusals import Refusal
 from controlplane.platform.table.table import table
 
 
@@ -206,7 +205,7 @@ class Access[T](Caller):
             "role": organization.role if organization else None,
             "scopes": sorted(principal.scopes) if isinstance(refusal.error, InsufficientScope) else None,
         }
-        explanations.record(refusal, owner_id or self.caller_id, self.caller_id, principal.key_id, limits)
+        refusals.record(refusal, owner_id or self.caller_id, self.caller_id, principal.key_id, limits)
 
 
 @dataclass(frozen=True, slots=True)
