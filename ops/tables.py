@@ -1,20 +1,22 @@
 """`assent-ops table`: restoring and checking the table."""
-# ruff: noqa: PLC0415 (see ops.command.command)
 
 from datetime import datetime
 from typing import Annotated
 
 import typer
 
-from ops.arguments import parse_moment
-from ops.command import command
+from controlplane.platform.table.table import table
+from ops.arguments import new_group, parse_moment
 from ops.errors import Refused
 from ops.output import Result
+from ops.restore import restore
+from ops.table_check import check
+from ops.target import connected_client
 
-app = typer.Typer(no_args_is_help=True, help="Restoring and checking the table.")
+app = new_group("Restoring and checking the table.")
 
 
-@command(app, "restore")
+@app.command("restore")
 def restore_table(
     target: Annotated[str, typer.Argument(metavar="NEW_TABLE", help="The name of the table to create.")],
     at: Annotated[
@@ -28,22 +30,16 @@ def restore_table(
     point-in-time recovery, and deletion protection. Run it again if it is interrupted. Then check the new table, and
     deploy its name as the parameter TableName.
     """
-    from controlplane.platform.table.table import table
-    from ops.restore import restore
-    from ops.target import connected_client
-
     done = restore(connected_client("dynamodb"), table.name, target, at)
     return Result(done, f"Check it: assent-ops table check --table {target}. Then deploy TableName={target}.")
 
 
-@command(app, "check")
+@app.command("check")
 def check_table() -> Result:
     """Compare counters with what they count, and find items whose counterpart is missing. Changes nothing.
 
     Reads the whole table. Concurrent changes of the table can look like contradictions: check again.
     """
-    from ops.table_check import check
-
     found = check()
     if found["contradictions"]:
         raise Refused(

@@ -1,24 +1,24 @@
 """`assent-ops plan`, `credits`, and `top-up`: an organization's plan, credit balance, and automatic top-up."""
-# ruff: noqa: PLC0415 (see ops.command.command)
 
 import re
 from typing import Annotated
 
 import typer
 
+from controlplane.billing import store as billing
 from controlplane.platform.core.plans import PLANS
-from ops.arguments import Organization, one_of
-from ops.command import command
+from ops.arguments import Organization, new_group, one_of
 from ops.errors import Refused
+from ops.lookup import get_organization_id, organization_document
 from ops.output import Result
 
 _MOST = 1_000_000_000
 _MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])")
 _KINDS = ("unlock", "top-up", "operator")
 
-plan_app = typer.Typer(no_args_is_help=True, help="An organization's plan.")
-credits_app = typer.Typer(no_args_is_help=True, help="An organization's credit balance.")
-top_up_app = typer.Typer(no_args_is_help=True, help="An organization's automatic top-up, which you invoice.")
+plans = new_group("An organization's plan.")
+balances = new_group("An organization's credit balance.")
+top_ups = new_group("An organization's automatic top-up, which you invoice.")
 
 
 def _parse_month(text: str) -> str:
@@ -31,7 +31,7 @@ Plan = Annotated[str, typer.Argument(parser=one_of(PLANS), metavar="PLAN", help=
 Amount = Annotated[int, typer.Argument(min=1, max=_MOST, help="How many.")]
 
 
-@command(plan_app, "set")
+@plans.command("set")
 def set_plan(organization: Organization, plan: Plan) -> Result:
     """Change the plan of an organization and its API keys.
 
@@ -39,27 +39,24 @@ def set_plan(organization: Organization, plan: Plan) -> Result:
     after an upgrade. A key keeps the rate limit it was created with until it is rolled. Items beyond the plan's limits
     are kept. Projects with the branding none are served with the service's own branding until the plan includes it.
     """
-    from controlplane.billing import store as billing
-    from ops.lookup import get_organization_id, organization_document
-
     organization_id = get_organization_id(organization)
     billing.change_plan(organization_id, plan)
     return Result(organization_document(organization_id))
 
 
-@command(credits_app, "add")
+@balances.command("add")
 def add_credits(organization: Organization, amount: Amount) -> Result:
     """Add credits. If the command times out, check the balance before you retry."""
     return _change(organization, amount)
 
 
-@command(credits_app, "take")
+@balances.command("take")
 def take_credits(organization: Organization, amount: Amount) -> Result:
     """Remove credits. Fails if the balance would drop below zero."""
     return _change(organization, -amount)
 
 
-@command(credits_app, "list")
+@balances.command("list")
 def list_credits(
     organization: Organization,
     month: Annotated[
@@ -70,9 +67,6 @@ def list_credits(
     ] = "",
 ) -> Result:
     """List the changes of the balance, oldest first. Invoice those of the kind top-up."""
-    from controlplane.billing import store as billing
-    from ops.lookup import get_organization_id
-
     entries = billing.list_ledger(get_organization_id(organization))
     return Result(
         [
@@ -89,7 +83,7 @@ def list_credits(
     )
 
 
-@command(top_up_app, "enable")
+@top_ups.command("enable")
 def enable_top_up(
     organization: Organization,
     threshold: Annotated[int, typer.Option(min=0, max=_MOST, help="Add credits if unlocking a scan leaves fewer.")],
@@ -103,29 +97,20 @@ def enable_top_up(
     No payment is made: each top-up is an entry in the ledger, and you invoice it (`credits list --kind top-up`). When
     the month's top-ups are used up, scans can be unlocked only with the credits that are left.
     """
-    from controlplane.billing import store as billing
-    from ops.lookup import get_organization_id, organization_document
-
     organization_id = get_organization_id(organization)
     billing.enable_top_up(organization_id, threshold=threshold, amount=amount, monthly_limit=monthly_limit)
     return Result(organization_document(organization_id))
 
 
-@command(top_up_app, "disable")
+@top_ups.command("disable")
 def disable_top_up(organization: Organization) -> Result:
     """Disable the automatic top-up. Its settings and the month's count are kept."""
-    from controlplane.billing import store as billing
-    from ops.lookup import get_organization_id, organization_document
-
     organization_id = get_organization_id(organization)
     billing.disable_top_up(organization_id)
     return Result(organization_document(organization_id))
 
 
 def _change(organization: str, amount: int) -> Result:
-    from controlplane.billing import store as billing
-    from ops.lookup import get_organization_id
-
     organization_id = get_organization_id(organization)
     try:
         balance = billing.add_credits(organization_id, amount)

@@ -1,39 +1,29 @@
 """`assent-ops repository`: connected repositories and the projects linked to them."""
-# ruff: noqa: PLC0415 (see ops.command.command)
 
-import re
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from ops.arguments import Organization, Project
-from ops.command import command
+from controlplane.code_host import repositories
+from controlplane.code_host.items import HostedRepository, Link, RepositoryItem
+from controlplane.platform.core.ids import ProjectId, RepositoryId
+from controlplane.platform.core.naming import is_folder
+from ops import code_host
+from ops.arguments import Organization, Project, new_group, parse_full_name
 from ops.errors import Conflict, NotFound
+from ops.lookup import get_organization_id, parse_id
 from ops.output import Result
 
-if TYPE_CHECKING:
-    from controlplane.code_host.items import HostedRepository, RepositoryItem
-
-app = typer.Typer(no_args_is_help=True, help="Connected repositories, and the projects linked to them.")
-
-_FULL_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]{0,99})/((?!\.\.?$)[A-Za-z0-9._-]{1,100})")
-
-
-def parse_full_name(text: str) -> str:
-    if not _FULL_NAME.fullmatch(text):
-        raise typer.BadParameter("Write OWNER/NAME, for example acme/shop.")
-    return text
+app = new_group("Connected repositories, and the projects linked to them.")
 
 
 def _parse_folder(text: str) -> str:
-    from controlplane.platform.core.naming import is_folder
-
     if not is_folder(text):
         raise typer.BadParameter("Write a path relative to the repository's root, for example apps/web.")
     return text
 
 
-@command(app, "connect")
+@app.command("connect")
 def connect_repository(
     organization: Organization,
     full_name: Annotated[str, typer.Argument(metavar="OWNER/NAME", parser=parse_full_name)],
@@ -50,10 +40,6 @@ def connect_repository(
     Looks up the App's installation, the default branch, and the visibility on GitHub. With --installation, GitHub isn't
     called: the branch is main and the visibility private.
     """
-    from controlplane.code_host import repositories
-    from controlplane.code_host.items import HostedRepository
-    from ops.lookup import get_organization_id
-
     organization_id = get_organization_id(organization)
     owner, _, name = full_name.partition("/")
     if installation is None:
@@ -70,7 +56,7 @@ def connect_repository(
     return Result(_document(repositories.connect_repository(organization_id, hosted)))
 
 
-@command(app, "link")
+@app.command("link")
 def link_project(
     repository: Annotated[str, typer.Argument(metavar="REPOSITORY_ID", help="rep_…")],
     project: Project,
@@ -88,11 +74,6 @@ def link_project(
 
     A link that exists keeps its other settings.
     """
-    from controlplane.code_host import repositories
-    from controlplane.code_host.items import Link
-    from controlplane.platform.core.ids import ProjectId, RepositoryId
-    from ops.lookup import parse_id
-
     repository_id = parse_id(RepositoryId, repository, "repository")
     project_id = parse_id(ProjectId, project, "project")
     found = repositories.find_repository(repository_id)
@@ -106,11 +87,8 @@ def link_project(
         raise Conflict(f"The repository has {repositories.MAX_LINKS} linked projects. Unlink one first.") from None
 
 
-def _fetch_repository(owner: str, name: str) -> "HostedRepository":
+def _fetch_repository(owner: str, name: str) -> HostedRepository:
     """Returns the repository as GitHub reports it now, with its new name if it was renamed."""
-    from controlplane.code_host.items import HostedRepository
-    from ops import code_host
-
     installation_id, found = code_host.find_repository(owner, name)
     return HostedRepository(
         installation_id=installation_id,
@@ -122,7 +100,7 @@ def _fetch_repository(owner: str, name: str) -> "HostedRepository":
     )
 
 
-def _document(repository: "RepositoryItem") -> dict[str, Any]:
+def _document(repository: RepositoryItem) -> dict[str, Any]:
     return {
         "repositoryId": repository.repository_id,
         "organizationId": repository.organization_id,
