@@ -2,9 +2,9 @@
 
 import json
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
-from local import events
+from local import gateway
 
 
 def rest_event(
@@ -19,9 +19,10 @@ def rest_event(
     headers: dict[str, str] | None = None,
 ) -> dict[str, Any]:
     """Returns the event of one request. `resource` is the route in the template; `path` fills its parameters."""
-    target = events.route(resource, path or {}) + (f"?{urlencode(query)}" if query else "")
+    target = resource.format_map({name: quote(value) for name, value in (path or {}).items()})
+    target += f"?{urlencode(query)}" if query else ""
     sent = None if body is None else json.dumps(body).encode()
     if form is not None:
         sent = urlencode(form).encode()
         headers = {"Content-Type": "application/x-www-form-urlencoded", **(headers or {})}
-    return events.rest_event(method, target, resource=resource, token=token, body=sent, headers=headers)
+    return gateway.rest_event(method, target, resource=resource, token=token, body=sent, headers=headers)

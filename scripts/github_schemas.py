@@ -2,8 +2,8 @@
 
 The description comes as the npm package @octokit/openapi (MIT), in one version that is held by its hash. It is cut down
 to what the tests compare requests, answers, and webhooks with: parameters, bodies and answers, as plain JSON Schema.
-Left out are texts, examples, everything unreachable from the operations, and each optional property that neither our
-client nor its stand-in names.
+Left out are texts, examples, everything unreachable from the operations, and each property of answers and webhooks that
+neither our client nor its stand-in names. A property is required if GitHub always sends it, and our client reads it.
 """
 
 import ast
@@ -13,6 +13,7 @@ import json
 import subprocess
 import tarfile
 import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,9 @@ DESCRIPTION = "package/generated/api.github.com.json"
 LICENSE = "package/LICENSE"
 ROOT = Path(__file__).parents[1]
 TARGET = ROOT / "tests/data/github-openapi.json"
-# Our client and its stand-in.
-CODE = ("layers/shared/controlplane/code_host/github", "local/github")
+# Our client, and the modules that read webhooks. The stand-in sends some more.
+CLIENT = ("layers/shared/controlplane/code_host/github", "functions/system")
+STAND_IN = ("local/github",)
 
 OPERATIONS = (
     "GET /app",
@@ -74,9 +76,10 @@ _WIDTH = 120
 class _Extract:
     """Operations of one OpenAPI 3.0 document as JSON Schema (2020-12), with the definitions that they reach."""
 
-    def __init__(self, document: dict[str, Any], names: set[str]) -> None:
+    def __init__(self, document: dict[str, Any]) -> None:
         self._document = document
-        self._names = names
+        self._read = _read_names()
+        self._known = self._read | _sent_names()
         self.definitions: dict[str, Any] = {}
 
     def operation(self, name: str) -> dict[str, Any]:
@@ -93,16 +96,17 @@ class _Extract:
                 }
                 for it in parameters
             ],
-            "body": self._content(found.get("requestBody", {})),
+            "body": self._content(found.get("requestBody", {}), is_sent=True),
             "answers": {status: self._content(self._resolve(it)) for status, it in found["responses"].items()},
         }
 
     def webhook(self, name: str) -> Any:
         return self._content(self._document["x-webhooks"][name]["post"]["requestBody"])
 
-    def _content(self, holder: dict[str, Any]) -> Any:
+    def _content(self, holder: dict[str, Any], *, is_sent: bool = False) -> Any:
+        """Returns the schema of a body. is_sent: it is our client's, so that nothing is left out."""
         content = holder.get("content", {}).get("application/json")
-        return content and self._schema(content["schema"])
+        return content and self._schema(content["schema"], is_sent=is_sent)
 
     def _resolve(self, node: dict[str, Any]) -> dict[str, Any]:
         if "$ref" not in node:
@@ -111,25 +115,25 @@ class _Extract:
         found: dict[str, Any] = self._document["components"][kind][name]
         return found
 
-    def _schema(self, schema: Any) -> Any:
+    def _schema(self, schema: Any, *, is_sent: bool = False) -> Any:
         if not isinstance(schema, dict):
             return schema
         if "$ref" in schema:
-            return self._reference(schema)
+            return self._schema(self._resolve(schema), is_sent=True) if is_sent else self._reference(schema)
         plain = {name: value for name, value in schema.items() if name in _ASSERTIONS | _BOUNDS}
+        if "required" in plain and not is_sent:
+            plain["required"] = [name for name in plain["required"] if name in self._read]
         if "properties" in schema:
-            required = {*schema.get("required", [])}
+            kept = schema["properties"].keys() if is_sent else schema["properties"].keys() & self._known
             plain["properties"] = {
-                name: self._schema(it)
-                for name, it in schema["properties"].items()
-                if name in required or {name, name.removesuffix("_url")} & self._names
+                name: self._schema(it, is_sent=is_sent) for name, it in schema["properties"].items() if name in kept
             }
         for name in ("items", "additionalProperties", "not"):
             if name in schema:
-                plain[name] = self._schema(schema[name])
+                plain[name] = self._schema(schema[name], is_sent=is_sent)
         for name in _COMBINED:
             if name in schema:
-                plain[name] = [self._schema(it) for it in schema[name]]
+                plain[name] = [self._schema(it, is_sent=is_sent) for it in schema[name]]
         return _with_null(plain) if schema.get("nullable") else plain
 
     def _reference(self, schema: dict[str, Any]) -> dict[str, str]:
@@ -148,16 +152,28 @@ def _with_null(schema: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [schema, {"type": "null"}]}
 
 
-def _named() -> set[str]:
-    """Returns the texts and the names of arguments in the code, some of which are names of properties."""
-    nodes = [
-        node
-        for folder in CODE
-        for path in (ROOT / folder).rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
-    ]
-    texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    return texts | {node.arg for node in nodes if isinstance(node, ast.keyword) and node.arg}
+def _nodes(folders: Iterable[str]) -> Iterator[ast.AST]:
+    for path in (path for folder in folders for path in (ROOT / folder).rglob("*.py")):
+        yield from ast.walk(ast.parse(path.read_text()))
+
+
+def _read_names() -> set[str]:
+    """Returns the names of the properties that our client reads: `content["number"]`, and `content.get("body")`."""
+    read: set[str] = set()
+    for node in _nodes(CLIENT):
+        match node:
+            case ast.Subscript(value=ast.Name(id="names")):  # of a repository, which fill a path
+                pass
+            case ast.Subscript(slice=ast.Constant(value=str(name))):
+                read.add(name)
+            case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str(name)), *_]):
+                read.add(name)
+    return read
+
+
+def _sent_names() -> set[str]:
+    """Returns the texts in the stand-in, some of which are names of properties."""
+    return {it.value for it in _nodes(STAND_IN) if isinstance(it, ast.Constant) and isinstance(it.value, str)}
 
 
 def _written(value: Any, indent: int = 0, before: int = 0) -> str:
@@ -189,7 +205,7 @@ def _download(directory: Path) -> Path:
 def main() -> None:
     with tempfile.TemporaryDirectory() as directory, tarfile.open(_download(Path(directory))) as archive:
         texts = {name: file.read() for name in (DESCRIPTION, LICENSE) if (file := archive.extractfile(name))}
-    extract = _Extract(json.loads(texts[DESCRIPTION]), _named())
+    extract = _Extract(json.loads(texts[DESCRIPTION]))
     operations = {name: extract.operation(name) for name in OPERATIONS}
     content = {
         "about": "Written by scripts/github_schemas.py. GitHub's REST API: operations that we call, and webhooks.",
