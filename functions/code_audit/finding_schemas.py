@@ -97,7 +97,7 @@ class Issue(Wire):
 
     @classmethod
     def of(cls, scan: ScanItem, finding: FindingItem, item: InboxItem | None) -> Self:
-        return cls.read(
+        return cls.showing(
             finding,
             id=f"{scan.scan_id}:{finding.fingerprint[:16]}",
             scan_id=scan.scan_id,

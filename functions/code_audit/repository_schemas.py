@@ -42,7 +42,7 @@ class LinkedProject(Wire):
     @classmethod
     def of(cls, repository: RepositoryItem, link: Link, project: ProjectItem) -> Self:
         next_scan = link.next_scheduled_scan(repository.repository_id)
-        return cls.read(
+        return cls.showing(
             link,
             project_slug=project.slug,
             project_name=project.name,
@@ -75,7 +75,7 @@ class Repository(Wire):
 
     @classmethod
     def of(cls, repository: RepositoryItem, projects: dict[str, ProjectItem]) -> Self:
-        return cls.read(
+        return cls.showing(
             repository,
             id=repository.repository_id,
             projects=[

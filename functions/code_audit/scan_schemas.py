@@ -150,7 +150,7 @@ class Scan(Wire):
 
     @classmethod
     def of(cls, scan: ScanItem, **more: Any) -> Self:
-        return cls.read(
+        return cls.showing(
             scan,
             id=scan.scan_id,
             pull_request_number=scan.cause.pull_request_number,

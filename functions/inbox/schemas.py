@@ -146,7 +146,7 @@ class InboxItem(Wire):
 
     @classmethod
     def of(cls, item: inbox_items.InboxItem) -> Self:
-        return cls.read(item, id=item.item_id)
+        return cls.showing(item, id=item.item_id)
 
 
 class InboxItemFailure(Wire):
@@ -260,9 +260,9 @@ class InboxItemDetail(InboxItem):
 
     @classmethod
     def of(cls, item: inbox_items.InboxItem) -> Self:
-        return cls.read(
+        return cls.showing(
             item,
             id=item.item_id,
-            evidence=[Evidence.read(it, location=None if it.path is None else it) for it in item.evidence],
+            evidence=[Evidence.showing(it, location=None if it.path is None else it) for it in item.evidence],
             resolved_by=ResolvedBy(scan_id=item.resolved_by) if item.resolved_by else None,
         )

@@ -7,7 +7,7 @@ from fastapi import Path
 
 from controlplane.access.access import Access, Requires, Resource
 from controlplane.access.idempotency import IdempotencyKey, idempotent
-from controlplane.api_keys import selected_projects
+from controlplane.api_keys import rules as key_rules
 from controlplane.findings import vendors
 from controlplane.organizations.store import UnknownOrganization
 from controlplane.platform.core.errors import Forbidden
@@ -72,7 +72,7 @@ async def list_projects(access: ListsProjects, limit: Limit = 50, cursor: Cursor
         lambda: (
             projects.list_projects(access.organization_id, limit, codec.after)
             if only is None
-            else selected_projects.list_projects(only, limit, codec.after)
+            else key_rules.list_projects(only, limit, codec.after)
         )
     )
     listed = [ListedProject.row(access.membership, project.served_on(plan)) for project in page.projects]

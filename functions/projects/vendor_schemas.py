@@ -70,5 +70,5 @@ class ProjectVendor(Wire):
     @classmethod
     def of(cls, vendor: VendorItem) -> Self:
         pages = [piece.url for piece in vendor.evidence if piece.url]
-        evidence = VendorEvidence.read(vendor, count=len(vendor.evidence), pages=pages[:_MOST_PAGES])
-        return cls.read(vendor, evidence=evidence)
+        evidence = VendorEvidence.showing(vendor, count=len(vendor.evidence), pages=pages[:_MOST_PAGES])
+        return cls.showing(vendor, evidence=evidence)

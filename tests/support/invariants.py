@@ -112,7 +112,7 @@ def every_key_has_one_secret(items: Items) -> None:
 
 
 def _restrictions(item: dict[str, Any]) -> dict[str, Any]:
-    return {name: item[name] for name in ("scopes", "projects", "networks", "validUntil") if name in item}
+    return {name: item[name] for name in ("scopes", "projects", "allowedIps", "validUntil") if name in item}
 
 
 def every_key_has_the_plan_of_its_organization(items: Items) -> None:

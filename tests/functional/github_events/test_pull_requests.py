@@ -26,8 +26,7 @@ from controlplane.scans.queue import QueuedScan
 from controlplane.scans.requests import new_request_id, new_scan_id
 from github_events import outcomes
 from local.github.faults import Fault, Quota
-from local.github.pull_requests import CheckRun, Comment
-from local.github.stand_in import Denied
+from local.github.records import CheckRun, Comment, Denied
 from tests.functional.conftest import FakeClock
 from tests.functional.github_events.conftest import DEMO, INSTALLATION, Events, connect
 from tests.support.api import Api

@@ -55,7 +55,7 @@ SECRET: dict[str, Any] = {
 LIMITS: dict[str, Any] = {
     "scopes": ["inbox.read"],
     "projects": [_LOCAL],
-    "networks": ["192.0.2.0/24"],
+    "allowedIps": ["192.0.2.0/24"],
     "validUntil": 1_790_000_000,
 }
 PREVIOUS: dict[str, Any] = {"keyId": KEY["keyId"], "start": "assent_Xk2p", "digest": "5e884a", "until": 1_790_000_000}

@@ -54,10 +54,13 @@ class Wire(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, defer_build=True)
 
     @classmethod
-    def read(cls, source: object, **more: Any) -> Self:
-        """Builds the model, and those in it, from attributes with the names of its fields. `more` has the others."""
+    def showing(cls, source: object, **more: Any) -> Self:
+        """Returns the model of an item: each field that isn't given is the attribute of that name.
+
+        The same goes for the fields of models within it.
+        """
         fields = {name: getattr(source, name) for name in cls.model_fields if name not in more}
-        return cls.model_validate({**fields, **more}, from_attributes=True)
+        return cls.model_validate({**fields, **more}, from_attributes=True, by_alias=False, by_name=True)
 
 
 class StrictWire(Wire):
