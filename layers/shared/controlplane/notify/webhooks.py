@@ -140,8 +140,8 @@ def update_webhook(webhook: WebhookItem, changes: Mapping[str, Any], caller_id: 
     )
     _write(webhook, Update(webhook.key, set_expression(changed) + forgets, _EXISTS, changed), caller_id, record)
     if dry_run.is_active():
-        kept = {**webhook.to_item(), "disabledReason": webhook.disabled_reason, "disabledAt": webhook.disabled_at}
-        return WebhookItem.from_item({**(webhook.to_item() if forgets else kept), **changed})
+        kept = {name: value for name, value in webhook.to_item().items() if f"#{name}" not in forgets}
+        return WebhookItem.from_item({**kept, **changed})
     return get_webhook(webhook.webhook_id)
 
 
