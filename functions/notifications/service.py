@@ -53,7 +53,7 @@ def _fan_out(event: OrganizationEvent) -> None:
     webhook_deliveries.keep_body(event_id, event.event, body)
     for endpoint in wanting:
         _seal_again(endpoint)
-        webhook_deliveries.create_delivery(endpoint, event_id, event.event, messages.dispatch)
+        messages.dispatch(*webhook_deliveries.create_delivery(endpoint, event_id, event.event))
 
 
 def _seal_again(endpoint: WebhookItem) -> None:
@@ -74,7 +74,7 @@ def _deliver(message: DeliverWebhook) -> None:
     except EndpointBusy as busy:
         raise Delayed(busy.seconds, "the endpoint is busy") from None
     if begun is not None:
-        webhook_deliveries.finish_attempt(begun, _attempt(begun), messages.dispatch)
+        messages.dispatch(*(webhook_deliveries.finish_attempt(begun, _attempt(begun)) or []))
 
 
 def _attempt(begun: Begun) -> Attempt:

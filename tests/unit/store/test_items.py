@@ -22,7 +22,7 @@ PROJECT: dict[str, Any] = {
     "region": "eu-central",
     "createdAt": "2026-03-04T05:06:07.000Z",
     "version": "9b1c04d2a7e35f68",
-    "websites": [{"id": "web_01", "origin": "example.com", "kind": "domain", "audits": ("aud_01",)}],
+    "websites": [{"websiteId": "web_01", "origin": "example.com", "kind": "domain", "audits": ["aud_01"]}],
     "consent": {"instanceId": f"ins_{_ORGANIZATION}{_LOCAL}", "slug": "shop", "name": "Shop", "branding": "none"},
 }
 KEY: dict[str, Any] = {

@@ -59,12 +59,8 @@ class Wire(BaseModel):
 
         The same goes for the fields of models within it.
         """
-        fields = {name: more[name] if name in more else getattr(source, name) for name in cls.__pydantic_fields__}
-        # Without `model_validate` and the search for aliases, a list takes as long as with one constructor per model.
-        made: Self = cls.__pydantic_validator__.validate_python(
-            fields, from_attributes=True, by_alias=False, by_name=True
-        )
-        return made
+        fields = {name: getattr(source, name) for name in cls.model_fields if name not in more}
+        return cls.model_validate({**fields, **more}, from_attributes=True, by_alias=False, by_name=True)
 
 
 class StrictWire(Wire):
