@@ -38,7 +38,7 @@ def update_key(key_id: KeyId, body: KeyUpdate, admin_id: str) -> ApiKeyItem:
 
 
 def _read_texts(body: KeyCreate | KeyUpdate, given: Iterable[str]) -> dict[str, Any]:
-    """Returns the given fields that aren't restrictions. An empty text is none."""
+    """Returns the given fields that aren't restrictions, with None for an empty text."""
     return {name: getattr(body, name) or None for name in given if name not in _RESTRICTIONS}
 
 
