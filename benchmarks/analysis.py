@@ -132,8 +132,7 @@ def run(command: list[str], output: Path) -> Run:
 
     The usage that wait() reports includes the process that started it.
     """
-    paths = [str(ROOT / folder) for folder in ("layers/analysis", "cli/src")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "layers" / "analysis")}
     # The size of a function's memory in other benchmarks, which would decide on the number of cores.
     environment.pop("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", None)
     peaks: dict[int, float] = {}
@@ -155,14 +154,6 @@ def run(command: list[str], output: Path) -> Run:
 def ours(tree: Path) -> Run:
     command = [sys.executable, "-m", "openassent_analysis", str(tree), "--json", "--seconds", "600"]
     return run(command, tree.parent / "ours.json")
-
-
-def local(tree: Path) -> Run:
-    """Runs the command line, which also lists the files with git's rules, takes the inventory, and proposes fixes."""
-    program = "from openassent_cli.program import run; run()"
-    return run(
-        [sys.executable, "-c", program, "scan", "local", str(tree), "--format", "json"], tree.parent / "local.json"
-    )
 
 
 def plain(config: Path, tree: Path) -> Run:
@@ -192,7 +183,6 @@ def measure() -> str:
         runs = _interleave(
             {
                 "analysis": lambda: ours(tree),
-                "assent scan local": lambda: local(tree),
                 "plain ast-grep": lambda: plain(config, tree),
             }
         )
@@ -200,7 +190,6 @@ def measure() -> str:
         files, lines = account["filesAnalyzed"], account["lines"]
         answers = {
             "analysis": len(account["findings"]),
-            "assent scan local": len(json.loads(runs["assent scan local"][0].output.read_bytes())["findings"]),
             "plain ast-grep": runs["plain ast-grep"][0].output.read_bytes().count(b"\n"),
         }
         rows = []
@@ -213,12 +202,10 @@ def measure() -> str:
         text += table(
             rows, ("one thread that parses per core", "files/s", "lines/s", "peak MB", "s", "CPU s", "answers")
         )
-        for side in ("analysis", "assent scan local"):
-            pairs = list(zip(runs[side], runs["plain ast-grep"], strict=True))
-            elapsed = statistics.median(mine.seconds / theirs.seconds for mine, theirs in pairs)
-            cpu = statistics.median(mine.cpu_seconds / theirs.cpu_seconds for mine, theirs in pairs)
-            text += f"\n{side}: {elapsed:.2f} x the time and {cpu:.2f} x the CPU time of plain ast-grep"
-        return text
+        pairs = list(zip(runs["analysis"], runs["plain ast-grep"], strict=True))
+        elapsed = statistics.median(mine.seconds / theirs.seconds for mine, theirs in pairs)
+        cpu = statistics.median(mine.cpu_seconds / theirs.cpu_seconds for mine, theirs in pairs)
+        return text + f"\nanalysis: {elapsed:.2f} x the time and {cpu:.2f} x the CPU time of plain ast-grep"
 
 
 if __name__ == "__main__":
