@@ -10,9 +10,10 @@ import typer
 from controlplane.organizations import members
 from controlplane.organizations import store as organizations
 from controlplane.organizations.items import OrganizationItem
-from controlplane.organizations.store import Membership, Role
+from controlplane.organizations.store import Membership
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.ids import MemberId
+from controlplane.platform.core.roles import Role
 from controlplane.platform.queues import events
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from local.schedules import Schedule, call_once, schedules
 from local.template import load_template
+from local.workers import Schedule, call_once, schedules
 
 
 def template_of(expression: str) -> dict[str, Any]:
