@@ -73,7 +73,11 @@ _SARIF_LOG = {
     "version": "2.1.0",
     "runs": [{"tool": {"driver": {"name": "Assent", "rules": []}}, "results": []}],
 }
-_TYPES: dict[type, Schema] = {bool: {"type": "boolean"}, int: {"type": "integer", "minimum": 0}, str: {"type": "string"}}
+_TYPES: dict[type, Schema] = {
+    bool: {"type": "boolean"},
+    int: {"type": "integer", "minimum": 0},
+    str: {"type": "string"},
+}
 
 
 def _schema(value: Any, texts: dict[str, str], at: str = "") -> Schema:
