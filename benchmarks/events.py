@@ -1,10 +1,13 @@
 """The events that benchmarks send."""
 
 import json
+from itertools import count
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from local import gateway
+from local.gateway import HOST, Request, proxy_event
+
+_NUMBERS = count(1)
 
 
 def rest_event(
@@ -21,8 +24,13 @@ def rest_event(
     """Returns the event of one request. `resource` is the route in the template; `path` fills its parameters."""
     target = resource.format_map({name: quote(value) for name, value in (path or {}).items()})
     target += f"?{urlencode(query)}" if query else ""
-    sent = None if body is None else json.dumps(body).encode()
+    sent = {"Accept": "application/json", "Host": HOST, "User-Agent": "assent-event/1.0"}
+    content = b""
+    if token is not None:
+        sent["Authorization"] = f"Bearer {token}"
+    if body is not None:
+        sent["Content-Type"], content = "application/json", json.dumps(body).encode()
     if form is not None:
-        sent = urlencode(form).encode()
-        headers = {"Content-Type": "application/x-www-form-urlencoded", **(headers or {})}
-    return gateway.rest_event(method, target, resource=resource, token=token, body=sent, headers=headers)
+        sent["Content-Type"], content = "application/x-www-form-urlencoded", urlencode(form).encode()
+    request = Request(method, target, [*(sent | (headers or {})).items()], content)
+    return proxy_event(request, resource, f"request-{next(_NUMBERS)}")

@@ -81,11 +81,3 @@ def _allowed_methods(app: FastAPI, scope: Scope) -> list[str]:
         for method in route.methods or ()
     ]
     return [*dict.fromkeys(found), *(["HEAD"] if "GET" in found else [])]
-
-
-async def _respond_not_found(scope: Scope, receive: Receive, send: Send) -> None:
-    await RequestState.of(scope).failure(RouteNotFound())(scope, receive, send)
-
-
-# For a server that mounts several apps: handles paths that don't exist in any of them.
-not_found_app: ASGIApp = RequestMiddleware(_respond_not_found)

@@ -95,8 +95,7 @@ async def _reject(scope: Scope, receive: Receive, send: Send) -> None:
 def _add_headers(start: Message, state: RequestState) -> None:
     headers = start.setdefault("headers", [])
     headers.append((b"x-request-id", state.request_id.encode()))
-    if state.scope["scheme"] == "https":
-        headers.append(TRANSPORT_SECURITY)
+    headers.append(TRANSPORT_SECURITY)
     more = state.caller.headers | deprecations.headers(state.deprecations)
     if state.is_dry_run and start["status"] < 400:
         more["Dry-Run"] = "true"
