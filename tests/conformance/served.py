@@ -40,7 +40,7 @@ from controlplane.platform.table.table import Delete, table
 from issue_creation.app import handler as create_issues
 from local.gateway import Gateway, Request, Response, template_table
 from local.server import Server, load_handlers
-from scan_execution.messages import ACCEPTED, ScanMessage
+from scan_execution.app import ACCEPTED, ScanMessage
 from scan_execution.service import execute_scan, publish_scan
 from scan_preparation.service import prepare_scan
 from tests.support.audits import make_issue, make_scan

@@ -149,7 +149,7 @@ class GitHub:
         monkeypatch.setattr(client, "settings", changed)
         monkeypatch.setattr(app_auth, "settings", changed)
         monkeypatch.setattr(people, "settings", changed)
-        client._app.cache_clear()
+        client.get_transport.cache_clear()
         people._app.cache_clear()
 
     def sent(self, operation: str) -> list[Any]:
