@@ -27,7 +27,8 @@ from controlplane.platform.http import explanations, forms, preferences, reader,
 from controlplane.platform.http.client_address import client_address
 from controlplane.platform.queues import worker
 from controlplane.projects import origins
-from dashboard import highlighting, sign_in
+from dashboard.access import sign_in
+from dashboard.findings import highlighting
 from device_auth.dialect import OAuthForm
 from github_events import reports
 from issue_creation import text as issue_text
