@@ -1,4 +1,4 @@
-"""What browsers get at addresses that no page has: files, or a page that says so.
+"""Answers browsers at addresses that no page has: with files, or with a page that says so.
 
 The other routes come first, so these get only what no other one has. Addresses at other depths get a response in the
 API's format.

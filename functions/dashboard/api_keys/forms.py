@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, time
 from typing import Final
 
 from controlplane.api_keys import rules
-from controlplane.api_keys.restrictions import Restrictions
+from controlplane.api_keys.items import Restrictions
 from controlplane.api_keys.store import KeyDraft
 from controlplane.platform.core.errors import InvalidPayload
 from controlplane.platform.core.ids import ProjectId
@@ -35,7 +35,7 @@ def read_draft(form: Mapping[str, str]) -> KeyDraft:
         restrictions = Restrictions(
             scopes=rules.read_scopes(scopes) if scopes else None,
             project_ids=tuple(map(_read_project, projects)) if projects else None,
-            networks=rules.read_networks(networks) if networks else None,
+            allowed_ips=rules.read_allowed_ips(networks) if networks else None,
             expires_at=rules.read_expiry(_start_of(expires)) if expires else None,
         )
     except InvalidPayload as failure:

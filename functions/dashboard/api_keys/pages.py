@@ -6,11 +6,11 @@ from fastapi import Response
 
 from controlplane.access.web_session import WebSession
 from controlplane.api_keys import changes as key_changes
-from controlplane.api_keys import selected_projects
+from controlplane.api_keys import rules
 from controlplane.api_keys import store as api_keys
 from controlplane.api_keys import usage as key_usage
 from controlplane.api_keys.items import ApiKeyItem
-from controlplane.api_keys.rules import UNKNOWN_PROJECT, own_key
+from controlplane.api_keys.rules import UNKNOWN_PROJECT, find_unknown, own_key
 from controlplane.api_keys.store import KeyDraft, UnknownKey
 from controlplane.api_keys.usage import DayUsage
 from controlplane.organizations import store as organizations
@@ -106,7 +106,7 @@ def _create(session: WebSession, draft: KeyDraft) -> Created:
     with reading(
         lambda: read_both(
             lambda: organizations.find_organization(organization_id),
-            lambda: selected_projects.find_unknown(organization_id, wanted),
+            lambda: find_unknown(organization_id, wanted),
         )
     ) as find:
         return once.create_secret_once(session, "createKeyOnPage", create)
@@ -183,7 +183,7 @@ def _list_project_names(key: ApiKeyItem) -> list[str]:
     wanted = key.restrictions.project_ids
     if wanted is None:
         return []
-    found = selected_projects.list_projects(wanted, len(wanted), None).projects
+    found = rules.list_projects(wanted, len(wanted), None).projects
     names: dict[str, str] = {it.project_id: it.name for it in found}
     return [names.get(it, it) for it in wanted]
 

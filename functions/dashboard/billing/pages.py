@@ -5,8 +5,7 @@ from datetime import datetime
 from fastapi import Response
 
 from controlplane.billing import store as billing
-from controlplane.billing.rules import list_exceeded
-from controlplane.billing.store import FIRST_PAGE
+from controlplane.billing.store import FIRST_PAGE, list_exceeded
 from controlplane.organizations.items import LedgerItem
 from controlplane.platform.core import clock
 from controlplane.platform.core.plans import PLANS, SCAN_UNLOCK_CREDITS

@@ -186,11 +186,7 @@ def _seal_offers(organization_id: str, offered: list[HostedRepository], secret: 
 def _list_repositories(person: Person, installation_id: int) -> list[HostedRepository]:
     """Returns the installation's repositories that the person can write to. Raises InstallationGone, AccessLost."""
     people.check_installation(installation_id)
-    return [_hosted(asdict(it), installation_id) for it in person.list_repositories(installation_id)]
-
-
-def _hosted(granted: dict[str, Any], installation_id: int) -> HostedRepository:
-    return HostedRepository(hosted_id=granted.pop("repository_id"), installation_id=installation_id, **granted)
+    return person.list_repositories(installation_id)
 
 
 @contextmanager

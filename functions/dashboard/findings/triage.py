@@ -1,10 +1,10 @@
 """Decisions on the inbox's pages: on one finding or on many at once, and undoing them."""
 
 from collections.abc import Mapping
-from typing import NamedTuple, cast, get_args
+from typing import NamedTuple, cast
 
 from controlplane.findings import changes as inbox_changes
-from controlplane.findings import inbox, vendor_decisions, vendors
+from controlplane.findings import inbox, vendors
 from controlplane.findings.changes import Outcome
 from controlplane.findings.inbox import StaleVersion
 from controlplane.findings.items import InboxItem
@@ -21,7 +21,6 @@ _MOST_AT_ONCE = 50
 _CHOSEN = "item-"
 UNDO = "undo"
 _REASON_LENGTH = 1_000
-_VENDOR_DECISIONS: tuple[vendor_decisions.Decision, ...] = get_args(vendor_decisions.Decision)
 _NO_VENDOR_DECISION = "Choose to approve or to ignore the vendor of a finding on a website."
 
 
@@ -87,7 +86,7 @@ def decide_vendor(item: InboxItem, form: Mapping[str, str], user_id: str) -> Ven
 
     Raises NotAcceptable, Forbidden.
     """
-    decision = read_choice(form, "decision", _VENDOR_DECISIONS, _NO_VENDOR_DECISION)
+    state = vendors.STATES[read_choice(form, "decision", vendors.STATES, _NO_VENDOR_DECISION)]
     vendor = item.runtime_vendor
     if vendor is None:
         raise NotAcceptable(_NO_VENDOR_DECISION)
@@ -96,10 +95,10 @@ def decide_vendor(item: InboxItem, form: Mapping[str, str], user_id: str) -> Ven
         project, stored = read_both(
             lambda: projects.get_project(project_id), lambda: vendors.find_vendor(project_id, vendor.vendor_id)
         )
-        seen = vendors.Seen(stored, item)
-        return vendor_decisions.decide(project, vendor.vendor_id, decision, user_id, seen).state
+        vendors.decide_vendor(project, vendor.vendor_id, state, user_id, vendors.Seen(stored, item))
     except projects.UnknownProject:
         raise NotAcceptable("The project of this vendor was deleted.") from None
+    return state
 
 
 async def open_issue(item: InboxItem, user_id: str, existing: str | None) -> bool:

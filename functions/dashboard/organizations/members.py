@@ -13,11 +13,12 @@ from controlplane.organizations import member_rules as rules
 from controlplane.organizations import store as organizations
 from controlplane.organizations.invitations import UnknownInvitation
 from controlplane.organizations.members import MemberPage, UnknownMember
-from controlplane.organizations.store import ROLES, MemberItem, Role
+from controlplane.organizations.store import MemberItem
 from controlplane.platform.core import ids
 from controlplane.platform.core.emails import is_email, normalize_email
 from controlplane.platform.core.errors import ApiError, NotFound
 from controlplane.platform.core.ids import InvitationId, MemberId
+from controlplane.platform.core.roles import RANK, Role
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import dashboard_base_url
 from controlplane.platform.http.app import ControlRouter
@@ -127,7 +128,7 @@ async def submit_resend(session: AdminSubmits) -> Response:
 
 
 def _read_role(session: WebSession) -> Role:
-    return read_choice(session.form, "role", ROLES, "Choose a role.")
+    return read_choice(session.form, "role", RANK, "Choose a role.")
 
 
 def _read_invitation_id(session: WebSession) -> InvitationId:
@@ -170,7 +171,7 @@ def _members(session: WebSession, failure: ApiError | None = None) -> Response:
         next_cursor=codec.cursor(listed.next_sk),
         invitations=pending.invitations,
         has_more=pending.next_sk is not None,
-        invitable=[role for role in ROLES if rules.may_change(here, role)],
+        invitable=[role for role in RANK if rules.may_change(here, role)],
         invitation_link=f"{dashboard_base_url()}/invitations",
         sends_emails=settings.email_sender is not None,
         outcomes=_OUTCOMES,
@@ -185,7 +186,7 @@ def _list_members(session: WebSession, position: str | None) -> tuple[MemberPage
 
 def _row(session: WebSession, member: MemberItem, owners: int, stops: Mapping[str, Stop]) -> Row:
     is_you, is_last_owner = member.user_id == session.user_id, member.role == "owner" and owners < 2
-    grantable = [role for role in ROLES if rules.may_change(session.organization, member.role, role)]
+    grantable = [role for role in RANK if rules.may_change(session.organization, member.role, role)]
     roles = [] if is_last_owner else grantable
     stop = stops.get(normalize_email(member.email))
     return Row(member, roles, bool(roles) and not is_you, is_you, is_last_owner, stop.reason if stop else None)

@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Mapping
-from typing import get_args
 
 from controlplane.access.web_session import RoleRequired, WebSession
-from controlplane.findings import vendor_decisions
+from controlplane.findings import vendors
 from controlplane.findings.vendors import Seen
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table.table import Leg
@@ -17,7 +16,6 @@ from controlplane.projects.websites import MAX_WEBSITES
 from dashboard.forms import NotAcceptable, read_choice, read_name
 
 _VENDOR = re.compile(r"[a-z0-9._-]{1,100}")
-DECISIONS: tuple[vendor_decisions.Decision, ...] = get_args(vendor_decisions.Decision)
 
 
 def create_project(organization_id: str, form: Mapping[str, str], legs: Mapping[str, Leg]) -> ProjectItem:
@@ -92,5 +90,7 @@ def decide_vendor(session: WebSession, project: ProjectItem, vendor_id: str, see
 
     Raises NotAcceptable, Forbidden, UnknownProject.
     """
-    decision = read_choice(session.form, "decision", DECISIONS, "Choose whether to approve or to ignore the vendor.")
-    return vendor_decisions.decide(project, vendor_id, decision, session.user_id, seen).state
+    refusal = "Choose whether to approve or to ignore the vendor."
+    state = vendors.STATES[read_choice(session.form, "decision", vendors.STATES, refusal)]
+    vendors.decide_vendor(project, vendor_id, state, session.user_id, seen)
+    return state

@@ -11,7 +11,7 @@ from controlplane.organizations.items import BillingItem
 from controlplane.platform.core.errors import NotFound
 from controlplane.platform.core.ids import ScanId
 from controlplane.scans import csv as finding_csv
-from controlplane.scans import reading, reads, sarif, starting, unlocking, waits
+from controlplane.scans import reading, reads, sarif, starting, unlocks, waits
 from controlplane.scans.findings import PublishedFinding
 from controlplane.scans.items import ScanItem, UnknownScan
 from controlplane.scans.requests import ScanInProgress
@@ -63,7 +63,7 @@ def unlock(scan_id: ScanId, user_id: str) -> bool:
     Raises UnknownScan, InsufficientCredits, NothingToUnlock.
     """
     scan, balance = _get_locked(scan_id)
-    return unlocking.unlock_scan(scan, user_id, balance)
+    return unlocks.unlock_scan(scan, user_id, balance)
 
 
 def _get_locked(scan_id: ScanId) -> tuple[ScanItem, BillingItem]:

@@ -18,17 +18,16 @@ from controlplane.access.authentication import authenticate, check_rate
 from controlplane.access.rejections import TooManyRejected
 from controlplane.organizations import store as organizations
 from controlplane.organizations.defaults import NotMember
-from controlplane.organizations.store import Account, Membership, Role
+from controlplane.organizations.store import Account, Membership
 from controlplane.people.users import UserItem
 from controlplane.platform.core import keyring, tokens
 from controlplane.platform.core.acting import Actor
 from controlplane.platform.core.errors import Forbidden, InvalidPayload, Unauthorized, UnsupportedMediaType
-from controlplane.platform.core.roles import RANK
+from controlplane.platform.core.roles import RANK, Role
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import dashboard_base_url
 from controlplane.platform.http.callers import Caller, CallerRequirements, Dialect
-from controlplane.platform.http.forms import parse_pairs
-from controlplane.platform.http.reader import RequestReader
+from controlplane.platform.http.reader import RequestReader, parse_pairs
 from controlplane.platform.table.parallel import read_both
 
 _FORM_TYPE = "application/x-www-form-urlencoded"
