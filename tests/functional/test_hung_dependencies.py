@@ -281,7 +281,7 @@ class TestIssuer:
         self, api: Api, monkeypatch: pytest.MonkeyPatch, failure_mode: FailureMode
     ):
         with hung_server(failure_mode) as server:
-            monkeypatch.setattr("dashboard.sign_in._providers", {})
+            monkeypatch.setattr("dashboard.access.sign_in._providers", {})
             monkeypatch.setitem(settings.__dict__, "sign_in_issuer", server.url)
             monkeypatch.setitem(settings.__dict__, "sign_in_client_id", "pages")
             reply, seconds = timed(server, lambda: api.get("/sign-in"))

@@ -94,7 +94,7 @@ class Api:
         sent: dict[str, str] = {}
         for name, value in request.headers:
             sent[name] = f"{sent[name]}, {value}" if name in sent else value
-        routes = [operation for operation in operations_at(path) if operation.method == method]
+        routes = operations_at(path, method)
         assert reply.headers["strict-transport-security"] == "max-age=31536000"
         if method == "HEAD":
             assert reply.text == ""
