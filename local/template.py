@@ -65,7 +65,7 @@ def _expand_loops(template: dict[str, Any]) -> dict[str, Any]:
     digest = hashlib.sha256((text + Path(expansion.__file__).read_text()).encode()).hexdigest()
     kept = DIRECTORY / "expanded" / f"{digest}.json"
     if not kept.exists():
-        command = [ROOT / ".tools/sam/bin/python", "-m", expansion.__name__]
+        command = [str(ROOT / ".tools/sam/bin/python"), "-m", expansion.__name__]
         done = subprocess.run(command, cwd=ROOT, input=text, capture_output=True, text=True, check=True)
         kept.parent.mkdir(parents=True, exist_ok=True)
         unfinished = kept.with_suffix(f".{os.getpid()}")

@@ -40,7 +40,8 @@ ACCEPTED: dict[str, Accepted] = {
         _WITHOUT_KEY, "A new account has no executions to reserve. ReservedConcurrency reserves them."
     ),
     "CKV_AWS_116": Accepted(
-        _ALL, "The gateway or CodeDeploy waits for the response, a failed message stays in its queue, and the next sweep follows."
+        _ALL,
+        "The gateway or CodeDeploy waits, a failed message stays in its queue, and the next sweep follows.",
     ),
     "CKV_AWS_117": Accepted(
         _ALL, "Functions call AWS and the code host over TLS, and don't listen. A VPC would add a NAT gateway."

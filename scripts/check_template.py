@@ -2,8 +2,9 @@
 compares it with the last release's: `make template`. Nothing is downloaded.
 
 The template is transformed as CloudFormation and SAM do it, for each variant of its parameters, with every condition
-decided, and with the resources of its nested stacks. checkov takes any `Fn::If` for a value, and the others would check what is never deployed. A
-template with deliberate mistakes is checked too, to prove that each tool looks. Runs in SAM's environment.
+decided, and with the resources of its nested stacks. checkov takes any `Fn::If` for a value, and the others would check
+what is never deployed. A template with deliberate mistakes is checked too, to prove that each tool looks. Runs in SAM's
+environment.
 """
 
 import copy
@@ -134,7 +135,9 @@ def transformed(parameters: dict[str, str], folder: Path = ROOT) -> dict[str, An
 def decided(parameters: dict[str, str], folder: Path = ROOT) -> dict[str, Any]:
     """Returns the same with nested stacks and every condition decided. Ignores parameters that it doesn't have."""
     template = transformed(parameters, folder)
-    return with_nested(resolve(template, {it: parameters[it] for it in parameters.keys() & template["Parameters"]}), folder)
+    return with_nested(
+        resolve(template, {it: parameters[it] for it in parameters.keys() & template["Parameters"]}), folder
+    )
 
 
 def with_nested(template: dict[str, Any], folder: Path = ROOT) -> dict[str, Any]:

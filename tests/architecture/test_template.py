@@ -174,7 +174,9 @@ class TestEachFunction:
         }
         expected = {("Errors", "FunctionName", json.dumps({"Ref": name}))}
         if name != "SweeperFunction":
-            expected |= {("Errors", "Resource", json.dumps({"Fn::Sub": ["${Function}:live", {"Function": {"Ref": name}}]}))}
+            expected |= {
+                ("Errors", "Resource", json.dumps({"Fn::Sub": ["${Function}:live", {"Function": {"Ref": name}}]}))
+            }
         assert watched >= expected | ({("ServerErrors", "service", json.dumps(group_of(name)))} if is_api else set())
         quickest = 5 * 60  # Canary10Percent5Minutes
         periods = [it["Period"] for it in metrics] or [declared["Period"]]

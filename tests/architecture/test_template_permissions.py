@@ -58,7 +58,10 @@ WILDCARDS = {
     "logs:CreateLogStream": "a pattern of the stack's log groups, whose ARNs would take half of the policy's length",
     "logs:PutLogEvents": "the same",
     **dict.fromkeys(
-        (f"dynamodb:{action}Item" for action in ("BatchGet", "BatchWrite", "ConditionCheck", "Delete", "Get", "Put", "Update")),
+        (
+            f"dynamodb:{action}Item"
+            for action in ("BatchGet", "BatchWrite", "ConditionCheck", "Delete", "Get", "Put", "Update")
+        ),
         "every index of the table, which a function's own policy names",
     ),
     "dynamodb:Query": "the same",
@@ -204,7 +207,11 @@ class TestAllPolicies:
 
     def test_all_functions_can_use_the_encryption_key(self):
         condition, allowed, otherwise = KEY_USE["Fn::If"]
-        assert (condition, allowed["Resource"], otherwise) == ("HasKmsKey", {"Ref": "KmsKeyArn"}, {"Ref": "AWS::NoValue"})
+        assert (condition, allowed["Resource"], otherwise) == (
+            "HasKmsKey",
+            {"Ref": "KmsKeyArn"},
+            {"Ref": "AWS::NoValue"},
+        )
         policies = [it["Properties"]["Policies"][0] for it in functions().values()]
         policies += [RESOURCES[f"{DEPLOYMENT_CHECK}Role"]["Properties"]["Policies"][0]["PolicyDocument"]]
         assert [it for it in policies if it["Statement"].count(KEY_USE) != 1] == []

@@ -112,7 +112,10 @@ def searched() -> set[tuple[str, str, frozenset[str]]]:
     """Returns what the dashboard searches for, whatever the values: namespace, metric, and names of dimensions."""
     rows = [row for widget in dashboard() for row in widget["properties"].get("metrics", [])]
     texts = [text_of(row[0]["expression"]) for row in rows if "expression" in row[0]]
-    found = [re.fullmatch(r"SEARCH\('\{(.+?)\} (?:TableName=\"\$\{Table\}\" )?MetricName=\"(\w+)\"', 'Sum', 60\)", it) for it in texts]
+    found = [
+        re.fullmatch(r"SEARCH\('\{(.+?)\} (?:TableName=\"\$\{Table\}\" )?MetricName=\"(\w+)\"', 'Sum', 60\)", it)
+        for it in texts
+    ]
     assert all(found), texts
     parts = [(it[1].replace('"', "").split(","), it[2]) for it in found if it]
     return {(names[0], metric, frozenset(names[1:])) for names, metric in parts}
@@ -194,7 +197,9 @@ class TestDashboard:
         for logical_id in FUNCTIONS:
             shown = {metric for _, metric, by in drawn() if ("FunctionName", f"${{{logical_id}}}") in by}
             assert {"Errors", "Duration"} <= shown, logical_id
-        of_services = {metric for namespace, metric, by in searched() if (namespace, by) == (OWN, frozenset({"service"}))}
+        of_services = {
+            metric for namespace, metric, by in searched() if (namespace, by) == (OWN, frozenset({"service"}))
+        }
         # Of each function of the API, and of each worker.
         assert of_services == {"Requests", "ServerErrors", "RateLimited", "Messages", "FailedMessages", "DeadLetters"}
 

@@ -63,7 +63,10 @@ def adapt(template: Path) -> None:
     start with a brace, and the API would take it for JSON. It doesn't transform the templates of nested stacks.
     """
     folder = template.parent
-    for nested in [*folder.glob("*/template.yaml"), *(it for path in NESTED.values() if (it := folder / path.name).exists())]:
+    for nested in [
+        *folder.glob("*/template.yaml"),
+        *(it for path in NESTED.values() if (it := folder / path.name).exists()),
+    ]:
         plain = {name: part for name, part in load_template(nested).items() if name != "Transform"}
         nested.write_text(json.dumps(plain))
     text = template.read_text()
@@ -86,7 +89,11 @@ def deploy(endpoint_url: str, parameters: Mapping[str, str], template: Path = BU
         "--stack-name",
         STACK,
         "--parameter-overrides",
-        *(f"{name}={value}" for name, value in {"Architecture": ARCHITECTURE, **parameters}.items() if name in declared),
+        *(
+            f"{name}={value}"
+            for name, value in {"Architecture": ARCHITECTURE, **parameters}.items()
+            if name in declared
+        ),
         "--no-confirm-changeset",
         "--no-progressbar",
         AWS_ENDPOINT_URL=endpoint_url,

@@ -89,7 +89,9 @@ def deployed_responses(processed: dict[str, Any], address: str) -> dict[str, Any
                 "Headers": {name.removeprefix(_HEADER): value for name, value in it["responseParameters"].items()}
             },
             "ResponseTemplates": {
-                media_type: {"Fn::Sub": [text["Fn::Sub"][0].replace("${Docs}", f"{address}/docs/errors"), text["Fn::Sub"][1]]}
+                media_type: {
+                    "Fn::Sub": [text["Fn::Sub"][0].replace("${Docs}", f"{address}/docs/errors"), text["Fn::Sub"][1]]
+                }
                 for media_type, text in it["responseTemplates"].items()
             },
         }

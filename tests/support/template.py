@@ -8,7 +8,7 @@ from local.template import NESTED, TEMPLATE, load_template
 
 # The function that checks new versions of all others.
 DEPLOYMENT_CHECK = "DeploymentCheckFunction"
-# The statement of every function, which is the only conditional one. Without a customer's key, there is none.
+# The statement of every function, which is the only conditional one. It needs a customer's key.
 KEY_USE = load_template()["Resources"]["SystemFunction"]["Properties"]["Policies"][0]["Statement"][0]
 # How the names of SES's resources begin.
 _EMAIL = "arn:${AWS::Partition}:ses:${AWS::Region}:${AWS::AccountId}:"

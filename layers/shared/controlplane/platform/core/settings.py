@@ -211,7 +211,9 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
     if unknown := given.keys() - {name.upper() for name in Settings.model_fields}:
         raise ValueError(f"SETTINGS has unknown names: {', '.join(sorted(unknown))}")
     found = {**source, **given}
-    return Settings.model_validate({name: found[name.upper()] for name in Settings.model_fields if name.upper() in found})
+    return Settings.model_validate(
+        {name: found[name.upper()] for name in Settings.model_fields if name.upper() in found}
+    )
 
 
 settings = load()
