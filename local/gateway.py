@@ -298,8 +298,10 @@ def rename_headers[Value](headers: Iterable[tuple[str, Value]]) -> list[tuple[st
 def body_of(response: dict[str, Any]) -> tuple[str, str]:
     """Returns the media type and the body of one of the template's responses, with the address of this process."""
     ((media_type, declared),) = response["ResponseTemplates"].items()
-    text, _ = declared["Fn::Sub"]
-    return media_type, text.replace("${Address}", settings.public_base_url or "")
+    text, values = declared["Fn::Sub"]
+    for name, value in {**values, "Docs": f"{settings.public_base_url or ''}/docs/errors"}.items():
+        text = text.replace(f"${{{name}}}", value)
+    return media_type, text
 
 
 def own_response(kind: str, request_id: str, responses: dict[str, Any] | None = None) -> Response:

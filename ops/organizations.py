@@ -30,7 +30,7 @@ def delete_organization(organization: Organization, yes: Yes = False) -> Result:
 
     Its projects, scans, findings, inbox, repositories, invitations, and the feedback that its keys sent are deleted in
     the background, within 20 minutes unless the organization is very large. The billing ledger is kept for
-    LedgerRetentionDays, and the slug stays reserved for 90 days.
+    LEDGER_RETENTION_DAYS, and the slug stays reserved for 90 days.
     """
     found = get_organization(organization)
     confirm(f"Delete {found.name} ({found.slug}) with everything in it, for good?", yes=yes)

@@ -29,12 +29,9 @@ _connected: tuple[str | None, str | None] = (None, None)
 # Stack parameters and outputs that the commands need, with the environment variables that the functions read them from.
 _PARAMETERS = {
     "ServiceBrand": "SERVICE_BRAND",
-    "LibraryBrand": "LIBRARY_BRAND",
     "GithubApiUrl": "GITHUB_API_URL",
     "GithubAppId": "GITHUB_APP_ID",
-    "ResolvedItemRetentionDays": "RESOLVED_ITEM_RETENTION_DAYS",
-    "AuditRunRetentionDays": "AUDIT_RUN_RETENTION_DAYS",
-    "AuditLogRetentionDays": "AUDIT_LOG_RETENTION_DAYS",
+    "Settings": "SETTINGS",
 }
 _OUTPUTS = {"GithubAppKeyArn": "GITHUB_APP_SECRET_ARN"}
 

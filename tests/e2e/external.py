@@ -49,7 +49,8 @@ class ExternalServices:
             "GithubAppId": setup.APP_ID,
             "GithubAppSlug": setup.APP_SLUG,
             "GithubClientId": setup.CLIENT_ID,
-            "SignInMetadataUrl": f"{self.url}{_METADATA}",
+            "SignInMetadataUrl": f"{self.url}{_METADATA}",  # of versions without Settings
+            "Settings": f"SIGN_IN_METADATA_URL={self.url}{_METADATA}",
         }
 
     @property
