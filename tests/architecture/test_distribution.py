@@ -111,20 +111,3 @@ class TestAdvice:
 
     def test_the_command_line_has_none_for_other_modules(self):
         assert installation(ModuleNotFoundError(name="openassent_cli.mian")) is None
-
-    @each(
-        ("text", "names"),
-        [
-            ("pipx install 'assent[mcp]'", ["pipx install assent[mcp"]),
-            ("`pip install -U assent` or `uvx assent ci`", ["pip install assent", "uvx assent"]),
-            ("python -m pip install -r requirements.txt openassent", ["pip install openassent"]),
-            ("uv tool install ./a.whl openassent==1", ["uv tool install openassent==1"]),
-            ("pipx run --spec ./a.whl assent ci", []),
-            ('pipx install "$(ls dist/a-*.whl)[mcp]"', []),
-            ("npm install c15t left-pad", ["npm install left-pad"]),
-            ("npx @c15t/cli@1 generate", []),
-            ("packages as pip installs them", []),
-        ],
-    )
-    def test_the_search_finds_names(self, text: str, names: list[str]):
-        assert [*bare_names(text)] == names

@@ -11,9 +11,10 @@ from functools import cache
 from typing import Any
 from urllib.parse import unquote, urlencode
 
-from local.gateway import Event, Gateway, Request, Response, Route, rest_event
+from local.gateway import Event, Gateway, Request, Response, Route
 from tests.support import lagging
 from tests.support.documented import check_documented
+from tests.support.events import rest_event
 from tests.support.operations import operations, operations_at
 from tests.support.reply import Reply
 from tests.support.response_checks import FORM, check_envelope, check_request_id, check_response, is_oauth

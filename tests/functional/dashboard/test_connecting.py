@@ -18,13 +18,13 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
 from dashboard.code_host import connecting
 from local.github import setup
-from local.github.faults import Fault
 from local.github.repositories import Repositories, stable_id
 from local.github.setup import APP_SLUG, DEMO_FILES, DEMO_NAME, DEMO_OWNER, installation_id
 from sweeper.app import handler as sweeper
 from tests.support.browser import Browser, text_of
 from tests.support.cleanup import finish_deletions
 from tests.support.github import GitHub, github, request_violations, response_violations
+from tests.support.github_faults import Fault
 from tests.support.reply import Reply
 from tests.support.world import Company, World, table_dump
 

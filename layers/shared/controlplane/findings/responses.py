@@ -1,11 +1,12 @@
-"""The response models of what the analysis adds to a code finding: its confidence, and code that fixes it."""
+"""Response models of a finding's parts: its confidence, code that fixes it, and decisions on its vendors."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from controlplane.findings import items as inbox_items
 from controlplane.platform.http.envelope import Wire
+from controlplane.platform.http.fields import Timestamp
 
 FindingConfidence = Annotated[
     inbox_items.Confidence,
@@ -33,3 +34,11 @@ class Fix(Wire):
         description="The npm packages that the code needs, with the version that it was written for.",
         examples=[["@c15t/nextjs@^2.2", "@c15t/scripts@^2.2"]],
     )
+
+
+class AppliedDecision(Wire):
+    """A project's decision on a vendor, applied to a finding about that vendor."""
+
+    vendor_id: str = Field(description="The project's ID of the vendor.", examples=["segment"])
+    state: Literal["approved", "ignored"] = Field(description="The decision.", examples=["approved"])
+    decided_at: Timestamp = Field(description="The time of the decision.")
