@@ -298,12 +298,12 @@ class TestDeploymentCheck:
         (statement,) = RESOURCES["DeploymentCheckInvocations"]["Properties"]["PolicyDocument"]["Statement"]
         assert statement["Action"] == ["lambda:InvokeFunction", "lambda:ListTags"]
         assert statement["Resource"] == [{"Fn::Sub": f"${{{name}.Arn}}*"} for name in functions()]
-        place = {"Place": {"Fn::Sub": "arn:${AWS::Partition}:codedeploy:${AWS::Region}:${AWS::AccountId}"}}
-        group = {"Fn::Sub": ["${Place}:deploymentgroup:${ServerlessDeploymentApplication}/*", place]}
+        place = "arn:${AWS::Partition}:codedeploy:${AWS::Region}:${AWS::AccountId}"
+        group = {"Fn::Sub": f"{place}:deploymentgroup:${{ServerlessDeploymentApplication}}/*"}
         found = self.allowed(f"{DEPLOYMENT_CHECK}Role")
         assert {action: target for action, target in found.items() if action.startswith("codedeploy:")} == {
             "codedeploy:GetApplicationRevision": {
-                "Fn::Sub": ["${Place}:application:${ServerlessDeploymentApplication}", place]
+                "Fn::Sub": f"{place}:application:${{ServerlessDeploymentApplication}}"
             },
             "codedeploy:GetDeployment": group,
             "codedeploy:PutLifecycleEventHookExecutionStatus": group,
