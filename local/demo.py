@@ -20,8 +20,7 @@ from controlplane.people import tokens as user_tokens
 from controlplane.people import users
 from controlplane.people.users import UserItem
 from controlplane.platform.core import clock, tokens
-from controlplane.platform.core.plans import API_KEYS_PER_ORGANIZATION
-from controlplane.platform.core.regions import REGIONS
+from controlplane.platform.core.plans import API_KEYS_PER_ORGANIZATION, REGIONS
 from controlplane.platform.core.scopes import SCOPES
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys

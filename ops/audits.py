@@ -8,8 +8,9 @@ from controlplane.platform.core.actions import Action
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Leg, table
 from controlplane.projects.audits import AuditItem, UnknownAudit
+from controlplane.projects.changes import change_until_written
 from controlplane.projects.items import ProjectItem
-from controlplane.projects.store import audit_deletions, change_until_written
+from controlplane.projects.store import audit_deletions
 
 
 def list_audits(project: ProjectItem) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from controlplane.api_keys import store as api_keys
 from controlplane.organizations import audit_log, members
 from controlplane.organizations.audit_log import Filters, LogEntry
 from controlplane.organizations.store import Account, Membership
-from controlplane.platform.core import clock, cursors, ids
+from controlplane.platform.core import clock, ids, keyring
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.errors import Forbidden
 from controlplane.platform.core.ids import MemberId
@@ -152,12 +152,12 @@ def get_log(organization_slug: str, account: Account, chosen: Chosen, cursor: st
         return ShownLog(organization, [], None, {})
     organization_id, filters = organization.organization_id, chosen.filters
     binding = ("showAuditLog", organization_id, *filters.binding)
-    after = cursors.open_sealed(binding, cursor) if cursor else None
+    after = keyring.open_cursor(binding, cursor) if cursor else None
     page, actors = read_both(
         lambda: audit_log.list_entries(organization_id, PER_PAGE, after, filters, consistent=True),
         lambda: _list_actors(organization_id),
     )
-    next_cursor = cursors.seal(binding, page.next_position) if page.next_position else None
+    next_cursor = keyring.seal_cursor(binding, page.next_position) if page.next_position else None
     rows = [_row(entry, actors) for entry in page.entries]
     return ShownLog(organization, rows, next_cursor, actors)
 

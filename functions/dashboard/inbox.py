@@ -20,7 +20,7 @@ from controlplane.findings.status_history import Status, StatusChange
 from controlplane.findings.vendors import VendorItem
 from controlplane.organizations import members
 from controlplane.organizations.store import Account, Membership
-from controlplane.platform.core import cursors
+from controlplane.platform.core import keyring
 from controlplane.platform.core.errors import NotFound
 from controlplane.platform.core.ids import InboxItemId, ProjectId, RepositoryId
 from controlplane.platform.core.priorities import Priority
@@ -138,7 +138,7 @@ def list_inbox(
     """
     organization_id = organization.organization_id
     binding = ("showInbox", organization_id, *filters)
-    after = cursors.open_sealed(binding, cursor) if cursor else None
+    after = keyring.open_cursor(binding, cursor) if cursor else None
     reads: list[Callable[[], Any]] = [
         lambda: inbox_lists.find(organization_id, filters.known_status, filters.wanted, ITEMS_PER_PAGE, after),
         lambda: projects.list_projects(organization_id, _PROJECTS, None).projects,
@@ -157,7 +157,7 @@ def list_inbox(
         },
         priorities=_count_priorities(found.part, filters, is_first=after is None),
         read=len(found.part.items),
-        cursor=cursors.seal(binding, found.next_position) if found.next_position else None,
+        cursor=keyring.seal_cursor(binding, found.next_position) if found.next_position else None,
         projects=own_projects,
         repositories=sorted({repository.name for repository in own_repositories}),
         names=names,

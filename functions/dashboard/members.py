@@ -13,10 +13,10 @@ from controlplane.organizations.invitations import UnknownInvitation
 from controlplane.organizations.members import MemberPage
 from controlplane.organizations.store import ROLES, Account, MemberItem, Membership, Role
 from controlplane.platform.core import ids
-from controlplane.platform.core.emails import is_email, normalize_email
 from controlplane.platform.core.errors import Forbidden, NotFound
 from controlplane.platform.core.ids import InvitationId, MemberId
-from controlplane.platform.core.roles import RANK
+from controlplane.platform.core.naming import is_email, normalize_email
+from controlplane.platform.core.scopes import RANK
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table.parallel import read_both
 from dashboard.forms import NotAcceptable

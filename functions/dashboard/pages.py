@@ -20,7 +20,7 @@ from controlplane.access.web_session import FORM_TOKEN, SignedOut, WebSession, f
 from controlplane.organizations.store import Account, Membership
 from controlplane.platform.core import acting
 from controlplane.platform.core.errors import ApiError, PlanLimitReached, PlanRequired, RouteNotFound
-from controlplane.platform.core.regions import REGIONS
+from controlplane.platform.core.plans import REGIONS
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import consent_runtime_url, dashboard_base_url, public_base_url
 from controlplane.platform.http.callers import Caller

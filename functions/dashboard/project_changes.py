@@ -10,9 +10,8 @@ from controlplane.platform.core.settings import settings
 from controlplane.platform.table.table import Leg
 from controlplane.projects import rules
 from controlplane.projects import store as projects
-from controlplane.projects.changes import ProjectChange
+from controlplane.projects.changes import MAX_WEBSITES, ProjectChange, delete_website, update_project
 from controlplane.projects.items import Address, ProjectItem
-from controlplane.projects.websites import MAX_WEBSITES
 from dashboard.forms import NotAcceptable, read_name
 from dashboard.organizations import require_admin
 from dashboard.projects import FoundVendor, is_vendor
@@ -67,10 +66,10 @@ def change_project(
     action, website_id = form.get("action", ""), form.get("website_id", "")
     if action == "remove-website":
         require_admin(organization, NotProjectAdmin)
-        projects.delete_website(project, website_id, user_id)
+        delete_website(project, website_id, user_id)
         return project.slug, "website-removed"
     change, done = _read_change(project, action, form)
-    return rules.update_project(project, organization.role, change).slug, done
+    return update_project(project, change, may_remove_websites=organization.role != "member").slug, done
 
 
 def _read_change(project: ProjectItem, action: str, form: Mapping[str, str]) -> tuple[ProjectChange, str]:

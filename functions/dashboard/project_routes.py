@@ -10,10 +10,10 @@ from controlplane.organizations.store import Membership
 from controlplane.platform.core.errors import ApiError
 from controlplane.platform.core.urls import consent_runtime_url
 from controlplane.platform.http.app import ControlRouter
+from controlplane.projects.changes import MAX_WEBSITES
 from controlplane.projects.items import NO_BRANDING, ProjectItem
 from controlplane.projects.rules import BRANDINGS
 from controlplane.projects.store import UnknownProject
-from controlplane.projects.websites import MAX_WEBSITES
 from dashboard import once, project_changes, projects
 from dashboard.organizations import get_organization, is_admin, require_admin
 from dashboard.page_parameters import Done, OrganizationSlug, ProjectSlug, SignedIn, Submits, Text

@@ -8,7 +8,7 @@ from controlplane.code_host import repositories
 from controlplane.code_host.items import RepositoryItem
 from controlplane.findings.items import InboxItem
 from controlplane.organizations.store import Account, Membership
-from controlplane.platform.core import cursors
+from controlplane.platform.core import keyring
 from controlplane.platform.core.errors import NotFound
 from controlplane.platform.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
 from controlplane.platform.table.parallel import read_both, read_each
@@ -113,7 +113,7 @@ def get_scans(organization: Membership, filters: Filters, cursor: str | None) ->
     """Returns a page of the organization's scans. Raises InvalidPayload for a cursor of another list."""
     organization_id = organization.organization_id
     binding = filters.binding(organization_id)
-    after = cursors.open_sealed(binding, cursor) if cursor else None
+    after = keyring.open_cursor(binding, cursor) if cursor else None
 
     def list_scans() -> reads.ScanPage:
         status = next((it for it in STATUSES if it == filters.status), None)
@@ -140,7 +140,7 @@ def get_scans(organization: Membership, filters: Filters, cursor: str | None) ->
         for link in repository.links
         if link.project_id in named
     ]
-    next_cursor = cursors.seal(binding, page.next_sk) if page.next_sk else None
+    next_cursor = keyring.seal_cursor(binding, page.next_sk) if page.next_sk else None
     return ShownScans(organization, page.scans, next_cursor, named, connected, choices, trend_of(completed))
 
 

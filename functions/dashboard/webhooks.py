@@ -9,9 +9,9 @@ from controlplane.notify.webhook_items import DeliveryItem, WebhookItem
 from controlplane.notify.webhook_rules import FORMATS, check_events, check_url, own_event
 from controlplane.notify.webhooks import UnknownWebhook
 from controlplane.organizations.store import Account, Membership
-from controlplane.platform.core.cursors import open_sealed, seal
 from controlplane.platform.core.errors import Forbidden, InvalidPayload
 from controlplane.platform.core.ids import WebhookId
+from controlplane.platform.core.keyring import open_cursor, seal_cursor
 from controlplane.platform.core.urls import dashboard_base_url
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.events import WEBHOOK_EVENTS
@@ -73,11 +73,11 @@ def get_webhooks(organization_slug: str, account: Account) -> ShownWebhooks:
 def get_webhook(organization_slug: str, webhook_id: str, account: Account, after: str | None) -> ShownWebhook:
     """Returns an endpoint with a page of its deliveries. Raises NotMember, NotWebhookAdmin, UnknownWebhook."""
     organization, own_id = _own(organization_slug, webhook_id, account)
-    position = open_sealed(_binding(own_id), after) if after else None
+    position = open_cursor(_binding(own_id), after) if after else None
     webhook, page = read_both(
         lambda: webhooks.get_webhook(own_id), lambda: webhook_deliveries.list_deliveries(own_id, _PAGE, position)
     )
-    cursor = seal(_binding(own_id), page.next_sk) if page.next_sk else None
+    cursor = seal_cursor(_binding(own_id), page.next_sk) if page.next_sk else None
     return ShownWebhook(organization, webhook, page.deliveries, cursor)
 
 

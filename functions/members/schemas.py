@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from controlplane.organizations.store import Role
-from controlplane.platform.core.emails import MAX_LENGTH, is_email
+from controlplane.platform.core.naming import MAX_EMAIL_LENGTH, is_email
 from controlplane.platform.http.envelope import Wire
 
 
@@ -73,7 +73,7 @@ class InvitationCreate(Wire):
 
     email: Email = Field(
         min_length=1,
-        max_length=MAX_LENGTH,
+        max_length=MAX_EMAIL_LENGTH,
         description="The email address to invite. Case-insensitive.",
         examples=["grace@example.com"],
         json_schema_extra={"format": "email"},

@@ -75,7 +75,7 @@ def set_email(
     """
     from controlplane.access import sign_in
     from controlplane.people import users
-    from controlplane.platform.core.emails import is_email, normalize_email
+    from controlplane.platform.core.naming import is_email, normalize_email
     from controlplane.platform.table.retry import WriteConflict
     from ops.lookup import get_user, user_document
 

@@ -19,7 +19,7 @@ from controlplane.organizations import members
 from controlplane.organizations import store as organizations
 from controlplane.organizations.store import Role
 from controlplane.platform.core.ids import MemberId
-from controlplane.platform.core.roles import RANK
+from controlplane.platform.core.scopes import RANK
 from controlplane.platform.table.table import table
 from dashboard import connecting
 from tests.functional.projects.builders import COUNTERS, make_project

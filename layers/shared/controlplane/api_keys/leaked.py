@@ -10,8 +10,8 @@ from controlplane.api_keys.items import ApiKeyItem, KeySecretItem
 from controlplane.api_keys.store import recorded
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
+from controlplane.platform.core.clock import expiry
 from controlplane.platform.core.ids import KeyId
-from controlplane.platform.core.retention import expiry
 from controlplane.platform.queues import events
 from controlplane.platform.table import keys
 from controlplane.platform.table.codec import present

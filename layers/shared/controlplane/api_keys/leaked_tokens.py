@@ -10,7 +10,7 @@ from controlplane.people import credential_index, token_families
 from controlplane.people import tokens as user_tokens
 from controlplane.people.token_families import TokenFamilyItem
 from controlplane.platform.core import clock, ids, tokens
-from controlplane.platform.core.retention import expiry
+from controlplane.platform.core.clock import expiry
 from controlplane.platform.queues import events, outbox
 from controlplane.platform.table import keys
 from controlplane.platform.table.codec import present

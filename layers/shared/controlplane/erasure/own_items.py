@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from controlplane.feedback import store as feedback
-from controlplane.platform.core.emails import normalize_email
+from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.parallel import read_both, read_each

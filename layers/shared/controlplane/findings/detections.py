@@ -17,8 +17,7 @@ from controlplane.platform.queues import events
 from controlplane.platform.queues.events import Announce
 from controlplane.platform.table import keys
 from controlplane.platform.table.codec import present
-from controlplane.platform.table.legs import set_expression
-from controlplane.platform.table.recording import Record
+from controlplane.platform.table.legs import Record, set_expression
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.table import Check, Leg, LegFailed, Put, Recorded, Unrecorded, Update, table
 from controlplane.projects.store import UnknownProject

@@ -7,11 +7,11 @@ from typing import Any, Literal, NamedTuple, Self
 from controlplane.organizations.store import Role
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.emails import normalize_email
 from controlplane.platform.core.ids import InvitationId
+from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
-from controlplane.platform.table.recording import Recorded
+from controlplane.platform.table.legs import Recorded
 
 
 class Inviter(NamedTuple):

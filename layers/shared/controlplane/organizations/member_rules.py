@@ -8,7 +8,7 @@ from controlplane.organizations.resends import ResendLimits
 from controlplane.organizations.store import MemberItem, Membership, Role
 from controlplane.platform.core.errors import Forbidden, NotFound
 from controlplane.platform.core.ids import InvitationId
-from controlplane.platform.core.roles import RANK
+from controlplane.platform.core.scopes import RANK
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues import outbox
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict

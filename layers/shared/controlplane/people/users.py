@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from controlplane.platform.core import clock, ids
-from controlplane.platform.core.emails import normalize_email
+from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict
 from controlplane.platform.table.table import Check, Delete, Leg, LegFailed, Put, StoreError, Unrecorded, Update, table

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from awsclient.errors import AwsError, ServiceError
-from controlplane.platform.core import deadline, dry_run, ids
+from controlplane.platform.core import acting, deadline, ids
 from controlplane.platform.core.aws_clients import create_client
 from controlplane.platform.core.observability import describe, logger
 from controlplane.platform.core.settings import settings
@@ -219,7 +219,7 @@ def entry(queue: Queue, message: Message) -> Entry:
 
 def send(queue: str, message: Mapping[str, Any], delay_seconds: int = 0) -> None:
     """Sends a message to a queue, except in a dry run. Raises Unreachable."""
-    if dry_run.is_active():
+    if acting.is_dry_run():
         return
     url = Queue(queue).url
     # SQS shares out the queue among groups: see `queues.shares`.
