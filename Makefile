@@ -16,10 +16,10 @@ SDK := cli/src/openassent/models.py
 # What the wheel of the command line is made of.
 WHEEL_SOURCES := $(shell find cli/src layers/analysis/openassent_analysis cli/README.md cli/pyproject.toml LICENSE -type f -not -name '*.pyc')
 .DEFAULT_GOAL := help
-.PHONY: help tools run reset test races conformance linear nightly mutate lagging models fuzz lint template check build cli e2e browser bench accuracy deploy release publish openapi sdk lock format audit licenses sbom
+.PHONY: help tools run reset test test-analysis test-cli races conformance linear nightly mutate lagging models fuzz lint template check build cli e2e browser bench accuracy deploy release publish openapi sdk lock format audit licenses sbom
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: .venv/.ready .tools/ministack/.ready $(REFERENCE) ## Run the whole stack on this machine, with demo data (PORT=3000)
 	@.venv/bin/python -m local
@@ -29,7 +29,13 @@ reset: ## Delete the local stack's data and credentials
 
 test: .venv/.ready $(REFERENCE) $(SDK) ## Run what a change to the product can break: every operation, page, worker, and command (ENGINE=fast, CLIENT=boto3)
 	@$(NICE) .venv/bin/python -m pytest -n 2 --dist worksteal --engine=$(or $(ENGINE),moto) --client=$(or $(CLIENT),own) \
-		tests/architecture tests/cli tests/functional tests/unit
+		tests/architecture tests/functional tests/unit cli/tests layers/analysis/tests
+
+test-analysis: .venv/.ready ## Run the tests of the code analysis alone
+	@.venv/bin/python -m pytest -n 2 layers/analysis/tests
+
+test-cli: .venv/.ready $(SDK) ## Run the tests of the command line and the SDK alone
+	@.venv/bin/python -m pytest -n 2 cli/tests
 
 races: .venv/.ready .tools/ministack/.ready node_modules/.ready $(REFERENCE) ## Run concurrent requests in every order that matters, and with every fault
 	@$(NICE) .venv/bin/python -m pytest -n 2 --dist worksteal --engine=fast tests/races
@@ -62,7 +68,7 @@ models: .venv/.ready node_modules/.ready $(REFERENCE) ## Compare attempts at iss
 
 fuzz: .venv/.ready .tools/conformance/.ready node_modules/.ready $(REFERENCE) $(SDK) ## Test with requests generated from docs/openapi.json, and properties with random examples (EXAMPLES=300 SEED=7)
 	@FUZZ_EXAMPLES=$(or $(EXAMPLES),300) FUZZ_SEED=$(SEED) .venv/bin/python -m pytest -n 2 \
-		$(if $(SEED),--hypothesis-seed=$(SEED)) tests/conformance/test_document.py $$(grep -rlE 'hypothesis import .*given' tests)
+		$(if $(SEED),--hypothesis-seed=$(SEED)) tests/conformance/test_document.py $$(grep -rlE 'hypothesis import .*given' tests cli/tests layers/analysis/tests)
 
 lint: .venv/.ready node_modules/.ready .tools/supply/.ready $(SDK) ## Check style, types, risks, licenses, imports, phrases, and that docs/openapi.json is current
 	@.venv/bin/ruff check $(wildcard $(PYTHON_FILES))

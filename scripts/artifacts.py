@@ -42,6 +42,9 @@ DOCUMENTS = ("system/reference",)
 TEMPLATES = Path("dashboard/templates")
 TEMPLATE_CODE = Path("dashboard_templates")
 
+# Folders of code that only tests import, and stale bytecode.
+CLUTTER = frozenset({"tests", "analysis_testing", "__pycache__"})
+
 # Where Lambda unpacks a layer and a function. The paths in a traceback come from here.
 LAYER_ROOT = Path("/opt")
 FUNCTION_ROOT = Path("/var/task")
@@ -107,15 +110,15 @@ def remove(path: Path) -> None:
 
 
 def remove_clutter(root: Path) -> None:
-    """Remove what no import reads: type stubs, tests, console scripts, requirement lists, stale bytecode."""
+    """Remove what no import reads: type stubs, tests, console scripts, requirement lists, readmes, stale bytecode."""
     for path in sorted(root.iterdir()):
         if path.name == "bin" or path.suffix == ".data":
             remove(path)
-    for folder in sorted(path for path in root.rglob("*") if path.is_dir() and path.name in {"tests", "__pycache__"}):
+    for folder in sorted(path for path in root.rglob("*") if path.is_dir() and path.name in CLUTTER):
         remove(folder)
     for file in root.rglob("*"):
         is_stale = file.suffix == ".pyc" and file.with_suffix(".py").exists()
-        if is_stale or file.suffix == ".pyi" or file.name in {"py.typed", "requirements.txt"}:
+        if is_stale or file.suffix == ".pyi" or file.name in {"py.typed", "requirements.txt", "README.md"}:
             file.unlink()
 
 

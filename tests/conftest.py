@@ -6,8 +6,6 @@ from functools import cache
 
 import botocore.session
 import pytest
-from hypothesis import HealthCheck
-from hypothesis import settings as property_settings
 
 os.environ.update(
     TABLE_NAME="assent-test",
@@ -39,15 +37,6 @@ for queue in (
     os.environ[f"{name}_QUEUE_URL"] = f"https://queues.assent.test/{queue}"
     os.environ[f"{name}_DEAD_LETTERS_URL"] = f"https://queues.assent.test/{queue}-dead-letters"
 os.environ.pop("AWS_SESSION_TOKEN", None)
-
-# A change lands or not with the same examples each time: only `make fuzz` searches at random. A busy machine is slow.
-property_settings.register_profile(
-    "assent",
-    derandomize="FUZZ_EXAMPLES" not in os.environ,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-property_settings.load_profile("assent")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -7,8 +7,7 @@ from typing import Any
 from api_keys.schemas import KeyCreate, KeyUpdate
 from controlplane.api_keys import changes as key_changes
 from controlplane.api_keys import rules
-from controlplane.api_keys.items import ApiKeyItem
-from controlplane.api_keys.restrictions import Restrictions
+from controlplane.api_keys.items import ApiKeyItem, Restrictions
 from controlplane.api_keys.rules import Limits, Texts
 from controlplane.api_keys.store import KeyDraft
 from controlplane.platform.core.errors import InvalidPayload

@@ -5,8 +5,7 @@ from datetime import UTC, date, datetime, time
 from typing import Final, NamedTuple
 
 from controlplane.api_keys import rules, selected_projects
-from controlplane.api_keys.items import ApiKeyItem
-from controlplane.api_keys.restrictions import Restrictions
+from controlplane.api_keys.items import ApiKeyItem, Restrictions
 from controlplane.api_keys.store import KeyDraft
 from controlplane.platform.core.errors import InvalidPayload
 from controlplane.platform.core.ids import ProjectId

@@ -1,6 +1,6 @@
 """The email to a person whose token was found in public. It can't be turned off, because it is about security."""
 
-from controlplane.api_keys import leaked_tokens
+from controlplane.api_keys import leaked
 from controlplane.notify.mail_messages import SendLeakNotice
 from controlplane.notify.mails import MailId, NotClaimed
 from controlplane.people.users import UserItem
@@ -14,7 +14,7 @@ from emails.text import compose, shown_name
 
 def send_leak_notice(message: SendLeakNotice) -> None:
     """Sends the email, unless the account was deleted. Raises Postponed, Delayed, Rejected."""
-    known = leaked_tokens.find_leaked_token(message.user_id, message.leak)
+    known = leaked.find_leaked_token(message.user_id, message.leak)
     (profile_item,) = table.batch_get([keys.user(message.user_id)])
     if known is None or profile_item is None:
         return

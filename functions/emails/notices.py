@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from datetime import date, timedelta
 from typing import Any, NamedTuple
 
-from controlplane.api_keys import leaked as leaked_keys
+from controlplane.api_keys import leaked
 from controlplane.billing import store as billing
 from controlplane.findings import inbox
 from controlplane.findings.items import InboxItem
@@ -123,7 +123,7 @@ def _webhook(membership: Membership, _event: str) -> Notice | None:
 
 
 def _key(membership: Membership, key_id: str) -> Notice | None:
-    known = leaked_keys.find_leaked_key(KeyId.stored(key_id))
+    known = leaked.find_leaked_key(KeyId.stored(key_id))
     if known is None:
         return None
     values = {"name": shown_name(known.name), "start": known.start, "place": known.leak.url}

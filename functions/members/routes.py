@@ -58,7 +58,7 @@ def _invitation(invitation: InvitationItem) -> Invitation:
         status="pending",
         created_at=invitation.created_at,
         expires_at=clock.timestamp(invitation.expires_at),
-        invited_by=Inviter(**invitation.invited_by._asdict()),
+        invited_by=Inviter.model_validate(invitation.invited_by, from_attributes=True),
     )
 
 

@@ -14,7 +14,11 @@ from tests.support.cold_start import run_as_lambda
 from tests.support.each import each
 
 ROOT = Path(__file__).parents[2]
-PRODUCT = [*(ROOT / "layers").rglob("*.py"), *(ROOT / "functions").rglob("*.py")]
+PRODUCT = [
+    path
+    for folder in ("layers/shared", "layers/analysis/openassent_analysis", "functions")
+    for path in (ROOT / folder).rglob("*.py")
+]
 GROUPS = sorted(path.parent.name for path in (ROOT / "functions").glob("*/app.py"))
 SNAPSHOT = {"AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start"}
 # Modules whose calls return a time, a random value, a connection, or a credential.

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from analysis_testing.warm_sandbox import warm_sandboxes
 from controlplane.access import authentication
 from controlplane.platform.core import clock, deadline
 from controlplane.platform.table import refusals
@@ -18,7 +19,6 @@ from tests.support.issue_host import host
 from tests.support.mailbox import mailbox, post_office
 from tests.support.sqs import sqs
 from tests.support.table import create_table
-from tests.support.warm_sandbox import warm_sandboxes
 from tests.support.world import World
 
 __all__ = ["host", "mailbox", "post_office", "sqs"]

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+from analysis_testing.in_process import analyze_files
 from code_audit import preferences
 from controlplane.access import web_session
 from controlplane.api_keys import rules as api_keys
@@ -66,7 +67,6 @@ from openassent_analysis.templates.dialects import DIALECTS
 from openassent_analysis.values import values
 from scan_execution import workspace
 from scan_execution.messages import ACCEPTED
-from tests.support.analysis import analyze_files
 
 type Call = Callable[[str], object]
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pydantic_core import SchemaValidator, core_schema
 
+from analysis_testing.in_process import analyze_files
 from controlplane.platform.table.table import table
 from openassent_analysis.calls import calls as vendor_calls
 from openassent_analysis.examine import examine
@@ -22,7 +23,6 @@ from tests.nightly.expressions import FoundPattern
 from tests.nightly.hostile_text import PIECES, Hostile, attacks
 from tests.nightly.parsers import PARSERS, as_bytes
 from tests.support import growth
-from tests.support.analysis import analyze_files
 
 # Longer than the longest bounded run of any expression; quadratic time is obvious at this length.
 _LONGEST_MATCHED = 8_192

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis_testing.warm_sandbox import warm_sandboxes
 from controlplane.platform.core import clock
 from controlplane.platform.table.table import table
 from tests.races.stage import RACE_TIME, Stage
@@ -13,7 +14,6 @@ from tests.support.engines import Engine, engine
 from tests.support.few_shards import few_shards
 from tests.support.issue_host import host
 from tests.support.sqs import sqs
-from tests.support.warm_sandbox import warm_sandboxes
 
 __all__ = ["engine", "host", "sqs"]
 

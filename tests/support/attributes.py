@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from pydantic.alias_generators import to_camel
+
 _PRODUCT = [Path(__file__).parents[2] / folder for folder in ("functions", "layers/shared")]
 _NUMBERED = re.compile(r"[a-z]+\d+")
 
@@ -18,7 +20,10 @@ unknown: set[str] = set()
 @cache
 def _known() -> set[str]:
     sources = [path.read_text() for folder in _PRODUCT for path in folder.rglob("*.py")]
-    return {name for source in sources for name in re.findall(r'"(\w+)"', source)}
+    quoted = {name for source in sources for name in re.findall(r'"(\w+)"', source)}
+    stored = (source for source in sources if "platform.table.stored" in source)
+    fields = (field for source in stored for field in re.findall(r"^    (\w+): ", source, re.MULTILINE))
+    return quoted | {*map(to_camel, fields)}
 
 
 def record_names(parameters: dict[str, Any]) -> None:

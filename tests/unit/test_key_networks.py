@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from controlplane.api_keys import rules
-from controlplane.api_keys.items import ApiKeyItem
-from controlplane.api_keys.restrictions import Restrictions
+from controlplane.api_keys.items import ApiKeyItem, Restrictions
 from controlplane.platform.core.errors import InvalidPayload
 from controlplane.platform.core.ids import KeyId
 from controlplane.platform.http.client_address import is_within

@@ -8,6 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from cli.tests.support.script import ADDRESS
+from cli.tests.support.shell import run
 from controlplane.platform.core import clock
 from controlplane.platform.queues.messages import Queue
 from issue_creation.app import handler
@@ -20,8 +22,6 @@ from tests.functional.sdk.conftest import Gateway
 from tests.support.api import Api
 from tests.support.asgi import DirectApi
 from tests.support.issue_host import HostedIssue, IssueHost
-from tests.support.sdk import ADDRESS
-from tests.support.shell import run
 from tests.support.sqs import FakeSqs
 from tests.support.world import World
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from cli.tests.support.shell import run_git
 from controlplane.code_host import repositories
 from controlplane.scans import failures
 from controlplane.scans.items import Failure, ScanItem
 from openassent_cli.exits import Exit
-from tests.cli.test_git import run as git
 from tests.functional.command_line.conftest import Shell
 from tests.functional.command_line.office import Office
 from tests.functional.conftest import FakeClock
@@ -26,9 +26,9 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(variable, raising=False)
     folder = tmp_path / "shop"
     folder.mkdir()
-    git(folder, "init", "-q")
-    git(folder, "remote", "add", "origin", "https://github.com/acme/shop.git")
-    git(folder, "commit", "-qm", "first", "--allow-empty")
+    run_git(folder, "init", "-q")
+    run_git(folder, "remote", "add", "origin", "https://github.com/acme/shop.git")
+    run_git(folder, "commit", "-qm", "first", "--allow-empty")
     monkeypatch.chdir(folder)
     return folder
 
@@ -38,7 +38,7 @@ def scan(office: Office, clone: Path, *, status: str = "completed", priority: st
     repository = next(
         it for it in repositories.list_repositories(office.company.organization_id, 10, None).repositories if it.links
     )
-    commit = git(clone, "rev-parse", "HEAD")
+    commit = run_git(clone, "rev-parse", "HEAD")
     return make_scan(repository, status=status, issues=[make_issue(9, priority=priority)], access="full", commit=commit)
 
 
@@ -85,18 +85,18 @@ def test_waits_for_a_scan_that_is_running(
 
 
 def test_finds_the_scan_of_a_commit_that_the_pipeline_merged(shell: Shell, office: Office, clone: Path):
-    git(clone, "branch", "target")
-    git(clone, "commit", "-qm", "of the branch", "--allow-empty")
+    run_git(clone, "branch", "target")
+    run_git(clone, "commit", "-qm", "of the branch", "--allow-empty")
     found = scan(office, clone)
-    git(clone, "switch", "-q", "target")
-    git(clone, "commit", "-qm", "of the target", "--allow-empty")
-    git(clone, "merge", "-q", "--no-ff", "-m", "merged", "main")
+    run_git(clone, "switch", "-q", "target")
+    run_git(clone, "commit", "-qm", "of the target", "--allow-empty")
+    run_git(clone, "merge", "-q", "--no-ff", "-m", "merged", "main")
     ended = shell.run("ci --json", GITHUB_BASE_REF="target")
     assert (ended.code, ended.json["scanId"]) == (Exit.FINDINGS, found.scan_id)
 
 
 def test_starts_a_scan_of_the_tip_of_the_production_branch(shell: Shell, clone: Path, gateway: Gateway):
-    git(clone, "update-ref", "refs/remotes/origin/main", "HEAD")
+    run_git(clone, "update-ref", "refs/remotes/origin/main", "HEAD")
     ended = shell.run("ci --timeout 1")
     assert (ended.code, "in time" in ended.stderr) == (Exit.FAILED, True)
     assert [request.method for request in gateway.requests].count("POST") == 1
@@ -107,11 +107,11 @@ def test_gives_up_on_a_commit_that_isnt_scanned(shell: Shell, clone: Path, monke
     monkeypatch.setattr("openassent_cli.commands.ci.time.monotonic", lambda: float(next(seconds)))
     ended = shell.run("ci")
     assert ended.code == Exit.NOT_FOUND
-    assert f"no scan of the commit {git(clone, 'rev-parse', 'HEAD')[:12]}." in ended.stderr
+    assert f"no scan of the commit {run_git(clone, 'rev-parse', 'HEAD')[:12]}." in ended.stderr
     assert "or use --local." in ended.stderr
 
 
 def test_needs_to_know_the_repository(shell: Shell, clone: Path):
-    git(clone, "remote", "remove", "origin")
+    run_git(clone, "remote", "remove", "origin")
     assert "Give --repo owner/name." in shell.run("ci").stderr
     assert shell.run("ci --repo acme/nope").code == Exit.NOT_FOUND

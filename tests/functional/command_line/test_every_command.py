@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from cli.tests.support.shell import COMMAND, Ended
 from tests.functional.command_line.cases import CASES, ELSEWHERE, Case
 from tests.functional.command_line.conftest import Shell
 from tests.functional.command_line.office import Office
 from tests.support.api import Api
-from tests.support.shell import COMMAND, Ended
 from tests.support.world import table_dump
 
 

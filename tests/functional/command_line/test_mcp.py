@@ -11,13 +11,13 @@ from mcp import Client
 from mcp.server import Server
 from mcp_types import TextContent, Tool, ToolAnnotations
 
+from cli.tests.support.script import ADDRESS, Script, run
 from openassent import Assent
 from openassent_cli.mcp_server import server
 from tests.functional.command_line.conftest import Shell, Threads
 from tests.functional.command_line.office import Office
 from tests.support.api import Api
 from tests.support.each import each
-from tests.support.sdk import ADDRESS, Script, run
 from tests.support.world import ALL_SCOPES, World
 
 READING = {"scan_folder", "whoami", "projects", "vendors", "findings", "finding", "scans"}

@@ -6,6 +6,7 @@ import pytest
 import typer
 from rich.console import Console
 
+from cli.tests.support.script import ADDRESS
 from openassent import ApiError
 from openassent_cli import credentials, profiles
 from openassent_cli.exits import Exit
@@ -19,7 +20,6 @@ from tests.functional.sdk.conftest import Gateway
 from tests.support.api import Api
 from tests.support.audits import make_scan
 from tests.support.each import each
-from tests.support.sdk import ADDRESS
 from tests.support.world import World
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from cli.tests.support.script import ADDRESS
 from controlplane.people import device_approvals
 from openassent import Assent, Device
 from openassent_cli import credentials, profiles
@@ -15,7 +16,6 @@ from tests.functional.command_line.conftest import Shell, Threads
 from tests.functional.command_line.office import Office
 from tests.functional.conftest import FakeClock
 from tests.functional.sdk.conftest import Gateway
-from tests.support.sdk import ADDRESS
 
 SCOPES = ["organizations.read", "projects.read"]
 

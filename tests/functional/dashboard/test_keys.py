@@ -3,8 +3,7 @@
 import re
 
 from controlplane.api_keys import store as api_keys
-from controlplane.api_keys.items import ApiKeyItem
-from controlplane.api_keys.restrictions import Restrictions
+from controlplane.api_keys.items import ApiKeyItem, Restrictions
 from controlplane.api_keys.store import KeyDraft
 from controlplane.billing import store as billing
 from controlplane.projects import store as projects

@@ -105,7 +105,7 @@ class TestSandbox:
     def test_a_file_that_crashes_the_analysis_is_skipped_with_a_reason_and_the_scan_continues(
         self, scan: ScanItem, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch
     ):
-        monkeypatch.setattr("scan_execution.service.Sandbox", partial(Sandbox, entry="tests.support.hostile:start"))
+        monkeypatch.setattr("scan_execution.service.Sandbox", partial(Sandbox, entry="analysis_testing.hostile:start"))
         done = run(sqs, scan, {"attack/open-a-socket.js": "1", "attack/abort.js": "1", **FILES})
         assert done.status == "completed"
         assert done.issue_count
@@ -115,7 +115,7 @@ class TestSandbox:
     def test_without_a_closed_sandbox_nothing_is_analyzed_and_the_scan_is_retried(
         self, scan: ScanItem, sqs: FakeSqs, monkeypatch: pytest.MonkeyPatch
     ):
-        unprotected = partial(Sandbox, entry="tests.support.hostile:start_nothing")
+        unprotected = partial(Sandbox, entry="analysis_testing.hostile:start_nothing")
         monkeypatch.setattr("scan_execution.service.Sandbox", unprotected)
         tried = run(sqs, scan)
         assert (tried.status, tried.coverage, published(scan)) == ("running", None, [])

@@ -91,7 +91,7 @@ class TestAFixedFinding:
         audit.scan({name: page(GA) if name.endswith("html") else tracker for name in names})
         assert len(audit.items()) == 6
         monkeypatch.setitem(settings.__dict__, "scan_file_bytes", 1_200_000)
-        monkeypatch.setattr("scan_execution.service.Sandbox", partial(Sandbox, entry="tests.support.hostile:start"))
+        monkeypatch.setattr("scan_execution.service.Sandbox", partial(Sandbox, entry="analysis_testing.hostile:start"))
         files = {
             "large.html": page(GA) * 9_000,
             "minified.html": page(GA) + "x" * 60_000,

@@ -6,9 +6,9 @@ from typing import Any
 import httpx
 import pytest
 
+from cli.tests.support.script import ADDRESS
 from openassent import Assent
 from tests.support.api import Api
-from tests.support.sdk import ADDRESS
 
 
 class Gateway(httpx.BaseTransport):

@@ -3,7 +3,7 @@
 import json
 import re
 
-from controlplane.api_keys import leaked as leaked_keys
+from controlplane.api_keys import leaked
 from controlplane.api_keys import store as api_keys
 from controlplane.api_keys.leaked import Leak
 from controlplane.findings import publications
@@ -53,7 +53,7 @@ def test_each_event_has_the_documented_fields_and_no_code_no_evidence_and_no_per
     join(company, world.person("grace@example.com", "Grace"))
     run_low(company)
     later(line, now)
-    leaked_keys.revoke(tokens.digest(secret), Leak("commit", None))
+    leaked.revoke_key(tokens.digest(secret), Leak("commit", None))
     later(line, now)
     assert not re.search("index.html|<script|example.com/consent|[Gg]race|Ada|@|assent_", json.dumps(sent(line)))
     stored = [it for it in table_dump() if it["sk"]["S"].startswith("WEBHOOK")]
@@ -70,7 +70,7 @@ def test_each_event_has_the_documented_fields_and_no_code_no_evidence_and_no_per
 def test_a_leaked_keys_event_says_where_it_was_found(line, company, now):
     endpoint(company, events=("key.leaked",))
     place = "https://github.com/octocat/hello-world/blob/1f0c2b9e/.env#L3"
-    assert leaked_keys.revoke(tokens.digest(create_key(company)), Leak("commit", place))
+    assert leaked.revoke_key(tokens.digest(create_key(company)), Leak("commit", place))
     later(line, now)
     (event,) = sent(line)
     assert (event["type"], event["data"]["apiKey"]["name"]) == ("key.leaked", "deploy")

@@ -12,11 +12,11 @@ import pytest
 from typer.main import get_command
 
 import openassent
+from cli.tests.support.documented_service import DocumentedService
 from openassent_cli.main import app
 from scripts.openapi.texts import DOCUMENT
 from scripts.reference import calls
 from scripts.reference.reader import Reader
-from tests.support.api_document import DocumentedService
 from tests.support.documented import document
 from tests.support.each import each
 

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from controlplane.api_keys.items import ApiKeyItem, KeySecretItem, PreviousSecret
-from controlplane.api_keys.restrictions import UNRESTRICTED, Restrictions
+from controlplane.api_keys.items import UNRESTRICTED, ApiKeyItem, KeySecretItem, PreviousSecret, Restrictions
 from controlplane.organizations import store as organizations
 from controlplane.organizations.items import OrganizationItem
 from controlplane.organizations.store import UnknownOrganization
@@ -287,14 +286,14 @@ def _with_previous(minted: MintedKey, old: ApiKeyItem, grace_seconds: int) -> Mi
     if not grace_seconds:
         return minted
     ends = [int(clock.now()) + grace_seconds, *filter(None, [old.restrictions.expires_at])]
-    previous = PreviousSecret(old.key_id, old.start, old.digest, min(ends))
+    previous = PreviousSecret(key_id=old.key_id, start=old.start, digest=old.digest, until=min(ends))
     return minted._replace(item=replace(minted.item, previous=previous))
 
 
 def _replacing(old: ApiKeyItem, new: ApiKeyItem) -> dict[str, Leg]:
     """Returns the legs that delete the old key, and let its secret work until the end of the grace period."""
     secret, *older = old.secret_keys
-    legs: dict[str, Leg] = {"old": Delete(keys.api_key(*old.key_id.location), *unchanged(old))}
+    legs: dict[str, Leg] = {"old": Delete(old.key, *unchanged(old))}
     if new.previous is None:
         legs["oldSecret"] = Delete(secret, _EXISTS)
     else:

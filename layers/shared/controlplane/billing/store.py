@@ -38,7 +38,7 @@ def get_billing(organization_id: str) -> tuple[OrganizationItem, BillingItem]:
     organization, billing = table.batch_get([keys.organization(organization_id), keys.billing(organization_id)])
     if organization is None or billing is None:
         raise UnknownOrganization
-    return OrganizationItem.from_item(organization), BillingItem.from_item(organization_id, billing)
+    return OrganizationItem.from_item(organization), BillingItem.from_item(billing)
 
 
 def change_plan(organization_id: str, plan: str) -> None:
@@ -125,7 +125,7 @@ def disable_top_up(organization_id: str) -> BillingItem:
 def _change_top_up(organization_id: str, settings: dict[str, Any]) -> BillingItem:
     def change() -> BillingItem:
         _, billing = get_billing(organization_id)
-        before = billing.top_up.to_item()
+        before = billing.top_up.to_map()
         after = {**before, **settings}
         if after == before:
             return billing

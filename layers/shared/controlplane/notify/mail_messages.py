@@ -46,7 +46,7 @@ class SendNotification(Message):
 
 
 class SendLeakNotice(Message):
-    """Tell a person that a token was found in public. `api_keys.leaked_tokens` writes the message."""
+    """Tell a person that a token was found in public. `api_keys.leaked` writes the message."""
 
     kind: Literal["send-leak-notice"] = "send-leak-notice"
     user_id: str = Field(pattern=_USER)

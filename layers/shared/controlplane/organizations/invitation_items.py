@@ -1,8 +1,7 @@
 """The two items of an invitation: the one that the organization lists, and the lock on the invited address."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal, Self
 
 from controlplane.organizations.store import Role
 from controlplane.platform.core import clock
@@ -12,37 +11,29 @@ from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.legs import Recorded
+from controlplane.platform.table.stored import SPARSE, StoredItem, StoredMap
 
 
-class Inviter(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Inviter(StoredMap):
     """The user who sent an invitation, as of the time it was sent, by their stored names."""
 
     id: str
     name: str
     email: str
 
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["id"], item["name"], item["email"])
 
-
-class Resends(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Resends(StoredMap):
     """How often an invitation was sent again: in all, and on `day` (UTC), such as 2026-03-04."""
 
     total: int = 0
     day: str = ""
     on_day: int = 0
 
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any] | None) -> Self:
-        return cls(item["total"], item["day"], item["onDay"]) if item else cls()
-
-    def to_item(self) -> dict[str, Any]:
-        return {"total": self.total, "day": self.day, "onDay": self.on_day}
-
     def next_on(self, day: str) -> Self:
         """Returns the numbers after sending again on that day."""
-        return self._replace(total=self.total + 1, day=day, on_day=self.on_day + 1 if day == self.day else 1)
+        return replace(self, total=self.total + 1, day=day, on_day=self.on_day + 1 if day == self.day else 1)
 
 
 NOT_RESENT = Resends()
@@ -51,7 +42,7 @@ MailOutcome = Literal["sent", "failed", "returned", "complained", "stopped", "li
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InvitationItem:
+class InvitationItem(StoredItem):
     """An invitation as the organization lists it. `expires_at` is a Unix time.
 
     mail: what became of the last email, or None if it wasn't sent yet.
@@ -63,34 +54,8 @@ class InvitationItem:
     created_at: str
     expires_at: int
     invited_by: Inviter
-    resends: Resends = NOT_RESENT
-    mail: MailOutcome | None = None
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            invitation_id=InvitationId.stored(item["invitationId"]),
-            email=item["email"],
-            role=item["role"],
-            created_at=item["createdAt"],
-            expires_at=item["expiresAt"],
-            invited_by=Inviter.from_item(item["invitedBy"]),
-            resends=Resends.from_item(item.get("resends")),
-            mail=item.get("mail"),
-        )
-
-    def to_item(self) -> dict[str, Any]:
-        return {
-            **self.key._asdict(),
-            "invitationId": self.invitation_id,
-            "email": self.email,
-            "role": self.role,
-            "createdAt": self.created_at,
-            "expiresAt": self.expires_at,
-            "invitedBy": self.invited_by._asdict(),
-            **({"resends": self.resends.to_item()} if self.resends.total else {}),
-            **({"mail": self.mail} if self.mail else {}),
-        }
+    resends: Annotated[Resends, SPARSE] = NOT_RESENT
+    mail: Annotated[MailOutcome | None, SPARSE] = None
 
     @property
     def key(self) -> Key:
@@ -119,28 +84,12 @@ class InvitationItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InvitationLock:
+class InvitationLock(StoredMap):
     """The item that allows one pending invitation per organization and address, and names it."""
 
     invitation_id: InvitationId
     expires_at: int
     inviter_id: str
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            invitation_id=InvitationId.stored(item["invitationId"]),
-            expires_at=item["expiresAt"],
-            inviter_id=item["inviterId"],
-        )
-
-    def to_item(self, address: str) -> dict[str, Any]:
-        return {
-            **keys.invitee(address, self.invitation_id.organization_id)._asdict(),
-            "invitationId": self.invitation_id,
-            "expiresAt": self.expires_at,
-            "inviterId": self.inviter_id,
-        }
 
     @property
     def invitation_key(self) -> Key:

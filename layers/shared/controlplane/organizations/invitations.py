@@ -179,7 +179,7 @@ def create_invitation(
             "inviter": organizations.role_check(inviter_id, organization_id, least_inviter(role)),
             **_check_not_member(organization_id, state.account_id),
             **({"replaced": Delete(state.replaced.invitation_key)} if state.replaced else {}),
-            "invitee": _put_lock(address, invitation, state.replaced),
+            "invitee": _put_lock(invitation, state.replaced),
             "organization": caps.count_creation(sent, "made", state.sent),
             "address": caps.count_creation(received, "made", state.received, ", #expiresAt = :until", until=until),
             "invitation": Put(invitation.to_item(), "attribute_not_exists(pk)"),
@@ -346,16 +346,15 @@ def _check_not_member(organization_id: str, account_id: str | None) -> dict[str,
     return {"member": Check(keys.member(organization_id, account_id), "attribute_not_exists(pk)")}
 
 
-def _put_lock(address: str, invitation: InvitationItem, replaced: InvitationLock | None) -> Put:
-    lock: dict[str, Any] = InvitationLock(
-        invitation_id=invitation.invitation_id,
-        expires_at=invitation.expires_at,
-        inviter_id=invitation.invited_by.id,
-    ).to_item(address)
+def _put_lock(invitation: InvitationItem, replaced: InvitationLock | None) -> Put:
+    lock = InvitationLock(
+        invitation_id=invitation.invitation_id, expires_at=invitation.expires_at, inviter_id=invitation.invited_by.id
+    )
+    item = {**invitation.lock_key._asdict(), **lock.to_map()}
     if replaced is None:
-        return Put(lock, "attribute_not_exists(pk)")
+        return Put(item, "attribute_not_exists(pk)")
     # The lock must still be that of the invitation whose listed item this transaction removes.
-    return Put(lock, "#invitationId = :seen", {"seen": replaced.invitation_id})
+    return Put(item, "#invitationId = :seen", {"seen": replaced.invitation_id})
 
 
 def _cause_of(failure: LegFailed, state: _State) -> Exception:

@@ -7,7 +7,7 @@ person. The organization isn't notified: it can still invite, and its invitation
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from controlplane.organizations import invitations
 from controlplane.organizations import store as organizations
@@ -25,6 +25,7 @@ from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.queues import events
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.stored import StoredMap
 from controlplane.platform.table.table import Check, Delete, Leg, LegFailed, Put, Unrecorded, Update, table
 
 _PAGE = 50
@@ -82,24 +83,15 @@ class Received(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BlockItem:
+class BlockItem(StoredMap):
     """An organization whose invitations the user has blocked."""
 
     organization_id: str
     name: str
     created_at: str
 
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(organization_id=item["organizationId"], name=item["name"], created_at=item["createdAt"])
-
     def to_item(self, user_id: str) -> dict[str, Any]:
-        return {
-            **keys.block(user_id, self.organization_id)._asdict(),
-            "organizationId": self.organization_id,
-            "name": self.name,
-            "createdAt": self.created_at,
-        }
+        return {**keys.block(user_id, self.organization_id)._asdict(), **self.to_map()}
 
 
 class BlockPage(NamedTuple):

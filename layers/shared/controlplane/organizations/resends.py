@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from controlplane.organizations import store as organizations
-from controlplane.organizations.invitation_items import InvitationItem, MailOutcome, Resends
+from controlplane.organizations.invitation_items import NOT_RESENT, InvitationItem, MailOutcome, Resends
 from controlplane.organizations.invitations import (
     LIFE_SECONDS,
     LONGEST_LIFE_SECONDS,
@@ -63,7 +63,7 @@ def resend(
             raise UnknownInvitation
         if caller is None or ROLES.index(caller["role"]) < ROLES.index(least_inviter(current.role)):
             raise RoleLost
-        seen = Resends.from_item(counted.get("resends") if counted else None)
+        seen = Resends.from_item(counted["resends"]) if counted and "resends" in counted else NOT_RESENT
         renewed = _renew(current, limits)
         counting = _count(counter_key, seen, _next(seen, "organization", limits.organization))
         try:
@@ -145,7 +145,7 @@ def _recorded(current: InvitationItem, renewed: InvitationItem) -> Recorded:
 
 def _count(key: Key, seen: Resends, counted: Resends) -> Update:
     """Returns the write of the numbers, which fails if they have changed."""
-    values: dict[str, Any] = {"resends": counted.to_item()}
+    values: dict[str, Any] = {"resends": counted.to_map()}
     if not seen.total:
         return Update(key, "SET #resends = :resends", "attribute_not_exists(#resends)", values)
     return Update(key, "SET #resends = :resends", "#resends.#total = :seen", {**values, "seen": seen.total})

@@ -52,7 +52,7 @@ def find_with_billing(scan_id: ScanId) -> tuple[ScanItem, BillingItem] | None:
     scan, billing = table.batch_get([work_key(scan_id), keys.billing(organization_id)])
     if scan is None or billing is None:
         return None
-    return ScanItem.from_item(scan), BillingItem.from_item(organization_id, billing)
+    return ScanItem.from_item(scan), BillingItem.from_item(billing)
 
 
 def find_work(work_id: WorkId) -> Work | None:

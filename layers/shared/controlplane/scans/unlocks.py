@@ -71,7 +71,7 @@ def unlock_scan(scan: ScanItem, caller_id: str, message: Entry, balance: Billing
                 return "already"
             if failure.leg == "report":
                 return _unlock_included(scan, unlocking)
-            account = _read_account(failure, scan.organization_id, price)
+            account = _read_account(failure, price)
             raise WriteConflict from None
         return "charged"
 
@@ -111,11 +111,11 @@ def _is_unlocked(failure: LegFailed) -> bool:
     return failure.leg in {"scan", "ledger"}
 
 
-def _read_account(failure: LegFailed, organization_id: str, price: int) -> BillingItem:
+def _read_account(failure: LegFailed, price: int) -> BillingItem:
     """Returns the billing item for which the charge must be decided again. Raises InsufficientCredits."""
     if failure.leg != "billing" or failure.item is None:
         raise failure
-    account = BillingItem.from_item(organization_id, failure.item)
+    account = BillingItem.from_item(failure.item)
     if not charges.covers(account, price):
         raise InsufficientCredits(account.credits, price) from None
     return account

@@ -1,0 +1,15 @@
+"""Clients of the SDK without a network, and a clock that pauses move."""
+
+import time
+
+import pytest
+
+from cli.tests.support.script import Pauses
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> Pauses:
+    made = Pauses()
+    monkeypatch.setattr(time, "sleep", made.sleep)
+    monkeypatch.setattr(time, "monotonic", made.monotonic)
+    return made
