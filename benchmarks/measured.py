@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from benchmarks.world import World
 from controlplane.access import web_session
 from controlplane.people import device, device_approvals, sessions
-from local import events
+from local import gateway
 
 type Parts = dict[str, Any]
 
@@ -64,9 +64,10 @@ def rest_event(
     headers: dict[str, str] | None = None,
 ) -> dict[str, Any]:
     """Returns the event of one request. `resource` is the route in the template; `path` fills its parameters."""
-    target = events.route(resource, path or {}) + (f"?{urlencode(query)}" if query else "")
+    target = resource.format_map({name: quote(value) for name, value in (path or {}).items()})
+    target += f"?{urlencode(query)}" if query else ""
     sent = None if body is None else json.dumps(body).encode()
-    return events.rest_event(method, target, resource=resource, token=token, body=sent, headers=headers)
+    return gateway.rest_event(method, target, resource=resource, token=token, body=sent, headers=headers)
 
 
 def _fifty(_world: World) -> Parts:

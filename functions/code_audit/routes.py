@@ -24,7 +24,7 @@ from controlplane.platform.http.route import refuses
 from controlplane.platform.table import keys, parallel
 from controlplane.platform.table.table import Leg
 from controlplane.projects import store as projects
-from controlplane.scans import starting, unlocking, waits
+from controlplane.scans import starting, unlocks, waits
 from controlplane.scans.items import RequestItem, ScanItem
 from controlplane.scans.requests import ScanInProgress
 from controlplane.scans.unlocks import InsufficientCredits, NothingToUnlock
@@ -158,7 +158,7 @@ async def unlock_scan(access: UnlocksScan) -> Unlocked:
     same rules were used, and such scans that are completed later have full access. Only a completed scan can be
     unlocked, and only until its findings expire.
     """
-    unlocked = unlocking.unlock_scan(access.resource, access.user_id)
+    unlocked = unlocks.unlock_scan(access.resource, access.user_id)
     return Unlocked(status="unlocked" if unlocked else "already-unlocked")
 
 

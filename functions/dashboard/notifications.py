@@ -9,7 +9,7 @@ from controlplane.notify.mail_choices import CHOICES, FOR_ADMINS, Choice
 from controlplane.organizations.defaults import NotMember
 from controlplane.organizations.store import Account, Membership
 from controlplane.platform.core.naming import normalize_email
-from controlplane.platform.core.scopes import RANK
+from controlplane.platform.core.roles import RANK
 from controlplane.platform.table.parallel import read_both
 from dashboard.organizations import get_profile
 

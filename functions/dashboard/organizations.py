@@ -13,7 +13,7 @@ from controlplane.people.users import UserItem
 from controlplane.platform.core import ids
 from controlplane.platform.core.errors import Forbidden, InvalidPayload
 from controlplane.platform.core.naming import clean_name
-from controlplane.platform.core.scopes import RANK
+from controlplane.platform.core.roles import RANK
 
 
 class NotAdmin(Forbidden):

@@ -9,7 +9,7 @@ from controlplane.organizations import audit_log
 from controlplane.platform.core import clock
 from controlplane.platform.core.errors import NotFound
 from controlplane.platform.core.ids import request_began_at
-from controlplane.platform.core.scopes import RANK
+from controlplane.platform.core.roles import RANK
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.route import refuses
 from controlplane.platform.table import refusals

@@ -106,7 +106,7 @@ _VERSION: dict[str, Any] = {"headers": {"ETag": {}}}
 )
 async def get_openapi(if_none_match: IfNoneMatch = None) -> Response:
     """Returns the OpenAPI document of the whole API, generated when this version was built."""
-    return documents.describe_api(if_none_match)
+    return documents.get_document("openapi.json", if_none_match)
 
 
 @router.get(
@@ -153,4 +153,4 @@ async def get_reference_file(
 @router.get("/llms.txt", operation_id="listForAgents", include_in_schema=False)
 async def list_for_agents(if_none_match: IfNoneMatch = None) -> Response:
     """Returns an index of the documentation for agents (llmstxt.org)."""
-    return documents.list_for_agents(if_none_match)
+    return documents.get_document("llms.txt", if_none_match)

@@ -76,7 +76,7 @@ _DETAILS: dict[str, Any] = {
     ],
 }
 # Modules that most rooms have.
-_SAME_IN_EACH_ROOM = {"store", "changes", "rules", "service", "items", "errors"}
+_SAME_IN_EACH_ROOM = {"routes", "store", "changes", "rules", "service", "items", "errors"}
 _INVALID = InvalidPayload.at(["name"], "Field required", "missing")
 
 

@@ -2,7 +2,7 @@
 
 from controlplane.access.access import Requires
 from controlplane.access.anonymous import Anonymous
-from controlplane.platform.core.scopes import RANK
+from controlplane.platform.core.roles import RANK
 from controlplane.platform.http.route import ControlRoute
 from scripts.openapi import errors, requests, responses, texts
 from scripts.openapi.components import FAILURES, OAUTH, Components, Object

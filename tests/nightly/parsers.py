@@ -66,7 +66,7 @@ from openassent_analysis.templates import read_template
 from openassent_analysis.templates.dialects import DIALECTS
 from openassent_analysis.values import values
 from scan_execution import workspace
-from scan_execution.messages import ACCEPTED
+from scan_execution.app import ACCEPTED
 
 type Call = Callable[[str], object]
 

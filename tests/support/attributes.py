@@ -19,11 +19,9 @@ unknown: set[str] = set()
 
 @cache
 def _known() -> set[str]:
-    sources = [path.read_text() for folder in _PRODUCT for path in folder.rglob("*.py")]
-    quoted = {name for source in sources for name in re.findall(r'"(\w+)"', source)}
-    stored = (source for source in sources if "platform.table.stored" in source)
-    fields = (field for source in stored for field in re.findall(r"^    (\w+): ", source, re.MULTILINE))
-    return quoted | {*map(to_camel, fields)}
+    source = "\n".join(path.read_text() for folder in _PRODUCT for path in folder.rglob("*.py"))
+    fields = re.findall(r"^    (\w+): ", source, re.MULTILINE)
+    return {*re.findall(r'"(\w+)"', source), *map(to_camel, fields)}
 
 
 def record_names(parameters: dict[str, Any]) -> None:

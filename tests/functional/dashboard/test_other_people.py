@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from controlplane.platform.core.scopes import RANK
+from controlplane.platform.core.roles import RANK
 from tests.functional.dashboard.test_round_trips import FORMS_OF_ORGANIZATIONS, addresses_of
 from tests.functional.test_roles_at_commit import Scene
 from tests.support.browser import Browser

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.organizations import invitations, resends
-from controlplane.organizations.invitation_items import InvitationItem, Resends
+from controlplane.organizations.items import InvitationItem, Resends
 from controlplane.platform.core.ids import InvitationId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys

@@ -13,7 +13,7 @@ from controlplane.notify import webhook_rules
 from controlplane.platform.core import clock
 from controlplane.platform.core.settings import settings
 from local import webhook_receiver
-from local.webhook_receiver import PREFIX, WebhookReceiver
+from local.webhook_receiver import WebhookReceiver
 from notifications import transport
 from tests.functional.conftest import FakeClock
 from tests.support.endpoints import SECRET, Line, Receiver, documented_verify, endpoint
@@ -35,7 +35,7 @@ def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[WebhookReceiver,
         thread.start()
         while not server.started:
             time.sleep(0.01)
-        yield made, f"http://127.0.0.1:{listener.getsockname()[1]}{PREFIX}"
+        yield made, f"http://127.0.0.1:{listener.getsockname()[1]}"
         server.should_exit = True
         thread.join(5)
 

@@ -5,9 +5,15 @@ from typing import Any
 import pytest
 
 from controlplane.feedback.store import ReportItem
-from controlplane.organizations.invitation_items import InvitationItem, InvitationLock
 from controlplane.organizations.invitees import BlockItem
-from controlplane.organizations.items import BillingItem, LedgerItem, OrganizationItem, TopUpItem
+from controlplane.organizations.items import (
+    BillingItem,
+    InvitationItem,
+    InvitationLock,
+    LedgerItem,
+    OrganizationItem,
+    TopUpItem,
+)
 from controlplane.organizations.store import MemberItem, Membership
 from controlplane.platform.core.ids import InvitationId
 from controlplane.platform.queues.deletion_items import DeletionItem

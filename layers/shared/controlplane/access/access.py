@@ -20,13 +20,13 @@ from controlplane.access.authentication import (
     key_organization,
 )
 from controlplane.organizations import store as organizations
-from controlplane.organizations.store import Role
 from controlplane.platform.core import ids
 from controlplane.platform.core.acting import Actor
 from controlplane.platform.core.errors import Forbidden, InsufficientScope, InvalidPayload, NotFound, PlanRequired
 from controlplane.platform.core.ids import OwnedId, ProjectId
 from controlplane.platform.core.plans import PLANS
-from controlplane.platform.core.scopes import API_KEY_SCOPES, RANK
+from controlplane.platform.core.roles import RANK, Role
+from controlplane.platform.core.scopes import API_KEY_SCOPES
 from controlplane.platform.core.urls import dashboard_base_url
 from controlplane.platform.http.callers import Caller, CallerRequirements
 from controlplane.platform.http.client_address import is_within
@@ -263,7 +263,7 @@ class Requires(CallerRequirements[Access[Any]]):
         Raises UserTokenRequired for an API key on a route with `user_token`.
         """
         principal = caller.principal
-        networks = principal.key.restrictions.networks if principal.key else None
+        networks = principal.key.restrictions.allowed_ips if principal.key else None
         # First, so that a stolen key can't use up the limit of its organization.
         if networks is not None and not is_within(caller.address, networks):
             raise AddressNotAllowed

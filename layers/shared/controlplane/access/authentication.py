@@ -18,12 +18,12 @@ from controlplane.api_keys import usage as key_usage
 from controlplane.api_keys.items import KeySecretItem
 from controlplane.api_keys.usage import NOTHING, Closing
 from controlplane.organizations import store as organizations
-from controlplane.organizations.store import Role
 from controlplane.people import tokens as user_tokens
 from controlplane.people.tokens import UserTokenItem
 from controlplane.platform.core import clock, tokens
 from controlplane.platform.core.errors import IncompleteCredential, InvalidToken, RateLimited, Unauthorized
 from controlplane.platform.core.plans import PLANS
+from controlplane.platform.core.roles import Role
 from controlplane.platform.core.scopes import API_KEY_SCOPES, SCOPES
 from controlplane.platform.core.settings import settings
 from controlplane.platform.http.client_address import network_of

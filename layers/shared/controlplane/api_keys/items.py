@@ -26,14 +26,14 @@ def _read_projects(item: Mapping[str, Any]) -> tuple[ProjectId, ...] | None:
 class Restrictions(StoredMap):
     """The restrictions of a key. None: it isn't limited in that respect.
 
-    networks: the networks (CIDR) that requests may come from.
+    allowed_ips: the networks (CIDR) that requests may come from.
     expires_at: the time from which the key is rejected, in Unix seconds. It isn't stored as `expiresAt`, by which the
     table deletes items.
     """
 
     scopes: Annotated[tuple[str, ...] | None, SPARSE] = None
     project_ids: Annotated[tuple[ProjectId, ...] | None, Derived(_read_projects)] = None
-    networks: Annotated[tuple[str, ...] | None, SPARSE] = None
+    allowed_ips: Annotated[tuple[str, ...] | None, SPARSE] = None
     expires_at: Annotated[int | None, SPARSE, Named("validUntil")] = None
 
     def to_map(self) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class Restrictions(StoredMap):
     def describe(self) -> dict[str, Any]:
         """Returns the restrictions as an entry of the audit log shows them."""
         return present(
-            scopes=self.scopes, projectIds=self.project_ids, allowedIps=self.networks, expiresAt=self.expires_at_text
+            scopes=self.scopes, projectIds=self.project_ids, allowedIps=self.allowed_ips, expiresAt=self.expires_at_text
         )
 
 

@@ -11,7 +11,7 @@ successor's item says where. `key_changes` changes and revokes keys.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from controlplane.api_keys.items import UNRESTRICTED, ApiKeyItem, KeySecretItem, PreviousSecret, Restrictions
 from controlplane.organizations import store as organizations
@@ -39,9 +39,7 @@ _KEPT_AFTER_GRACE_SECONDS = 86_400
 class KeyLimitReached(ApiError):
     code = "KEY_LIMIT_REACHED"
     message = f"The organization has {API_KEYS_PER_ORGANIZATION} API keys. Delete one first, or roll one."
-
-    def __init__(self) -> None:
-        super().__init__(details={"limit": API_KEYS_PER_ORGANIZATION})
+    fixed_details: ClassVar = {"limit": API_KEYS_PER_ORGANIZATION}
 
 
 class PlanHasNoApiAccess(PlanRequired):
@@ -54,9 +52,7 @@ class TooManyInGrace(ApiError):
         f"{KEYS_IN_GRACE_PER_ORGANIZATION} keys of the organization have been rolled and are in their grace periods. "
         "Revoke one of the replaced keys, wait until its grace period ends, or roll this key without one."
     )
-
-    def __init__(self) -> None:
-        super().__init__(details={"limit": KEYS_IN_GRACE_PER_ORGANIZATION})
+    fixed_details: ClassVar = {"limit": KEYS_IN_GRACE_PER_ORGANIZATION}
 
 
 class KeyExpired(Conflict):

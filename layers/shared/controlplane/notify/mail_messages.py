@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from controlplane.notify.mail_choices import Choice
-from controlplane.platform.queues import outbox
+from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import Message, OrganizationEvent, Queue, send
 from controlplane.platform.queues.outbox import Entry
 
@@ -75,4 +75,4 @@ def post(message: Message) -> None:
 
 def later(message: Message, seconds: int) -> Entry:
     """Returns the entry of a message that the sweep sends after this time."""
-    return outbox.new_entry(Queue.EMAILS.value, message.model_dump(by_alias=True), seconds)
+    return messages.entry(Queue.EMAILS, message, seconds)

@@ -6,7 +6,7 @@ authorizes. An organization's slug and name never change, so the user's side has
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from controlplane.organizations.items import BillingItem, OrganizationItem
 from controlplane.people.users import UserItem
@@ -14,16 +14,12 @@ from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.errors import Conflict, InvalidToken, NotFound
 from controlplane.platform.core.ids import MemberId
+from controlplane.platform.core.roles import RANK, Role
 from controlplane.platform.table import caps, keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import Derived, StoredItem, StoredMap
 from controlplane.platform.table.table import Check, Leg, LegFailed, Put, Recorded, Update, table
-
-Role = Literal["owner", "admin", "member"]
-# From the least to the most powerful.
-ROLES: tuple[Role, ...] = ("member", "admin", "owner")
-
 
 # The pages have a form at the address that an organization with this slug would have.
 _RESERVED_SLUGS = {"new"}
@@ -86,7 +82,7 @@ class Account(NamedTuple):
 
 def role_check(user_id: str, organization_id: str, least: Role) -> Check:
     """Returns a leg that checks, at commit, that the user has at least the role `least` in the organization."""
-    held = [role for role in ROLES if ROLES.index(role) >= ROLES.index(least)]
+    held = [role for role in RANK if RANK[role] >= RANK[least]]
     names = ", ".join(f":{role}" for role in held)
     return Check(keys.membership(user_id, organization_id), f"#role IN ({names})", {role: role for role in held})
 

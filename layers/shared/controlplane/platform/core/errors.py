@@ -5,7 +5,7 @@ do next. Details for operators go into `context`, which is logged and never sent
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 # The problems of a request, each with its code, message, and path.
@@ -56,6 +56,8 @@ class ApiError(Exception):
     code: ClassVar[str] = "INTERNAL_ERROR"
     message: ClassVar[str] = "Something went wrong on our side. Try again, and quote the request id if it persists."
     title: ClassVar[str | None] = None
+    # The details of a class whose errors all have the same.
+    fixed_details: ClassVar[Mapping[str, Any] | None] = None
 
     def __init__(
         self,
@@ -67,7 +69,7 @@ class ApiError(Exception):
         **context: Any,
     ) -> None:
         self.public = message or self.message
-        self.details = details
+        self.details: Any = self.fixed_details if details is None else details
         self.headers = headers or {}
         self.status = status or CATALOG[self.code]
         self.context = context

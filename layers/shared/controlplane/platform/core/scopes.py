@@ -1,12 +1,9 @@
-"""The roles of members, the scopes that a credential can have, and those that an organization API key can have.
+"""The scopes that a credential can have, and those that an organization API key can have.
 
 A scope never comes to mean more. A new kind of operation gets a scope of its own, which earlier credentials don't have.
 """
 
 from typing import Literal, get_args
-
-# The roles of an organization's members, from the fewest permissions to the most.
-RANK: dict[str, int] = {"member": 0, "admin": 1, "owner": 2}
 
 SCOPES: dict[str, str] = {
     "organizations.read": "List the organizations you belong to",

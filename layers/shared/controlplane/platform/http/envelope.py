@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
@@ -52,6 +52,15 @@ class Wire(BaseModel):
     """Base of request and response models: camelCase in JSON, snake_case in Python. Unknown fields are ignored."""
 
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, defer_build=True)
+
+    @classmethod
+    def showing(cls, source: object, **more: Any) -> Self:
+        """Returns the model of an item: each field that isn't given is the attribute of that name.
+
+        The same goes for the fields of models within it.
+        """
+        fields = {name: getattr(source, name) for name in cls.model_fields if name not in more}
+        return cls.model_validate({**fields, **more}, from_attributes=True, by_alias=False, by_name=True)
 
 
 class StrictWire(Wire):

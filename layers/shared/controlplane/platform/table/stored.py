@@ -2,12 +2,14 @@
 
 Each field is stored by its name in camelCase. IDs of resources are parsed, tuples are stored as lists, and fields of
 other stored types as maps. `Annotated` marks a field that differs: `SPARSE`, `FLAT`, `Named`, or `Derived`.
+
+A NamedTuple within an item needs no base: it is a map whose fields with defaults are sparse. `to_map` writes it, or its
+own method of that name, and `read_map` reads it.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import cache
-from operator import itemgetter
 from types import UnionType
 from typing import Annotated, Any, NamedTuple, Self, get_args, get_origin
 
@@ -47,12 +49,10 @@ class StoredMap:
     def from_item(cls, item: Mapping[str, Any]) -> Self:
         """Reads the map. Attributes of other releases are ignored."""
         form = _form_of(cls)  # type: ignore[arg-type]  # a class is hashable
-        values = dict(zip(form.plain, form.read_plain(item), strict=True))
-        for field, name, read in form.converted:
-            stored = item[name]
-            values[field] = None if stored is None else read(stored)
-        for field, name, read in form.sparse:
-            if (stored := item.get(name)) is not None:
+        # One pass over the fields: for most classes, most fields are plain. Lists of 50 are sensitive to this.
+        values = {field: item[name] for field, name in form.fields if name in item}
+        for field, read in form.converted:
+            if (stored := values.get(field)) is not None:
                 values[field] = read(stored)
         for field, read in form.derived:
             values[field] = read(item)
@@ -84,19 +84,56 @@ class StoredItem(StoredMap):
         return {**self.key._asdict(), **self.to_map()}
 
 
+def to_map(part: Any) -> dict[str, Any]:
+    """Returns the attributes of a NamedTuple."""
+    defaults = part._field_defaults
+    stored = (
+        (name, value) for name, value in zip(part._fields, part, strict=True) if value != defaults.get(name, _NEVER)
+    )
+    return {_camel_case(name): _to_stored(value) for name, value in stored}
+
+
+def read_map[T](kind: Callable[..., T], item: Mapping[str, Any]) -> T:
+    """Returns the NamedTuple of that kind with these attributes."""
+    read: Callable[[Mapping[str, Any]], T] = _tuple_reader(kind)
+    return read(item)
+
+
+def _to_stored(value: Any) -> Any:
+    if hasattr(value, "_fields"):
+        return value.to_map() if hasattr(value, "to_map") else to_map(value)
+    return [_to_stored(it) for it in value] if isinstance(value, tuple) else value
+
+
+@cache
+def _tuple_reader(kind: Any) -> Callable[[Mapping[str, Any]], Any]:
+    optional = [(_camel_case(name), default) for name, default in kind._field_defaults.items()]
+    required = [_camel_case(name) for name in kind._fields[: len(kind._fields) - len(optional)]]
+    conversions = [(kind._fields.index(name), _conversions(of)[0]) for name, of in kind.__annotations__.items()]
+    convert_at = [(position, read) for position, read in conversions if read is not None]
+
+    def read_tuple(item: Mapping[str, Any]) -> Any:
+        values = [item[name] for name in required]
+        values += [item.get(name, default) for name, default in optional]
+        for position, read in convert_at:
+            if values[position] is not None:
+                values[position] = read(values[position])
+        return kind._make(values)
+
+    return read_tuple
+
+
 type _Convert = Callable[[Any], Any]
 
 
 class _Form(NamedTuple):
     """How a class is stored. The plain fields are read together, because most fields are plain.
 
-    plain: by field, the name of its attribute. written: with the value that isn't stored.
+    fields: with their attributes. written: with the value that isn't stored.
     """
 
-    plain: dict[str, str]
-    read_plain: Callable[[Mapping[str, Any]], Iterable[Any]]
-    converted: list[tuple[str, str, _Convert]]
-    sparse: list[tuple[str, str, _Convert]]
+    fields: list[tuple[str, str]]
+    converted: list[tuple[str, _Convert]]
     derived: list[tuple[str, _Convert]]
     flat: list[str]
     written: list[tuple[str, str, _Convert | None, Any]]
@@ -104,7 +141,7 @@ class _Form(NamedTuple):
 
 @cache
 def _form_of(kind: Any) -> _Form:
-    form = _Form({}, lambda item: [item[name] for name in form.plain.values()], [], [], [], [], [])
+    form = _Form([], [], [], [], [])
     for field in fields(kind):
         annotated, *marks = get_args(field.type) if get_origin(field.type) is Annotated else (field.type,)
         if marks and isinstance(marks[0], Derived):
@@ -116,18 +153,11 @@ def _form_of(kind: Any) -> _Form:
             continue
         name = next((it.name for it in marks if isinstance(it, Named)), _camel_case(field.name))
         read, write = _conversions(annotated)
-        if SPARSE in marks:
-            form.sparse.append((field.name, name, read or _as_it_is))
-        elif read is not None:
-            form.converted.append((field.name, name, read))
-        else:
-            form.plain[field.name] = name
+        form.fields.append((field.name, name))
+        if read is not None:
+            form.converted.append((field.name, read))
         form.written.append((field.name, name, write, field.default if SPARSE in marks else _NEVER))
-    return form._replace(read_plain=itemgetter(*form.plain.values())) if len(form.plain) > 1 else form
-
-
-def _as_it_is(stored: Any) -> Any:
-    return stored
+    return form
 
 
 def _conversions(annotated: Any) -> tuple[_Convert | None, _Convert | None]:
@@ -136,6 +166,8 @@ def _conversions(annotated: Any) -> tuple[_Convert | None, _Convert | None]:
         (annotated, *_) = (it for it in get_args(annotated) if it is not type(None))
     if hasattr(annotated, "from_item"):
         return annotated.from_item, annotated.to_map
+    if hasattr(annotated, "_fields"):
+        return _tuple_reader(annotated), _to_stored
     if hasattr(annotated, "stored"):
         return annotated.stored, None
     if get_origin(annotated) in {list, tuple}:
