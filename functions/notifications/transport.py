@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, override
 
-from controlplane.notify import webhook_rules
-from controlplane.notify.webhook_rules import Target, UnacceptableUrl
+from controlplane.platform.core import webhook_urls
 from controlplane.platform.core.settings import settings
+from controlplane.platform.core.webhook_urls import Target, UnacceptableUrl
 
 # For everything: resolving, connecting, TLS, the request, and the status line and headers of the response.
 _TOTAL_SECONDS = 5
@@ -38,7 +38,7 @@ class NotDelivered(Exception):
 def post(url: str, body: bytes, headers: Mapping[str, str]) -> int:
     """Returns the status of the response to a request. Ends in 5 seconds, whatever takes long. Raises NotDelivered."""
     try:
-        target = webhook_rules.parse_url(url)
+        target = webhook_urls.parse(url)
     except UnacceptableUrl:
         raise NotDelivered("address") from None
     connection = _Connection(target)
@@ -137,7 +137,7 @@ def checked_addresses(host: str, port: int, resolve: Resolve | None = None) -> l
     found = (resolve or _resolve)(host, port)
     if not found:
         raise NotDelivered("dns")
-    if not all(webhook_rules.is_public(address) for address in found):
+    if not all(webhook_urls.is_public(address) for address in found):
         raise NotDelivered("address")
     return found[:_MOST_ADDRESSES]
 

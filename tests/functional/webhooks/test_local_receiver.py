@@ -9,8 +9,7 @@ from collections.abc import Iterator
 import pytest
 import uvicorn
 
-from controlplane.notify import webhook_rules
-from controlplane.platform.core import clock
+from controlplane.platform.core import clock, webhook_urls
 from controlplane.platform.core.settings import settings
 from local import webhook_receiver
 from local.webhook_receiver import WebhookReceiver
@@ -25,7 +24,7 @@ from tests.support.world import Company, World
 def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[WebhookReceiver, str]]:
     """Yields the receiver and the base URL of the server that has it."""
     local = settings.model_copy(update={"webhooks_to_this_machine": True})
-    monkeypatch.setattr(webhook_rules, "settings", local)
+    monkeypatch.setattr(webhook_urls, "settings", local)
     monkeypatch.setattr(transport, "_TOTAL_SECONDS", 0.5)
     monkeypatch.setattr(webhook_receiver, "_HANG_SECONDS", 1)
     made = WebhookReceiver()

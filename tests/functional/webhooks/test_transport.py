@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.notify import webhook_rules
-from controlplane.notify.webhook_rules import UnacceptableUrl
+from controlplane.platform.core import webhook_urls
 from controlplane.platform.core.settings import settings
+from controlplane.platform.core.webhook_urls import UnacceptableUrl
 from notifications import transport
 from notifications.transport import NotDelivered, checked_addresses
 
@@ -54,22 +54,22 @@ NOT_PUBLIC = (
 @pytest.fixture
 def _local(monkeypatch):
     local = settings.model_copy(update={"webhooks_to_this_machine": True})
-    monkeypatch.setattr(webhook_rules, "settings", local)
+    monkeypatch.setattr(webhook_urls, "settings", local)
 
 
 class TestUrls:
     def test_only_public_https_urls_are_acceptable(self):
         for url in ACCEPTABLE:
-            assert webhook_rules.parse_url(url).scheme == "https", url
+            assert webhook_urls.parse(url).scheme == "https", url
         for url in UNACCEPTABLE:
             with pytest.raises(UnacceptableUrl):
-                pytest.fail(f"{webhook_rules.parse_url(url)} of {url!r}")
+                pytest.fail(f"{webhook_urls.parse(url)} of {url!r}")
 
     def test_a_url_of_the_longest_length_is_acceptable(self):
         longest = "https://hooks.example.com/".ljust(1_000, "a")
-        assert webhook_rules.parse_url(longest).path == "/" + "a" * 974
+        assert webhook_urls.parse(longest).path == "/" + "a" * 974
         with pytest.raises(UnacceptableUrl, match="longer than 1,000"):
-            webhook_rules.parse_url(longest + "a")
+            webhook_urls.parse(longest + "a")
 
     def test_the_target_is_where_the_url_leads(self):
         for url, target, authority in (
@@ -77,20 +77,20 @@ class TestUrls:
             ("https://a.example.com:443?b=c", ("https", "a.example.com", 443, "/?b=c"), "a.example.com"),
             ("https://a.example.com:8443/d", ("https", "a.example.com", 8443, "/d"), "a.example.com:8443"),
         ):
-            assert webhook_rules.parse_url(url) == target
-            assert webhook_rules.parse_url(url).authority == authority
+            assert webhook_urls.parse(url) == target
+            assert webhook_urls.parse(url).authority == authority
 
     @pytest.mark.usefixtures("_local")
     def test_local_runs_also_accept_this_machine(self):
-        assert webhook_rules.parse_url("http://127.0.0.1:8300/").authority == "127.0.0.1:8300"
-        assert webhook_rules.parse_url("http://localhost/") == ("http", "localhost", 80, "/")
-        assert webhook_rules.parse_url("http://[::1]/").authority == "[::1]"
-        assert webhook_rules.parse_url("http://[::1]:1/").port == 1
-        assert webhook_rules.parse_url("https://localhost/").authority == "localhost"
-        assert webhook_rules.is_public("127.0.0.1")
+        assert webhook_urls.parse("http://127.0.0.1:8300/").authority == "127.0.0.1:8300"
+        assert webhook_urls.parse("http://localhost/") == ("http", "localhost", 80, "/")
+        assert webhook_urls.parse("http://[::1]/").authority == "[::1]"
+        assert webhook_urls.parse("http://[::1]:1/").port == 1
+        assert webhook_urls.parse("https://localhost/").authority == "localhost"
+        assert webhook_urls.is_public("127.0.0.1")
         for url in ("ftp://127.0.0.1", "http://user@127.0.0.1", "http://", "http://127.0.0.1:0"):
             with pytest.raises(UnacceptableUrl):
-                webhook_rules.parse_url(url)
+                webhook_urls.parse(url)
 
 
 class TestAddresses:
@@ -211,7 +211,7 @@ class TestResponses:
             assert time.monotonic() - started < 2
             done.set()
             with suppress(OSError), socket.socket() as other:  # the server may still wait for a connection
-                other.connect(("127.0.0.1", webhook_rules.parse_url(url).port))
+                other.connect(("127.0.0.1", webhook_urls.parse(url).port))
 
     def test_what_is_no_response_is_a_lost_connection(self):
         for answer in (
