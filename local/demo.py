@@ -17,7 +17,7 @@ from controlplane.organizations import store as organizations
 from controlplane.people import tokens as user_tokens
 from controlplane.people import users
 from controlplane.people.users import UserItem
-from controlplane.platform.core.regions import REGIONS
+from controlplane.platform.core.plans import REGIONS
 from controlplane.platform.core.scopes import SCOPES
 from controlplane.platform.core.settings import settings
 from controlplane.projects import audits

@@ -4,7 +4,7 @@ from typing import Any
 
 from jinja2 import Template
 
-from controlplane.platform.core.regions import REGIONS
+from controlplane.platform.core.plans import REGIONS
 from local.checkout import CREDENTIALS, ROOT
 
 _TEMPLATE = ROOT / "local/templates/screen.txt"

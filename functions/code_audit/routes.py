@@ -14,7 +14,7 @@ from code_audit.start_schemas import ScanCreate, ScanNotStarted, ScanStarted, Sc
 from controlplane.access.access import Access, Requires, Resource
 from controlplane.access.idempotency import IdempotencyKey, idempotent
 from controlplane.code_host import repositories
-from controlplane.platform.core import dry_run
+from controlplane.platform.core import acting
 from controlplane.platform.core.errors import NotFound
 from controlplane.platform.core.ids import ScanRequestId
 from controlplane.platform.http.app import ControlRouter
@@ -123,7 +123,9 @@ async def start_scan(
 
     With `Prefer: wait=20`, the call waits up to 20 seconds until the scan has ended, and returns it as it is then.
     """
-    _, repository = parallel.read_both(access.enter, lambda: starting.find_repository(body.repository_id))
+    with parallel.reading(lambda: starting.find_repository(body.repository_id)) as find_repository:
+        access.enter()
+    repository = find_repository()
     if repository is None or repository.organization_id != access.organization_id:
         raise NotFound
     current: Outcome | None = None
@@ -134,7 +136,7 @@ async def start_scan(
         return Answer(ScanStarting.of(made), headers={"Retry-After": str(RETRY_AFTER_SECONDS)})
 
     requested = idempotent(access, "startScan", idempotency_key, body, request)
-    if dry_run.is_active() and not _replayed(requested):
+    if acting.is_dry_run() and not _replayed(requested):
         return Answer(requested.content, headers=requested.headers)
     preparation_id, wait_seconds = _preparation_id(requested), read_wait(prefer)
     outcome, is_applied = await waits.wait_for_request(preparation_id, wait_seconds, current)

@@ -9,8 +9,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from controlplane.access.access import Access
-from controlplane.access.idempotency import idempotent, idempotent_secret
-from controlplane.access.idempotency_errors import AnswerLost, KeyOfAnotherRequest, RequestInFlight
+from controlplane.access.idempotency import (
+    AnswerLost,
+    KeyOfAnotherRequest,
+    RequestInFlight,
+    idempotent,
+    idempotent_secret,
+)
 from controlplane.access.web_session import FORM_TOKEN, WebSession
 from controlplane.platform.core.errors import Conflict
 from controlplane.platform.core.settings import settings

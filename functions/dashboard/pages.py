@@ -17,7 +17,7 @@ from jinja2 import Environment, FileSystemLoader, ModuleLoader, StrictUndefined
 from controlplane.access.web_session import FORM_TOKEN, WebSession
 from controlplane.organizations.store import Account, Membership
 from controlplane.platform.core.errors import ApiError, PlanLimitReached, PlanRequired
-from controlplane.platform.core.regions import REGIONS
+from controlplane.platform.core.plans import REGIONS
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import consent_runtime_url, dashboard_base_url, public_base_url
 from dashboard.assets import asset

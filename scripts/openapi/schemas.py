@@ -14,9 +14,8 @@ from controlplane.platform.core.acting import ActorKind
 from controlplane.platform.core.acting import Source as ActionSource
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.errors import CATALOG
-from controlplane.platform.core.plans import PLANS
+from controlplane.platform.core.plans import PLANS, REGIONS
 from controlplane.platform.core.priorities import Priority
-from controlplane.platform.core.regions import REGIONS
 from controlplane.platform.core.roles import Role
 from controlplane.platform.core.schedules import Schedule
 from controlplane.platform.core.scopes import API_KEY_SCOPES

@@ -77,8 +77,8 @@ COPIES = """
 import json, os
 from system.app import handler
 from awsclient.errors import NoAnswer
-from awsclient.retries import Attempts, Quota
-from awsclient.time_limit import NO_LIMIT
+from awsclient.client import Attempts, Quota
+from awsclient.connection import NO_LIMIT
 from controlplane.platform.core import ids
 from tests.support.events import rest_event
 

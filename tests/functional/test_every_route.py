@@ -45,7 +45,7 @@ UNSUBSCRIPTIONS = {
     "POST /account/unsubscribe/{link}/all",
 }
 _ADDRESSES = count(1)
-_LOCALS = {ids.MEMBER: 16}
+_LOCALS = {ids.MemberId.prefix: 16}
 _PROJECT_ID = "prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _OTHER_PARAMETERS = {"sessionId": "ses_0123456789abcdefgh", "websiteId": "web_0123456789abcdef", "vendorId": "segment"}
 
@@ -114,7 +114,7 @@ def address(operation: Operation, organization_id: str) -> str:
             return organization_id
         if resource is not None and resource.parameter == name:
             return _unknown_id(resource.id_type.prefix, organization_id)
-        return _OTHER_PARAMETERS.get(name) or _unknown_id(ids.KEY, organization_id)
+        return _OTHER_PARAMETERS.get(name) or _unknown_id(ids.KeyId.prefix, organization_id)
 
     return re.sub(r"\{(\w+)\}", fill, operation.path) + _QUERIES.get(operation.path, "")
 

@@ -23,7 +23,7 @@ from controlplane.platform.core import clock, deadline
 from controlplane.platform.queues.messages import Queue
 from controlplane.platform.queues.worker import Delayed, LeftToSweep, Postponed, Rejected
 from controlplane.platform.table import codec, keys
-from controlplane.platform.table.errors import StoreError
+from controlplane.platform.table.retry import StoreError
 from controlplane.platform.table.table import Delete, Update, table
 from issue_creation.service import settle_attempt
 from ops import issues as operators

@@ -22,7 +22,7 @@ from requests.adapters import HTTPAdapter
 from controlplane.access.sign_in import Claims
 from controlplane.platform.core import clock, deadline
 from controlplane.platform.core.connections import BoundedConnection
-from controlplane.platform.core.emails import is_email
+from controlplane.platform.core.naming import is_email
 from dashboard.access.sign_in import ProviderUnavailable, SignInRejected
 
 _SCOPE = "openid email profile"

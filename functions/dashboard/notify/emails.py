@@ -9,8 +9,8 @@ from controlplane.notify import mail_addresses, mail_choices, unsubscriptions
 from controlplane.notify.mail_choices import CHOICES, FOR_ADMINS, Choice
 from controlplane.organizations.defaults import NotMember
 from controlplane.organizations.store import Membership
-from controlplane.platform.core.emails import normalize_email
 from controlplane.platform.core.errors import ApiError
+from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.core.roles import RANK
 from controlplane.platform.core.settings import settings
 from controlplane.platform.http.app import ControlRouter

@@ -15,9 +15,9 @@ from controlplane.organizations.invitations import UnknownInvitation
 from controlplane.organizations.members import MemberPage, UnknownMember
 from controlplane.organizations.store import MemberItem
 from controlplane.platform.core import ids
-from controlplane.platform.core.emails import is_email, normalize_email
 from controlplane.platform.core.errors import ApiError, NotFound
 from controlplane.platform.core.ids import InvitationId, MemberId
+from controlplane.platform.core.naming import is_email, normalize_email
 from controlplane.platform.core.roles import RANK, Role
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import dashboard_base_url

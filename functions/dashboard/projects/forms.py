@@ -8,11 +8,10 @@ from controlplane.findings import vendors
 from controlplane.findings.vendors import Seen
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table.table import Leg
-from controlplane.projects import rules
+from controlplane.projects import changes, rules
 from controlplane.projects import store as projects
-from controlplane.projects.changes import ProjectChange
+from controlplane.projects.changes import MAX_WEBSITES, ProjectChange
 from controlplane.projects.items import Address, ProjectItem
-from controlplane.projects.websites import MAX_WEBSITES
 from dashboard.forms import NotAcceptable, read_choice, read_name
 
 _VENDOR = re.compile(r"[a-z0-9._-]{1,100}")
@@ -38,10 +37,11 @@ def change_project(session: WebSession, project: ProjectItem) -> tuple[str, str]
     if action == "remove-website":
         if not session.is_admin:
             raise RoleRequired("admin")
-        projects.delete_website(project, website_id, session.user_id)
+        changes.delete_website(project, website_id, session.user_id)
         return project.slug, "website-removed"
     change, done = _read_change(project, action, session.form)
-    return rules.update_project(project, session.organization.role, change).slug, done
+    may_remove = session.organization.role != "member"
+    return changes.update_project(project, change, may_remove_websites=may_remove).slug, done
 
 
 def _read_change(project: ProjectItem, action: str, form: Mapping[str, str]) -> tuple[ProjectChange, str]:

@@ -16,10 +16,10 @@ from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.pagination import CursorCodec
 from controlplane.platform.table.parallel import read_both
 from controlplane.projects import store as projects
+from controlplane.projects.changes import MAX_WEBSITES
 from controlplane.projects.items import NO_BRANDING, ProjectItem
 from controlplane.projects.rules import BRANDINGS
 from controlplane.projects.store import UnknownProject
-from controlplane.projects.websites import MAX_WEBSITES
 from dashboard import once
 from dashboard.code_host.repositories import list_choices
 from dashboard.forms import NotAcceptable, require_confirmed

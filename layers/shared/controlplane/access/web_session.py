@@ -14,8 +14,7 @@ from fastapi import Path
 
 from controlplane.access.access import Access
 from controlplane.access.anonymous import Anonymous, AnonymousCaller
-from controlplane.access.authentication import authenticate, check_rate
-from controlplane.access.rejections import TooManyRejected
+from controlplane.access.authentication import TooManyRejected, authenticate, check_rate
 from controlplane.organizations import store as organizations
 from controlplane.organizations.defaults import NotMember
 from controlplane.organizations.store import Account, Membership
@@ -28,7 +27,7 @@ from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import dashboard_base_url
 from controlplane.platform.http.callers import Caller, CallerRequirements, Dialect
 from controlplane.platform.http.reader import RequestReader, parse_pairs
-from controlplane.platform.table.parallel import read_both
+from controlplane.platform.table.parallel import reading
 
 _FORM_TYPE = "application/x-www-form-urlencoded"
 # The form field that contains the CSRF token.
@@ -155,11 +154,10 @@ class WebSession(Caller):
         if noted is None:
             self.access = Access(*authenticate(f"Bearer {secret}", self.address))
         else:
-            principal, account = read_both(
-                lambda: authenticate(f"Bearer {secret}", self.address), lambda: organizations.get_account(noted)
-            )
-            self.access = Access(*principal)
-            self.known_account = account if noted == self.user_id else None
+            with reading(lambda: organizations.get_account(noted)) as account:
+                self.access = Access(*authenticate(f"Bearer {secret}", self.address))
+            known_account = account()
+            self.known_account = known_account if noted == self.user_id else None
         self.secret = secret
 
     @property

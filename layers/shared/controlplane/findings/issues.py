@@ -17,7 +17,7 @@ from controlplane.code_host.items import RepositoryItem
 from controlplane.findings import inbox, issue_attempts
 from controlplane.findings.issue_attempts import AttemptItem
 from controlplane.findings.items import InboxItem
-from controlplane.platform.core import clock, dry_run
+from controlplane.platform.core import acting, clock
 from controlplane.platform.core.errors import ApiError, Conflict, InvalidPayload
 from controlplane.platform.core.ids import InboxItemId, RepositoryId
 from controlplane.platform.core.observability import describe, logger
@@ -105,7 +105,7 @@ async def open_issue(item: InboxItem, user_id: str, existing: int | str | None =
     A dry run returns it as it is. Raises the errors of `request_issue` and `find_issue`.
     """
     attempt = request_issue(item, user_id, existing)
-    if dry_run.is_active():
+    if acting.is_dry_run():
         return item
     if attempt is None:
         return item if item.github_issue is not None else inbox.get_item(item.item_id)

@@ -19,8 +19,7 @@ from controlplane.platform.queues import events, messages
 from controlplane.platform.queues.messages import DeliverWebhook, Queue
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
-from controlplane.platform.table.legs import set_expression
-from controlplane.platform.table.recording import Record
+from controlplane.platform.table.legs import Record, set_expression
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import (

@@ -1,6 +1,6 @@
 """Endpoints that an organization's webhooks are sent to: at most ten, each with its own secret.
 
-A secret is shown once, when it is created. It is stored encrypted (`core.sealing`), because deliveries are signed with
+A secret is shown once, when it is created. It is stored encrypted (`core.keyring`), because deliveries are signed with
 it. The organization's counter is changed in the transaction that creates or deletes an endpoint.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 from controlplane.notify.webhook_items import Format, WebhookItem
 from controlplane.organizations import store as organizations
 from controlplane.organizations.store import UnknownOrganization
-from controlplane.platform.core import clock, dry_run, ids, sealing, webhook_urls
+from controlplane.platform.core import acting, clock, ids, keyring, webhook_urls
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.errors import Conflict, Forbidden, InvalidPayload, NotFound
 from controlplane.platform.core.ids import WebhookId
@@ -85,7 +85,7 @@ def create_webhook(
         url=url,
         format=format,
         events=events,
-        secret=sealing.seal(webhook_id, secret),
+        secret=keyring.seal(webhook_id, secret),
         created_at=clock.timestamp(),
         created_by=created_by,
         pages_url=pages_url,
@@ -139,7 +139,7 @@ def update_webhook(webhook: WebhookItem, changes: Mapping[str, Any], caller_id: 
         after={"name": after.name, **after.recorded},
     )
     _write(webhook, Update(webhook.key, set_expression(changed) + forgets, _EXISTS, changed), caller_id, record)
-    if dry_run.is_active():
+    if acting.is_dry_run():
         kept = {name: value for name, value in webhook.to_item().items() if f"#{name}" not in forgets}
         return WebhookItem.from_item({**kept, **changed})
     return get_webhook(webhook.webhook_id)
@@ -148,7 +148,7 @@ def update_webhook(webhook: WebhookItem, changes: Mapping[str, Any], caller_id: 
 def rotate_secret(webhook: WebhookItem, secret: str, caller_id: str, extra_legs: Mapping[str, Leg]) -> None:
     """Replaces the secret. Deliveries are signed with both for a day. Raises UnknownWebhook, Forbidden, LegFailed."""
     values: dict[str, Any] = {
-        "sealed": sealing.seal(webhook.webhook_id, secret),
+        "sealed": keyring.seal(webhook.webhook_id, secret),
         "until": int(clock.now()) + ROTATION_SECONDS,
     }
     change = "SET #previousSecret = #secret, #previousUntil = :until, #secret = :sealed"
@@ -192,12 +192,12 @@ def _write(
 def seal_again(webhook: WebhookItem) -> None:
     """Seals the endpoint's secrets with the current signing key, unless they have changed since they were read.
 
-    Raises sealing.Unsealable.
+    Raises keyring.Unsealable.
     """
-    opened = {name: sealing.unseal(webhook.webhook_id, text) for name, text in _sealed(webhook).items()}
+    opened = {name: keyring.unseal(webhook.webhook_id, text) for name, text in _sealed(webhook).items()}
     if all(it.is_current for it in opened.values()):
         return
-    changed = {name: sealing.seal(webhook.webhook_id, it.text) for name, it in opened.items()}
+    changed = {name: keyring.seal(webhook.webhook_id, it.text) for name, it in opened.items()}
     when, values = "#secret = :read", {**changed, "read": webhook.secret}
     try:
         table.update(Update(webhook.key, set_expression(changed), when, values), Unrecorded.REWRITE)

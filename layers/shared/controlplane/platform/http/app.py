@@ -22,7 +22,7 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from controlplane.platform.core import acting, deadline, request_ids, urls
+from controlplane.platform.core import acting, deadline, ids, urls
 from controlplane.platform.core.errors import ApiError, Forbidden, InternalError, MethodNotAllowed, RouteNotFound
 from controlplane.platform.core.observability import count_limited, count_request, describe, log_request, logger
 from controlplane.platform.core.settings import settings
@@ -171,7 +171,7 @@ def _add_headers(start: Message, state: RequestState) -> None:
 def _request_id(scope: Scope) -> str:
     """Returns an id that begins with the gateway's, so that its log can be joined with ours, or a new id locally."""
     event = scope.get("aws.event") or {}
-    return request_ids.with_time((event.get("requestContext") or {}).get("requestId") or str(uuid.uuid4()))
+    return ids.request_id((event.get("requestContext") or {}).get("requestId") or str(uuid.uuid4()))
 
 
 def _carry_challenge(start: Message) -> None:
