@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import package, project
-from benchmarks.environment import PEER_TABLE
+from benchmarks import package
+from benchmarks.environment import PEER_TABLE, environments
 from benchmarks.machine import certificate, engine
 from benchmarks.package import Package
 from benchmarks.process import Target
 from benchmarks.recording import Recording
 from benchmarks.wire import Recorder, Replay, Server
-from benchmarks.world import World, populate_peer, populated
+from benchmarks.world import World, populate_peer
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Bench:
     ours: Package
     naive_libraries: Path
     peers: Path
-    functions: dict[str, project.Function]
+    functions: dict[str, dict[str, str]]
     tls: tuple[Path, Path]
     own_roots: bool
     peer_roots: Path
@@ -37,26 +37,25 @@ class Bench:
         peers = shutil.copytree(package.PEERS, folder / "peers", ignore=shutil.ignore_patterns("__pycache__"))
         tls = certificate(folder)
         own_roots, peer_roots = package.trust(ours, naive, tls[0], folder)
-        known = project.functions()
-        functions = {group: function for group, function in known.items() if group in ours.functions}
+        functions = {group: it for group, it in environments().items() if group in ours.functions}
         return cls(folder, ours, naive, Path(peers), functions, tls, own_roots, peer_roots)
 
-    def our_target(self, group: str, address: str, name: str | None = None, ours: Package | None = None) -> Target:
+    def our_target(self, group: str, address: str) -> Target:
         """Returns a target that runs one of our functions, with DynamoDB at `address`.
 
         It trusts its build's root certificates or, if the build has none, the peers'.
         """
-        target = self.functions[group].target(ours or self.ours, name)
+        target = Target(group, self.ours.folders(group), f"{group}.app", self.functions[group])
         target = target.with_environment(AWS_ENDPOINT_URL_DYNAMODB=address)
         return target if self.own_roots else target.with_environment(AWS_CA_BUNDLE=str(self.peer_roots))
 
-    def naive_target(self, address: str, name: str = "naive") -> Target:
+    def naive_target(self, address: str) -> Target:
         environment = {
             "TABLE_NAME": PEER_TABLE,
             "AWS_ENDPOINT_URL_DYNAMODB": address,
             "AWS_CA_BUNDLE": str(self.peer_roots),
         }
-        return Target(name, (self.peers, self.naive_libraries), "naive", environment)
+        return Target("naive", (self.peers, self.naive_libraries), "naive", environment)
 
     def floor_target(self, recording: Recording, address: str) -> Target:
         environment = {
@@ -71,8 +70,8 @@ class Bench:
         """Yields a populated engine behind a recorder: (world, recorder, recorder's address, project of the peer)."""
         with engine() as url:
             recorder = Recorder(url)
-            with Server(recorder) as server, populated(self.ours, self.functions, url, server.url) as world:
-                yield world, recorder, server.url, populate_peer(url)
+            with Server(recorder) as server:
+                yield World(url), recorder, server.url, populate_peer()
 
     @contextmanager
     def replaying(self, recordings: list[Recording], *, tls: bool) -> Iterator[str]:

@@ -6,17 +6,16 @@ with DynamoDB's stand-in behind TLS. Each round starts every contender once.
 
 from __future__ import annotations
 
-import statistics
+from statistics import median
 from typing import Any
 
 from benchmarks.bench import Bench
-from benchmarks.events import rest_event
 from benchmarks.goals import COLD_DASHBOARD_NAIVE, COLD_FLOOR, COLD_NAIVE, Figure
+from benchmarks.measured import COLD, PROJECT, rest_event
 from benchmarks.process import Target, Worker
 from benchmarks.recording import Recording, record
 from benchmarks.report import table
 from benchmarks.rounds import interleave, ratio
-from benchmarks.routes import COLD, COLD_WITH_USER_TOKEN, PAGES, PUBLIC, REQUESTS
 from benchmarks.world import PEER_KEY
 
 ROUNDS = 11
@@ -26,17 +25,13 @@ def record_cold(bench: Bench) -> list[Recording]:
     """Records each function's request, and the peer's, against the engine."""
     with bench.recorded_world() as (world, recorder, address, peer_project):
         found = []
-        for group in bench.functions:
-            if group not in COLD:
-                continue
-            method, resource = COLD[group]
-            token = world.token if group in COLD_WITH_USER_TOKEN else world.api_key
-            shown = None if resource in PUBLIC | PAGES else token
-            event = rest_event(method, resource, token=shown, **REQUESTS[method, resource](world))
-            found.append(record(f"cold-{group}", world.workers[group], recorder, [event] * 3))
-        event = rest_event("GET", "/v1/projects/{projectId}", path={"projectId": peer_project}, token=PEER_KEY)
-        with Worker(bench.naive_target(address), event) as naive:
-            found.append(record("cold-naive", naive, recorder, [event] * 2))
+        for request in COLD:
+            if request.group in bench.functions:
+                event = request.event(world, request.credentials[0])
+                target = bench.our_target(request.group, address)
+                found.append(record(f"cold-{request.group}", target, recorder, [event] * 3))
+        event = rest_event("GET", PROJECT, path={"projectId": peer_project}, token=PEER_KEY)
+        found.append(record("cold-naive", bench.naive_target(address), recorder, [event] * 2))
     return found
 
 
@@ -70,18 +65,14 @@ def measure(bench: Bench) -> tuple[list[Figure], str]:
     for group in groups:
         of_naive = COLD_DASHBOARD_NAIVE if group == "dashboard" else COLD_NAIVE
         for peer, unit, bound in (("naive", "x naive", of_naive), (f"floor of {group}", "x floor", COLD_FLOOR)):
-            note = f"elapsed {ratio(times[group], times[peer]):.2f}, {len(bench.functions[group].routes)} routes"
+            note = f"elapsed {ratio(times[group], times[peer]):.2f}"
             figures.append(Figure("1", group, ratio(cpu[group], cpu[peer]), unit, bound, note))
     figures.append(Figure("9", "all functions together", foreign, "modules", 0))
     rows = [
-        (name, _median(init[name]), _median(took) - _median(init[name]), _median(took), _median(cpu[name]))
+        (name, median(init[name]), median(took) - median(init[name]), median(took), median(cpu[name]))
         for name, took in times.items()
     ]
     return figures, table(rows, ("cold start, median ms", "init", "first", "both", "cpu"))
-
-
-def _median(values: list[float]) -> float:
-    return statistics.median(values)
 
 
 def _foreign_modules(bench: Bench, target: Target, recording: Recording) -> int:

@@ -1,24 +1,20 @@
 """The environment of this process and the measured ones. Set it before importing the store, which reads it."""
 
 import os
+from typing import Any
+
+from local.template import load_template
 
 # Values that only a deployment has.
 DEPLOYED = {
     "TABLE_NAME": "benchmark-table",
-    # High limits: the cost of a request is measured, not its rejection.
-    "INVITATIONS_PER_ORGANIZATION": "100000",
     "SIGNING_SECRET": "benchmark-signing-secret-of-enough-length-to-be-one",
     "PUBLIC_BASE_URL": "https://api.example.com",
     "DASHBOARD_BASE_URL": "https://dashboard.example.com",
-    "SCAN_PREPARATION_QUEUE_URL": "https://sqs.eu-central-1.amazonaws.com/000000000000/scan-preparation",
-    "SCAN_EXECUTION_QUEUE_URL": "https://sqs.eu-central-1.amazonaws.com/000000000000/scan-execution",
-    "ISSUE_CREATION_QUEUE_URL": "https://sqs.eu-central-1.amazonaws.com/000000000000/issue-creation",
     # So large that no measured request reserves a block of them.
     "REQUESTS_PER_MINUTE_USER": "1000000",
     "ORGANIZATION_RATE_FACTOR": "10000",
 }
-# No worker runs: a request that waits for one polls once, and responds that it isn't done.
-AT_ONCE = {"SCAN_START_WAIT_SECONDS": "0", "ISSUE_WAIT_SECONDS": "0"}
 PEER_TABLE = "benchmark-peer"
 
 # A role's session token is about this long, and it is hashed into every signature.
@@ -42,3 +38,33 @@ SYSTEM = {"TZ": ":UTC", "LANG": "en_US.UTF-8", "PATH": "/usr/local/bin:/usr/bin:
 
 def apply() -> None:
     os.environ.update({**LAMBDA, **DEPLOYED})
+
+
+def environments() -> dict[str, dict[str, str]]:
+    """Returns the variables of each of the template's API functions, by group."""
+    template = load_template()
+    shared = template["Globals"]["Function"]["Environment"]["Variables"]
+    found = {}
+    for resource in template["Resources"].values():
+        properties = resource.get("Properties", {})
+        if resource["Type"] == "AWS::Serverless::Function" and any(
+            event["Type"] == "Api" for event in properties.get("Events", {}).values()
+        ):
+            variables = {**shared, **properties.get("Environment", {}).get("Variables", {})}
+            group = properties["Handler"].partition(".")[0]
+            found[group] = {name: _value(template, name, value) for name, value in variables.items()}
+    return found
+
+
+def _value(template: dict[str, Any], name: str, value: Any) -> str:
+    """Returns a variable's deployed value: the literal, the parameter's default, or a placeholder for AWS's values.
+
+    Of a condition, returns what applies to a stack without the optional parameters.
+    """
+    if name in DEPLOYED:
+        return DEPLOYED[name]
+    if isinstance(value, dict) and "Fn::If" in value:
+        return _value(template, name, value["Fn::If"][2])
+    if isinstance(value, dict) and "Ref" in value and value["Ref"] in template["Parameters"]:
+        return str(template["Parameters"][value["Ref"]].get("Default", ""))
+    return "" if isinstance(value, dict) else str(value)

@@ -57,7 +57,7 @@ def stage_ours(target: Path) -> Package:
     functions = _copy_functions((ROOT / "functions").glob("*/app.py"), target)
     for group, folder in functions.items():
         # Except for those that this environment lacks.
-        _copy_libraries(_own_libraries(group) & _installed(), folder)
+        _copy_libraries(own_libraries(group) & _installed(), folder)
     artifacts.prepare(target)
     return Package(layer, functions, f"prepared like a build from this environment ({reason})")
 
@@ -95,13 +95,9 @@ def _pinned(folder: Path) -> set[str]:
     return {_normal(name) for name in re.findall(r"^([A-Za-z0-9._-]+)==", text, re.MULTILINE)}
 
 
-def _own_libraries(group: str) -> set[str]:
+def own_libraries(group: str) -> set[str]:
     """Returns the names of the packages that a function needs in addition to the layer's."""
     return _pinned(ROOT / "functions" / group) - _pinned(LAYER_SOURCE)
-
-
-def has_own_libraries(group: str) -> bool:
-    return bool(_own_libraries(group))
 
 
 def _installed() -> set[str]:
@@ -142,19 +138,6 @@ def _copy_libraries(names: set[str], target: Path) -> None:
             if source.is_file():
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, copy)
-
-
-@dataclass(frozen=True)
-class Weight:
-    unpacked: int
-    zipped: int
-
-
-def weigh(folders: list[Path]) -> Weight:
-    return Weight(
-        sum(artifacts.size_bytes(folder) for folder in folders),
-        sum(artifacts.zipped_size_bytes(folder) for folder in folders),
-    )
 
 
 def trust(package: Package, naive: Path, certificate: Path, folder: Path) -> tuple[bool, Path]:

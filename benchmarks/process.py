@@ -33,9 +33,6 @@ class Target:
     def with_environment(self, **more: str) -> Target:
         return replace(self, environment={**self.environment, **more})
 
-    def named(self, name: str) -> Target:
-        return replace(self, name=name)
-
 
 class Worker:
     """A running target that has handled its first event; `report` describes that cold start."""

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.bench import Bench
-from benchmarks.events import rest_event
 from benchmarks.goals import (
     LIST_FLOOR,
     LIST_NAIVE,
@@ -25,12 +24,13 @@ from benchmarks.goals import (
     SOCKETLESS_NAIVE,
     Figure,
 )
+from benchmarks.measured import PROJECT, rest_event
 from benchmarks.process import Target, Worker
 from benchmarks.recording import Recording, record
 from benchmarks.report import table
 from benchmarks.rounds import interleave, ratio
 from benchmarks.socketless import VARIABLE
-from benchmarks.world import PEER_KEY, World
+from benchmarks.world import PEER_KEY
 
 ROUNDS = 15
 BATCH = {"get": 60, "patch": 50, "list": 30, "regions": 100}
@@ -47,9 +47,6 @@ class Measured(NamedTuple):
 
     elapsed: dict[Contender, list[float]]
     cpu: dict[Contender, list[float]]
-
-
-PROJECT = "/v1/projects/{projectId}"
 
 
 def _events(project_id: str, token: str | None) -> dict[str, dict[str, object]]:
@@ -69,18 +66,14 @@ def record_warm(bench: Bench) -> tuple[dict[str, Recording], dict[str, Recording
     """Returns the (ours, peer's) recordings of each request."""
     with bench.recorded_world() as (world, recorder, address, peer_project):
         ours = {
-            name: record(f"warm-{name}", world.workers[GROUP[name]], recorder, [event] * 3)
-            for name, event in _own_events(world).items()
-            if GROUP[name] in world.workers
+            name: record(f"warm-{name}", bench.our_target(GROUP[name], address), recorder, [event] * 3)
+            for name, event in _events(world.projects[0], world.api_key).items()
         }
-        events = _events(peer_project, PEER_KEY)
-        with Worker(bench.naive_target(address), events["get"]) as naive:
-            peers = {name: record(f"naive-{name}", naive, recorder, [events[name]] * 2) for name in ours}
+        peers = {
+            name: record(f"naive-{name}", bench.naive_target(address), recorder, [event] * 2)
+            for name, event in _events(peer_project, PEER_KEY).items()
+        }
     return ours, peers
-
-
-def _own_events(world: World) -> dict[str, dict[str, object]]:
-    return _events(world.projects[0] if world.projects else "none", world.api_key)
 
 
 def measure(bench: Bench) -> tuple[list[Figure], str]:

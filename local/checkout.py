@@ -5,6 +5,7 @@ import json
 import os
 import secrets
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -17,6 +18,7 @@ DIRECTORY = Path(os.environ.get("LOCAL_DIRECTORY", ROOT / ".local"))
 CREDENTIALS = DIRECTORY / "credentials.json"
 _MEMORY = DIRECTORY / "stack.json"
 _LOCK = DIRECTORY / "lock"
+_PAUSE_SECONDS = 0.02
 
 HOST = "127.0.0.1"
 
@@ -45,7 +47,7 @@ class Memory:
     """The functions' variables that lead to the code host, for the operator's command line."""
 
     demo: dict[str, Any] | None = None
-    """Returns the demo data in credentials.json, or None until all of it is written."""
+    """The demo data in credentials.json, or None until all of it is written."""
 
     def save(self) -> None:
         write_private(_MEMORY, json.dumps(asdict(self), indent=2) + "\n")
@@ -107,3 +109,13 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
+
+
+def is_listening(port: int, host: str = HOST) -> bool:
+    """Returns whether a process accepts connections on the port. Waits a moment before it returns False."""
+    try:
+        socket.create_connection((host, port), timeout=1).close()
+    except OSError:
+        time.sleep(_PAUSE_SECONDS)
+        return False
+    return True

@@ -13,12 +13,11 @@ from controlplane.findings import publications
 from controlplane.platform.core.ids import RepositoryId
 from controlplane.platform.queues import messages, outbox
 from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queue
-from controlplane.scans import execution, findings, reads, requests, starting
+from controlplane.scans import execution, findings, requests, starting
 from controlplane.scans.findings import FindingItem, Location
 from controlplane.scans.history import HistoryItem, put_history
 from controlplane.scans.items import ScanItem
 from controlplane.scans.progress import Coverage, CoveredKind
-from controlplane.scans.requests import ScanInProgress
 
 _LEASE_SECONDS = 60
 _COMMIT = "5e0d3a7c" * 5
@@ -30,23 +29,15 @@ _VENDORS = (
     ("P1", "high", "Snap Pixel"),
     ("P2", "medium", "Matomo"),
 )
-_SCANS = 2
 
 
-def ensure_scans(repository_id: str, project_id: str, requested_by: str) -> None:
-    """Ensures that the repository has been scanned before, and is scanned now. The findings go to the inbox."""
-    own_id = RepositoryId.stored(repository_id)
-    repository = repositories.get_repository(own_id)
+def create_scans(repository_id: RepositoryId, project_id: str, requested_by: str) -> None:
+    """Writes a past scan of the repository, and requests another. The findings go to the inbox."""
+    repository = repositories.get_repository(repository_id)
     link = repository.find_link(project_id)
-    if link is None:
-        return
-    try:
-        if not repository.preview_used:
-            _write_past_scan(repository, link, requested_by)
-        if len(reads.list_scans(own_id.organization_id, _SCANS, None, own_id).scans) < _SCANS:
-            starting.request_scan(repository, project_id, requested_by, {})
-    except ScanInProgress:
-        return
+    if link is not None:
+        _write_past_scan(repository, link, requested_by)
+        starting.request_scan(repositories.get_repository(repository_id), project_id, requested_by, {})
 
 
 def _write_past_scan(repository: RepositoryItem, link: Link, requested_by: str) -> None:

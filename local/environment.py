@@ -5,7 +5,7 @@ import secrets
 from collections.abc import MutableMapping
 from typing import Any
 
-from local import mail, queues
+from local import mail, workers
 from local.checkout import DIRECTORY, Memory
 from local.github import setup as github
 from local.template import load_template
@@ -37,7 +37,7 @@ def function_environment(memory: Memory, base_url: str, endpoint: str, resources
         **_front_door(),
         **_sign_in(endpoint, resources),
         **github.function_variables(DIRECTORY / github.FOLDER, base_url),
-        **queues.variables(load_template(), resources),
+        **workers.variables(load_template(), resources),
         **mail.function_variables(base_url),
         "WEBHOOKS_TO_THIS_MACHINE": "true",
         # Clients under test make many mistakes in a minute, all from one address.

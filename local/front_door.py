@@ -5,7 +5,8 @@ The functions are JavaScript in template.yaml. A test runs that JavaScript and c
 
 from collections.abc import Callable, Iterable
 
-from controlplane.platform.http.front_door import ADDRESS_HEADER, SECRET_HEADER, STATUS_HEADER
+from controlplane.platform.http.app import STATUS_HEADER
+from controlplane.platform.http.client_address import ADDRESS_HEADER, SECRET_HEADER
 from local.gateway import REMAPPED_PREFIX, Request, Response
 
 _CHALLENGE = "www-authenticate"

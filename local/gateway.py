@@ -1,12 +1,11 @@
 """A double of API Gateway's REST API: between an HTTP request and a function, it behaves as AWS documents.
 
-The functional tests' client sends every request through it, and so do the tests of deployed functions. The server of
-`make run` uses its routes, its header names, and its response to an unknown route. Routes, binary media types, and the
-gateway's own responses come from template.yaml, or from what was deployed. The sources are pages of the API Gateway
-developer guide (important notes, quotas, gateway response types, content type conversions, proxy integrations) and, for
-errors of functions, "Handling Lambda errors with an API Gateway API" in the Lambda developer guide.
-
-It doesn't throttle or compress. No route uses authorizers, request validators, or usage plans, so it has none.
+The server of `make run` sends every request through it, and so do the functional tests' client and the tests of the
+deployed functions. Routes and the gateway's own responses come from template.yaml, or from what was deployed. The
+sources are pages of the API Gateway developer guide (important notes, quotas, gateway response types, proxy
+integrations) and, for errors of functions, "Handling Lambda errors with an API Gateway API" in the Lambda developer
+guide. It doesn't throttle or compress. No route uses authorizers, request validators, usage plans, or binary media
+types, so it has none.
 """
 
 import base64
@@ -17,6 +16,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote
@@ -37,8 +37,8 @@ _REMAPPED = {
 }
 _DROPPED = {"expect", "host", "proxy-authenticate", "te", "trailer", "transfer-encoding", "upgrade", "via"}
 REMAPPED_PREFIX = "x-amzn-remapped-"
-# Headers of requests that functions don't get: those of the connection.
-_NOT_FORWARDED = _DROPPED - {"host"} | {"connection"}
+# Headers of requests that functions don't get as they are: those of the connection.
+_NOT_FORWARDED = _DROPPED - {"host"} | {"connection", "x-forwarded-for"}
 
 # The methods of a route with the method `ANY`.
 _ANY = {"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"}
@@ -52,6 +52,8 @@ _ANSWER_FIELDS = {"statusCode", "headers", "multiValueHeaders", "body", "isBase6
 _API = "abcdefghij"
 HOST = f"{_API}.execute-api.eu-central-1.amazonaws.com"
 _STAGE = "live"
+SOURCE_IP = "198.51.100.7"
+_NUMBERS = count(1)
 
 type Headers = list[tuple[str, str]]
 type Event = dict[str, Any]
@@ -64,7 +66,7 @@ class Request(NamedTuple):
     target: str
     headers: Headers
     body: bytes = b""
-    source_ip: str = "198.51.100.7"
+    source_ip: str = SOURCE_IP
 
 
 class Response(NamedTuple):
@@ -104,7 +106,7 @@ class Gateway:
     """Routes requests to functions, whose answers become responses.
 
     own_responses: the gateway's own, by type, as a template declares them. By default, routes and own responses are
-    template.yaml's. decodes_paths: whether events have the path decoded, which AWS doesn't document.
+    template.yaml's.
     """
 
     def __init__(
@@ -114,13 +116,11 @@ class Gateway:
         *,
         own_responses: dict[str, Any] | None = None,
         stage_variables: dict[str, str] | None = None,
-        decodes_paths: bool = False,
     ) -> None:
         self._invoke = invoke
         self._own_responses = own_responses
         self._routes = template_table() if routes is None else RouteTable(routes)
         self._stage_variables = stage_variables
-        self._decodes_paths = decodes_paths
 
     def respond(self, request: Request) -> Response:
         """Returns the response to a request. One to HEAD never has a body."""
@@ -128,21 +128,19 @@ class Gateway:
         return response._replace(body=b"") if request.method == "HEAD" else response
 
     def _respond(self, request: Request, request_id: str) -> Response:
-        route = self.find(request.method, request.target.partition("?")[0])
+        route = self._routes.find(request.method, request.target.partition("?")[0])
         if route is None:
             # With an Authorization header, the gateway looks for an AWS signature in it.
             is_signed = any(name.lower() == "authorization" for name, _ in request.headers)
             return self._own("DEFAULT_4XX" if is_signed else "MISSING_AUTHENTICATION_TOKEN", request_id)
         if len(request.body) > REQUEST_LIMIT_BYTES:
             return self._own("REQUEST_TOO_LARGE", request_id)
-        event = proxy_event(request, route.path, request_id, stage_variables=self._stage_variables)
-        if self._decodes_paths:
-            event["path"] = unquote(event["path"])
+        event = proxy_event(request, route.path, request_id) | {"stageVariables": self._stage_variables}
         if _size_bytes(event) > INVOCATION_LIMIT_BYTES:
             return self._own("REQUEST_TOO_LARGE", request_id)
         try:
             answer = self._invoke(route.function, event)
-            status, headers, body = _read(answer, _accepted(request.headers))
+            status, headers, body = _read(answer)
         except InvocationRejected:
             return self._own("INTEGRATION_FAILURE", request_id)
         except FunctionFailed:
@@ -151,45 +149,32 @@ class Gateway:
             return self._own("INTEGRATION_TIMEOUT", request_id)
         return Response(status, [*rename_headers(headers), ("x-amzn-requestid", request_id)], body)
 
-    def find(self, method: str, path: str) -> Route | None:
-        """Returns the route of a path as it was sent."""
-        return self._routes.find(method, path)
-
     def _own(self, kind: str, request_id: str) -> Response:
         return own_response(kind, request_id, self._own_responses)
 
 
 class RouteTable:
-    """Routes by path, then by method."""
+    """Routes by path, those with the fewest parameters first, and by method."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
         by_path: dict[str, dict[str, Route]] = defaultdict(dict)
         for route in routes:
             by_path[route.path][route.method] = route
-        # By the number of segments: comparing a path with every other one takes longer than many a request.
-        self._by_length: dict[int, list[tuple[list[str], dict[str, Route]]]] = defaultdict(list)
-        self._prefixes: list[tuple[str, dict[str, Route]]] = []
-        for path, methods in by_path.items():
-            if path.endswith("+}"):
-                self._prefixes.append((path.partition("{")[0], methods))
-            else:
-                segments = path.split("/")
-                self._by_length[len(segments)].append((segments, methods))
+        ordered = sorted(by_path, key=lambda path: (path.endswith("+}"), path.count("{")))
+        self._paths = [(_expression(path), by_path[path]) for path in ordered]
 
     def find(self, method: str, path: str) -> Route | None:
-        """Returns the method's route of the path with the fewest parameters, or else of the path's prefix."""
-        given = [unquote(segment) if "%" in segment else segment for segment in path.split("/")]
-        found = [
-            (segments, methods)
-            for segments, methods in self._by_length.get(len(given), ())
-            if all(one == other or (one[:1] == "{" and other) for one, other in zip(segments, given, strict=True))
-        ]
-        below = (it for prefix, it in self._prefixes if path.startswith(prefix) and len(path) > len(prefix))
-        if found:
-            _, methods = min(found, key=lambda it: sum(segment[:1] == "{" for segment in it[0]))
-        else:
-            methods = next(below, {})
+        """Returns the route of a path as it was sent: an encoded slash isn't one."""
+        given = "/".join(unquote(segment).replace("/", "%2F") for segment in path.split("/"))
+        methods = next((methods for expression, methods in self._paths if expression.fullmatch(given)), {})
         return methods.get(method) or (methods.get("ANY") if method in _ANY else None)
+
+
+def _expression(path: str) -> re.Pattern[str]:
+    parts = re.split(r"({\w+\+?})", path)
+    return re.compile(
+        "".join((".+" if it[-2:] == "+}" else "[^/]+") if it[:1] == "{" else re.escape(it) for it in parts), re.DOTALL
+    )
 
 
 @cache
@@ -210,50 +195,64 @@ def template_routes() -> tuple[Route, ...]:
     )
 
 
-def proxy_event(
-    request: Request,
-    resource: str,
-    request_id: str,
+def rest_event(
+    method: str,
+    target: str,
     *,
-    stage_variables: dict[str, str] | None = None,
+    resource: str | None = None,
+    token: str | None = None,
+    body: bytes | None = None,
+    headers: dict[str, str] | None = None,
+    source_ip: str = SOURCE_IP,
 ) -> Event:
+    """Returns the event of one request.
+
+    target: path and query. resource: the route in the template; by default, the path itself. The body is sent as JSON
+    unless `headers` names another content type.
+    """
+    sent = {"Accept": "application/json", "Host": HOST, "User-Agent": "assent-event/1.0"}
+    if token is not None:
+        sent["Authorization"] = f"Bearer {token}"
+    if body is not None:
+        sent["Content-Type"] = "application/json"
+    request = Request(method, target, [*(sent | (headers or {})).items()], body or b"", source_ip)
+    return proxy_event(request, resource or target.partition("?")[0], f"request-{next(_NUMBERS)}")
+
+
+def proxy_event(request: Request, resource: str, request_id: str) -> Event:
     """Returns the event (payload format 1.0) of a request to the route `resource`."""
     path, _, query_string = request.target.partition("?")
-    several: dict[str, list[str]] = {}
-    names = set()
+    headers: dict[str, list[str]] = defaultdict(list)
     for name, value in request.headers:
-        if (lowered := name.lower()) not in _NOT_FORWARDED and lowered != "x-forwarded-for":
-            several.setdefault(name, []).append(value)
-        names.add(lowered)
+        if name.lower() not in _NOT_FORWARDED:
+            headers[name].append(value)
+    sent = {name.lower(): value for name, value in request.headers}
     forwarded = [value for name, value in request.headers if name.lower() == "x-forwarded-for"]
-    several["X-Forwarded-For"] = [", ".join([*forwarded, request.source_ip])]
-    several["X-Forwarded-Port"] = ["443"]
-    several["X-Forwarded-Proto"] = ["https"]
-    for name, value in (("Host", HOST), ("X-Amzn-Trace-Id", "Root=1-01234567-0123456789abcdef01234567")):
-        if name.lower() not in names:
-            several[name] = [value]
-    query: dict[str, list[str]] = {}
+    headers["X-Forwarded-For"] = [", ".join([*forwarded, request.source_ip])]
+    headers["X-Forwarded-Port"], headers["X-Forwarded-Proto"] = ["443"], ["https"]
+    if "host" not in sent:
+        headers["Host"] = [HOST]
+    if "x-amzn-trace-id" not in sent:
+        headers["X-Amzn-Trace-Id"] = ["Root=1-01234567-0123456789abcdef01234567"]
+    query: dict[str, list[str]] = defaultdict(list)
     for name, value in parse_qsl(query_string, keep_blank_values=True):
-        query.setdefault(name, []).append(value)
-    body, is_base64 = _encoded(request)
+        query[name].append(value)
+    body, is_base64 = _encoded(request.body)
     return {
         "resource": resource,
         "path": path,
         "httpMethod": request.method,
-        "headers": {name: values[-1] for name, values in several.items()},
-        "multiValueHeaders": several,
+        "headers": {name: values[-1] for name, values in headers.items()},
+        "multiValueHeaders": dict(headers),
         "queryStringParameters": {name: values[-1] for name, values in query.items()} or None,
-        "multiValueQueryStringParameters": query or None,
+        "multiValueQueryStringParameters": dict(query) or None,
         "pathParameters": _path_parameters(resource, path),
-        "stageVariables": stage_variables,
+        "stageVariables": None,
         "requestContext": {
             "apiId": _API,
             "domainName": HOST,
             "httpMethod": request.method,
-            "identity": {
-                "sourceIp": request.source_ip,
-                "userAgent": next((value for name, value in request.headers if name.lower() == "user-agent"), None),
-            },
+            "identity": {"sourceIp": request.source_ip, "userAgent": sent.get("user-agent")},
             "path": f"/{_STAGE}{path}",
             "protocol": "HTTP/1.1",
             "requestId": request_id,
@@ -274,40 +273,23 @@ def _path_parameters(resource: str, path: str) -> dict[str, str] | None:
     return {name[1:-1]: unquote(value) for name, value in parts if name[:1] == "{"} or None
 
 
-def _encoded(request: Request) -> tuple[str | None, bool]:
+def _encoded(body: bytes) -> tuple[str | None, bool]:
     """Returns the body, and whether it is Base64.
 
-    On AWS, only bodies of binary media types are, and bytes that aren't UTF-8 are converted to text. Here, such bodies
-    are Base64 too, so that tests reach the functions' own checks of them.
+    The API has no binary media types, so AWS converts bytes that aren't UTF-8 to text. Here, such bodies are Base64,
+    so that tests reach the functions' own checks of them.
     """
-    if not request.body:
-        return None, False
-    given = next((value for name, value in request.headers if name.lower() == "content-type"), "")
-    if not _is_binary(given):
-        try:
-            return request.body.decode(), False
-        except UnicodeDecodeError:
-            pass
-    return base64.b64encode(request.body).decode(), True
+    try:
+        return body.decode() or None, False
+    except UnicodeDecodeError:
+        return base64.b64encode(body).decode(), True
 
 
-def _accepted(headers: Headers) -> str:
-    """Returns the media type that decides about the response's conversion: the first that the client accepts."""
-    return next((value for name, value in headers if name.lower() == "accept"), "").partition(",")[0]
+def _read(answer: Any) -> tuple[int, Headers, bytes]:
+    """Returns status, headers, and body of a function's answer. Raises FunctionFailed if it isn't a response.
 
-
-def _is_binary(media_type: str) -> bool:
-    return not _binary_media_types().isdisjoint({media_type.partition(";")[0].strip().lower(), "*/*"})
-
-
-@cache
-def _binary_media_types() -> frozenset[str]:
-    (api,) = _resources("AWS::Serverless::Api")
-    return frozenset(it.replace("~1", "/").lower() for it in api["Properties"].get("BinaryMediaTypes", ()))
-
-
-def _read(answer: Any, accepted: str) -> tuple[int, Headers, bytes]:
-    """Returns status, headers, and body of a function's answer. Raises FunctionFailed if it isn't a response."""
+    Without binary media types, a body that is Base64 stays so.
+    """
     try:
         size = _size_bytes(answer)
     except (TypeError, ValueError) as error:
@@ -320,18 +302,13 @@ def _read(answer: Any, accepted: str) -> tuple[int, Headers, bytes]:
             if isinstance(body, str) and isinstance(single, dict) and isinstance(several, dict):
                 headers = [(name, str(value)) for name, values in several.items() for value in values]
                 headers += [(name, str(value)) for name, value in single.items() if name not in several]
-                return status, headers, _decoded(body, answer.get("isBase64Encoded") is True, accepted)
+                return status, headers, body.encode()
     raise FunctionFailed("the answer isn't a response")
 
 
 def _size_bytes(payload: Any) -> int:
     text = json.dumps(payload, ensure_ascii=False)
     return len(text) if text.isascii() else len(text.encode())
-
-
-def _decoded(body: str, is_base64: bool, accepted: str) -> bytes:
-    """Returns the body's bytes. Base64 is decoded only if the client accepts a binary media type first."""
-    return base64.b64decode(body) if is_base64 and _is_binary(accepted) else body.encode()
 
 
 def rename_headers[Value](headers: Iterable[tuple[str, Value]]) -> list[tuple[str, Value]]:

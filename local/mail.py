@@ -1,17 +1,15 @@
 """SES on this machine: it keeps every email, shows them on pages, and can make one bounce or be reported as spam."""
 
-import html
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
-from starlette.routing import Route
+from fastapi import Body, FastAPI, Request
+from fastapi.responses import HTMLResponse, RedirectResponse
 
 from controlplane.platform.core import clock
+from local import pages
 
 PREFIX = "/mail-stand-in"
 FOLDER = "emails"
@@ -22,18 +20,6 @@ _EVENTS = {
     "bounce": {"event": "bounced", "bounceType": "Permanent"},
     "complaint": {"event": "complained"},
 }
-# The email is in a frame that runs and loads nothing.
-_SECURITY = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-src 'self'"}
-_STYLE = """
-:root { color-scheme: light dark }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
-table { border-collapse: collapse; width: 100% }
-td, th { text-align: left; padding: .4rem .6rem; border-bottom: 1px solid #8886; overflow-wrap: anywhere }
-iframe { box-sizing: border-box; width: 100%; height: 34rem; border: 1px solid #8886; border-radius: .5rem }
-h1, pre { white-space: pre-wrap; overflow-wrap: anywhere }
-form { display: inline } .quiet { opacity: .8 }
-@media (prefers-color-scheme: dark) { body { background: #121212; color: #eee } a { color: #8ec1ff } }
-"""
 
 type Report = Callable[[dict[str, Any]], None]
 
@@ -44,121 +30,84 @@ def function_variables(base_url: str) -> dict[str, str]:
 
 
 class Emails:
-    """The emails in a folder, a file for each, oldest first."""
+    """The emails in a folder, a file for each: what was sent, with the time, the addressees, and the subject."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def add(self, request: dict[str, Any]) -> str:
         self._folder.mkdir(parents=True, exist_ok=True)
-        kept = self._paths()
-        number = int(kept[-1].stem) + 1 if kept else 1
-        content = {"at": clock.timestamp(), "request": request}
-        (self._folder / f"{number:08d}.json").write_text(json.dumps(content), encoding="utf-8")
+        kept = sorted(self._folder.glob("*.json"))
+        name = f"{int(kept[-1].stem) + 1 if kept else 1:08d}"
+        content = {
+            "at": clock.timestamp(),
+            "to": ", ".join(request["Destination"]["ToAddresses"]),
+            "subject": request["Content"]["Simple"]["Subject"]["Data"],
+            "request": request,
+        }
+        (self._folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
         for path in kept[: len(kept) + 1 - _KEPT]:
             path.unlink()
-        return f"{number:08d}"
+        return name
 
     def newest_first(self) -> list[tuple[str, dict[str, Any]]]:
-        return [(path.stem, json.loads(path.read_text(encoding="utf-8"))) for path in reversed(self._paths())]
+        paths = sorted(self._folder.glob("*.json"), reverse=True)
+        return [(path.stem, json.loads(path.read_text(encoding="utf-8"))) for path in paths]
 
     def find(self, name: str) -> dict[str, Any] | None:
         return dict(self.newest_first()).get(name)
 
-    def _paths(self) -> list[Path]:
-        return sorted(self._folder.glob("*.json"))
 
-
-def create_app(emails: Emails, report: Report) -> Starlette:
+def create_app(emails: Emails, report: Report) -> FastAPI:
     """Returns the ASGI app. It can be mounted at any path.
 
     report: takes the message that the template's rules make of SES's event.
     """
+    app = FastAPI(openapi_url=None)
 
-    async def send(request: Request) -> Response:
-        sent = await request.json()
+    @app.post("/v2/email/outbound-emails")
+    def send(sent: Annotated[dict[str, Any], Body()]) -> dict[str, str]:
         name = emails.add(sent)
         report(_message(sent, {"event": "sent"}))
-        return JSONResponse({"MessageId": name})
+        return {"MessageId": name}
 
-    def overview(_request: Request) -> Response:
-        rows = "".join(
-            f'<tr><td class=quiet>{found["at"][:19]}<td>{_escaped(_to(found))}<td><a href="{name}">'
-            f"{_escaped(_simple(found)['Subject']['Data'])}</a>"
-            for name, found in emails.newest_first()
-        )
-        head = "<tr><th>Sent (UTC)<th>To<th>Subject"
-        return _page("Emails", f"<table>{head}{rows}</table>" if rows else "<p class=quiet>None yet.</p>")
+    @app.get("/")
+    def overview(request: Request) -> HTMLResponse:
+        return pages.page(request, "emails.html", "Emails", emails=emails.newest_first())
 
-    def show(request: Request) -> Response:
-        found = emails.find(request.path_params["name"])
+    @app.get("/{name}")
+    def show(request: Request, name: str) -> HTMLResponse:
+        found = emails.find(name)
         if found is None:
-            return _page("There is no such email", "", 404)
-        simple = _simple(found)
-        headers = "".join(
-            f"<tr><th>{_escaped(header)}<td>{_escaped(value)}"
-            for header, value in (
-                ("From", found["request"]["FromEmailAddress"]),
-                ("To", _to(found)),
-                *((it["Name"], it["Value"]) for it in simple.get("Headers", ())),
-            )
-        )
-        name = request.path_params["name"]
-        buttons = " ".join(
-            f'<form method=post action="{name}/{event}"><button>Make it a {event}</button></form>' for event in _EVENTS
-        )
-        sandbox = "allow-popups allow-top-navigation-by-user-activation"
-        frame = f'<iframe sandbox="{sandbox}" title="HTML" src="{name}/html"></iframe>'
-        text = f"<h2>Plain text</h2><pre>{_escaped(simple['Body']['Text']['Data'])}</pre>"
-        back = '<p><a href="./">All emails</a></p>'
-        return _page(
-            _escaped(simple["Subject"]["Data"]), f"{back}<table>{headers}</table><p>{buttons}</p>{frame}{text}"
+            return pages.missing(request)
+        simple = found["request"]["Content"]["Simple"]
+        headers = [("From", found["request"]["FromEmailAddress"]), ("To", found["to"])]
+        headers += [(it["Name"], it["Value"]) for it in simple.get("Headers", ())]
+        text = simple["Body"]["Text"]["Data"]
+        return pages.page(
+            request, "email.html", found["subject"], name=name, headers=headers, events=_EVENTS, text=text
         )
 
-    def show_html(request: Request) -> Response:
-        found = emails.find(request.path_params["name"])
+    @app.get("/{name}/html")
+    def show_html(request: Request, name: str) -> HTMLResponse:
+        found = emails.find(name)
         if found is None:
-            return _page("There is no such email", "", 404)
+            return pages.missing(request)
         # As in an email program, links open outside of the frame.
-        body = _simple(found)["Body"]["Html"]["Data"].replace("<head>", '<head><base target="_top">', 1)
-        return HTMLResponse(body, headers={"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"})
+        body = found["request"]["Content"]["Simple"]["Body"]["Html"]["Data"]
+        body = body.replace("<head>", '<head><base target="_top">', 1)
+        return HTMLResponse(body, headers={"Content-Security-Policy": pages.STATIC})
 
-    async def react(request: Request) -> Response:
-        found, event = emails.find(request.path_params["name"]), _EVENTS.get(request.path_params["event"])
-        await request.body()
-        if found is not None and event is not None:
-            report(_message(found["request"], event))
-        return RedirectResponse(f"../{request.path_params['name']}", 303)
+    @app.post("/{name}/{event}")
+    def react(name: str, event: str) -> RedirectResponse:
+        found = emails.find(name)
+        if found is not None and event in _EVENTS:
+            report(_message(found["request"], _EVENTS[event]))
+        return RedirectResponse(f"../{name}", 303)
 
-    return Starlette(
-        routes=[
-            Route("/v2/email/outbound-emails", send, methods=["POST"]),
-            Route("/", overview),
-            Route("/{name:str}", show),
-            Route("/{name:str}/html", show_html),
-            Route("/{name:str}/{event:str}", react, methods=["POST"]),
-        ]
-    )
+    return app
 
 
 def _message(sent: dict[str, Any], event: dict[str, str]) -> dict[str, Any]:
     tags = [tag["Value"] for tag in sent.get("EmailTags", ()) if tag["Name"] == "mail"]
     return {"version": 1, "kind": "mail-report", "mail": tags, **event}
-
-
-def _simple(found: dict[str, Any]) -> dict[str, Any]:
-    simple: dict[str, Any] = found["request"]["Content"]["Simple"]
-    return simple
-
-
-def _to(found: dict[str, Any]) -> str:
-    return ", ".join(found["request"]["Destination"]["ToAddresses"])
-
-
-def _escaped(text: str) -> str:
-    return html.escape(text)
-
-
-def _page(title: str, body: str, status: int = 200) -> Response:
-    head = f"<meta charset=utf-8><title>{title}</title><style>{_STYLE}</style>"
-    return HTMLResponse(f"<!doctype html><html lang=en>{head}<h1>{title}</h1>{body}", status, _SECURITY)

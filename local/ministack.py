@@ -1,15 +1,13 @@
 """MiniStack, the local AWS, as a process of its own: the server restarts at every edit, and the data stays."""
 
 import os
-import socket
 import subprocess
 import time
-from pathlib import Path
 
-from local.checkout import DIRECTORY, HOST, ROOT
+from local.checkout import DIRECTORY, HOST, ROOT, is_listening
 
 _PYTHON = ROOT / ".tools/ministack/bin/python"
-_PROGRAM = Path(__file__).with_name("ministack_process.py")
+_PROGRAM = ROOT / "local/ministack_process.py"
 MINISTACK_DIRECTORY = DIRECTORY / "ministack"
 _LOG = DIRECTORY / "ministack.log"
 _START_TIMEOUT_SECONDS = 30
@@ -27,29 +25,29 @@ class DeployFailed(Exception):
 class MiniStack:
     """A running MiniStack. It writes its state to disk when it ends, however this process ends."""
 
-    def __init__(self, port: int, directory: Path = MINISTACK_DIRECTORY) -> None:
-        self.port = port
-        self.endpoint = f"http://{HOST}:{port}"
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    def __init__(self, port: int, host: str = HOST) -> None:
+        self._address = port, host
+        self.endpoint = f"http://{host}:{port}"
+        MINISTACK_DIRECTORY.mkdir(mode=0o700, parents=True, exist_ok=True)
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTHON"))}
         environment |= {
             "GATEWAY_PORT": str(port),
-            "BIND_HOST": HOST,
-            "MINISTACK_HOST": HOST,
+            "BIND_HOST": host,
+            "MINISTACK_HOST": host,
             # Other protocols, which listen on every address.
             "IOT_MTLS_ENABLED": "0",
             "SFTP_ENABLED": "0",
             "PERSIST_STATE": "1",
-            "STATE_DIR": str(directory / "state"),
+            "STATE_DIR": str(MINISTACK_DIRECTORY / "state"),
             "S3_PERSIST": "1",
-            "S3_DATA_DIR": str(directory / "s3"),
-            "TMPDIR": str(directory),
+            "S3_DATA_DIR": str(MINISTACK_DIRECTORY / "s3"),
+            "TMPDIR": str(MINISTACK_DIRECTORY),
             "LOG_LEVEL": "WARNING",
         }
         with _LOG.open("w") as log:
             # A session of its own, so that Ctrl-C reaches it through us alone, after the server has let go of it.
             self._process = subprocess.Popen(
-                [_PYTHON, "-P", _PROGRAM, directory / "lock"],  # -P: modules in the program's folder aren't its own
+                [_PYTHON, "-P", _PROGRAM, MINISTACK_DIRECTORY / "lock"],  # -P: nothing here hides its own modules
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -60,16 +58,11 @@ class MiniStack:
     def wait_until_ready(self) -> None:
         """Returns when MiniStack accepts requests. Raises MiniStackFailed."""
         deadline = time.monotonic() + _START_TIMEOUT_SECONDS
-        while time.monotonic() < deadline:
+        while not is_listening(*self._address):
             if self._process.poll() is not None:
                 raise MiniStackFailed(f"MiniStack ended while it started. {_LOG} says why.")
-            try:
-                socket.create_connection((HOST, self.port), timeout=1).close()
-            except OSError:
-                time.sleep(0.02)
-            else:
-                return
-        raise MiniStackFailed(f"MiniStack didn't respond within {_START_TIMEOUT_SECONDS} s. {_LOG} says more.")
+            if time.monotonic() > deadline:
+                raise MiniStackFailed(f"MiniStack didn't respond within {_START_TIMEOUT_SECONDS} s. {_LOG} says more.")
 
     def stop(self) -> None:
         """Lets MiniStack write its state and waits for its end."""

@@ -9,25 +9,25 @@ _WORDS = 4
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 
 
-def ensure_people(endpoint: str, pool_id: str, users: list[dict[str, Any]], names: dict[str, str]) -> None:
+def ensure_people(endpoint: str, pool_id: str, users: list[dict[str, Any]]) -> None:
     """Lets every user of the demo sign in, and stores the password under `password`. Known passwords are kept."""
     client = environment.create_client("cognito-idp", endpoint)
     found = client.list_users(UserPoolId=pool_id)["Users"]
-    there = {it["Value"] for user in found for it in user["Attributes"] if it["Name"] == "email"}
+    known = {it["Value"] for user in found for it in user["Attributes"] if it["Name"] == "email"}
     for user in users:
-        email = user["email"]
-        if email in there and "password" in user:
+        if user["email"] in known:
             continue
         user.setdefault("password", _new_password())
-        if email not in there:
-            attributes = {"email": email, "email_verified": "true", "name": names.get(email, email)}
-            client.admin_create_user(
-                UserPoolId=pool_id,
-                Username=email,
-                UserAttributes=[{"Name": name, "Value": value} for name, value in attributes.items()],
-                MessageAction="SUPPRESS",
-            )
-        client.admin_set_user_password(UserPoolId=pool_id, Username=email, Password=user["password"], Permanent=True)
+        attributes = {"email": user["email"], "email_verified": "true", "name": user["name"]}
+        client.admin_create_user(
+            UserPoolId=pool_id,
+            Username=user["email"],
+            UserAttributes=[{"Name": name, "Value": value} for name, value in attributes.items()],
+            MessageAction="SUPPRESS",
+        )
+        client.admin_set_user_password(
+            UserPoolId=pool_id, Username=user["email"], Password=user["password"], Permanent=True
+        )
 
 
 def _new_password() -> str:

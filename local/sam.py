@@ -2,7 +2,8 @@
 
 `make run` writes the two files that samconfig.toml names: the functions' variables and this machine's processor.
 MiniStack and the server listen only on this machine's loopback address, which is a different one inside a container.
-With SAM_LOCAL=on, `make run` also accepts connections from containers, from all of them.
+With SAM_LOCAL=on, they listen on the address of Docker's default network, too, and accept connections from all
+containers.
 """
 
 import fcntl
@@ -12,15 +13,11 @@ import platform
 import socket
 import struct
 import sys
-import threading
-import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping
 
 from local import checkout, environment
 from local.checkout import HOST
 from local.github import setup
-from local.relay import Relay
 
 ENVIRONMENT = checkout.DIRECTORY / "sam-environment.json"
 PARAMETERS = checkout.DIRECTORY / "sam-parameters.yaml"
@@ -42,12 +39,15 @@ _NOT_FOR_CONTAINERS = {
 _FOR_BROWSERS = {"DASHBOARD_BASE_URL", "PUBLIC_BASE_URL"}
 _BRIDGE = b"docker0"
 _SIOCGIFADDR = 0x8915
-_POLL_SECONDS = 1
 
 
 def architecture() -> str:
     """Returns Lambda's name of this machine's processor."""
     return _ARCHITECTURES[platform.machine().lower()]
+
+
+def is_on() -> bool:
+    return os.environ.get("SAM_LOCAL") == "on"
 
 
 def write_files(variables: Mapping[str, str]) -> None:
@@ -67,55 +67,22 @@ def container_variables(variables: Mapping[str, str]) -> dict[str, str]:
     return {**found, "GITHUB_APP_SECRET_ARN": _SECRET}
 
 
-def start_serving(endpoint: str, ports: Sequence[int]) -> None:
-    """Starts a thread that stores the GitHub App's key and accepts containers' connections, if they may connect."""
-    threading.Thread(target=_serve, args=(endpoint, shared(ports)), name="sam", daemon=True).start()
+def bridge_address() -> str:
+    """Returns this machine's address in Docker's default network, or its loopback address without SAM_LOCAL.
 
-
-def shared(ports: Sequence[int]) -> Sequence[int]:
-    """Returns the ports that containers may connect to: none, unless SAM_LOCAL is on."""
-    return ports if os.environ.get("SAM_LOCAL") == "on" else []
-
-
-def _serve(endpoint: str, ports: Sequence[int]) -> None:
-    _store_app_key(endpoint)
-    served: str | None = None
-    relays = ExitStack()
-    while True:
-        address = bridge_address()
-        if address != served:
-            relays.close()
-            served = address if address is None or _listen(relays, address, ports) else None
-        time.sleep(_POLL_SECONDS)
-
-
-def _listen(relays: ExitStack, address: str, ports: Sequence[int]) -> bool:
-    """Passes connections to the address on to this machine's loopback address. Returns False if a port is taken."""
-    try:
-        for port in ports:
-            relays.enter_context(Relay((address, port), (HOST, port)))
-    except OSError:
-        relays.close()
-        return False
-    return True
-
-
-def bridge_address() -> str | None:
-    """Returns this machine's address in Docker's default network, or None without such a network.
-
-    Only Linux has it. Docker Desktop forwards connections to CONTAINER_HOST by itself.
+    Only Linux has that network. Docker Desktop forwards connections to CONTAINER_HOST by itself.
     """
-    if sys.platform != "linux":
-        return None
+    if not is_on() or sys.platform != "linux":
+        return HOST
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             interface = fcntl.ioctl(probe, _SIOCGIFADDR, struct.pack("256s", _BRIDGE))
         except OSError:
-            return None
+            return HOST
     return socket.inet_ntoa(interface[20:24])
 
 
-def _store_app_key(endpoint: str) -> None:
+def store_app_key(endpoint: str) -> None:
     """Stores the GitHub App's private key in Secrets Manager, where functions read it on AWS."""
     client = environment.create_client("secretsmanager", endpoint)
     key = setup.key_file(checkout.DIRECTORY / setup.FOLDER).read_text()

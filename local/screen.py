@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from controlplane.platform.core.regions import REGIONS
 from local.checkout import CREDENTIALS, ROOT
 
 _TEMPLATE = """
@@ -42,8 +43,8 @@ Ctrl-C stops everything.
 """
 
 
-def render(credentials: dict[str, Any], region: str) -> str:
-    """Renders the screen for the contents of credentials.json and an existing region."""
+def render(credentials: dict[str, Any]) -> str:
+    """Renders the screen for the contents of credentials.json."""
     key = credentials["apiKeys"][0]
     organization = next(it for it in credentials["organizations"] if it["organizationId"] == key["organizationId"])
     owner = next(
@@ -57,7 +58,7 @@ def render(credentials: dict[str, Any], region: str) -> str:
         slug=organization["slug"],
         key=key["key"],
         token=owner["accessToken"],
-        region=region,
+        region=next(iter(REGIONS)),
         repository=credentials["repositories"][0]["repositoryId"],
         credentials=CREDENTIALS.relative_to(ROOT, walk_up=True),
     )

@@ -2,17 +2,16 @@
 
 import hashlib
 import json
-import time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, WaiterError
 
 from local import environment
 from local.ministack import DeployFailed
 from local.template import load_template, stateful_part
 
 _STACK = "assent"
-_DEPLOY_TIMEOUT_SECONDS = 60
+_WAITER = {"Delay": 0.05, "MaxAttempts": 1200}
 # A table that a changed template replaces must be deletable here.
 _PARAMETERS = {"DeletionProtection": "false"}
 
@@ -29,22 +28,35 @@ class LocalStack:
 
     def __init__(self, endpoint: str, base_url: str) -> None:
         self._client = environment.create_client("cloudformation", endpoint)
-        self._template = stateful_part(load_template())
-        # Where the sign-in page of the user pool sends people back to.
-        self._parameters = {**_PARAMETERS, "DashboardBaseUrl": base_url}
-        described = json.dumps([self._template, self._parameters], sort_keys=True)
-        self.digest = hashlib.sha256(described.encode()).hexdigest()
+        template = stateful_part(load_template())
+        # The sign-in page of the user pool sends people back to the base URL.
+        values = {**_PARAMETERS, "DashboardBaseUrl": base_url}
+        self._options = {
+            "StackName": _STACK,
+            "TemplateBody": json.dumps(template, sort_keys=True),
+            "Parameters": [
+                {"ParameterKey": name, "ParameterValue": value}
+                for name, value in values.items()
+                if name in template.get("Parameters", {})
+            ],
+        }
+        self.digest = hashlib.sha256(json.dumps(self._options).encode()).hexdigest()
 
     def deploy(self, deployed: str) -> Deployment:
         """Deploys the current template, unless its digest is `deployed`. Raises DeployFailed."""
         resources = self._find_resources()
-        if resources is None:
-            self._apply(self._client.create_stack)
-            return Deployment(self._find_resources() or {}, is_new=True)
-        if deployed != self.digest:
-            self._apply(self._client.update_stack)
-            resources = self._find_resources() or {}
-        return Deployment(resources, is_new=False)
+        try:
+            if resources is None:
+                self._client.create_stack(**self._options)
+                self._client.get_waiter("stack_create_complete").wait(StackName=_STACK, WaiterConfig=_WAITER)
+            elif deployed != self.digest:
+                self._client.update_stack(**self._options)
+                self._client.get_waiter("stack_update_complete").wait(StackName=_STACK, WaiterConfig=_WAITER)
+        except (ClientError, WaiterError) as error:
+            if "No updates are to be performed" not in str(error):
+                (stack,) = getattr(error, "last_response", {}).get("Stacks", [{}])
+                raise DeployFailed(stack.get("StackStatusReason", str(error))) from error
+        return Deployment(self._find_resources() or {}, is_new=resources is None)
 
     def _find_resources(self) -> dict[str, str] | None:
         """Returns physical ids by logical id, or None if the stack doesn't exist."""
@@ -53,30 +65,3 @@ class LocalStack:
         except ClientError:
             return None
         return {it["LogicalResourceId"]: it["PhysicalResourceId"] for it in found}
-
-    def _apply(self, operation: Any) -> None:
-        declared = self._template.get("Parameters", {})
-        parameters = [
-            {"ParameterKey": name, "ParameterValue": value}
-            for name, value in self._parameters.items()
-            if name in declared
-        ]
-        try:
-            operation(StackName=_STACK, TemplateBody=json.dumps(self._template), Parameters=parameters)
-        except ClientError as error:
-            if "No updates are to be performed" in str(error):
-                return
-            raise DeployFailed(str(error)) from error
-        self._wait()
-
-    def _wait(self) -> None:
-        deadline = time.monotonic() + _DEPLOY_TIMEOUT_SECONDS
-        while time.monotonic() < deadline:
-            stack = self._client.describe_stacks(StackName=_STACK)["Stacks"][0]
-            status = stack["StackStatus"]
-            if status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
-                return
-            if not status.endswith("IN_PROGRESS"):
-                raise DeployFailed(f"{status}: {stack.get('StackStatusReason', 'no reason given')}")
-            time.sleep(0.02)
-        raise DeployFailed(f"The stack was not ready within {_DEPLOY_TIMEOUT_SECONDS} s.")

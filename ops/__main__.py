@@ -1,6 +1,8 @@
 """Entry point of `python -m ops`. The script `scripts/assent-ops` runs it from any folder."""
 
-from ops.cli import app
+import sys
+
+from ops.program import main
 
 if __name__ == "__main__":
-    app(prog_name="assent-ops")
+    sys.exit(main(sys.argv[1:]))

@@ -8,10 +8,11 @@ again completes it.
 from collections import Counter
 from typing import Any
 
+from controlplane.erasure import account_leftovers
+from controlplane.erasure.account_leftovers import FormerAccount
 from controlplane.erasure.accounts import (
     RevokedCounts,
     delete_identities,
-    forget_emails,
     leave_all,
     list_last_owned,
     remove_profile,
@@ -24,6 +25,7 @@ from controlplane.organizations import store as organizations
 from controlplane.people import credential_index
 from controlplane.people.users import UserItem
 from controlplane.platform.core import ids
+from controlplane.platform.core.emails import normalize_email
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Throttled, table
 from ops import personal_data
@@ -58,10 +60,10 @@ def delete_account(user_id: str, profile: UserItem | None, *, with_organizations
     # Erase before the account is deleted: after that, a repeated command no longer knows the address.
     erased = Counter(personal_data.erase(subject))
     if profile:
-        invitees.forget_address(profile.email)
         remove_profile(profile)
-    invitees.forget_blocks(user_id)
-    forget_emails(user_id, profile)
+    former = FormerAccount(user_id, normalize_email(profile.email) if profile else None)
+    account_leftovers.remove_choices(former, None)
+    account_leftovers.release_address(former, None)
     # From here on, no new request creates a credential for the account, but one in flight may just have written one.
     left += leave_all(user_id, with_organizations=with_organizations)
     revoked = revoked.add(_revoke_until_none_left(user_id, forget=True))

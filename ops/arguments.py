@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 _LIFE = re.compile(r"([1-9][0-9]{0,8})([smhd])")
+_FULL_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]{0,99})/((?!\.\.?$)[A-Za-z0-9._-]{1,100})")
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 MAX_LIFE_SECONDS = 3650 * 86_400
 
@@ -44,6 +45,20 @@ def parse_moment(text: str) -> datetime:
     if moment is None or moment.tzinfo is None:
         raise typer.BadParameter("Write the time like this: 2026-03-04T05:06:07Z.")
     return moment
+
+
+def parse_full_name(text: str) -> str:
+    """Accepts the full name of a repository. Raises BadParameter."""
+    if not _FULL_NAME.fullmatch(text):
+        raise typer.BadParameter("Write OWNER/NAME, for example acme/shop.")
+    return text
+
+
+def new_group(about: str) -> typer.Typer:
+    """Returns a group of commands with this help. A command returns a `Result`."""
+    return typer.Typer(
+        help=about, no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+    )
 
 
 User = Annotated[str, typer.Argument(metavar="USER", help="Email address or user id.")]

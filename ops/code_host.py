@@ -1,18 +1,63 @@
-"""Checks of the GitHub App for the operator: its key, its installations, and the repositories it can access."""
+"""`assent-ops github`: checks of the GitHub App: its key, its installations, and the repositories it can access."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+import typer
 
 from controlplane.code_host.github import client, errors
 from controlplane.code_host.github.app_auth import READ_CODE, WRITE_ISSUES
 from controlplane.code_host.github.client import App, Repository
 from controlplane.code_host.github.reviews import READ_PULL_REQUESTS, WRITE_CHECKS
+from ops.arguments import new_group, parse_full_name
 from ops.errors import NotFound, Refused
+from ops.output import Result
 
 REQUIRED_PERMISSIONS = dict(READ_CODE + WRITE_ISSUES + READ_PULL_REQUESTS + WRITE_CHECKS)
 REQUIRED_EVENTS = ("check_run", "issues", "pull_request", "push", "repository")
 _LEVELS = {"read": 1, "write": 2, "admin": 3}
+
+app = new_group("The GitHub App.")
+
+
+@app.command("check")
+def check_app(
+    full_name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="OWNER/NAME", parser=parse_full_name, help="A repository that the App must have access to."
+        ),
+    ] = None,
+) -> Result:
+    """Check that the App's id and private key match, and that it has the required permissions and webhook events.
+
+    With a repository, also checks that the App is installed there and that the owner granted the permissions.
+    """
+    found = get_app()
+    document: dict[str, Any] = {
+        "appId": found.app_id,
+        "name": found.name,
+        "url": found.html_url,
+        "permissions": [f"{name} {level}" for name, level in sorted(found.permissions.items())],
+        "events": sorted(found.events),
+    }
+    if full_name is None:
+        return Result(document)
+    owner, _, name = full_name.partition("/")
+    check_permissions(owner, name)
+    installed = find_repository(owner, name)
+    repository = installed.repository
+    return Result(
+        document
+        | {
+            "installation": installed.installation_id,
+            "repository": f"{repository.owner}/{repository.name}",
+            "defaultBranch": repository.default_branch,
+            "archived": repository.is_archived,
+            "issues": repository.has_issues,
+        }
+    )
 
 
 class InstalledRepository(NamedTuple):
@@ -25,23 +70,23 @@ class InstalledRepository(NamedTuple):
 def get_app() -> App:
     """Returns the App. Raises Refused if it lacks a required permission or event, or GitHub rejects the call."""
     with _converted_errors():
-        app = client.get_app()
+        found = client.get_app()
     missing = [
         f"{name} {level}"
         for name, level in REQUIRED_PERMISSIONS.items()
-        if _LEVELS.get(app.permissions.get(name, ""), 0) < _LEVELS[level]
+        if _LEVELS.get(found.permissions.get(name, ""), 0) < _LEVELS[level]
     ]
     if missing:
         raise Refused(
-            f"The App {app.name} doesn't request {', '.join(missing)}. Change its permissions at {app.html_url}. "
+            f"The App {found.name} doesn't request {', '.join(missing)}. Change its permissions at {found.html_url}. "
             "The owners of its installations must then accept them."
         )
-    if unsubscribed := sorted({*REQUIRED_EVENTS} - app.events):
+    if unsubscribed := sorted({*REQUIRED_EVENTS} - found.events):
         raise Refused(
-            f"The webhook of the App {app.name} isn't subscribed to {', '.join(unsubscribed)}. Turn it on and add "
-            f"these events at {app.html_url}, so that scans start by themselves and inbox items follow their issues."
+            f"The webhook of the App {found.name} isn't subscribed to {', '.join(unsubscribed)}. Turn it on and add "
+            f"these events at {found.html_url}, so that scans start by themselves and inbox items follow their issues."
         )
-    return app
+    return found
 
 
 def find_repository(owner: str, name: str) -> InstalledRepository:

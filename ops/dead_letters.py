@@ -1,4 +1,4 @@
-"""Dead letters: listing, redriving, and discarding them.
+"""`assent-ops dead-letters`: messages that workers failed to process.
 
 A redrive sends a message before it removes it, so that none is lost. If it is interrupted in between, the message is
 delivered twice, which the workers tolerate. Listing hides the messages for a few minutes at most and then releases
@@ -8,8 +8,9 @@ them; after a crash, they reappear when the visibility timeout ends.
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+import typer
 from botocore.exceptions import BotoCoreError, ClientError
 from pydantic import ValidationError
 
@@ -17,8 +18,88 @@ from controlplane.platform.core import clock
 from controlplane.platform.core.ids import ScanId, ScanRequestId
 from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queue
 from controlplane.scans import recovery
-from ops.errors import NotFound, Refused
+from ops.arguments import Yes, new_group, one_of
+from ops.errors import Misused, NotFound, Refused
+from ops.output import Result, confirm
 from ops.target import find_queue
+
+app = new_group("Messages that workers failed to process, kept for 14 days.")
+
+QUEUES = tuple(queue.value for queue in Queue)
+_parse_queue = one_of(QUEUES)
+_HELP = f"One of {', '.join(QUEUES)}."
+QueueName = Annotated[str, typer.Argument(metavar="QUEUE", parser=_parse_queue, help=_HELP)]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="The maximum number of messages per queue.")]
+
+
+@app.command("list")
+def list_letters(
+    queue: Annotated[
+        str | None, typer.Argument(metavar="QUEUE", parser=_parse_queue, help=f"{_HELP} Default: all.")
+    ] = None,
+    limit: Limit = 100,
+) -> Result:
+    """List dead letters and the reason for each, oldest first. Nothing is removed.
+
+    If a worker rejected the message, its reason is shown. Messages that SQS moved itself, after five attempts in which
+    a worker crashed or timed out, have no reason.
+    """
+    shown: list[dict[str, Any]] = []
+    for name in [queue] if queue else QUEUES:
+        with DeadLetters(Queue(name)).receive(limit) as letters:
+            shown += [_document(letter) for letter in letters]
+    return Result(shown)
+
+
+@app.command("redrive")
+def redrive(
+    queue: QueueName,
+    message: Annotated[
+        list[str] | None, typer.Option("--message", metavar="ID", help="A message's id; repeatable. Default: all.")
+    ] = None,
+    limit: Limit = 1000,
+    yes: Yes = False,
+) -> Result:
+    """Send dead letters back to their work queue. Fix the cause first.
+
+    Each message is sent before it is removed here: it may be delivered twice, but is never lost. Workers skip a message
+    whose work is already done. A message that fails again returns here with its new reason.
+    """
+    confirm(f"Redrive {_named(message)} of {queue}?", yes=yes)
+    letters = DeadLetters(Queue(queue))
+    return _each(letters, message or [], limit, letters.resend, "redriven")
+
+
+@app.command("discard")
+def discard(
+    queue: QueueName,
+    message: Annotated[
+        list[str] | None, typer.Option("--message", metavar="ID", help="A message's id; repeatable.")
+    ] = None,
+    limit: Limit = 1000,
+    yes: Yes = False,
+) -> Result:
+    """Permanently delete dead letters that can never succeed, such as malformed messages.
+
+    A scan that waits for a deleted message is marked as failed, unless a worker is processing it.
+    """
+    if not message:
+        raise Misused("Select the messages to discard with --message.")
+    confirm(f"Discard {_named(message)} of {queue}?", yes=yes)
+    letters = DeadLetters(Queue(queue))
+
+    def discard_one(letter: DeadLetter) -> None:
+        _end_scan(letter.body)
+        letters.remove(letter)
+
+    return _each(letters, message, limit, discard_one, "discarded")
+
+
+def _named(message: list[str] | None) -> str:
+    if not message:
+        return "all dead letters"
+    return "one dead letter" if len(message) == 1 else f"{len(message)} dead letters"
+
 
 # Long enough to send a thousand messages one at a time, and short enough to wait out after a crash.
 _VISIBILITY_SECONDS = 300
@@ -130,16 +211,7 @@ def reduced(body: str) -> str:
     return body
 
 
-def list_letters(queues: Iterable[Queue], limit: int) -> list[dict[str, Any]]:
-    """Returns the dead letters of the queues, each queue's oldest first."""
-    shown: list[dict[str, Any]] = []
-    for queue in queues:
-        with DeadLetters(queue).receive(limit) as letters:
-            shown += [document(letter) for letter in letters]
-    return shown
-
-
-def document(letter: DeadLetter) -> dict[str, Any]:
+def _document(letter: DeadLetter) -> dict[str, Any]:
     return {
         "queue": letter.queue.value,
         "messageId": letter.message_id,
@@ -147,23 +219,6 @@ def document(letter: DeadLetter) -> dict[str, Any]:
         "reason": letter.reason,
         "message": _compact(letter.body),
     }
-
-
-def redrive(queue: Queue, message_ids: list[str], limit: int) -> dict[str, Any]:
-    """Redrives the given messages, or all. Raises NotFound, or Refused if it failed partway."""
-    letters = DeadLetters(queue)
-    return _each(letters, message_ids, limit, letters.resend, "redriven")
-
-
-def discard(queue: Queue, message_ids: list[str], limit: int) -> dict[str, Any]:
-    """Deletes the given messages, and ends the scans that wait for them. Raises the same errors."""
-    letters = DeadLetters(queue)
-
-    def discard_one(letter: DeadLetter) -> None:
-        _end_scan(letter.body)
-        letters.remove(letter)
-
-    return _each(letters, message_ids, limit, discard_one, "discarded")
 
 
 def _end_scan(body: str) -> None:
@@ -176,7 +231,8 @@ def _end_scan(body: str) -> None:
 
 def _each(
     letters: DeadLetters, message_ids: list[str], limit: int, act: Callable[[DeadLetter], None], done: str
-) -> dict[str, Any]:
+) -> Result:
+    """Acts on the messages with these ids, or on all. Raises NotFound, or Refused if it failed partway."""
     acted: list[str] = []
     with letters.receive(limit) as found:
         missing = set(message_ids) - {letter.message_id for letter in found}
@@ -193,7 +249,7 @@ def _each(
                     "the remaining messages, then try again."
                 ) from error
             acted.append(letter.message_id)
-    return {done: len(acted), "messageIds": acted, "left": letters.count()}
+    return Result({done: len(acted), "messageIds": acted, "left": letters.count()})
 
 
 def _compact(body: str) -> str:

@@ -1,28 +1,76 @@
-"""Feedback reports for the operator: by day, and in full."""
+"""`assent-ops feedback`: reports from callers about the service, and the switch that pauses new ones."""
 
 from datetime import date, timedelta
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from controlplane.feedback import store as feedback
 from controlplane.feedback.store import ReportItem
 from controlplane.platform.core import clock
+from ops.arguments import new_group
+from ops.errors import NotFound
+from ops.output import Result
 
 _SUMMARY_LENGTH = 100
 
-
-def today() -> str:
-    """Returns the current UTC day."""
-    return clock.timestamp()[:10]
+app = new_group("Feedback reports: read them, or pause new ones.")
 
 
-def read_days(last: str, days: int) -> list[ReportItem]:
-    """Returns all reports of the given number of UTC days up to `last`, newest first."""
-    end = date.fromisoformat(last)
-    return [report for back in range(days) for report in feedback.list_reports(str(end - timedelta(days=back)))]
+def _parse_day(text: str) -> str:
+    try:
+        return str(date.fromisoformat(text))
+    except ValueError:
+        raise typer.BadParameter("Write the day like this: 2026-03-04.") from None
 
 
-def summary_document(report: ReportItem) -> dict[str, Any]:
-    """Returns a one-line summary of a report."""
+Day = Annotated[
+    str | None, typer.Option("--day", parser=_parse_day, metavar="DAY", help="The last day, in UTC. Default: today.")
+]
+Days = Annotated[int, typer.Option("--days", min=1, max=400, help="The number of days, ending with --day.")]
+
+
+@app.command("list")
+def list_reports(day: Day = None, days: Days = 1) -> Result:
+    """List the reports of one or more days, newest first."""
+    last = date.fromisoformat(day or clock.timestamp()[:10])
+    reports = [it for back in range(days) for it in feedback.list_reports(str(last - timedelta(days=back)))]
+    paused, since = feedback.get_intake()
+    note = f"New reports have been paused since {since}." if paused else None
+    return Result([_summary(report) for report in reports], note)
+
+
+@app.command("show")
+def show_report(reference: Annotated[str, typer.Argument(metavar="REFERENCE", help="FDB-…")]) -> Result:
+    """Show a complete report."""
+    try:
+        report = feedback.get_report(reference)
+    except feedback.UnknownReport:
+        raise NotFound(f"There is no report {reference}. Reports are kept for 400 days.") from None
+    fields = {name: report.fields.get(name) for name in ("category", "surface", *feedback.FIELD_LIMITS)}
+    callers = {"reference": report.reference, "createdAt": report.created_at, "callerId": report.caller_id}
+    return Result(callers | fields)
+
+
+@app.command("pause")
+def pause_intake() -> Result:
+    """Stop accepting new reports. They get a 503; retries of an accepted report still get its reference."""
+    return _set_intake(paused=True)
+
+
+@app.command("resume")
+def resume_intake() -> Result:
+    """Accept new reports again."""
+    return _set_intake(paused=False)
+
+
+def _set_intake(*, paused: bool) -> Result:
+    feedback.set_intake(paused=paused)
+    return Result({"paused": paused})
+
+
+def _summary(report: ReportItem) -> dict[str, Any]:
+    """Returns a report with the beginning of its message, on one line."""
     message = " ".join(report.fields["message"].split())
     return {
         "reference": report.reference,
@@ -32,9 +80,3 @@ def summary_document(report: ReportItem) -> dict[str, Any]:
         "callerId": report.caller_id,
         "message": message if len(message) <= _SUMMARY_LENGTH else message[: _SUMMARY_LENGTH - 1] + "…",
     }
-
-
-def document(report: ReportItem) -> dict[str, Any]:
-    """Returns a complete report."""
-    fields = {name: report.fields.get(name) for name in ("category", "surface", *feedback.FIELD_LIMITS)}
-    return {"reference": report.reference, "createdAt": report.created_at, "callerId": report.caller_id, **fields}

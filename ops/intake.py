@@ -1,16 +1,37 @@
-"""Messages to the finding intake: parsed, validated as the intake does, and sent."""
+"""`assent-ops intake`: sends external findings to the intake manually, validated as the intake does."""
 
 import json
-from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from pydantic import ValidationError
 
 from finding_intake.messages import ACCEPTED, Finding
+from ops.arguments import new_group
 from ops.errors import Refused
+from ops.output import Result
 from ops.target import find_queue
 
-QUEUE, QUEUE_VARIABLE = "FindingIntakeQueue", "FINDING_INTAKE_QUEUE_URL"
+app = new_group("Findings from other systems.")
+
+
+@app.command("send")
+def send_file(
+    file: Annotated[
+        typer.FileText, typer.Argument(help="A JSON file with a message or a list of messages; - for stdin.")
+    ],
+) -> Result:
+    """Send the messages in a file. Sends nothing unless all of them are valid."""
+    try:
+        text = file.read()
+    except UnicodeDecodeError:
+        raise Refused("The file isn't valid UTF-8.") from None
+    messages = read_messages(text)
+    client, url = find_queue("FindingIntakeQueue", "FINDING_INTAKE_QUEUE_URL")
+    sent = [message.model_dump(mode="json", by_alias=True, exclude_none=True) for message in messages]
+    for document in sent:
+        client.send_message(QueueUrl=url, MessageBody=json.dumps(document))
+    return Result(sent, "Sent. The finding will appear in the inbox shortly.")
 
 
 def read_messages(text: str) -> list[Finding]:
@@ -33,12 +54,3 @@ def _check(entry: Any, at: int) -> Finding:
     except ValidationError as error:
         problems = [f"{'.'.join(map(str, found['loc'][1:])) or 'kind'}: {found['msg']}" for found in error.errors()]
         raise Refused(f"Message {at + 1} is malformed. {'; '.join(problems)}") from None
-
-
-def send(messages: Iterable[Finding]) -> list[dict[str, Any]]:
-    """Sends the messages to the intake's queue in order. Returns those that were sent."""
-    client, url = find_queue(QUEUE, QUEUE_VARIABLE)
-    sent = [message.model_dump(mode="json", by_alias=True, exclude_none=True) for message in messages]
-    for document in sent:
-        client.send_message(QueueUrl=url, MessageBody=json.dumps(document))
-    return sent

@@ -12,7 +12,7 @@ from typing import Any
 
 from controlplane.erasure.personal_data import Subject, document, kind_of, name_of
 from controlplane.feedback import store as feedback
-from controlplane.organizations.invitation_items import InvitationItem
+from controlplane.organizations.items import InvitationItem
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
 from controlplane.platform.table import keys

@@ -1,4 +1,4 @@
-"""The signing secret in Secrets Manager and its rotation: add a key, switch to it, drop the old one.
+"""`assent-ops signing-key`: the rotation of the signing secret in Secrets Manager: add a key, switch, drop the old one.
 
 Each step is safe only once the step before it is deployed everywhere: docs/operations/run.md, *Rotate secrets*. No key
 is ever printed, passed on a command line, or written to a file.
@@ -7,14 +7,18 @@ is ever printed, passed on a command line, or written to a file.
 import secrets
 from dataclasses import dataclass
 from math import ceil
+from typing import Annotated
 
+import typer
 from pydantic import ValidationError
 
 from controlplane.people.token_families import REFRESH_SECONDS
 from controlplane.platform.core import clock
 from controlplane.platform.core.settings import SigningSecret, read_signing_secret
 from ops import target
+from ops.arguments import new_group
 from ops.errors import Conflict, Refused
+from ops.output import Result
 
 _DAY = 24 * 3600
 # The lifetime of a refresh token plus one day, because functions sign with the old key until they are deployed.
@@ -36,7 +40,55 @@ class Ring:
         return "switched" if self.secret.previous is not None else "single"
 
 
-def read() -> Ring:
+app = new_group("The keys that sign refresh tokens, cursors, and forms.")
+
+Early = Annotated[bool, typer.Option("--early", help="Proceed even if the previous key still verifies refresh tokens.")]
+
+
+@app.command("show")
+def show_ring() -> Result:
+    """Show the rotation's current step: single, added, or switched. Doesn't print any key."""
+    return _shown(_read())
+
+
+@app.command("add")
+def add_key(early: Early = False) -> Result:
+    """Add a new key that is accepted in addition to the current one, and drop the previous one. Deploy afterward."""
+    ring = _read()
+    if ring.step == "added":
+        raise Conflict("A next key already exists. Deploy, then switch to it.")
+    if ring.step == "switched":
+        _check_deployed(ring)
+        _check_age(ring, early)
+    return _write(SigningSecret(current=ring.secret.current, next=secrets.token_urlsafe(48)))
+
+
+@app.command("switch")
+def switch_key() -> Result:
+    """Sign with the added key, and keep accepting the old one. Deploy afterward.
+
+    Deploy after `signing-key add` before you run this: a function that doesn't have the added key would reject its
+    signatures.
+    """
+    ring = _read()
+    if ring.secret.next is None:
+        raise Conflict("There is no next key. Add one, and deploy.")
+    _check_deployed(ring)
+    return _write(SigningSecret(current=ring.secret.next, previous=ring.secret.current))
+
+
+@app.command("drop")
+def drop_key(early: Early = False) -> Result:
+    """Stop accepting the previous key. Deploy afterward."""
+    ring = _read()
+    if ring.step != "switched":
+        raise Conflict("There is no previous key.")
+    _check_deployed(ring)
+    _check_age(ring, early)
+    return _write(SigningSecret(current=ring.secret.current))
+
+
+def _read() -> Ring:
     """Returns the key ring of the connected stack. Raises Misused, NotFound, Refused."""
     client, secret_id = target.find_secret("SigningSecret", "SIGNING_SECRET_ARN")
     value = client.get_secret_value(SecretId=secret_id)
@@ -47,43 +99,6 @@ def read() -> Ring:
             "The signing secret is malformed: it must contain one key or two. Restore its previous version."
         ) from None
     return Ring(secret, value["CreatedDate"].timestamp())
-
-
-def add(*, early: bool = False) -> Ring:
-    """Adds a new key, which is accepted from the next deployment on. Removes the previous key from the ring.
-
-    Raises Conflict if there is already a next key, Refused if refresh tokens of the previous key may still be valid
-    (unless `early`).
-    """
-    ring = read()
-    if ring.step == "added":
-        raise Conflict("A next key already exists. Deploy, then switch to it.")
-    if ring.step == "switched":
-        _check_deployed(ring)
-        _check_age(ring, early)
-    return _write(SigningSecret(current=ring.secret.current, next=secrets.token_urlsafe(48)))
-
-
-def switch() -> Ring:
-    """Makes the next key the current one, and keeps the old one as the previous key. Raises Conflict, Refused."""
-    ring = read()
-    if ring.secret.next is None:
-        raise Conflict("There is no next key. Add one, and deploy.")
-    _check_deployed(ring)
-    return _write(SigningSecret(current=ring.secret.next, previous=ring.secret.current))
-
-
-def drop(*, early: bool = False) -> Ring:
-    """Removes the previous key, which invalidates everything that only this key verifies.
-
-    Raises Conflict if there is no previous key, Refused if its refresh tokens may still be valid (unless `early`).
-    """
-    ring = read()
-    if ring.step != "switched":
-        raise Conflict("There is no previous key.")
-    _check_deployed(ring)
-    _check_age(ring, early)
-    return _write(SigningSecret(current=ring.secret.current))
 
 
 def _check_deployed(ring: Ring) -> None:
@@ -102,7 +117,11 @@ def _check_age(ring: Ring, early: bool) -> None:
         )
 
 
-def _write(secret: SigningSecret) -> Ring:
+def _write(secret: SigningSecret) -> Result:
     client, secret_id = target.find_secret("SigningSecret", "SIGNING_SECRET_ARN")
     client.put_secret_value(SecretId=secret_id, SecretString=secret.model_dump_json(exclude_none=True))
-    return Ring(secret, clock.now())
+    return _shown(Ring(secret, clock.now()))
+
+
+def _shown(ring: Ring) -> Result:
+    return Result({"step": ring.step, "keys": len(ring.secret.keys), "since": clock.timestamp(ring.since)})

@@ -9,6 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import boto3
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
 from ops.errors import Misused, NotFound, Refused
 
 LOCAL_STATE = Path(__file__).resolve().parents[1] / ".local/stack.json"
@@ -69,14 +73,7 @@ def connect(options: Options) -> None:
     if not name:
         raise Misused("Select a table with --local, --stack NAME, or --table NAME (or the variable TABLE_NAME).")
     os.environ.update(local_variables)
-    os.environ["TABLE_NAME"] = name
-    os.environ.setdefault("PUBLIC_BASE_URL", "https://unused.invalid")
-    os.environ.setdefault("DASHBOARD_BASE_URL", "https://unused.invalid")
-    # boto3 finds an operator's credentials, such as those of a profile.
-    os.environ["AWS_CLIENT"] = "boto3"
-    # The layer logs to stdout, which is only for the command's result.
-    os.environ.setdefault("LOG_LEVEL", "CRITICAL")
-
+    prepare(name)
     try:
         from controlplane.platform.table.table import table  # noqa: PLC0415 (reads the environment)
     except ValueError as error:  # pydantic's message also shows values, which may include a secret
@@ -85,6 +82,17 @@ def connect(options: Options) -> None:
     table.name = name
     if options.endpoint_url:
         table.connect(options.endpoint_url)
+
+
+def prepare(table_name: str) -> None:
+    """Sets the variables that the shared layer can't be imported without."""
+    os.environ["TABLE_NAME"] = table_name
+    os.environ.setdefault("PUBLIC_BASE_URL", "https://unused.invalid")
+    os.environ.setdefault("DASHBOARD_BASE_URL", "https://unused.invalid")
+    # boto3 finds an operator's credentials, such as those of a profile.
+    os.environ["AWS_CLIENT"] = "boto3"
+    # The layer logs to stdout, which is only for the command's result.
+    os.environ.setdefault("LOG_LEVEL", "CRITICAL")
 
 
 def _wrong_settings(error: ValueError) -> str:
@@ -112,9 +120,6 @@ def _local(options: Options) -> tuple[Options, dict[str, str]]:
 
 def create_client(service: str, endpoint_url: str | None) -> Any:
     """Returns an AWS client with short timeouts, so that a local stack that isn't running is reported quickly."""
-    import boto3  # noqa: PLC0415 (slow to import, and not needed for --help)
-    from botocore.config import Config  # noqa: PLC0415
-
     config = Config(connect_timeout=3, retries={"mode": "standard", "total_max_attempts": 2})
     return boto3.Session().client(service, endpoint_url=endpoint_url, config=config)
 
@@ -153,8 +158,6 @@ def deployed_at() -> float | None:
 
 def _find_resource(logical_id: str, variable: str, kind: str) -> str:
     """Returns the physical id of a resource. Raises Misused, NotFound."""
-    from botocore.exceptions import ClientError  # noqa: PLC0415
-
     stack, endpoint_url = _connected
     found = os.environ.get(variable)
     if stack is not None:
@@ -173,8 +176,6 @@ def _find_resource(logical_id: str, variable: str, kind: str) -> str:
 
 def _read_stack(stack: str, endpoint_url: str | None) -> str:
     """Returns the name of the table that the stack uses. Sets variables for its brands, App, and retention times."""
-    from botocore.exceptions import ClientError  # noqa: PLC0415
-
     client = create_client("cloudformation", endpoint_url)
     try:
         described = client.describe_stacks(StackName=stack)["Stacks"][0]

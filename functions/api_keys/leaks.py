@@ -9,8 +9,7 @@ import re
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from controlplane.api_keys import leaked as leaked_keys
-from controlplane.api_keys import leaked_tokens
+from controlplane.api_keys import leaked
 from controlplane.api_keys.leaked import Leak
 from controlplane.platform.core import tokens
 from controlplane.platform.core.errors import InvalidPayload
@@ -47,10 +46,10 @@ def revoke_reported(body: bytes) -> list[dict[str, str]]:
 def _revoke(reported: _Reported) -> bool:
     brand, prefix = settings.service_brand, tokens.prefix_of(reported.token)
     if prefix == brand:
-        return leaked_keys.revoke(tokens.digest(reported.token), reported.leak)
+        return leaked.revoke_key(tokens.digest(reported.token), reported.leak)
     if prefix in {brand + tokens.ACCESS, brand + tokens.SESSION}:
-        return leaked_tokens.revoke_token(reported.token, reported.leak)
-    return leaked_tokens.revoke_refresh_token(reported.token, reported.leak)
+        return leaked.revoke_token(reported.token, reported.leak)
+    return leaked.revoke_refresh_token(reported.token, reported.leak)
 
 
 def _read(body: bytes) -> list[_Reported]:

@@ -1,11 +1,12 @@
-"""Routes of `api_keys`: list (at two paths), create, get, change, roll, and delete."""
+"""Routes of `api_keys`: list (at two paths), create, get, change, roll, delete, and receive reports of leaks."""
 
+import json
 from collections.abc import Mapping
 from typing import Annotated
 
-from fastapi import Path
+from fastapi import Path, Response
 
-from api_keys import service
+from api_keys import leaks, service
 from api_keys.schemas import ApiKey, CreatedKey, DeletedKey, KeyCreate, KeyRoll, KeyUpdate, PreviousSecret, RolledKey
 from controlplane.access.access import Access, Requires, Resource
 from controlplane.access.idempotency import IdempotencyKey, idempotent_secret
@@ -15,12 +16,13 @@ from controlplane.api_keys import usage as key_usage
 from controlplane.api_keys.items import ApiKeyItem
 from controlplane.api_keys.rules import own_key
 from controlplane.api_keys.store import KeyExpired, KeyLimitReached, PlanHasNoApiAccess, TooManyInGrace, UnknownKey
+from controlplane.code_host.secret_scanning import LeakReport, SignedBySecretScanning
 from controlplane.platform.core.ids import KeyId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer, Page
 from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
-from controlplane.platform.http.responses import refuses
+from controlplane.platform.http.route import refuses
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Leg
 
@@ -154,3 +156,9 @@ async def delete_key(access: WritesKeys, key_id: PathKeyId) -> DeletedKey:
     """
     key_changes.delete_key(own_key(access.organization_id, key_id), admin_id=access.user_id)
     return DeletedKey(deleted=True)
+
+
+@router.post("/v1/github/leaked-keys", operation_id="receiveLeakReport", include_in_schema=False)
+async def receive_leak_report(report: Annotated[LeakReport, SignedBySecretScanning()]) -> Response:
+    """Revokes the keys and tokens of a report, and says which of the secrets were some. The format is GitHub's."""
+    return Response(json.dumps(leaks.revoke_reported(report.body)), media_type="application/json")

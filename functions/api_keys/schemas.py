@@ -11,8 +11,7 @@ from controlplane.api_keys.store import MintedKey
 from controlplane.platform.core.naming import Name
 from controlplane.platform.core.scopes import API_KEY_SCOPES, KeyScope
 from controlplane.platform.http.envelope import StrictWire, Wire
-from controlplane.platform.http.fields import OptionalTimestamp, Timestamp, WholeNumber
-from controlplane.platform.http.times import Time
+from controlplane.platform.http.fields import OptionalTimestamp, Time, Timestamp, WholeNumber
 
 KeyId = Annotated[str, Field(description="The key's ID.", examples=["key_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v"])]
 KeyName = Annotated[str, Field(description="The key's display name.", examples=["Production deploys"])]
@@ -106,10 +105,6 @@ class KeyMeta(Wire):
     )
     created_at: CreatedAt
 
-    @classmethod
-    def of(cls, key: ApiKeyItem) -> Self:
-        return cls(created_by=key.created_by, created_from=key.created_from, created_at=key.created_at)
-
 
 class PreviousSecret(Wire):
     """The secret of the key that was rolled, in its grace period."""
@@ -126,12 +121,7 @@ class PreviousSecret(Wire):
         previous = key.working_previous
         if previous is None:
             return None
-        return cls(
-            key_id=previous.key_id,
-            start=previous.start,
-            expires_at=previous.until_text,
-            last_used_at=last_used_at,
-        )
+        return cls.showing(previous, expires_at=previous.until_text, last_used_at=last_used_at)
 
 
 class _Key(Wire):
@@ -159,21 +149,17 @@ class _Key(Wire):
     )
 
 
-def _fields(key: ApiKeyItem) -> dict[str, Any]:
-    limits = key.restrictions
-    return {
-        "key_id": key.key_id,
-        "name": key.name,
-        "start": key.start,
-        "created_at": key.created_at,
-        "rate_limit": key.rate_limit,
-        "meta": KeyMeta.of(key),
-        "description": key.description,
-        "scopes": [*(limits.scopes or API_KEY_SCOPES)],
-        "project_ids": None if limits.project_ids is None else [*limits.project_ids],
-        "allowed_ips": None if limits.networks is None else [*limits.networks],
-        "expires_at": limits.expires_at_text,
-    }
+def _show[K: _Key](kind: type[K], item: ApiKeyItem, **more: Any) -> K:
+    limits = item.restrictions
+    return kind.showing(
+        item,
+        meta=item,
+        scopes=limits.scopes or API_KEY_SCOPES,
+        project_ids=limits.project_ids,
+        allowed_ips=limits.allowed_ips,
+        expires_at=limits.expires_at_text,
+        **more,
+    )
 
 
 class ApiKey(_Key):
@@ -191,7 +177,7 @@ class ApiKey(_Key):
     def of(cls, key: ApiKeyItem, previous_uses: Mapping[str, str]) -> Self:
         """previous_uses: of `key_usage.find_previous_uses`."""
         previous = PreviousSecret.of(key, previous_uses.get(key.key_id))
-        return cls(**_fields(key), last_used_at=key.last_used_at, previous=previous)
+        return _show(cls, key, previous=previous)
 
 
 class CreatedKey(_Key):
@@ -204,7 +190,7 @@ class CreatedKey(_Key):
 
     @classmethod
     def of(cls, minted: MintedKey, **more: Any) -> Self:
-        return cls(**_fields(minted.item), key=minted.secret, **more)
+        return _show(cls, minted.item, key=minted.secret, **more)
 
 
 class RolledKey(CreatedKey):

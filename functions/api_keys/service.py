@@ -1,14 +1,14 @@
 """Converts the bodies of `api_keys`. `controlplane.api_keys.rules` has the rules."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 from api_keys.schemas import KeyCreate, KeyUpdate
 from controlplane.api_keys import changes as key_changes
 from controlplane.api_keys import rules
-from controlplane.api_keys.items import ApiKeyItem
-from controlplane.api_keys.restrictions import Restrictions
+from controlplane.api_keys.items import ApiKeyItem, Restrictions
 from controlplane.api_keys.rules import Limits, Texts
 from controlplane.api_keys.store import KeyDraft
 from controlplane.platform.core.errors import InvalidPayload
@@ -42,15 +42,13 @@ def update_key(key_id: KeyId, body: KeyUpdate, admin_id: str) -> ApiKeyItem:
 
 def _read_limits(organization_id: str, body: KeyCreate | KeyUpdate, given: Iterable[str]) -> Limits:
     """Returns the restrictions among the given fields. Raises InvalidPayload."""
-    found = Limits()
-    if "scopes" in given:
-        found["scopes"] = None if body.scopes is None else rules.read_scopes(body.scopes)
-    if "allowed_ips" in given:
-        found["networks"] = None if body.allowed_ips is None else rules.read_networks(body.allowed_ips)
-    if "expires_at" in given:
-        at = body.expires_at
-        found["expires_at"] = None if at is None else rules.read_expiry(datetime.fromisoformat(at).timestamp())
-    if "project_ids" in given:
-        listed = body.project_ids
-        found["project_ids"] = None if listed is None else rules.read_projects(organization_id, listed)
-    return found
+    read: dict[str, Callable[[Any], Any]] = {
+        "scopes": rules.read_scopes,
+        "allowed_ips": rules.read_allowed_ips,
+        "expires_at": lambda text: rules.read_expiry(datetime.fromisoformat(text).timestamp()),
+        "project_ids": partial(rules.read_projects, organization_id),
+    }
+    found: Any = {
+        name: None if (value := getattr(body, name)) is None else read[name](value) for name in read if name in given
+    }
+    return cast("Limits", found)

@@ -2,14 +2,14 @@
 
 from typing import Annotated
 
-from billing.schemas import Billing, BillingPlan, Credits, OverLimit, PlanFeatures, PlanLimits, PlanUsage, TopUp
+from billing.schemas import Billing, Credits, PlanUsage, TopUp
 from controlplane.access.access import Access, Requires
-from controlplane.billing import rules
 from controlplane.billing import store as billing
 from controlplane.organizations.store import UnknownOrganization
+from controlplane.platform.core import clock
 from controlplane.platform.core.plans import PLANS
 from controlplane.platform.http.app import ControlRouter
-from controlplane.platform.http.responses import refuses
+from controlplane.platform.http.route import refuses
 
 router = ControlRouter(tags=["Billing"])
 
@@ -25,13 +25,13 @@ async def get_billing(access: ReadsBilling) -> Billing:
     """
     organization, account = billing.get_billing(access.organization_id)
     plan = PLANS[organization.plan]
-    return Billing(
-        organization_id=access.organization_id,
-        plan=BillingPlan(id=plan.id, name=plan.name),
+    return Billing.showing(
+        organization,
+        plan=plan,
         credits=Credits(balance=account.credits),
-        top_up=TopUp.of(account.top_up),
-        limits=PlanLimits(requests_per_minute=plan.requests_per_minute, api_keys=plan.api_keys, projects=plan.projects),
-        features=PlanFeatures(api_access=plan.api_access, remove_branding=plan.remove_branding),
+        top_up=TopUp.showing(account.top_up, used_this_month=account.top_up.used_in(clock.month())),
+        limits=plan,
+        features=plan,
         usage=PlanUsage(api_keys=organization.keys, projects=organization.projects),
-        over_limit=[OverLimit(**it._asdict()) for it in rules.list_exceeded(organization)],
+        over_limit=billing.list_exceeded(organization),
     )

@@ -1,12 +1,8 @@
 """Response models of `billing`."""
 
-from typing import Self
-
 from pydantic import Field
 
-from controlplane.billing.rules import Limit
-from controlplane.organizations.items import TopUpItem
-from controlplane.platform.core import clock
+from controlplane.billing.store import Limit
 from controlplane.platform.core.plans import PLANS
 from controlplane.platform.http.envelope import Wire
 
@@ -40,16 +36,6 @@ class TopUp(Wire):
         ge=0, description="The maximum number of top-ups in a calendar month (UTC).", examples=[3]
     )
     used_this_month: int = Field(ge=0, description="The number of top-ups in this month so far.", examples=[1])
-
-    @classmethod
-    def of(cls, top_up: TopUpItem) -> Self:
-        return cls(
-            enabled=top_up.enabled,
-            threshold=top_up.threshold,
-            amount=top_up.amount,
-            monthly_limit=top_up.monthly_limit,
-            used_this_month=top_up.used_in(clock.month()),
-        )
 
 
 class PlanLimits(Wire):

@@ -1,9 +1,8 @@
 """Wiring of `code_audit`. A module of routes is imported at the first request for one of its paths."""
 
 import controlplane.platform.core.lazy_imports  # isort: split  # noqa: F401 (before FastAPI is imported)
-from controlplane.platform.http.app import create_app
-from controlplane.platform.http.lambda_handler import create_handler
-from controlplane.platform.http.route_groups import RouteGroup
+from controlplane.platform.http.app import create_app, create_handler
+from controlplane.platform.http.route import RouteGroup
 
 app = create_app(
     RouteGroup(

@@ -98,45 +98,15 @@ class Issue(Wire):
 
     @classmethod
     def of(cls, scan: ScanItem, finding: FindingItem, item: InboxItem | None) -> Self:
-        place = finding.location
-        return cls.model_validate(
-            {
-                "id": f"{scan.scan_id}:{finding.fingerprint[:16]}",
-                "scan_id": scan.scan_id,
-                "fingerprint": finding.fingerprint,
-                "rule_id": finding.rule_id,
-                "title": finding.title,
-                "description": finding.description,
-                "category": finding.category,
-                "severity": finding.severity,
-                "priority": finding.priority,
-                "confidence": finding.confidence,
-                "fix": Fix.of(finding.fix),
-                "status": item.status if item else "open",
-                "inbox_item_id": item.item_id if item else None,
-                "location": Location(
-                    path=place.path,
-                    start_line=place.start_line,
-                    end_line=place.end_line,
-                    start_column=place.start_column,
-                    end_column=place.end_column,
-                    snippet=place.snippet,
-                    permalink=place.permalink,
-                ),
-                "remediation": finding.remediation,
-                "references": list(finding.references),
-                "first_seen_at": finding.first_seen_at,
-                "vendor": _vendor(finding),
-                "decisions": [AppliedDecision(**decision._asdict()) for decision in item.decisions] if item else [],
-            }
+        return cls.showing(
+            finding,
+            id=f"{scan.scan_id}:{finding.fingerprint[:16]}",
+            scan_id=scan.scan_id,
+            status=item.status if item else "open",
+            inbox_item_id=item.item_id if item else None,
+            vendor=finding.vendors[0] if len(finding.vendors) == 1 else None,
+            decisions=item.decisions if item else [],
         )
-
-
-def _vendor(finding: FindingItem) -> FindingVendor | None:
-    if len(finding.vendors) != 1:
-        return None
-    vendor_id, name, domain = finding.vendors[0]
-    return FindingVendor(id=vendor_id, name=name, domain=domain)
 
 
 class ScanIssues(Wire):

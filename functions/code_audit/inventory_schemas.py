@@ -1,12 +1,8 @@
 """Response models of a scan's inventory."""
 
-from typing import Self
-
 from pydantic import Field
 
 from controlplane.platform.http.envelope import Wire
-from controlplane.scans.inventories import Inventory, Technology, UsedVendor
-from controlplane.scans.items import ScanItem
 
 
 class InventoryLanguage(Wire):
@@ -30,10 +26,6 @@ class InventoryTechnology(Wire):
         "to the root.",
         examples=["apps/web/package.json"],
     )
-
-    @classmethod
-    def of(cls, found: Technology) -> Self:
-        return cls(id=found.technology_id, name=found.name, version=found.version, path=found.path)
 
 
 class InventoryPackage(Wire):
@@ -75,18 +67,6 @@ class InventoryVendor(Wire):
         examples=[1],
     )
 
-    @classmethod
-    def of(cls, used: UsedVendor) -> Self:
-        return cls(
-            id=used.vendor_id,
-            name=used.name,
-            category=used.category,
-            packages=[InventoryPackage(name=it.name, version=it.version, path=it.path) for it in used.packages],
-            hosts=list(used.hosts),
-            loading_files=used.loading_files,
-            ungated_files=used.ungated_files,
-        )
-
 
 class ScanInventory(Wire):
     """The contents of a scanned repository: its languages, frameworks, package managers, and vendors."""
@@ -105,16 +85,3 @@ class ScanInventory(Wire):
     truncated: bool = Field(
         description="Whether the repository has more manifests or vendors than an inventory lists.", examples=[False]
     )
-
-    @classmethod
-    def of(cls, scan: ScanItem, inventory: Inventory) -> Self:
-        """Returns the part of the inventory that the organization can read."""
-        shown = inventory.readable(scan)
-        return cls(
-            files=shown.files,
-            languages=[InventoryLanguage(name=it.name, files=it.files, bytes=it.size_bytes) for it in shown.languages],
-            frameworks=[InventoryTechnology.of(it) for it in shown.frameworks],
-            package_managers=[InventoryTechnology.of(it) for it in shown.package_managers],
-            vendors=[InventoryVendor.of(it) for it in shown.vendors],
-            truncated=shown.truncated,
-        )

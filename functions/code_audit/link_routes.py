@@ -15,7 +15,7 @@ from controlplane.platform.core.ids import RepositoryId
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer, Page
 from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
-from controlplane.platform.http.responses import refuses
+from controlplane.platform.http.route import refuses
 from controlplane.platform.table import keys
 
 router = ControlRouter(tags=["Code audit"])
@@ -59,7 +59,7 @@ async def list_links(access: ReadsRepository, limit: Limit = 50, cursor: Cursor 
     summary="Link a project to a repository",
     status_code=201,
 )
-@refuses(links.NoProject, links.LinkExists, links.TooManyLinks)
+@refuses(repositories.ProjectGone, repositories.AlreadyLinked, repositories.LinkLimitReached)
 async def create_link(
     access: ChangesRepository, body: LinkCreate, idempotency_key: IdempotencyKey = None
 ) -> Answer[LinkedProject]:
@@ -82,7 +82,7 @@ async def create_link(
     operation_id="updateLink",
     summary="Change a link",
 )
-@refuses(links.NoProject, links.NoLink)
+@refuses(repositories.ProjectGone, repositories.NotLinked)
 async def update_link(access: ChangesRepository, project_id: LinkedProjectId, body: LinkUpdate) -> LinkedProject:
     """Changes what is scanned for the project, and when. Omitted fields keep their values.
 
@@ -96,7 +96,7 @@ async def update_link(access: ChangesRepository, project_id: LinkedProjectId, bo
     operation_id="deleteLink",
     summary="Unlink a project",
 )
-@refuses(links.NoLink)
+@refuses(repositories.NotLinked)
 async def delete_link(access: ChangesRepository, project_id: LinkedProjectId) -> DeletedLink:
     """Unlinks a project from the repository. The project's scans and findings are kept.
 

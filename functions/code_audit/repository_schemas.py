@@ -42,16 +42,10 @@ class LinkedProject(Wire):
     @classmethod
     def of(cls, repository: RepositoryItem, link: Link, project: ProjectItem) -> Self:
         next_scan = link.next_scheduled_scan(repository.repository_id)
-        return cls(
-            project_id=project.project_id,
+        return cls.showing(
+            link,
             project_slug=project.slug,
             project_name=project.name,
-            production_branch=link.production_branch,
-            root_directory=link.root_directory,
-            pull_request_scans_enabled=link.pull_request_scans_enabled,
-            scan_on_push=link.scan_on_push,
-            schedule=link.schedule,
-            failure_threshold=link.failure_threshold,
             next_scheduled_scan_at=None if next_scan is None else clock.timestamp(next_scan),
         )
 
@@ -81,16 +75,9 @@ class Repository(Wire):
 
     @classmethod
     def of(cls, repository: RepositoryItem, projects: dict[str, ProjectItem]) -> Self:
-        return cls(
+        return cls.showing(
+            repository,
             id=repository.repository_id,
-            organization_id=repository.organization_id,
-            owner=repository.owner,
-            name=repository.name,
-            html_url=repository.html_url,
-            default_branch=repository.default_branch,
-            visibility=repository.visibility,
-            connected_at=repository.connected_at,
-            access_lost_at=repository.access_lost_at,
             projects=[
                 LinkedProject.of(repository, link, projects[link.project_id])
                 for link in repository.links

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from fastapi import Query
 
 from code_audit.fields import REPOSITORY_ID
+from code_audit.preferences import APPLIED, Prefer, applied, read_wait
 from code_audit.repository_schemas import Repository
 from code_audit.resources import SCAN
 from code_audit.scan_schemas import Reason, Scan, ScanStatus
@@ -19,12 +20,11 @@ from controlplane.platform.core.ids import ScanRequestId
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer, Page
 from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
-from controlplane.platform.http.preferences import APPLIED, Prefer, applied, read_wait
-from controlplane.platform.http.responses import refuses
+from controlplane.platform.http.route import refuses
 from controlplane.platform.table import keys, parallel
 from controlplane.platform.table.table import Leg
 from controlplane.projects import store as projects
-from controlplane.scans import starting, unlocking, waits
+from controlplane.scans import starting, unlocks, waits
 from controlplane.scans.items import RequestItem, ScanItem
 from controlplane.scans.requests import ScanInProgress
 from controlplane.scans.unlocks import InsufficientCredits, NothingToUnlock
@@ -156,7 +156,7 @@ async def unlock_scan(access: UnlocksScan) -> Unlocked:
     same rules were used, and such scans that are completed later have full access. Only a completed scan can be
     unlocked, and only until its findings expire.
     """
-    unlocked = unlocking.unlock_scan(access.resource, access.user_id)
+    unlocked = unlocks.unlock_scan(access.resource, access.user_id)
     return Unlocked(status="unlocked" if unlocked else "already-unlocked")
 
 

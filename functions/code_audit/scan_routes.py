@@ -2,12 +2,12 @@
 
 from typing import Annotated
 
+from code_audit.preferences import APPLIED, Prefer, applied, read_wait
 from code_audit.resources import SCAN
 from code_audit.scan_schemas import ScanDetail
 from controlplane.access.access import Access, Requires
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer
-from controlplane.platform.http.preferences import APPLIED, Prefer, applied, read_wait
 from controlplane.platform.table import keys
 from controlplane.scans import waits
 from controlplane.scans.inventories import ScanWithInventory

@@ -151,46 +151,13 @@ class Scan(Wire):
 
     @classmethod
     def of(cls, scan: ScanItem, **more: Any) -> Self:
-        progress, coverage, failure = scan.progress, scan.coverage, scan.failure
-        return cls(
+        return cls.showing(
+            scan,
             id=scan.scan_id,
-            organization_id=scan.organization_id,
-            repository_id=scan.repository_id,
-            repository_name=scan.repository_name,
-            branch=scan.branch,
-            head_commit_sha=scan.head_commit_sha,
             pull_request_number=scan.cause.pull_request_number,
             scope="repository" if scan.cause.pull_request_number is None else "pull_request",
             trigger=_TRIGGERS[scan.cause.trigger],
-            status=scan.status,
-            access=scan.access,
             unlock_credits=None if scan.findings_expired or scan.failure else scan.unlock_credits,
-            finding_count=scan.finding_count,
-            issue_count=scan.issue_count,
-            progress=Progress(
-                stage=progress.stage,
-                stage_status=progress.stage_status,
-                completed_stages=progress.completed_stages,
-                total_stages=len(STAGES),
-                analyzed_files=progress.analyzed_files,
-                files_to_analyze=progress.files_to_analyze,
-            ),
-            created_at=scan.created_at,
-            started_at=scan.started_at,
-            completed_at=scan.completed_at,
-            failure=Reason(code=failure.code, message=failure.message) if failure else None,
-            coverage=Coverage(
-                files=coverage.files,
-                analyzed_files=coverage.analyzed_files,
-                skipped=dict(coverage.skipped),
-                kinds=[
-                    CoveredKind(name=it.name, analyzed_files=it.analyzed_files, unassessed_files=it.unassessed_files)
-                    for it in coverage.kinds
-                ],
-                incomplete=coverage.incomplete,
-            )
-            if coverage
-            else None,
             findings_expire_at=expiry_of(scan),
             **more,
         )
@@ -205,4 +172,4 @@ class ScanDetail(Scan):
 
     @classmethod
     def with_inventory(cls, scan: ScanItem, inventory: Inventory | None) -> Self:
-        return cls.of(scan, inventory=ScanInventory.of(scan, inventory) if inventory else None)
+        return cls.of(scan, inventory=inventory.readable(scan) if inventory else None)

@@ -5,8 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from controlplane.billing import store as billing
-from controlplane.billing.rules import Exceeded, list_exceeded
-from controlplane.billing.store import FIRST_PAGE, LedgerPosition
+from controlplane.billing.store import FIRST_PAGE, Exceeded, LedgerPosition, list_exceeded
 from controlplane.organizations.items import BillingItem, LedgerItem, OrganizationItem
 from controlplane.organizations.store import Account, Membership
 from controlplane.platform.core import clock

@@ -11,12 +11,13 @@ import json
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from typing import NamedTuple
 
 from controlplane.code_host import installations
 from controlplane.code_host.github import people
 from controlplane.code_host.github.errors import AccessLost, CodeHostError, CodeRejected, InstallationGone
-from controlplane.code_host.github.people import Granted, Person
+from controlplane.code_host.github.people import Person
 from controlplane.code_host.items import HostedRepository, RepositoryItem
 from controlplane.organizations import store as organizations
 from controlplane.organizations.store import Membership
@@ -176,15 +177,7 @@ def _open_state(state: str, secret: str) -> _State:
 def _seal_offers(organization: Membership, offered: list[HostedRepository], secret: str) -> Offers:
     entries, size = [], 0
     for hosted in offered:
-        entry = {
-            "hosted_id": hosted.hosted_id,
-            "installation_id": hosted.installation_id,
-            "owner": hosted.owner,
-            "name": hosted.name,
-            "html_url": hosted.html_url,
-            "default_branch": hosted.default_branch,
-            "visibility": hosted.visibility,
-        }
+        entry = asdict(hosted)
         size += len(json.dumps(entry))
         if size > _MOST_OFFERED_BYTES:
             break
@@ -202,19 +195,7 @@ def _seal_offers(organization: Membership, offered: list[HostedRepository], secr
 def _list_repositories(person: Person, installation_id: int) -> list[HostedRepository]:
     """Returns the installation's repositories that the person can write to. Raises InstallationGone, AccessLost."""
     people.check_installation(installation_id)
-    return [_hosted(it, installation_id) for it in person.list_repositories(installation_id)]
-
-
-def _hosted(granted: Granted, installation_id: int) -> HostedRepository:
-    return HostedRepository(
-        hosted_id=granted.repository_id,
-        installation_id=installation_id,
-        owner=granted.owner,
-        name=granted.name,
-        html_url=granted.html_url,
-        default_branch=granted.default_branch,
-        visibility=granted.visibility,
-    )
+    return person.list_repositories(installation_id)
 
 
 @contextmanager

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from typing import Final, NamedTuple
 
-from controlplane.api_keys import rules, selected_projects
-from controlplane.api_keys.items import ApiKeyItem
-from controlplane.api_keys.restrictions import Restrictions
+from controlplane.api_keys import rules
+from controlplane.api_keys.items import ApiKeyItem, Restrictions
 from controlplane.api_keys.store import KeyDraft
 from controlplane.platform.core.errors import InvalidPayload
 from controlplane.platform.core.ids import ProjectId
@@ -41,7 +40,7 @@ def limits_of(key: ApiKeyItem, names: Mapping[str, str] | None = None) -> ShownL
     limits, projects = key.restrictions, None
     if limits.project_ids is not None:
         projects = [(names or {}).get(it, it) for it in limits.project_ids]
-    return ShownLimits(limits.scopes, projects, limits.networks, limits.expires_at_text, limits.has_expired)
+    return ShownLimits(limits.scopes, projects, limits.allowed_ips, limits.expires_at_text, limits.has_expired)
 
 
 def find_project_names(key: ApiKeyItem) -> dict[str, str]:
@@ -49,7 +48,7 @@ def find_project_names(key: ApiKeyItem) -> dict[str, str]:
     wanted = key.restrictions.project_ids
     if wanted is None:
         return {}
-    return {it.project_id: it.name for it in selected_projects.list_projects(wanted, len(wanted), None).projects}
+    return {it.project_id: it.name for it in rules.list_projects(wanted, len(wanted), None).projects}
 
 
 def read_draft(form: Mapping[str, str]) -> KeyDraft:
@@ -68,7 +67,7 @@ def read_draft(form: Mapping[str, str]) -> KeyDraft:
         restrictions = Restrictions(
             scopes=rules.read_scopes(scopes) if scopes else None,
             project_ids=tuple(_read_project(it) for it in projects) if projects else None,
-            networks=rules.read_networks(networks) if networks else None,
+            allowed_ips=rules.read_allowed_ips(networks) if networks else None,
             expires_at=rules.read_expiry(_start_of(expires)) if expires else None,
         )
     except NotAcceptable:

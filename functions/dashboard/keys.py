@@ -4,11 +4,10 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from controlplane.api_keys import changes as key_changes
-from controlplane.api_keys import selected_projects
 from controlplane.api_keys import store as api_keys
 from controlplane.api_keys import usage as key_usage
 from controlplane.api_keys.items import ApiKeyItem
-from controlplane.api_keys.rules import UNKNOWN_PROJECT, own_key
+from controlplane.api_keys.rules import UNKNOWN_PROJECT, find_unknown, own_key
 from controlplane.api_keys.store import FoundKey, KeyDraft, MintedKey
 from controlplane.organizations import store as organizations
 from controlplane.organizations.items import OrganizationItem
@@ -104,7 +103,7 @@ def find_owner(organization: Membership, draft: KeyDraft) -> FoundOwner:
     return FoundOwner(
         *read_both(
             lambda: organizations.find_organization(organization_id),
-            lambda: selected_projects.find_unknown(organization_id, wanted),
+            lambda: find_unknown(organization_id, wanted),
         )
     )
 

@@ -1,22 +1,22 @@
 """Business rules of the members' page: who belongs to an organization, who is invited, and what the user may change."""
 
 from collections.abc import Mapping
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from controlplane.notify import mail_addresses
 from controlplane.notify.mail_addresses import Stop, StopReason
 from controlplane.organizations import invitations, members
 from controlplane.organizations import member_rules as rules
 from controlplane.organizations import store as organizations
-from controlplane.organizations.invitation_items import InvitationItem
 from controlplane.organizations.invitations import UnknownInvitation
+from controlplane.organizations.items import InvitationItem
 from controlplane.organizations.members import MemberPage
-from controlplane.organizations.store import ROLES, Account, MemberItem, Membership, Role
+from controlplane.organizations.store import Account, MemberItem, Membership
 from controlplane.platform.core import ids
 from controlplane.platform.core.emails import is_email, normalize_email
 from controlplane.platform.core.errors import Forbidden, NotFound
 from controlplane.platform.core.ids import InvitationId, MemberId
-from controlplane.platform.core.roles import RANK
+from controlplane.platform.core.roles import RANK, Role
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table.parallel import read_both
 from dashboard.forms import NotAcceptable
@@ -89,7 +89,7 @@ def _list_members(caller: Membership, position: str | None) -> tuple[MemberPage,
 
 def _row(caller: Membership, caller_id: str, member: MemberItem, owners: int, stops: Mapping[str, Stop]) -> Row:
     is_you, is_last_owner = member.user_id == caller_id, member.role == "owner" and owners < 2
-    grantable = [role for role in ROLES if rules.may_change(caller, member.role, role)]
+    grantable = [role for role in RANK if rules.may_change(caller, member.role, role)]
     roles = [] if is_last_owner else grantable
     stop = stops.get(normalize_email(member.email))
     return Row(member, roles, bool(roles) and not is_you, is_you, is_last_owner, stop.reason if stop else None)
@@ -97,7 +97,7 @@ def _row(caller: Membership, caller_id: str, member: MemberItem, owners: int, st
 
 def invitable_roles(caller: Membership) -> list[Role]:
     """Returns the roles to which the user may invite."""
-    return [role for role in ROLES if rules.may_change(caller, role)]
+    return [role for role in RANK if rules.may_change(caller, role)]
 
 
 def invite(organization: Membership, form: Mapping[str, str], user_id: str) -> str:
@@ -173,4 +173,4 @@ def _read_role(form: Mapping[str, str]) -> Role:
     role = form.get("role", "")
     if role not in RANK:
         raise NotAcceptable("Choose a role.")
-    return cast("Role", role)
+    return role

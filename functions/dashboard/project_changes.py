@@ -1,9 +1,8 @@
 """Business rules of the forms that create, change, and delete projects, and decide on their vendors."""
 
 from collections.abc import Mapping
-from typing import cast, get_args
 
-from controlplane.findings import vendor_decisions
+from controlplane.findings import vendors
 from controlplane.organizations.store import Membership
 from controlplane.platform.core.errors import Forbidden, InvalidPayload
 from controlplane.platform.core.settings import settings
@@ -115,7 +114,8 @@ def decide_vendor(found: FoundVendor, vendor_id: str, decision: str, user_id: st
     require_admin(found.organization, NotProjectAdmin)
     if not is_vendor(vendor_id):
         raise NotAcceptable("Enter the vendor's ID, for example segment.")
-    if decision not in get_args(vendor_decisions.Decision):
+    state = vendors.STATES.get(decision)
+    if state is None:
         raise NotAcceptable("Choose whether to approve or to ignore the vendor.")
-    known = cast("vendor_decisions.Decision", decision)
-    return vendor_decisions.decide(found.project, vendor_id, known, user_id, found.seen).state
+    vendors.decide_vendor(found.project, vendor_id, state, user_id, found.seen)
+    return state

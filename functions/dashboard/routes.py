@@ -4,7 +4,7 @@ A GET changes nothing except during sign-in. Every change is a POST of a form wi
 imported at the first request for one of its paths, which are listed here.
 """
 
-from controlplane.platform.http.route_groups import RouteGroup
+from controlplane.platform.http.route import RouteGroup
 
 # Imports of all pages run in advance, when Lambda gives a function more processor time.
 from dashboard import page_parameters  # noqa: F401

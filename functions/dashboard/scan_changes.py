@@ -12,7 +12,7 @@ from controlplane.organizations.store import Account, Membership
 from controlplane.platform.core.errors import Forbidden, InvalidPayload, NotFound
 from controlplane.platform.core.ids import ScanId
 from controlplane.scans import csv as finding_csv
-from controlplane.scans import reading, reads, sarif, starting, unlocking, waits
+from controlplane.scans import reading, reads, sarif, starting, unlocks, waits
 from controlplane.scans.items import ScanItem
 from controlplane.scans.requests import ScanInProgress
 from controlplane.scans.starting import RepositoryNotLinked
@@ -119,4 +119,4 @@ def _get_findings(organization_slug: str, scan_id: str, account: Account) -> Sho
 
 def unlock(locked: Locked, user_id: str) -> bool:
     """Unlocks the findings. Returns False if that was done before. Raises InsufficientCredits, NothingToUnlock."""
-    return unlocking.unlock_scan(locked.scan, user_id, locked.balance)
+    return unlocks.unlock_scan(locked.scan, user_id, locked.balance)

@@ -99,4 +99,4 @@ def _has_consent(findings: Iterable[InboxPage], scanned: Iterable[ScanItem]) -> 
     if any(item.source == "runtime" for page in findings for item in page.items):
         return True
     inventories = reads.list_inventories([scan.scan_id for scan in scanned if scan.status == "completed"])
-    return any(it.vendor_id == CONSENT_LIBRARY and it.packages for inventory in inventories for it in inventory.vendors)
+    return any(it.id == CONSENT_LIBRARY and it.packages for inventory in inventories for it in inventory.vendors)

@@ -1,10 +1,10 @@
 """Business rules of decisions on the inbox's pages: on one finding or on many at once, and undoing them."""
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, cast, get_args
+from typing import NamedTuple, cast
 
 from controlplane.findings import changes as inbox_changes
-from controlplane.findings import inbox, vendor_decisions, vendors
+from controlplane.findings import inbox, vendors
 from controlplane.findings.changes import Outcome
 from controlplane.findings.inbox import StaleVersion
 from controlplane.findings.items import InboxItem
@@ -109,19 +109,18 @@ def decide_vendor(found: FoundItem, decision: str, user_id: str) -> VendorState:
     Raises NotAdmin, NotAcceptable.
     """
     require_admin(found.organization, NotAdmin)
-    vendor = found.item.runtime_vendor
-    if vendor is None or decision not in get_args(vendor_decisions.Decision):
+    vendor, state = found.item.runtime_vendor, vendors.STATES.get(decision)
+    if vendor is None or state is None:
         raise NotAcceptable("Choose to approve or to ignore the vendor of a finding on a website.")
     try:
         project_id = ProjectId.stored(vendor.project_id)
         project, stored = read_both(
             lambda: projects.get_project(project_id), lambda: vendors.find_vendor(project_id, vendor.vendor_id)
         )
-        known = cast("vendor_decisions.Decision", decision)
-        seen = vendors.Seen(stored, found.item)
-        return vendor_decisions.decide(project, vendor.vendor_id, known, user_id, seen).state
+        vendors.decide_vendor(project, vendor.vendor_id, state, user_id, vendors.Seen(stored, found.item))
     except projects.UnknownProject:
         raise NotAcceptable("The project of this vendor was deleted.") from None
+    return state
 
 
 async def open_issue(found: FoundItem, user_id: str, existing: str | None) -> bool:

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from controlplane.platform.core.errors import ApiError, InvalidPayload, summarize
 from controlplane.platform.http.callers import Caller
-from controlplane.platform.http.forms import MAX_FORM_BYTES, parse_pairs
+from controlplane.platform.http.reader import MAX_FORM_BYTES, parse_pairs
 
 MEDIA_TYPE = "application/x-www-form-urlencoded"
 _MAX_FIELDS = 64

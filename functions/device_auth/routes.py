@@ -6,8 +6,10 @@ from controlplane.access.anonymous import Anonymous, AnonymousCaller
 from controlplane.people.device import FIRST_INTERVAL_SECONDS, LIFE_SECONDS
 from controlplane.people.token_families import Pair, RefreshRefused
 from controlplane.platform.core.errors import InvalidPayload
+from controlplane.platform.core.settings import settings
+from controlplane.platform.core.urls import dashboard_base_url
 from controlplane.platform.http.app import ControlRouter
-from controlplane.platform.http.responses import refuses
+from controlplane.platform.http.route import refuses
 from device_auth import service
 from device_auth.dialect import MEDIA_TYPE, OAuthForm
 from device_auth.schemas import (
@@ -28,7 +30,9 @@ TOKENS_PER_MINUTE = 30
 
 
 def _anonymous(counter: str, per_minute: int, *required: str) -> Anonymous:
-    return Anonymous(counter, per_minute, service.is_enabled, {MEDIA_TYPE: OAuthForm(required)})
+    return Anonymous(
+        counter, per_minute, lambda: settings.device_authorization_enabled, {MEDIA_TYPE: OAuthForm(required)}
+    )
 
 
 RequestsCode = Annotated[AnonymousCaller, _anonymous("device.code", CODES_PER_MINUTE)]
@@ -46,7 +50,7 @@ async def create_device_code(caller: RequestsCode, body: DeviceCodeCreate) -> De
     accepts the form-encoded request of RFC 8628, and then responds as RFC 8628 specifies: status 200, no envelope.
     """
     issued = service.request_code(body.client_id, body.code_challenge, body.scope, body.device_name, caller.address)
-    page = service.verification_uri()
+    page = f"{dashboard_base_url()}/device"
     return DeviceCode(
         device_code=issued.device_code,
         user_code=issued.user_code,

@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field
 
 from controlplane.platform.http.envelope import Wire
+from controlplane.platform.http.fields import Timestamp
 from controlplane.platform.http.validation import described
 
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 REFRESH_GRANT = "refresh_token"
 _URI: dict[str, Any] = {"format": "uri"}
-_TIME: dict[str, Any] = {"format": "date-time"}
 _EXAMPLE_CODE = "assent_dc_4fT9wQz2LmX7bKc1RgN8vYpH5sJd3AaU0eWi"
 _EXAMPLE_REFRESH = "assent_rt_7m3r9t4v5w1n8q2k4fT9wQz2LmX7bKc1RgN8vYpH5sJd3AaU0eWiOyZq6B"
 
@@ -190,20 +190,13 @@ class Session(Wire):
         description="The IP address of the sign-in or of the device's request. Null if unknown.",
         examples=["198.51.100.7"],
     )
-    created_at: str = Field(
-        description="The time it was approved or created.",
-        examples=["2026-03-04T05:06:07.000Z"],
-        json_schema_extra=_TIME,
+    created_at: Timestamp = Field(description="The time it was approved or created.")
+    last_used_at: Timestamp = Field(
+        description="The last use, accurate to the hour.", examples=["2026-03-04T06:00:00.000Z"]
     )
-    last_used_at: str = Field(
-        description="The last use, accurate to the hour.",
-        examples=["2026-03-04T06:00:00.000Z"],
-        json_schema_extra=_TIME,
-    )
-    expires_at: str = Field(
+    expires_at: Timestamp = Field(
         description="The time it expires. For a device, each refresh extends this.",
         examples=["2026-04-03T05:06:07.000Z"],
-        json_schema_extra=_TIME,
     )
     current: bool = Field(description="Whether this session made the request.", examples=[True])
     scopes: list[str] = Field(description="The scopes, sorted.", examples=[["organizations.read", "projects.read"]])

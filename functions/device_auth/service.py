@@ -17,7 +17,6 @@ from controlplane.platform.core.errors import Conflict, Forbidden, InvalidPayloa
 from controlplane.platform.core.nearest import did_you_mean
 from controlplane.platform.core.scopes import READ_SCOPES, SCOPES
 from controlplane.platform.core.settings import settings
-from controlplane.platform.core.urls import dashboard_base_url
 from controlplane.platform.table.retry import retry_on_conflict
 from device_auth.schemas import DEVICE_GRANT, REFRESH_GRANT
 
@@ -25,25 +24,19 @@ from device_auth.schemas import DEVICE_GRANT, REFRESH_GRANT
 class AuthorizationPending(Conflict):
     oauth_error: ClassVar[str] = "authorization_pending"
     message = "The request hasn't been approved or denied yet. Poll again after the interval."
-
-    def __init__(self) -> None:
-        super().__init__(details={"status": "authorization_pending"})
+    fixed_details: ClassVar = {"status": "authorization_pending"}
 
 
 class PolledTooSoon(Conflict):
     oauth_error: ClassVar[str] = "slow_down"
     message = "You polled too early. Wait 5 seconds longer between polls from now on."
-
-    def __init__(self) -> None:
-        super().__init__(details={"status": "slow_down"})
+    fixed_details: ClassVar = {"status": "slow_down"}
 
 
 class CodeUsed(Conflict):
     oauth_error: ClassVar[str] = "invalid_grant"
     message = "This device code was already redeemed. Its tokens have been revoked. Request a new code."
-
-    def __init__(self) -> None:
-        super().__init__(details={"status": "used"})
+    fixed_details: ClassVar = {"status": "used"}
 
 
 class CodeExpired(Unauthorized):
@@ -51,17 +44,13 @@ class CodeExpired(Unauthorized):
 
     oauth_error: ClassVar[str] = "expired_token"
     message = "This device code is unknown or has expired. Request a new one."
-
-    def __init__(self) -> None:
-        super().__init__(details={"status": "expired"})
+    fixed_details: ClassVar = {"status": "expired"}
 
 
 class AccessDenied(Forbidden):
     oauth_error: ClassVar[str] = "access_denied"
     message = "The user denied this device."
-
-    def __init__(self) -> None:
-        super().__init__(details={"status": "access_denied"})
+    fixed_details: ClassVar = {"status": "access_denied"}
 
 
 class WrongVerifier(Unauthorized):
@@ -101,11 +90,6 @@ class UnsupportedToken(InvalidPayload):
         super().__init__(details=[{"code": "unsupported_token_type", "message": message, "path": ["token"]}])
 
 
-def is_enabled() -> bool:
-    """Returns True if device authorization is enabled."""
-    return settings.device_authorization_enabled
-
-
 def request_code(client_id: str, challenge: str, scope: str | None, device_name: str | None, address: str) -> Issued:
     """Creates a device request. Raises UnknownClient, InvalidScope.
 
@@ -114,11 +98,6 @@ def request_code(client_id: str, challenge: str, scope: str | None, device_name:
     _check_client(client_id)
     scopes = [*READ_SCOPES] if scope is None else _parse_scope(scope)
     return device.create(client_id, challenge, scopes, device_name, address)
-
-
-def verification_uri() -> str:
-    """Returns the URL of the page on which the user approves or denies a device."""
-    return f"{dashboard_base_url()}/device"
 
 
 def redeem(device_code: str, code_verifier: str, client_id: str) -> Pair:

@@ -15,7 +15,7 @@ from controlplane.platform.core.errors import InsufficientScope
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Page
 from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
-from controlplane.platform.http.responses import refuses
+from controlplane.platform.http.route import refuses
 from device_auth.schemas import RevokedSession, Session
 
 router = ControlRouter(tags=["Sessions"])
@@ -41,17 +41,12 @@ async def list_sessions(access: Person, limit: Limit = 50, cursor: Cursor = None
         own = credential_index.find_credential(access.user_id, ids.session_id(current))
         page = CredentialPage([own] if own else [], None)
     items = [
-        Session(
+        Session.showing(
+            credential,
             id=credential.session_id,
-            kind=credential.kind,
-            client=credential.client,
-            device_name=credential.device_name,
             ip_address=credential.address,
-            created_at=credential.created_at,
-            last_used_at=credential.last_used_at,
             expires_at=clock.timestamp(credential.expires_at),
             current=credential.local == current,
-            scopes=credential.scopes,
         )
         for credential in page.live
     ]

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from controlplane.findings import inbox
 from controlplane.notify import mail_batches, mail_choices
-from controlplane.notify.mail_choices import FOR_ADMINS
+from controlplane.notify.mail_choices import FOR_ADMINS, Choice
 from controlplane.notify.mail_messages import NotifyMembers, SendNotification, later, post
 from controlplane.organizations import members
 from controlplane.platform.core import clock
@@ -19,6 +19,8 @@ _PAGE = 50
 _MONDAY_HOUR = 8
 # Digests are spread over this time, because all are due on Monday morning.
 _SPREAD_SECONDS = 2 * 3600
+# What the email about an event is about, if it isn't collected first.
+_TOLD_AT_ONCE: dict[str, Choice] = {"credits.low": "credits", "webhook.disabled": "webhook", "key.leaked": "key"}
 # Events that make a week worth a digest.
 _ACTIVITY = {"finding.opened", "finding.resolved", "scan.completed"}
 
@@ -29,12 +31,9 @@ def fan_out(event: OrganizationEvent) -> None:
     organization_id = event_id.organization_id
     if event.event == "finding.opened":
         _add_findings(event_id, event.subjects)
-    elif event.event == "credits.low":
-        post(NotifyMembers(organization_id=organization_id, about="credits", subject=event_id.local))
-    elif event.event == "webhook.disabled":
-        post(NotifyMembers(organization_id=organization_id, about="webhook", subject=event_id.local))
-    elif event.event == "key.leaked":
-        post(NotifyMembers(organization_id=organization_id, about="key", subject=event.subjects[0]))
+    elif about := _TOLD_AT_ONCE.get(event.event):
+        subject = event.subjects[0] if about == "key" else event_id.local
+        post(NotifyMembers(organization_id=organization_id, about=about, subject=subject))
     if event.event in _ACTIVITY:
         _schedule_digest(organization_id)
 

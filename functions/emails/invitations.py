@@ -5,8 +5,7 @@ from controlplane.notify.mail_messages import SendInvitation
 from controlplane.notify.mails import MailId, NotClaimed
 from controlplane.organizations import invitations, invitees, resends
 from controlplane.organizations import store as organizations
-from controlplane.organizations.invitation_items import InvitationItem, MailOutcome
-from controlplane.organizations.items import OrganizationItem
+from controlplane.organizations.items import InvitationItem, MailOutcome, OrganizationItem
 from controlplane.platform.core import ids
 from controlplane.platform.core.ids import InvitationId
 from controlplane.platform.core.settings import settings

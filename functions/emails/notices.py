@@ -1,17 +1,20 @@
-"""The content of emails to members, read when each is sent. None if it is outdated by then."""
+"""The values of emails to members, read when each is sent. None if it is outdated by then.
+
+The email about a token that was found in public can't be turned off, because it is about security.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import date, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
-from controlplane.api_keys import leaked as leaked_keys
+from controlplane.api_keys import leaked
 from controlplane.billing import store as billing
 from controlplane.findings import inbox
 from controlplane.findings.items import InboxItem
 from controlplane.notify import mail_batches, mail_choices, unsubscriptions
 from controlplane.notify.mail_choices import FOR_ADMINS, Choice
-from controlplane.notify.mail_messages import SendNotification
+from controlplane.notify.mail_messages import SendLeakNotice, SendNotification
 from controlplane.notify.mails import MailId, NotClaimed
 from controlplane.organizations import store as organizations
 from controlplane.organizations.store import Membership
@@ -30,12 +33,7 @@ from emails.text import compose, shown_name, shown_title
 # Counted and listed in a digest, at most.
 _MOST_OPEN, _MOST_SCANS, _MOST_URGENT = 500, 100, 5
 
-
-class Notice(NamedTuple):
-    """The template of an email and its values."""
-
-    template: str
-    values: dict[str, Any]
+type Values = dict[str, Any]
 
 
 def send_notification(message: SendNotification) -> None:
@@ -45,16 +43,23 @@ def send_notification(message: SendNotification) -> None:
     if profile_item is None or held is None:
         return
     profile, membership = UserItem.from_item(profile_item), Membership.from_item(held)
-    notice = _NOTICES[about](membership, message.subject)
-    if notice is None:
+    values = _VALUES[about](membership, message.subject)
+    if values is None:
         return
+    unsubscribe = unsubscriptions.link_of_choice(user_id, organization_id, about)
     draft = Draft(
         mail_id=MailId(user_id, ids.derived_local(organization_id, about, message.subject)),
         address=profile.email,
         about=about,
         organization_id=organization_id,
-        content=_compose(notice, membership, user_id, about),
-        unsubscribe=unsubscriptions.link_of_choice(user_id, organization_id, about),
+        content=compose(
+            about,
+            organization=shown_name(membership.name),
+            unsubscribe=unsubscribe,
+            notifications=f"{dashboard_base_url()}/account/notifications",
+            **values,
+        ),
+        unsubscribe=unsubscribe,
         legs={
             "account": Check(keys.user(user_id), "#email = :email", {"email": profile.email}),
             "membership": organizations.role_check(
@@ -63,27 +68,45 @@ def send_notification(message: SendNotification) -> None:
             "choice": mail_choices.wanted_check(user_id, organization_id, about),
         },
     )
+    _deliver(draft)
+
+
+def send_leak_notice(message: SendLeakNotice) -> None:
+    """Sends the email, unless the account was deleted. Raises Postponed, Delayed, Rejected."""
+    known = leaked.find_leaked_token(message.user_id, message.leak)
+    (profile_item,) = table.batch_get([keys.user(message.user_id)])
+    if known is None or profile_item is None:
+        return
+    profile = UserItem.from_item(profile_item)
+    draft = Draft(
+        mail_id=MailId(message.user_id, message.leak),
+        address=profile.email,
+        about="leak",
+        organization_id="",
+        content=compose(
+            "leak",
+            client=shown_name(known.client),
+            place=known.leak.url,
+            link=f"{dashboard_base_url()}/sessions",
+        ),
+        unsubscribe=None,
+        legs={"account": Check(keys.user(message.user_id), "#email = :email", {"email": profile.email})},
+    )
+    _deliver(draft)
+
+
+def _deliver(draft: Draft) -> None:
     try:
         deliver(draft)
     except NotClaimed as change:
         logger.info("email not wanted", extra={"mail": str(draft.mail_id), "reason": change.leg})
 
 
-def _compose(notice: Notice, membership: Membership, user_id: str, about: Choice) -> Any:
-    return compose(
-        notice.template,
-        organization=shown_name(membership.name),
-        unsubscribe=unsubscriptions.link_of_choice(user_id, membership.organization_id, about),
-        notifications=f"{dashboard_base_url()}/account/notifications",
-        **notice.values,
-    )
-
-
 def _page_of(membership: Membership, area: str) -> str:
     return f"{dashboard_base_url()}/organizations/{membership.slug}/{area}"
 
 
-def _finding(membership: Membership, window: str) -> Notice | None:
+def _finding(membership: Membership, window: str) -> Values | None:
     batch = mail_batches.find_batch(membership.organization_id, window)
     if batch is None:
         return None
@@ -94,7 +117,7 @@ def _finding(membership: Membership, window: str) -> Notice | None:
     more = batch.size - len(batch.item_ids)
     link = _page_of(membership, "inbox?priority=P0")
     findings = _findings(membership, shown)
-    return Notice("finding", {"count": len(shown) + more, "findings": findings, "more": more, "link": link})
+    return {"count": len(shown) + more, "findings": findings, "more": more, "link": link}
 
 
 def _findings(membership: Membership, items: Iterable[InboxItem]) -> list[dict[str, str]]:
@@ -108,29 +131,29 @@ def _findings(membership: Membership, items: Iterable[InboxItem]) -> list[dict[s
     ]
 
 
-def _credits(membership: Membership, _event: str) -> Notice | None:
+def _credits(membership: Membership, _event: str) -> Values | None:
     _, balance = billing.get_billing(membership.organization_id)
     if balance.credits >= LOW_CREDITS:
         return None  # topped up since
     unlocks = balance.credits // SCAN_UNLOCK_CREDITS
     scans = "none" if unlocks == 0 else "one more scan" if unlocks == 1 else f"{unlocks} more scans"
     values = {"credits": balance.credits, "price": SCAN_UNLOCK_CREDITS, "scans": scans}
-    return Notice("credits", {**values, "link": _page_of(membership, "billing")})
+    return {**values, "link": _page_of(membership, "billing")}
 
 
-def _webhook(membership: Membership, _event: str) -> Notice | None:
-    return Notice("webhook", {"link": _page_of(membership, "webhooks")})
+def _webhook(membership: Membership, _event: str) -> Values | None:
+    return {"link": _page_of(membership, "webhooks")}
 
 
-def _key(membership: Membership, key_id: str) -> Notice | None:
-    known = leaked_keys.find_leaked_key(KeyId.stored(key_id))
+def _key(membership: Membership, key_id: str) -> Values | None:
+    known = leaked.find_leaked_key(KeyId.stored(key_id))
     if known is None:
         return None
     values = {"name": shown_name(known.name), "start": known.start, "place": known.leak.url}
-    return Notice("key", {**values, "link": _page_of(membership, "keys")})
+    return {**values, "link": _page_of(membership, "keys")}
 
 
-def _digest(membership: Membership, day: str) -> Notice | None:
+def _digest(membership: Membership, day: str) -> Values | None:
     organization_id, end = membership.organization_id, date.fromisoformat(day)
     start = end - timedelta(days=7)
     opened = inbox.read_positions(organization_id, "open", _MOST_OPEN, None)
@@ -149,15 +172,16 @@ def _digest(membership: Membership, day: str) -> Notice | None:
         ("Open findings", f"{_MOST_OPEN} or more" if opened.next_position else str(len(opened.items))),
     ]
     urgent = [item for item in opened.items if item.priority == "P0"][:_MOST_URGENT]
-    values = {"week": f"{_day(start)} to {_day(end - timedelta(days=1))}", "lines": lines}
-    return Notice("digest", {**values, "urgent": _findings(membership, urgent), "link": _page_of(membership, "inbox")})
+    week = f"{_day(start)} to {_day(end - timedelta(days=1))}"
+    findings = _findings(membership, urgent)
+    return {"week": week, "lines": lines, "findings": findings, "link": _page_of(membership, "inbox")}
 
 
 def _day(day: date) -> str:
     return f"{day:%B} {day.day}"
 
 
-_NOTICES: dict[Choice, Callable[[Membership, str], Notice | None]] = {
+_VALUES: dict[Choice, Callable[[Membership, str], Values | None]] = {
     "finding": _finding,
     "credits": _credits,
     "webhook": _webhook,

@@ -8,7 +8,7 @@ from controlplane.notify.mail_addresses import StopReason
 from controlplane.notify.mail_messages import MailReport
 from controlplane.notify.mails import MailId, MailItem
 from controlplane.organizations import invitations, resends
-from controlplane.organizations.invitation_items import MailOutcome
+from controlplane.organizations.items import MailOutcome
 from controlplane.platform.core.ids import InvitationId
 from controlplane.platform.core.observability import logger
 from emails.invitations import mail_id_of

@@ -11,14 +11,14 @@ from controlplane.notify.mail_messages import (
     SendNotification,
 )
 from controlplane.platform.queues.messages import Message, OrganizationEvent
-from emails import events, invitations, leaks, notices, reports
+from emails import events, invitations, notices, reports
 
 _PROCESSORS: dict[type, Callable[[Any], None]] = {
     OrganizationEvent: events.fan_out,
     SendInvitation: invitations.send_invitation,
     NotifyMembers: events.notify_members,
     SendNotification: notices.send_notification,
-    SendLeakNotice: leaks.send_leak_notice,
+    SendLeakNotice: notices.send_leak_notice,
     MailReport: reports.record,
 }
 

@@ -18,6 +18,7 @@ from controlplane.platform.core.settings import settings
 _LONGEST_NAME = 60
 _LONGEST_TITLE = 120
 _SPACE = re.compile(r"\s+")
+_BLANK_LINES = re.compile(r"\n{3,}")
 # Texts that email programs turn into links: a host name, a scheme, and an address.
 _LINKED = re.compile(r"(?<=\w)[.\u2024\u3002\uff0e\uff61](?=\w)")
 _SLASHES = re.compile(r"/{2,}|\\{2,}")
@@ -47,14 +48,18 @@ def shown_day(seconds: int) -> str:
     return f"{moment:%B} {moment.day}, {moment.year}"
 
 
-def compose(template: str, **values: Any) -> Content:
-    """Returns the email of a template. Names among the values have passed `shown_name` or `shown_title`."""
+def compose(mail: str, **values: Any) -> Content:
+    """Returns an email. Names among the values have passed `shown_name` or `shown_title`.
+
+    A mail states each of its texts once. `base.txt` and `base.html` lay them out.
+    """
     values = {**values, "brand": settings.service_brand.capitalize()}
-    environment = _environment()
-    text = environment.get_template(f"{template}.txt").render(values)
+    text, html = (
+        _environment(escapes=form == "base.html").get_template(f"{mail}.txt").render(values, form=form)
+        for form in ("base.txt", "base.html")
+    )
     subject, _, body = text.partition("\n\n")
-    html = environment.get_template(f"{template}.html").render({**values, "subject": " ".join(subject.split())})
-    return Content(" ".join(subject.split()), body.strip() + "\n", html)
+    return Content(" ".join(subject.split()), _BLANK_LINES.sub("\n\n", body).strip() + "\n", html)
 
 
 def _harmless(text: str, longest: int) -> str:
@@ -71,10 +76,10 @@ def _harmless(text: str, longest: int) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def _environment(*, escapes: bool) -> Environment:
     return Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=select_autoescape(["html"]),
+        autoescape=select_autoescape((), (), default=escapes),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -8,7 +8,7 @@ from controlplane.access.idempotency import IdempotencyKey, idempotent
 from controlplane.feedback import store as feedback
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer
-from controlplane.platform.http.responses import refuses
+from controlplane.platform.http.route import refuses
 from controlplane.platform.table.table import Leg
 from feedback.schemas import FeedbackCreate, FeedbackReceipt
 

@@ -19,6 +19,11 @@ def _trim(value: Any) -> Any:
 Trimmed = BeforeValidator(_trim)
 
 
+def _optional(name: str, description: str, example: str) -> Any:
+    """Returns a field that can be omitted but not null: its default factory isn't shown in the document."""
+    return Field(default_factory=str, max_length=FIELD_LIMITS[name], description=description, examples=[example])
+
+
 class FeedbackCreate(Wire):
     """A report on one issue. All fields are trimmed before limits apply. Unknown fields are rejected."""
 
@@ -26,7 +31,6 @@ class FeedbackCreate(Wire):
     model_config = ConfigDict(extra="forbid", validate_by_name=False)
 
     category: Annotated[Category, Trimmed] = Field(description="The kind of report.", examples=["docs_mismatch"])
-    # A field that can be omitted but not null has a default factory, which the document doesn't show as a value.
     surface: Annotated[Surface, Trimmed] = Field(
         default_factory=lambda: "other",
         description="The part of the service that the report is about. `other`, the default, if nothing else fits.",
@@ -37,48 +41,25 @@ class FeedbackCreate(Wire):
         description="What happened. Send one report per issue. Don't include credentials, personal data, or payloads.",
         examples=["Creating a project with a wildcard website answers 400, although the reference allows wildcards."],
     )
-    expected: Text = Field(
-        default_factory=str,
-        max_length=FIELD_LIMITS["expected"],
-        description="What you expected to happen.",
-        examples=["201 and a project whose website is *.example.com."],
+    expected: Text = _optional(
+        "expected", "What you expected to happen.", "201 and a project whose website is *.example.com."
     )
-    actual: Text = Field(
-        default_factory=str,
-        max_length=FIELD_LIMITS["actual"],
-        description="What happened instead.",
-        examples=["400 INVALID_ORIGIN."],
+    actual: Text = _optional("actual", "What happened instead.", "400 INVALID_ORIGIN.")
+    reproduction: Text = _optional(
+        "reproduction",
+        "The smallest steps that reproduce the issue.",
+        'POST /v1/projects with "websites": ["*.example.com"].',
     )
-    reproduction: Text = Field(
-        default_factory=str,
-        max_length=FIELD_LIMITS["reproduction"],
-        description="The smallest steps that reproduce the issue.",
-        examples=['POST /v1/projects with "websites": ["*.example.com"].'],
+    request_id: Text = _optional(
+        "requestId",
+        "The `X-Request-Id` of the response that the report is about.",
+        "1f0c2b9e-7d3a-4a55-9a51-6f1f8f0c9a11",
     )
-    request_id: Text = Field(
-        default_factory=str,
-        max_length=FIELD_LIMITS["requestId"],
-        description="The `X-Request-Id` of the response that the report is about.",
-        examples=["1f0c2b9e-7d3a-4a55-9a51-6f1f8f0c9a11"],
+    operation: Text = _optional(
+        "operation", "The operation, command, or page that the report is about.", "createProject"
     )
-    operation: Text = Field(
-        default_factory=str,
-        max_length=FIELD_LIMITS["operation"],
-        description="The operation, command, or page that the report is about.",
-        examples=["createProject"],
-    )
-    client_name: Text = Field(
-        default_factory=str,
-        max_length=FIELD_LIMITS["clientName"],
-        description="The name of the reporting program.",
-        examples=["build-agent"],
-    )
-    client_version: Text = Field(
-        default_factory=str,
-        max_length=FIELD_LIMITS["clientVersion"],
-        description="The version of the reporting program.",
-        examples=["2.4.0"],
-    )
+    client_name: Text = _optional("clientName", "The name of the reporting program.", "build-agent")
+    client_version: Text = _optional("clientVersion", "The version of the reporting program.", "2.4.0")
 
     @property
     def given(self) -> dict[str, str]:

@@ -12,6 +12,7 @@ from controlplane.organizations.store import UnknownOrganization
 from controlplane.platform.core import clock
 from controlplane.platform.core.observability import logger
 from controlplane.platform.queues import messages
+from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.queues.worker import Rejected
 from controlplane.projects.store import UnknownProject
 from finding_intake.messages import Advisory, Finding, RuntimeVendorDetection
@@ -23,20 +24,19 @@ _MOST_AHEAD_SECONDS = 300
 def process_finding(message: Finding) -> None:
     """Publishes the reported finding to the inbox. Raises Rejected."""
     try:
-        if isinstance(message, Advisory):
-            _publish_advisory(message)
-        else:
-            _record_detection(message)
+        told = _publish_advisory(message) if isinstance(message, Advisory) else _record_detection(message)
     except UnknownOrganization:
         raise Rejected("unknown organization") from None
     except UnknownProject:
         logger.info("finding dropped", extra={"kind": message.kind, "reason": "the project is gone"})
+    else:
+        messages.dispatch(*told)
 
 
-def _record_detection(message: RuntimeVendorDetection) -> None:
+def _record_detection(message: RuntimeVendorDetection) -> list[Entry]:
     observed_at = _observed(message.observed_at)
     vendor = RuntimeVendor(message.project_id, message.vendor_id, message.name, message.domain)
-    detections.record_detection(
+    return detections.record_detection(
         detections.Detection(
             vendor=vendor,
             category=message.category,
@@ -46,8 +46,7 @@ def _record_detection(message: RuntimeVendorDetection) -> None:
             evidence=tuple(Evidence(f"A page that loads {message.domain}", url) for url in message.seen_on),
             observed_at=observed_at,
             before_consent=message.before_consent,
-        ),
-        messages.dispatch,
+        )
     )
 
 
@@ -59,8 +58,8 @@ def _summary(message: RuntimeVendorDetection) -> str:
     return f"{seen}. Decide whether it is approved or ignored."
 
 
-def _publish_advisory(message: Advisory) -> None:
-    advisories.publish_advisory(
+def _publish_advisory(message: Advisory) -> list[Entry]:
+    return advisories.publish_advisory(
         Discovery(
             organization_id=message.organization_id,
             source="advisory",
@@ -73,8 +72,7 @@ def _publish_advisory(message: Advisory) -> None:
             description=message.description,
             remediation=message.remediation,
             references=message.references,
-        ),
-        messages.dispatch,
+        )
     )
 
 

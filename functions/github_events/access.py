@@ -6,7 +6,6 @@ from dataclasses import replace
 from controlplane.code_host import hosted_repositories
 from controlplane.code_host.github import client, installations
 from controlplane.code_host.github.errors import AccessLost, InvalidName, RepositoryGone
-from controlplane.code_host.github.installations import GrantedRepository
 from controlplane.code_host.items import HostedRepository, RepositoryItem
 from controlplane.platform.queues.messages import HostEvent
 
@@ -45,15 +44,14 @@ def refresh(event: HostEvent, catch_up: Callable[[RepositoryItem], None] | None 
         if found is None:
             hosted_repositories.lose_access(repository)
         else:
-            hosted = _hosted(repository, found)
             if catch_up is not None and repository.access_lost_at is not None:
-                catch_up(replace(repository, owner=hosted.owner, name=hosted.name))
-            hosted_repositories.describe(repository.repository_id, hosted)
+                catch_up(replace(repository, owner=found.owner, name=found.name))
+            hosted_repositories.describe(repository.repository_id, found)
 
 
 def _find(
-    repository: RepositoryItem, by_id: dict[int, GrantedRepository], by_name: dict[str, GrantedRepository]
-) -> GrantedRepository | None:
+    repository: RepositoryItem, by_id: dict[int | None, HostedRepository], by_name: dict[str, HostedRepository]
+) -> HostedRepository | None:
     """Returns the repository at GitHub, by its id. One that was connected by name may have been renamed since."""
     if repository.hosted_id is not None:
         return by_id.get(repository.hosted_id)
@@ -65,15 +63,3 @@ def _find(
     except (AccessLost, RepositoryGone, InvalidName):
         return None
     return by_id.get(hosted.repository_id)
-
-
-def _hosted(repository: RepositoryItem, found: GrantedRepository) -> HostedRepository:
-    return HostedRepository(
-        hosted_id=found.hosted_id,
-        installation_id=repository.installation_id,
-        owner=found.owner,
-        name=found.name,
-        html_url=found.html_url,
-        default_branch=found.default_branch,
-        visibility=found.visibility,
-    )

@@ -117,7 +117,7 @@ def _close(repository: RepositoryItem, number: int) -> None:
 
 def _cancel_superseded(repository: RepositoryItem, project_id: ProjectId, number: int) -> None:
     """Cancels the repository's active scan if it is an outdated one of this pull request."""
-    stored = table.get(keys.repository(*repository.location))
+    stored = table.get(repository.key)
     if stored is None or not stored.get("activeRequestId"):
         return
     work: Work = reads.get_active_work(stored)

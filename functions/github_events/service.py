@@ -7,13 +7,18 @@ of order, and the last one that is processed leaves the current state.
 from collections.abc import Callable
 
 from controlplane.code_host import installations, repositories
+from controlplane.code_host.github import errors as host
 from controlplane.code_host.github.errors import AccessLost, InvalidName, Refused, RepositoryGone
 from controlplane.code_host.items import RepositoryItem
+from controlplane.code_host.requests import KEY_SECONDS, LIMITED, NO_KEY, within_limits
+from controlplane.platform.core import clock
 from controlplane.platform.core.ids import RepositoryId
 from controlplane.platform.core.observability import describe, logger
 from controlplane.platform.queues.messages import HostEvent, HostEventName, ReportPullRequest
+from controlplane.platform.queues.worker import Delayed, Postponed, Rejected, is_last_delivery
 from github_events import access, issues, pull_requests, pushes, reports
-from github_events.persistence import persistently
+
+_UNAVAILABLE_SECONDS = 60
 
 _RULES: dict[HostEventName, Callable[[HostEvent], None]] = {
     "installation": lambda event: access.refresh(event, _catch_up),
@@ -28,16 +33,16 @@ _OUT_OF_REACH = (AccessLost, RepositoryGone, InvalidName, Refused)
 
 
 def process(message: HostEvent | ReportPullRequest) -> None:
-    """Handles the event, or reports on a pull request. Raises Postponed, Delayed, Rejected."""
+    """Handles the event, or reports on a pull request.
+
+    A message that GitHub doesn't let us process is retried for a day, which is longer than the queue retries: one that
+    is delivered for the last time is sent again by the sweeper. If GitHub limits the requests of an installation, its
+    other messages wait too, and those of other installations don't. Raises Postponed, Delayed, Rejected.
+    """
     if isinstance(message, HostEvent):
-        event = message
-        persistently(event, event.installation_id, lambda: _within_reach(lambda: _RULES[event.event](event)))
-        return
-    report = message
-    repository = repositories.find_repository(RepositoryId.stored(report.repository_id))
-    if repository is None:
-        return
-    persistently(report, repository.installation_id, lambda: _within_reach(lambda: reports.report(report, repository)))
+        _process_within_limits(message, message.installation_id, lambda: _RULES[message.event](message))
+    elif repository := repositories.find_repository(RepositoryId.stored(message.repository_id)):
+        _process_within_limits(message, repository.installation_id, lambda: reports.report(message, repository))
 
 
 def find_organization(message: HostEvent | ReportPullRequest) -> str | None:
@@ -49,6 +54,29 @@ def _catch_up(repository: RepositoryItem) -> None:
     """Scans commits that were pushed while our App had no access: GitHub sent no events about them."""
     pushes.scan_newest(repository)
     pull_requests.scan_open(repository)
+
+
+def _process_within_limits(
+    message: HostEvent | ReportPullRequest, installation_id: int, rule: Callable[[], None]
+) -> None:
+    try:
+        with within_limits(installation_id):
+            _within_reach(rule)
+    except host.RateLimitedByHost as error:
+        raise _until(message, Delayed(error.retry_after_seconds, LIMITED)) from error
+    except host.HostUnavailable as error:
+        raise _until(message, Postponed(_UNAVAILABLE_SECONDS, "code host unavailable")) from error
+    except (host.AppKeyUnreadable, host.AppNotConfigured, host.Refused) as error:
+        raise _until(message, Postponed(KEY_SECONDS, NO_KEY)) from error
+    except Postponed as postponed:
+        raise _until(message, postponed) from postponed
+
+
+def _until(message: HostEvent | ReportPullRequest, later: Postponed | Delayed) -> Postponed | Delayed | Rejected:
+    """Returns the exception to raise: `later`, or Rejected if the message isn't retried anymore."""
+    if clock.now() >= message.until:
+        return Rejected(later.reason)
+    return Delayed(later.seconds, later.reason) if is_last_delivery() else later
 
 
 def _within_reach(rule: Callable[[], None]) -> None:

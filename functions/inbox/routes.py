@@ -19,9 +19,9 @@ from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer, Page
+from controlplane.platform.http.fields import Time, to_timestamp
 from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
-from controlplane.platform.http.responses import refuses
-from controlplane.platform.http.times import Time, to_timestamp
+from controlplane.platform.http.route import refuses
 from controlplane.platform.table import keys
 from inbox.schemas import (
     InboxItem,

@@ -13,8 +13,7 @@ from controlplane.findings.issues import ISSUE_INVALID
 from controlplane.findings.items import Source
 from controlplane.findings.status_history import Status
 from controlplane.platform.core.priorities import Priority
-from controlplane.platform.http.envelope import Wire
-from controlplane.platform.http.guidance import public_details
+from controlplane.platform.http.envelope import Wire, public_details
 from controlplane.projects.vendor_responses import AppliedDecision
 
 _SCAN_ID = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
@@ -148,7 +147,7 @@ class InboxItem(Wire):
 
     @classmethod
     def of(cls, item: inbox_items.InboxItem) -> Self:
-        return cls(**_fields(item))
+        return cls.showing(item, id=item.item_id)
 
 
 class InboxItemFailure(Wire):
@@ -262,44 +261,9 @@ class InboxItemDetail(InboxItem):
 
     @classmethod
     def of(cls, item: inbox_items.InboxItem) -> Self:
-        return cls(
-            **_fields(item),
-            description=item.description,
-            confidence=item.confidence,
-            fix=Fix.of(item.fix),
-            remediation=item.remediation,
-            references=list(item.references),
-            evidence=[_evidence(evidence) for evidence in item.evidence],
-            status_reason=item.status_reason,
+        return cls.showing(
+            item,
+            id=item.item_id,
+            evidence=[Evidence.showing(it, location=None if it.path is None else it) for it in item.evidence],
             resolved_by=ResolvedBy(scan_id=item.resolved_by) if item.resolved_by else None,
-            decisions=[AppliedDecision(**decision._asdict()) for decision in item.decisions],
-            locked_findings=LockedFindings(**item.locked_findings._asdict()) if item.locked_findings else None,
         )
-
-
-def _fields(item: inbox_items.InboxItem) -> dict[str, Any]:
-    issue, vendor = item.github_issue, item.runtime_vendor
-    return {
-        "id": item.item_id,
-        "organization_id": item.organization_id,
-        "title": item.title,
-        "summary": item.summary,
-        "priority": item.priority,
-        "status": item.status,
-        "source": item.source,
-        "project_id": item.project_id,
-        "repository_name": item.repository_name,
-        "github_issue": GithubIssue(**issue._asdict()) if issue else None,
-        "runtime_vendor": RuntimeVendor(**vendor._asdict()) if vendor else None,
-        "updated_at": item.updated_at,
-        "version": item.version,
-    }
-
-
-def _evidence(evidence: inbox_items.Evidence) -> Evidence:
-    location = None
-    if evidence.path is not None:
-        location = CodeLocation(
-            path=evidence.path, start_line=evidence.start_line, end_line=evidence.end_line, snippet=evidence.snippet
-        )
-    return Evidence(description=evidence.description, url=evidence.url, location=location)

@@ -1,8 +1,7 @@
 """Wiring of `members`."""
 
 import controlplane.platform.core.lazy_imports  # isort: split  # noqa: F401 (before FastAPI is imported)
-from controlplane.platform.http.app import create_app
-from controlplane.platform.http.lambda_handler import create_handler
+from controlplane.platform.http.app import create_app, create_handler
 from members.routes import router
 
 app = create_app(router)

@@ -6,21 +6,20 @@ from controlplane.access.access import Access, Requires, Resource
 from controlplane.access.idempotency import IdempotencyKey, idempotent
 from controlplane.organizations import invitations, members, resends
 from controlplane.organizations import member_rules as rules
-from controlplane.organizations.invitation_items import InvitationItem
+from controlplane.organizations.items import InvitationItem
 from controlplane.organizations.store import MemberItem
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.ids import InvitationId, MemberId
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer, Page
 from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
-from controlplane.platform.http.responses import refuses
+from controlplane.platform.http.route import refuses
 from controlplane.platform.table import keys
 from members.schemas import (
     DeletedInvitation,
     DeletedMember,
     Invitation,
     InvitationCreate,
-    Inviter,
     Member,
     MemberUpdate,
     MemberUser,
@@ -46,20 +45,12 @@ ChangesInvitation = Annotated[
 
 
 def _member(member: MemberItem) -> Member:
-    user = MemberUser(id=member.user_id, name=member.name, email=member.email, image=member.image)
-    return Member(id=member.member_id, role=member.role, joined_at=member.joined_at, user=user)
+    return Member.showing(member, id=member.member_id, user=MemberUser.showing(member, id=member.user_id))
 
 
 def _invitation(invitation: InvitationItem) -> Invitation:
-    return Invitation(
-        id=invitation.invitation_id,
-        email=invitation.email,
-        role=invitation.role,
-        status="pending",
-        created_at=invitation.created_at,
-        expires_at=clock.timestamp(invitation.expires_at),
-        invited_by=Inviter(**invitation.invited_by._asdict()),
-    )
+    expires_at = clock.timestamp(invitation.expires_at)
+    return Invitation.showing(invitation, id=invitation.invitation_id, status="pending", expires_at=expires_at)
 
 
 @router.get("/v1/members", operation_id="listMembers", summary="List members")

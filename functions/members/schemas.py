@@ -5,9 +5,10 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from controlplane.organizations.store import Role
 from controlplane.platform.core.emails import MAX_LENGTH, is_email
+from controlplane.platform.core.roles import Role
 from controlplane.platform.http.envelope import Wire
+from controlplane.platform.http.fields import Timestamp
 
 
 def _address(email: str) -> str:
@@ -42,11 +43,7 @@ class Member(Wire):
 
     id: str = Field(description="The membership's ID.", examples=["mem_3f8k2m9q7r1s5t6v5w1n8q2k7m3r9t4v"])
     role: Role = Field(description="The member's role.", examples=["admin"])
-    joined_at: str = Field(
-        description="The time the member joined.",
-        examples=["2026-03-04T05:06:07.000Z"],
-        json_schema_extra={"format": "date-time"},
-    )
+    joined_at: Timestamp = Field(description="The time the member joined.")
     user: MemberUser
 
 
@@ -104,15 +101,10 @@ class Invitation(Wire):
     )
     role: Role = Field(description="The role granted on acceptance.", examples=["member"])
     status: str = Field(description="Always `pending`: other invitations aren't returned.", examples=["pending"])
-    created_at: str = Field(
-        description="The time the invitation was created.",
-        examples=["2026-03-04T05:06:07.000Z"],
-        json_schema_extra={"format": "date-time"},
-    )
-    expires_at: str = Field(
+    created_at: Timestamp = Field(description="The time the invitation was created.")
+    expires_at: Timestamp = Field(
         description="The time the invitation expires, seven days after it was created or sent again.",
         examples=["2026-03-11T05:06:07.000Z"],
-        json_schema_extra={"format": "date-time"},
     )
     invited_by: Inviter
 

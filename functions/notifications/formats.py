@@ -1,6 +1,13 @@
-"""The formats in which a delivery is sent: the event itself, or a text for Slack's incoming webhooks."""
+"""The formats in which a delivery is sent: the event itself, or a text for Slack's incoming webhooks.
 
+Deliveries are signed by the specification Standard Webhooks 1.0 (symmetric, version `v1`). The secret's bytes follow
+`whsec_`, encoded as base64.
+"""
+
+import base64
+import hmac
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from controlplane.notify.webhook_items import Format
@@ -16,9 +23,28 @@ def render(format: Format, body: str) -> bytes:  # noqa: A002
     return json.dumps({"text": text_of(json.loads(body))}, ensure_ascii=False).encode()
 
 
+def sign(secret: str, event_id: str, timestamp: int, body: bytes) -> str:
+    """Returns one signature, with its version."""
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    signed = f"{event_id}.{timestamp}.".encode() + body
+    return "v1," + base64.b64encode(hmac.digest(key, signed, "sha256")).decode()
+
+
+def signed_headers(event_id: str, timestamp: int, body: bytes, secrets: Sequence[str]) -> dict[str, str]:
+    """Returns the headers of a delivery, with a signature for each secret that is valid."""
+    return {
+        "webhook-id": event_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": " ".join(sign(secret, event_id, timestamp, body) for secret in secrets),
+    }
+
+
 def text_of(event: dict[str, Any]) -> str:
     """Returns the event as Slack's markup, with links to the pages."""
-    return _TEXTS[event["type"]](event["data"])
+    data = event["data"]
+    text = _TEXTS[event["type"]](data)
+    # The repository says whose scan it is.
+    return text if event["type"] == "scan.completed" else f"*{_escape(data['organization']['name'])}*: {text}"
 
 
 def _findings(verb: str, data: dict[str, Any]) -> str:
@@ -27,7 +53,7 @@ def _findings(verb: str, data: dict[str, Any]) -> str:
     lines = [_finding(it) for it in found[:_MOST_LINES]]
     if len(found) > _MOST_LINES:
         lines.append(f"and {len(found) - _MOST_LINES} more")
-    return "\n".join([f"*{_escape(data['organization']['name'])}*: {head}", *(f"• {line}" for line in lines)])
+    return "\n".join([head, *(f"• {line}" for line in lines)])
 
 
 def _finding(found: dict[str, Any]) -> str:
@@ -46,25 +72,23 @@ def _scan(data: dict[str, Any]) -> str:
 
 def _key(data: dict[str, Any]) -> str:
     key = data["apiKey"]
-    return f"*{_escape(data['organization']['name'])}*: the API key {_link(key['url'], key['name'])} was created"
+    return f"the API key {_link(key['url'], key['name'])} was created"
 
 
 def _leaked_key(data: dict[str, Any]) -> str:
     key, place = data["apiKey"], data["leak"]["url"]
     where = f"at {_link(place, place)}" if place else "in public"
-    text = f"the API key {_link(key['url'], key['name'])} was found {where}, and is revoked"
-    return f"*{_escape(data['organization']['name'])}*: {text}"
+    return f"the API key {_link(key['url'], key['name'])} was found {where}, and is revoked"
 
 
 def _member(data: dict[str, Any]) -> str:
     member = data["member"]
     joined = f"{'an' if member['role'][0] in 'ao' else 'a'} {member['role']}"
-    return f"*{_escape(data['organization']['name'])}*: {_link(member['url'], joined)} joined"
+    return f"{_link(member['url'], joined)} joined"
 
 
 def _credits(data: dict[str, Any]) -> str:
-    left = f"{data['credits']:,} credits are left"
-    return f"*{_escape(data['organization']['name'])}*: {_link(data['url'], left)}"
+    return _link(data["url"], f"{data['credits']:,} credits are left")
 
 
 _TEXTS = {

@@ -6,7 +6,7 @@ No code, no evidence, no secret, and no personal data: a receiver that needs mor
 import json
 from typing import Any
 
-from controlplane.api_keys import leaked as leaked_keys
+from controlplane.api_keys import leaked
 from controlplane.api_keys import store as api_keys
 from controlplane.api_keys.store import UnknownKey
 from controlplane.billing import store as billing
@@ -101,7 +101,7 @@ def _key(key_id: KeyId, page: str) -> dict[str, Any] | None:
 
 
 def _leaked_key(key_id: KeyId, page: str) -> dict[str, Any] | None:
-    known = leaked_keys.find_leaked_key(key_id)
+    known = leaked.find_leaked_key(key_id)
     if known is None:
         return None
     key = {"id": key_id, "name": known.name, "url": f"{page}/keys"}

@@ -10,8 +10,8 @@ from controlplane.organizations.audit_log import Filters
 from controlplane.platform.core.actions import Action
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Page
+from controlplane.platform.http.fields import Time, to_seconds
 from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
-from controlplane.platform.http.times import Time, to_seconds
 from organizations.log_schemas import AuditLogEntry
 
 router = ControlRouter(tags=["Organizations"])

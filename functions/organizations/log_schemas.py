@@ -7,6 +7,7 @@ from pydantic import Field
 from controlplane.organizations.audit_log import LogEntry
 from controlplane.platform.core.acting import ActorKind, Source
 from controlplane.platform.http.envelope import Wire
+from controlplane.platform.http.fields import Timestamp
 
 
 class LogActor(Wire):
@@ -40,11 +41,7 @@ class AuditLogEntry(Wire):
     """A change in an organization."""
 
     id: str = Field(description="The entry's ID.", examples=["log_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v"])
-    created_at: str = Field(
-        description="The time of the change.",
-        examples=["2026-03-04T05:06:07.000Z"],
-        json_schema_extra={"format": "date-time"},
-    )
+    created_at: Timestamp = Field(description="The time of the change.")
     action: str = Field(description="What was done.", examples=["project.update"])
     actor: LogActor
     source: Source = Field(
@@ -60,13 +57,10 @@ class AuditLogEntry(Wire):
 
     @classmethod
     def of(cls, entry: LogEntry) -> Self:
-        return cls(
+        return cls.showing(
+            entry,
             id=entry.entry_id,
             created_at=entry.at,
-            action=entry.action,
             actor=LogActor(type=entry.actor_kind, id=entry.actor_id),
-            source=entry.source,
             resource=LogResource(id=entry.resource, name=entry.name),
-            request_id=entry.request_id,
-            changes=[LogChange(**changed._asdict()) for changed in entry.changes],
         )

@@ -11,7 +11,7 @@ from controlplane.platform.core.errors import NotFound
 from controlplane.platform.core.request_ids import EXPLAINED_SECONDS, began_at
 from controlplane.platform.core.roles import RANK
 from controlplane.platform.http.app import ControlRouter
-from controlplane.platform.http.responses import refuses
+from controlplane.platform.http.route import refuses
 from controlplane.platform.table import refusals
 from controlplane.platform.table.parallel import read_both, read_each
 from organizations.request_schemas import DecidedRequest

@@ -8,10 +8,9 @@ from pydantic import Field
 from controlplane.organizations.audit_log import LogEntry
 from controlplane.platform.core.urls import error_page
 from controlplane.platform.http.envelope import Wire
+from controlplane.platform.http.fields import Timestamp
 
 Decision = Literal["refused", "changed"]
-
-_TIME: dict[str, Any] = {"format": "date-time"}
 
 
 class RefusedProblem(Wire):
@@ -60,14 +59,17 @@ class Refusal(Wire):
     )
     limits: LimitsInForce
 
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> Self:
+        unrecorded: dict[str, Any] = {"keyId": None, "problems": [], "details": {}}
+        return cls.model_validate({**unrecorded, **facts, "docsUrl": error_page(facts["code"])})
+
 
 class RequestChange(Wire):
     """A change that the request made."""
 
     id: str = Field(description="The entry in the audit log.", examples=["log_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v"])
-    created_at: str = Field(
-        description="The time of the change.", examples=["2026-03-04T05:06:07.000Z"], json_schema_extra=_TIME
-    )
+    created_at: Timestamp = Field(description="The time of the change.")
     action: str = Field(description="What was done.", examples=["project.update"])
     resource_id: str = Field(description="What was changed.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])
 
@@ -78,9 +80,7 @@ class DecidedRequest(Wire):
     request_id: str = Field(
         description="The request's `X-Request-Id`.", examples=["1f0c2b9e-7d3a-4a55-9a51-6f1f8f0c9a11-01kb2m3n4p"]
     )
-    began_at: str = Field(
-        description="When the request began.", examples=["2026-03-04T05:06:07.000Z"], json_schema_extra=_TIME
-    )
+    began_at: Timestamp = Field(description="When the request began.")
     decision: Decision = Field(
         description="Whether the request was refused, or answered after it changed something.", examples=["refused"]
     )
@@ -89,28 +89,14 @@ class DecidedRequest(Wire):
 
     @classmethod
     def of(cls, request_id: str, began_at: str, refused: Mapping[str, Any] | None, entries: list[LogEntry]) -> Self:
-        """refused: the facts that `controlplane.platform.http.explanations` recorded, or None."""
+        """refused: the facts that `controlplane.platform.table.refusals` recorded, or None."""
         return cls(
             request_id=request_id,
             began_at=began_at,
             decision="refused" if refused else "changed",
-            refusal=_refusal(refused) if refused else None,
+            refusal=Refusal.of(refused) if refused else None,
             changes=[
-                RequestChange(id=entry.entry_id, created_at=entry.at, action=entry.action, resource_id=entry.resource)
-                for entry in entries
+                RequestChange(id=it.entry_id, created_at=it.at, action=it.action, resource_id=it.resource)
+                for it in entries
             ],
         )
-
-
-def _refusal(facts: Mapping[str, Any]) -> Refusal:
-    return Refusal(
-        status=facts["status"],
-        code=facts["code"],
-        rule=facts["rule"],
-        operation=facts["operation"],
-        docs_url=error_page(facts["code"]),
-        key_id=facts.get("keyId"),
-        problems=[RefusedProblem(**problem) for problem in facts.get("problems", ())],
-        details=facts.get("details", {}),
-        limits=LimitsInForce(**facts["limits"]),
-    )

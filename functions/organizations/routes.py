@@ -3,13 +3,17 @@
 from typing import Annotated
 
 from controlplane.access.access import Access, Requires
+from controlplane.access.authentication import key_organization
 from controlplane.access.idempotency import IdempotencyKey, idempotent
+from controlplane.organizations import defaults as default_organizations
 from controlplane.organizations import rules
+from controlplane.organizations import store as organizations
 from controlplane.organizations.store import Membership, OwnsTooMany, SlugTaken
+from controlplane.platform.core import ids
+from controlplane.platform.core.errors import Forbidden
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer, Page
-from controlplane.platform.http.responses import refuses
-from organizations import service
+from controlplane.platform.http.route import refuses
 from organizations.schemas import (
     ActiveOrganization,
     ActiveOrganizationSave,
@@ -17,6 +21,11 @@ from organizations.schemas import (
     OrganizationCreate,
     OrganizationListItem,
 )
+
+
+class NotOwnOrganization(Forbidden):
+    message = "You aren't a member of this organization. Choose one from GET /v1/organizations."
+
 
 router = ControlRouter(tags=["Organizations"])
 
@@ -28,7 +37,7 @@ SavesDefault = Annotated[Access[None], Requires("sessions.write", user_token=Tru
 
 
 def _organization(membership: Membership) -> Organization:
-    return Organization(id=membership.organization_id, slug=membership.slug, name=membership.name, role=membership.role)
+    return Organization.showing(membership, id=membership.organization_id)
 
 
 @router.get("/v1/organizations", operation_id="listOrganizations", summary="List organizations")
@@ -37,6 +46,12 @@ async def list_organizations(access: ListsOrganizations) -> Page[OrganizationLis
 
     An API key gets only the organization it belongs to, with the role `admin`.
     """
+    principal = access.principal
+    memberships = (
+        [key_organization(principal)]
+        if principal.user_id is None
+        else organizations.get_account(principal.user_id).memberships
+    )
     return Page(
         [
             OrganizationListItem(
@@ -45,7 +60,7 @@ async def list_organizations(access: ListsOrganizations) -> Page[OrganizationLis
                 organization_name=membership.name,
                 role=membership.role,
             )
-            for membership in service.list_organizations(access.principal)
+            for membership in sorted(memberships, key=lambda it: it.slug)
         ]
     )
 
@@ -77,12 +92,17 @@ async def get_organization(access: ReadsOrganization) -> Organization:
 @router.put(
     "/v1/me/active-organization", operation_id="saveActiveOrganization", summary="Save your default organization"
 )
-@refuses(service.NotOwnOrganization)
+@refuses(NotOwnOrganization)
 async def save_active_organization(access: SavesDefault, body: ActiveOrganizationSave) -> ActiveOrganization:
     """Saves the organization in which requests without `organizationId` act.
 
     The change applies to all of the person's user tokens and sessions, from their next request. API keys get 403: they
     always act in their own organization. If the caller isn't a member of the organization, the response is 403.
     """
-    service.save_active_organization(access.user_id, body.organization_id)
+    if not ids.is_root(ids.ORGANIZATION, body.organization_id):
+        raise NotOwnOrganization
+    try:
+        default_organizations.save(access.user_id, body.organization_id)
+    except default_organizations.NotMember:
+        raise NotOwnOrganization from None
     return ActiveOrganization(active_organization_id=body.organization_id)

@@ -3,8 +3,8 @@
 from pydantic import Field
 
 from controlplane.organizations.rules import SLUG_LONGEST, SLUG_PATTERN, SLUG_SHORTEST
-from controlplane.organizations.store import Role
 from controlplane.platform.core.naming import Name
+from controlplane.platform.core.roles import Role
 from controlplane.platform.http.envelope import Wire
 from controlplane.platform.http.validation import described
 

@@ -17,7 +17,7 @@ from controlplane.platform.core.urls import dashboard_base_url
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer, Page
 from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
-from controlplane.platform.http.responses import refuses
+from controlplane.platform.http.route import refuses
 from controlplane.platform.queues import messages
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Leg

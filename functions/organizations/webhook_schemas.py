@@ -92,19 +92,7 @@ class WebhookEndpoint(Wire):
 
     @classmethod
     def of(cls, webhook: WebhookItem, **more: Any) -> Self:
-        return cls(
-            id=webhook.webhook_id,
-            name=webhook.name,
-            url=webhook.url,
-            events=list(webhook.events),  # type: ignore[arg-type]
-            format=webhook.format,
-            status=webhook.status,
-            disabled_reason=webhook.disabled_reason,
-            disabled_at=webhook.disabled_at,
-            failing_since=webhook.failing_since_at,
-            created_at=webhook.created_at,
-            **more,
-        )
+        return cls.showing(webhook, id=webhook.webhook_id, failing_since=webhook.failing_since_at, **more)
 
 
 class WebhookEndpointWithSecret(WebhookEndpoint):
@@ -160,15 +148,7 @@ class WebhookDelivery(Wire):
 
     @classmethod
     def of(cls, delivery: DeliveryItem) -> Self:
-        return cls(
-            event_id=delivery.event_id,
-            event=delivery.event,
-            status=delivery.status,
-            attempts=delivery.attempts,
-            next_attempt_at=delivery.next_attempt_at,
-            latest=[
-                DeliveryAttempt(at=it.at, response_status=it.status, error=it.error, duration_ms=it.milliseconds)
-                for it in delivery.log
-            ],
-            created_at=delivery.created_at,
-        )
+        latest = [
+            DeliveryAttempt.showing(it, response_status=it.status, duration_ms=it.milliseconds) for it in delivery.log
+        ]
+        return cls.showing(delivery, latest=latest)

@@ -7,15 +7,15 @@ from fastapi import Path
 
 from controlplane.access.access import Access, Requires, Resource
 from controlplane.access.idempotency import IdempotencyKey, idempotent
-from controlplane.api_keys import selected_projects
-from controlplane.findings import vendor_decisions, vendors
+from controlplane.api_keys import rules as key_rules
+from controlplane.findings import vendors
 from controlplane.organizations.store import UnknownOrganization
 from controlplane.platform.core.errors import Forbidden
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.envelope import Answer, Page
 from controlplane.platform.http.pagination import Cursor, CursorCodec, Limit
-from controlplane.platform.http.responses import refuses
+from controlplane.platform.http.route import refuses
 from controlplane.platform.http.validation import described
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Leg
@@ -72,7 +72,7 @@ async def list_projects(access: ListsProjects, limit: Limit = 50, cursor: Cursor
         lambda: (
             projects.list_projects(access.organization_id, limit, codec.after)
             if only is None
-            else selected_projects.list_projects(only, limit, codec.after)
+            else key_rules.list_projects(only, limit, codec.after)
         )
     )
     listed = [ListedProject.row(access.membership, project.served_on(plan)) for project in page.projects]
@@ -197,11 +197,11 @@ async def decide_vendor(access: DecidesVendor, vendor_id: VendorId, body: Vendor
 
     Later scans keep the decision. You can decide before any scan has found the vendor; `inboxItemId` is then null.
     """
-    decided = vendor_decisions.decide(access.resource, vendor_id, body.decision, access.user_id)
+    state = vendors.STATES[body.decision]
     return VendorDecision(
-        inbox_item_id=decided.finding_id,
+        inbox_item_id=vendors.decide_vendor(access.resource, vendor_id, state, access.user_id),
         project_id=access.resource.project_id,
-        review_state=decided.review_state,
-        state=decided.state,
+        review_state=vendors.REVIEWS[state],
+        state=state,
         vendor_id=vendor_id,
     )

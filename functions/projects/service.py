@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from controlplane.organizations.store import Role
 from controlplane.platform.core.errors import InvalidPayload
+from controlplane.platform.core.roles import Role
 from controlplane.projects import rules
 from controlplane.projects.changes import ProjectChange
 from controlplane.projects.items import Address, ProjectItem

@@ -70,20 +70,5 @@ class ProjectVendor(Wire):
     @classmethod
     def of(cls, vendor: VendorItem) -> Self:
         pages = [piece.url for piece in vendor.evidence if piece.url]
-        return cls(
-            vendor_id=vendor.vendor_id,
-            project_id=vendor.project_id,
-            name=vendor.name,
-            domain=vendor.domain,
-            category=vendor.category,
-            state=vendor.state,
-            review_state=vendor.review_state,
-            decided_at=vendor.decided_at,
-            decided_by=vendor.decided_by,
-            inbox_item_id=vendor.finding_id,
-            evidence=VendorEvidence(
-                count=len(vendor.evidence), pages=pages[:_MOST_PAGES], before_consent=vendor.before_consent
-            ),
-            first_seen_at=vendor.first_seen_at,
-            last_seen_at=vendor.last_seen_at,
-        )
+        evidence = VendorEvidence.showing(vendor, count=len(vendor.evidence), pages=pages[:_MOST_PAGES])
+        return cls.showing(vendor, evidence=evidence)

@@ -1,9 +1,16 @@
 """Wiring of `scan_execution`."""
 
-from controlplane.platform.queues.messages import Queue
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter
+
+from controlplane.platform.queues.messages import ExecuteScan, PublishScan, Queue
 from controlplane.platform.queues.worker import create_worker
-from scan_execution.messages import ACCEPTED, ScanMessage
 from scan_execution.service import execute_scan, publish_scan
+
+type ScanMessage = ExecuteScan | PublishScan
+
+ACCEPTED: TypeAdapter[ScanMessage] = TypeAdapter(Annotated[ExecuteScan | PublishScan, Field(discriminator="kind")])
 
 
 def take(message: ScanMessage) -> None:

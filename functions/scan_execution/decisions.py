@@ -48,8 +48,8 @@ def apply(decisions: Decisions, finding: FindingItem, discovery: Discovery) -> D
     """Returns the discovery of the finding, settled if all vendors that the finding is about are decided on."""
     if finding.category not in _CATEGORIES or not finding.vendors:
         return discovery
-    if not all(vendor.vendor_id in decisions for vendor in finding.vendors):
+    if not all(vendor.id in decisions for vendor in finding.vendors):
         return discovery
-    decided = tuple(decisions[vendor.vendor_id] for vendor in finding.vendors)
+    decided = tuple(decisions[vendor.id] for vendor in finding.vendors)
     said = ", ".join(f"{it.state} {vendor.name}" for it, vendor in zip(decided, finding.vendors, strict=True))
     return discovery._replace(settled=True, settled_reason=f"The project {said}.", decisions=decided)

@@ -63,9 +63,7 @@ def publish_findings(scan: ScanItem, lease: Lease, result: Analysis, unread: Unr
     )
     visible = scan.visible_count
     decided = decisions_of(scan)
-    publications.publish_findings(
-        [discovery_of(scan, issue, decided, lease.attempt) for issue in kept[:visible]], dispatch
-    )
+    dispatch(*publications.publish_findings([discovery_of(scan, it, decided, lease.attempt) for it in kept[:visible]]))
     new = _refresh_hidden([(issue, discovery_of(scan, issue, decided, lease.attempt)) for issue in issues[visible:]])
     _resolve_missing(scan, lease, sight, {**history, **current}, found=current)
     announce_locked(scan, len(new & {issue.fingerprint for issue in kept}), lease.attempt)
@@ -108,7 +106,7 @@ def _refresh_hidden(hidden: Sequence[tuple[FindingItem, Discovery]]) -> set[str]
             if not discovery.settled:
                 new.add(finding.fingerprint)
         elif item.status == "resolved" or (item.status == "open" and discovery.settled):
-            publications.refresh_status(discovery, dispatch)
+            dispatch(*publications.refresh_status(discovery))
     return new
 
 
@@ -126,7 +124,7 @@ def _resolve_missing(
     ]
     put_history(lease, [*gone, *elsewhere])
     earlier = [it for it in history.values() if it.unsettled]
-    resolutions.resolve_gone(scan, lease, [*gone, *earlier], dispatch)
+    dispatch(*resolutions.resolve_gone(scan, lease, [*gone, *earlier]))
 
 
 def to_issue(scan: ScanItem, finding: Finding, known: HistoryItem, project: Project) -> FindingItem:
@@ -171,19 +169,20 @@ def announce_locked(scan: ScanItem, new_count: int, attempt: int) -> None:
     """
     notice = _notice(scan, new_count)._replace(attempt=attempt)
     if scan.access == "locked" and new_count:
-        publications.publish_findings([notice], dispatch)
+        dispatch(*publications.publish_findings([notice]))
         return
     reason = f"Scan {scan.scan_id} has no new locked findings."
-    publications.withdraw(notice.item_id, Resolution(scan.scan_id, scan.created_at, reason, attempt), dispatch)
+    dispatch(*publications.withdraw(notice.item_id, Resolution(scan.scan_id, scan.created_at, reason, attempt)))
 
 
 def publish_unlocked(scan: ScanItem) -> None:
     """Publishes all findings of the unlocked scan, and resolves the item that announced them."""
     decided = decisions_of(scan)
     readable = findings.list_findings(scan.scan_id, scan.findings_attempt, scan.visible_count)
-    publish_late(scan, {it.fingerprint: discovery_of(scan, it, decided) for it in readable}, dispatch)
+    told = publish_late(scan, {it.fingerprint: discovery_of(scan, it, decided) for it in readable})
     reason = f"The findings of scan {scan.scan_id} were unlocked."
-    publications.withdraw(_notice(scan, 0).item_id, Resolution(scan.scan_id, scan.created_at, reason), dispatch)
+    withdrawn = publications.withdraw(_notice(scan, 0).item_id, Resolution(scan.scan_id, scan.created_at, reason))
+    dispatch(*told, *withdrawn)
 
 
 def _notice(scan: ScanItem, new_count: int) -> Discovery:

@@ -32,7 +32,6 @@ from openassent_analysis.sandbox import Sandbox
 from scan_execution import folders, omissions, workspace
 from scan_execution.comparison import compare
 from scan_execution.identities import Unread
-from scan_execution.inventories import to_stored
 from scan_execution.publication import publish_findings, publish_unlocked
 from scan_execution.stages import Stages
 from scan_execution.workspace import ArchiveInvalid, ArchiveTooLarge, Unpacked
@@ -67,7 +66,7 @@ def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int
         listing.truncated |= unpacked.cut is not None
     with stages.run("inventory"):
         inventory = take_inventory(listing, unpacked.files, folder, examine)
-        stages.keep(to_stored(inventory))
+        stages.keep(inventory)
     with stages.run("analyze"):
         to_analyze = unpacked.files - skipped.total()
         name = f"{repository.owner}/{repository.name}"
@@ -75,7 +74,7 @@ def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int
         result = openassent_analysis.analyze_folder(folder, counting, _analysis_limits(), name, lacks_files=lacks_files)
         skipped.update(result.skipped)
         inventory = with_loads(inventory, result.loads)
-        stages.keep(to_stored(inventory))
+        stages.keep(inventory)
     # The next scan in the same environment shares the disk.
     shutil.rmtree(folder, ignore_errors=True)
     with stages.run("publish"):
@@ -102,17 +101,16 @@ def _complete(scan: ScanItem, lease: Lease, coverage: Coverage) -> None:
     number = scan.cause.pull_request_number
     if number is not None:
         report = report_entry(scan.repository_id, scan.project_id, number)
-        execution.complete_scan(
-            scan, lease, finding_count, issue_count, coverage, report=report, announce=messages.dispatch
-        )
-        messages.dispatch(report)
+        _, event = execution.complete_scan(scan, lease, finding_count, issue_count, coverage, report=report)
+        messages.dispatch(event, report)
         return
     try:
-        execution.complete_scan(scan, lease, finding_count, issue_count, coverage, announce=messages.dispatch)
+        _, event = execution.complete_scan(scan, lease, finding_count, issue_count, coverage)
     except execution.ReportPaid:
         scan = scan.as_unlocked()
         publish_unlocked(replace(scan, findings_attempt=lease.attempt))
-        execution.complete_scan(scan, lease, finding_count, issue_count, coverage, announce=messages.dispatch)
+        _, event = execution.complete_scan(scan, lease, finding_count, issue_count, coverage)
+    messages.dispatch(event)
 
 
 def _find_repository(scan: ScanItem) -> RepositoryItem:
@@ -173,4 +171,5 @@ def publish_scan(message: PublishScan) -> None:
         return
     if scan.status == "completed":
         publish_unlocked(scan)
-        reports.unlock_others(scan, publish_unlocked)
+        for other in reports.unlock_others(scan):
+            publish_unlocked(other)

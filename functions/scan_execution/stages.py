@@ -10,9 +10,10 @@ from typing import Final
 from controlplane.platform.core import clock
 from controlplane.platform.table.leases import Lease
 from controlplane.scans import execution
-from controlplane.scans.inventories import Inventory
+from controlplane.scans.inventories import stored_leg
 from controlplane.scans.items import ScanItem
 from controlplane.scans.progress import Stage
+from openassent_analysis.inventory.inventories import Inventory
 from openassent_analysis.report import ANOTHER_LOOK, Answer, Examine, Request
 
 # Each report is a write to the scan and its three indexes.
@@ -38,7 +39,8 @@ class Stages:
         if inventory is None:
             execution.report_stage(self._lease, stage, "completed", reached=self._reached)
         else:
-            execution.complete_stage(self._lease, stage, self._scan_id, inventory, reached=self._reached)
+            leg = stored_leg(self._scan_id, inventory)
+            execution.complete_stage(self._lease, stage, leg, reached=self._reached)
 
     def keep(self, inventory: Inventory) -> None:
         """Stores the inventory when the current stage is completed."""

@@ -62,14 +62,9 @@ _LINKS = ", ".join(
 )
 
 
-def describe_api(if_none_match: str | None) -> Response:
-    """Returns the OpenAPI document."""
-    return _answer(_REFERENCE / "openapi.json", if_none_match)
-
-
-def list_for_agents(if_none_match: str | None) -> Response:
-    """Returns llms.txt."""
-    return _answer(_REFERENCE / "llms.txt", if_none_match)
+def get_document(name: str, if_none_match: str | None) -> Response:
+    """Returns a document at the root: `openapi.json` or `llms.txt`."""
+    return _answer(_REFERENCE / name, if_none_match)
 
 
 def show_reference(accept: str, if_none_match: str | None) -> Response:

@@ -11,7 +11,7 @@ from controlplane.code_host.webhook_requests import Delivery, SignedByGithub
 from controlplane.platform.core.errors import RouteNotFound
 from controlplane.platform.core.regions import REGIONS
 from controlplane.platform.http.app import ControlRouter
-from controlplane.platform.http.responses import refuses
+from controlplane.platform.http.route import refuses
 from system import documents, service, webhooks
 from system.schemas import (
     CallingCredential,
@@ -106,7 +106,7 @@ _VERSION: dict[str, Any] = {"headers": {"ETag": {}}}
 )
 async def get_openapi(if_none_match: IfNoneMatch = None) -> Response:
     """Returns the OpenAPI document of the whole API, generated when this version was built."""
-    return documents.describe_api(if_none_match)
+    return documents.get_document("openapi.json", if_none_match)
 
 
 @router.get(
@@ -153,4 +153,4 @@ async def get_reference_file(
 @router.get("/llms.txt", operation_id="listForAgents", include_in_schema=False)
 async def list_for_agents(if_none_match: IfNoneMatch = None) -> Response:
     """Returns an index of the documentation for agents (llmstxt.org)."""
-    return documents.list_for_agents(if_none_match)
+    return documents.get_document("llms.txt", if_none_match)

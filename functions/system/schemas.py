@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from controlplane.organizations.store import Role
+from controlplane.platform.core.roles import Role
 from controlplane.platform.http.envelope import Wire
 from controlplane.platform.http.fields import OptionalTimestamp
 

@@ -1,7 +1,6 @@
 """Faults of a code host. Only Python code can switch them on; nothing that a client sends has an effect."""
 
-import threading
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,39 +30,28 @@ class Quota:
     resets_at: int
 
 
+@dataclass(slots=True)
 class Faults:
-    """The pending faults by operation ("POST /repos/{owner}/{repo}/issues"). Each affects one request, in order."""
+    """The states of a code host that requests fail in. Repositories are named as owner/name.
 
-    def __init__(self) -> None:
-        self.list_lag_seconds = 0.0
-        """How much later than its creation an issue appears in the list."""
+    list_lag_seconds: how much later than its creation an issue appears in the list. withheld: permissions, by
+    installation, that its owner has not granted. removed: repositories that the installation no longer includes.
+    renamed: the current names of repositories. quotas: without one, an installation's requests aren't counted.
+    """
 
-        self.suspended: set[int] = set()
-        """Installations that their owner suspended."""
-
-        self.withheld: dict[int, set[str]] = {}
-        """Permissions, by installation, that its owner has not granted."""
-
-        self.without_issues: set[str] = set()
-        """Repositories (owner/name) that have issues turned off."""
-
-        self.removed: set[str] = set()
-        """Repositories (owner/name) that the installation no longer includes."""
-
-        self.renamed: dict[str, str] = {}
-        """Repositories (owner/name) that are called something else now."""
-
-        self.quotas: dict[int, Quota] = {}
-        """The quotas of installations. Without one, their requests aren't counted."""
-
-        self._waiting: dict[str, deque[Fault]] = {}
-        self._lock = threading.Lock()
+    list_lag_seconds: float = 0
+    suspended: set[int] = field(default_factory=set)
+    withheld: dict[int, set[str]] = field(default_factory=dict)
+    without_issues: set[str] = field(default_factory=set)
+    removed: set[str] = field(default_factory=set)
+    renamed: dict[str, str] = field(default_factory=dict)
+    quotas: dict[int, Quota] = field(default_factory=dict)
+    # By operation ("POST /repos/{owner}/{repo}/issues"). Each affects one request, in order.
+    _waiting: defaultdict[str, deque[Fault]] = field(default_factory=lambda: defaultdict(deque))
 
     def add(self, operation: str, *faults: Fault) -> None:
-        with self._lock:
-            self._waiting.setdefault(operation, deque()).extend(faults)
+        self._waiting[operation].extend(faults)
 
     def take(self, operation: str) -> Fault | None:
-        with self._lock:
-            waiting = self._waiting.get(operation)
-            return waiting.popleft() if waiting else None
+        waiting = self._waiting[operation]
+        return waiting.popleft() if waiting else None

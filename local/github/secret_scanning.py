@@ -5,26 +5,27 @@ The key pair is made when the stand-in starts, like one that GitHub has rotated.
 
 import base64
 import hashlib
-import html
 import json
-from collections.abc import Iterable
-from urllib.parse import parse_qsl
+from typing import Annotated, Any
 
 import urllib3
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from fastapi import APIRouter, Depends
+from fastapi.requests import Request
+from fastapi.responses import HTMLResponse
 
-from local.github import pages
-from local.github.call import Call
+from local import pages
+from local.github.host import API, HostRoute
+from local.github.records import Denied
 
 TOKEN_TYPE = "assent_api_key"  # noqa: S105 (a name)
 _PAGE = "/secret-scanning"
 _TIMEOUT_SECONDS = 30
+
+keys = APIRouter(prefix=API, route_class=HostRoute)
+router = APIRouter()
 
 
 class SecretScanning:
@@ -35,12 +36,7 @@ class SecretScanning:
         self._key = ec.generate_private_key(ec.SECP256R1())
         public = self._key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
         self.identifier = hashlib.sha256(public).hexdigest()
-        self._public_key = public.decode()
-
-    def list_keys(self, _: Call) -> Response:
-        """Responds to GET /meta/public_keys/secret_scanning."""
-        listed = [{"key_identifier": self.identifier, "key": self._public_key, "is_current": True}]
-        return JSONResponse({"public_keys": listed})
+        self.public_key = public.decode()
 
     def sign(self, body: bytes) -> dict[str, str]:
         """Returns the headers that prove that the body is GitHub's."""
@@ -50,28 +46,39 @@ class SecretScanning:
             "Github-Public-Key-Signature": base64.b64encode(signature).decode(),
         }
 
-    def report(self, tokens: Iterable[str], url: str, source: str = "commit") -> urllib3.BaseHTTPResponse:
-        """Sends a report that the secrets were found there."""
-        found = [{"token": token, "type": TOKEN_TYPE, "url": url, "source": source} for token in tokens]
-        body = json.dumps(found).encode()
+    def report(self, token: str, url: str) -> urllib3.BaseHTTPResponse:
+        """Sends a report that the secret was found there. Raises Denied if there is no partner."""
+        if not self.url:
+            raise Denied
+        body = json.dumps([{"token": token, "type": TOKEN_TYPE, "url": url, "source": "commit"}]).encode()
         headers = {"Content-Type": "application/json", **self.sign(body)}
         return urllib3.request("POST", self.url, body=body, headers=headers, timeout=_TIMEOUT_SECONDS, retries=False)
 
-    def routes(self) -> list[Route]:
-        """Returns the routes of the page for people, which needs the URL of a partner."""
 
-        async def form(request: Request) -> Response:
-            answer = ""
-            if request.method == "POST":
-                fields = dict(parse_qsl((await request.body()).decode()))
-                sent = await run_in_threadpool(self.report, [fields.get("token", "")], fields.get("url", ""))
-                labels = [it["label"] for it in sent.json()] if sent.status == 200 else []
-                answer = f"<p>The partner answered {sent.status} {html.escape(', '.join(labels))}.</p>"
-            inputs = (
-                "<p><label>Secret <input name=token required size=60 autocomplete=off></label></p>"
-                "<p><label>Found at <input name=url type=url size=60 "
-                'value="https://github.com/octocat/hello-world/blob/main/.env#L3"></label></p>'
-            )
-            return pages.page("Secret scanning", answer + pages.form("", inputs, "Report the secret"))
+def _scanning(request: Request) -> SecretScanning:
+    found: SecretScanning = request.app.state.scanning
+    return found
 
-        return [Route(_PAGE, form, methods=["GET", "POST"])] if self.url else []
+
+Scanning = Annotated[SecretScanning, Depends(_scanning)]
+
+
+@keys.get("/meta/public_keys/secret_scanning")
+def list_keys(scanning: Scanning) -> dict[str, Any]:
+    listed = {"key_identifier": scanning.identifier, "key": scanning.public_key, "is_current": True}
+    return {"public_keys": [listed]}
+
+
+@router.get(_PAGE)
+def show(request: Request) -> HTMLResponse:
+    return pages.page(request, "github/scanning.html", "Secret scanning")
+
+
+@router.post(_PAGE)
+def report(
+    request: Request, scanning: Scanning, fields: Annotated[dict[str, str], Depends(pages.form)]
+) -> HTMLResponse:
+    sent = scanning.report(fields.get("token", ""), fields.get("url", ""))
+    labels = [it["label"] for it in sent.json()] if sent.status == 200 else []
+    answer = f"The partner answered {sent.status} {', '.join(labels)}."
+    return pages.page(request, "github/scanning.html", "Secret scanning", answer=answer)

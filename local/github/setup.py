@@ -1,11 +1,9 @@
-"""Sets up a run of the stand-in: the App's key pair, and the demo repository."""
+"""Sets up a run of the stand-in: the App's key pair and secrets, and the demo repository."""
 
-import contextlib
-import os
 import secrets
-import tempfile
 from pathlib import Path
 
+from local.checkout import write_private
 from local.github.repositories import Repositories, stable_id
 
 APP_ID = "1"
@@ -25,11 +23,10 @@ DEMO_FILES = Path(__file__).with_name("demo")
 
 def prepare(root: Path) -> None:
     """Creates what is missing in the folder and keeps the rest. Raises GitFailed if git isn't installed."""
-    root.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not key_file(root).exists():
-        _write_key(key_file(root))
+        write_key(key_file(root))
     if not client_secret_file(root).exists():
-        _write_secret(client_secret_file(root), secrets.token_hex(20).encode())
+        write_private(client_secret_file(root), secrets.token_hex(20))
     repositories = Repositories(root / "repositories")
     if repositories.find(DEMO_OWNER, DEMO_NAME) is None:
         repositories.create(DEMO_OWNER, DEMO_NAME, DEMO_FILES, DEMO_BRANCH)
@@ -54,8 +51,7 @@ def webhook_secret(root: Path) -> str:
     """Returns the secret with which the App signs its webhooks. Creates it on first use."""
     path = root / "webhook-secret"
     if not path.exists():
-        root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _write_secret(path, secrets.token_hex(32).encode())
+        write_private(path, secrets.token_hex(32))
     return path.read_text()
 
 
@@ -72,27 +68,11 @@ def function_variables(root: Path, base_url: str) -> dict[str, str]:
     }
 
 
-def _write_key(path: Path) -> None:
-    from cryptography.hazmat.primitives.asymmetric import rsa  # noqa: PLC0415 - needed once a checkout
-    from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415
-        Encoding,
-        NoEncryption,
-        PrivateFormat,
-    )
+def write_key(path: Path) -> None:
+    """Writes a new private key, in the form in which GitHub hands out the keys of Apps."""
+    # Needed once a checkout.
+    from cryptography.hazmat.primitives.asymmetric import rsa  # noqa: PLC0415
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat  # noqa: PLC0415
 
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    # The form in which GitHub hands out the keys of Apps.
-    text = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
-    _write_secret(path, text)
-
-
-def _write_secret(path: Path, content: bytes) -> None:
-    """Writes a file for its owner alone. If another process creates it at the same time, the first one counts."""
-    unfinished, name = tempfile.mkstemp(dir=path.parent)
-    try:
-        with os.fdopen(unfinished, "wb") as file:
-            file.write(content)
-        with contextlib.suppress(FileExistsError):
-            os.link(name, path)
-    finally:
-        Path(name).unlink()
+    write_private(path, key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()).decode())

@@ -1,28 +1,22 @@
 """The state of the stand-in: repositories, issues, tokens, and who may do what. It speaks no HTTP; `app` does."""
 
-import base64
-import binascii
-import json
 import secrets
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import RSAKey
 
 from controlplane.platform.core import clock
-from local.github.accounts import Accounts
 from local.github.faults import Faults
-from local.github.issues import Issues
-from local.github.pull_requests import PullRequest, PullRequests
+from local.github.records import Denied, Issues, PullRequest, Store
 from local.github.repositories import GitRepository, Repositories, stable_id
-from local.github.setup import APP_ID, client_secret_file, key_file
+from local.github.setup import APP_ID, CLIENT_ID, client_secret_file, key_file
 
 PERMISSIONS = {
     "checks": "write",
@@ -32,18 +26,10 @@ PERMISSIONS = {
     "pull_requests": "read",
 }
 _TOKEN_SECONDS = 3600
-# GitHub takes an App's token for ten minutes at most.
-_APP_TOKEN_LIMIT_SECONDS = 600
+_PERSONS_TOKEN_SECONDS = 8 * 3600
+# GitHub's codes expire after ten minutes, and it takes an App's token for ten minutes at most.
+_CODE_SECONDS = _APP_TOKEN_LIMIT_SECONDS = 600
 _LEVELS = {"read": 1, "write": 2, "admin": 3}
-
-
-class Denied(Exception):
-    """The request is rejected with that status."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +64,48 @@ class PullRequestChange(NamedTuple):
     head: str
 
 
+class Accounts:
+    """The person at the pages, who has write access to every repository unless a test takes it away.
+
+    strangers: owners to whose repositories the person has no access. read_only: repositories (owner/name) that the
+    person can only read. callback_url: the one that is registered for the App; None for the server that was asked.
+    """
+
+    def __init__(self) -> None:
+        self.strangers: set[str] = set()
+        self.read_only: set[str] = set()
+        self.callback_url: str | None = None
+        self._codes: dict[str, float] = {}
+        self._tokens: dict[str, float] = {}
+
+    def issue_code(self) -> str:
+        """Returns a code that identifies the person once."""
+        code = secrets.token_hex(10)
+        self._codes[code] = clock.now() + _CODE_SECONDS
+        return code
+
+    def redeem(self, code: str) -> str | None:
+        """Returns a token for the code, or None if it is unknown, used, or expired."""
+        if self._codes.pop(code, 0.0) <= clock.now():
+            return None
+        # The form of GitHub's own, with letters that say what this one is.
+        token = f"ghu_local{secrets.token_hex(18)}"
+        self._tokens[token] = clock.now() + _PERSONS_TOKEN_SECONDS
+        return token
+
+    def check(self, authorization: str) -> None:
+        """Raises Denied unless it is a token of the person that hasn't expired."""
+        if self._tokens.get(authorization.removeprefix("Bearer "), 0.0) <= clock.now():
+            raise Denied(401, "Bad credentials")
+
+
 class StandIn:
     """One stand-in over one folder. Each owner of repositories has installed the App: see `setup.installation_id`."""
 
     def __init__(self, root: Path) -> None:
         self.repositories = Repositories(root / "repositories")
-        self.issues = Issues(root / "issues")
-        self.reviews = PullRequests(root / "reviews")
+        self.reviews = Store(root / "records")
+        self.issues = Issues(self.reviews)
         self.faults = Faults()
         self.accounts = Accounts()
         self.requests: deque[Recorded] = deque(maxlen=200)
@@ -93,33 +114,39 @@ class StandIn:
         self.download_url: str | None = None
         """Where archives are served from. None: by the host that was asked."""
 
-        self._key_file = key_file(root)
-        self._client_secret_file = client_secret_file(root)
-        self._public_key: RSAPublicKey | None = None
+        self._root = root
         self._tokens: dict[str, Token] = {}
         self._downloads: dict[str, tuple[GitRepository, str]] = {}
 
     def check_app(self, authorization: str) -> None:
         """Raises Denied unless it is a token that the App signed, and that is valid now."""
         try:
-            signed, _, signature = authorization.removeprefix("Bearer ").rpartition(".")
-            header, claims = (json.loads(_decode(part)) for part in signed.split("."))
-            self._key().verify(_decode(signature), signed.encode(), PKCS1v15(), SHA256())
-            issued, expires, issuer = int(claims["iat"]), int(claims["exp"]), claims["iss"]
-        except (InvalidSignature, ValueError, KeyError, TypeError, binascii.Error):
+            # Read on demand: `make run` creates the file after imports.
+            key = _read_key(key_file(self._root).read_bytes())
+            claims = jwt.decode(authorization.removeprefix("Bearer "), key, algorithms=["RS256"]).claims
+            issued, expires = int(claims["iat"]), int(claims["exp"])
+        except (JoseError, ValueError, KeyError, TypeError):
             raise Denied(401, "A JSON web token could not be decoded") from None
         now = clock.now()
-        if header.get("alg") != "RS256" or str(issuer) != APP_ID:
+        if str(claims.get("iss")) != APP_ID:
             raise Denied(401, "Integration not found")
-        if issued > now:
-            raise Denied(401, "'Issued at' claim ('iat') must be an Integer representing a time in the past")
-        if not now < expires <= now + _APP_TOKEN_LIMIT_SECONDS:
-            raise Denied(401, "'Expiration time' claim ('exp') is too far in the future or in the past")
+        if not issued <= now < expires <= now + _APP_TOKEN_LIMIT_SECONDS:
+            raise Denied(401, "'Issued at' ('iat') or 'Expiration time' ('exp') is too far in the future or past")
 
-    def find_owner(self, installation_id: int) -> str | None:
-        """Returns the account with this installation of the App."""
-        owners = {it.owner for it in self.repositories.list()}
-        return next((owner for owner in owners if stable_id(owner) == installation_id), None)
+    def is_client(self, client_id: str, client_secret: str) -> bool:
+        """Returns whether they are those of the App."""
+        return (client_id, client_secret) == (CLIENT_ID, client_secret_file(self._root).read_text())
+
+    def find_owner(self, installation_id: int) -> str:
+        """Returns the account with this installation of the App. Raises Denied."""
+        for repository in self.repositories.list():
+            if stable_id(repository.owner) == installation_id:
+                return repository.owner
+        raise Denied
+
+    def list_accessible(self) -> list[GitRepository]:
+        """Returns the repositories that the person has access to."""
+        return [it for it in self.repositories.list() if it.owner not in self.accounts.strangers]
 
     def issue_token(
         self,
@@ -129,8 +156,6 @@ class StandIn:
         repository_ids: list[int] | None = None,
     ) -> Token:
         owner = self.find_owner(installation_id)
-        if owner is None:
-            raise Denied(404, "Not Found")
         if installation_id in self.faults.suspended:
             raise Denied(403, "This installation has been suspended")
         granted = self.permissions(installation_id)
@@ -173,53 +198,43 @@ class StandIn:
 
     def get_repository(self, token: Token, owner: str, name: str, permission: str, level: str) -> GitRepository:
         """Returns the repository if the token has access to it. Raises Denied."""
-        found = self.repositories.find(owner, name)
-        if found is None or found.owner != token.owner or found.full_name in self.faults.removed:
-            raise Denied(404, "Not Found")
+        found = self.find_repository(owner, name)
+        if found.owner != token.owner or found.full_name in self.faults.removed:
+            raise Denied
         if token.repository_ids is not None and found.repository_id not in token.repository_ids:
-            raise Denied(404, "Not Found")
+            raise Denied
         if _LEVELS.get(token.permissions.get(permission, ""), 0) < _LEVELS[level]:
             raise Denied(403, "Resource not accessible by integration")
+        return found
+
+    def find_repository(self, owner: str, name: str) -> GitRepository:
+        """Returns the repository. Raises Denied."""
+        found = self.repositories.find(owner, name)
+        if found is None:
+            raise Denied
         return found
 
     def open_pull_request(
         self, owner: str, name: str, title: str, files: Mapping[str, str], *, fork: str | None = None
     ) -> PullRequestChange:
         """Opens a pull request to the default branch, from a branch of its own with these files changed."""
-        repository = self._existing(owner, name)
-        with self.reviews.change(owner, name) as reviews:
-            number = self.issues.next_number(owner, name, [it.number for it in reviews.pull_requests])
-            base = repository.default_branch()
-            opened = PullRequest(number, title, f"change-{number}", base, fork=fork)
+        repository = self.find_repository(owner, name)
+        with self.reviews.change(owner, name) as records:
+            number, base = records.next_number(), repository.default_branch()
             head = repository.commit_files(_ref(number), files, title, start=f"refs/heads/{base}")
-            reviews.put_pull_request(opened)
+            opened = PullRequest(number, title, f"change-{number}", base, int(clock.now()), fork=fork)
+            records.pull_requests.append(opened)
         return PullRequestChange(opened, head)
 
     def push(self, owner: str, name: str, number: int, files: Mapping[str, str]) -> PullRequestChange:
         """Adds a commit with these files to the pull request. Raises Denied if it doesn't exist."""
-        repository = self._existing(owner, name)
-        found = self.find_pull_request(owner, name, number)
+        repository, found = self.find_repository(owner, name), self.reviews.read(owner, name).get_pull_request(number)
         return PullRequestChange(found, repository.commit_files(_ref(number), files, "Change it again"))
 
     def set_pull_request_state(self, owner: str, name: str, number: int, state: str) -> PullRequest:
         """Closes or reopens the pull request. Raises Denied if it doesn't exist."""
-        changed = replace(self.find_pull_request(owner, name, number), state=state)
-        with self.reviews.change(owner, name) as reviews:
-            reviews.put_pull_request(changed)
-        return changed
-
-    def find_pull_request(self, owner: str, name: str, number: int) -> PullRequest:
-        """Returns the pull request. Raises Denied."""
-        found = self.reviews.read(owner, name).find_pull_request(number)
-        if found is None:
-            raise Denied(404, "Not Found")
-        return found
-
-    def _existing(self, owner: str, name: str) -> GitRepository:
-        found = self.repositories.find(owner, name)
-        if found is None:
-            raise Denied(404, "Not Found")
-        return found
+        with self.reviews.change(owner, name) as records:
+            return records.set_pull_request_state(number, state)
 
     def offer_download(self, repository: GitRepository, sha: str) -> str:
         """Returns a ticket for the archive, because the host that serves it gets no token."""
@@ -231,29 +246,15 @@ class StandIn:
         """Raises Denied."""
         found = self._downloads.pop(ticket, None)
         if found is None or found[0].find_commit(found[1]) is None:
-            raise Denied(404, "Not Found")
+            raise Denied
         return found
 
-    def client_secret(self) -> str:
-        """Returns the App's client secret. Read on demand, like the key."""
-        return self._client_secret_file.read_text()
 
-    def _key(self) -> RSAPublicKey:
-        """Returns the public half of the App's key. Read on demand: `make run` creates the file after imports."""
-        if self._public_key is None:
-            pem = self._key_file.read_bytes()  # of our own making, so that its numbers needn't be validated
-            private_key = load_pem_private_key(pem, password=None, unsafe_skip_rsa_key_validation=True)
-            public_key = private_key.public_key()
-            if not isinstance(public_key, RSAPublicKey):
-                raise Denied(401, "Integration not found")
-            self._public_key = public_key
-        return self._public_key
+@cache
+def _read_key(pem: bytes) -> RSAKey:
+    return RSAKey.import_key(pem)
 
 
 def _ref(number: int) -> str:
     """Returns the name under which GitHub has the head of a pull request, also if it comes from a fork."""
     return f"refs/pull/{number}/head"
-
-
-def _decode(segment: str) -> bytes:
-    return base64.urlsafe_b64decode(segment + "=" * (-len(segment) % 4))

@@ -11,11 +11,10 @@ from typing import Any
 import urllib3
 from urllib3.exceptions import HTTPError
 
-from local.github import review_shapes, shapes
-from local.github.pull_requests import PullRequest
+from local.github import shapes
+from local.github.records import CheckRun, PullRequest, StoredIssue
 from local.github.repositories import GitRepository, stable_id
-from local.github.shapes import Address
-from local.github.stand_in import StandIn
+from local.github.reviews import describe
 
 _TIMEOUT_SECONDS = 10
 _logger = logging.getLogger("local.github")
@@ -32,51 +31,42 @@ class Sent:
 
 
 class Webhooks:
-    """The App's webhooks. Like GitHub, it doesn't repeat what failed, unless a person redelivers it."""
+    """The App's webhooks, unless there is no URL. Like GitHub, it doesn't repeat what failed by itself."""
 
-    def __init__(self, stand_in: StandIn, url: str, secret: str) -> None:
-        self._stand_in = stand_in
+    def __init__(self, url: str = "", secret: str = "") -> None:
         self.url = url
         self.secret = secret
         self.sent: deque[Sent] = deque(maxlen=100)
         """The last deliveries, oldest first."""
 
-    def pull_request(self, repository: GitRepository, changed: PullRequest, action: str, address: Address) -> None:
+    def pull_request(self, repository: GitRepository, changed: PullRequest, action: str, base: str) -> None:
         """Sends that a pull request was opened, pushed to (`synchronize`), closed, or reopened."""
-        head = repository.find_commit(f"refs/pull/{changed.number}/head")
-        base = repository.find_commit(f"refs/heads/{changed.base}")
-        if head is not None and base is not None:
-            shown = review_shapes.pull_request(repository, changed, head.sha, base.sha, address)
-            content = {"action": action, "number": changed.number, "pull_request": shown}
-            if action == "synchronize":
-                content |= {"before": head.parents[0], "after": head.sha}
-            self._send("pull_request", repository, content, address)
+        content = {"action": action, "number": changed.number, "pull_request": describe(repository, changed, base)}
+        self._send("pull_request", repository, content, base)
 
-    def push(self, repository: GitRepository, branch: str, address: Address) -> None:
+    def push(self, repository: GitRepository, branch: str, base: str) -> None:
         """Sends that a branch was pushed to."""
         head = repository.find_commit(f"refs/heads/{branch}")
         if head is not None:
-            self._send("push", repository, shapes.push(repository, branch, head, address), address)
+            content = {"ref": f"refs/heads/{branch}", "before": head.parents[0], "after": head.sha}
+            self._send("push", repository, content, base)
 
-    def issue(self, repository: GitRepository, number: int, action: str, address: Address) -> None:
+    def issue(self, repository: GitRepository, stored: StoredIssue, base: str) -> None:
         """Sends that an issue was closed or reopened."""
-        stored = self._stand_in.issues.find(repository.owner, repository.name, number)
-        if stored is not None:
-            content = {"action": action, "issue": shapes.issue(repository, stored, address)}
-            self._send("issues", repository, content, address)
+        action = "closed" if stored.state == "closed" else "reopened"
+        content = {"action": action, "issue": shapes.issue(repository, stored, base)}
+        self._send("issues", repository, content, base)
 
-    def check_run(self, repository: GitRepository, check_run_id: int, address: Address) -> None:
+    def check_run(self, repository: GitRepository, run: CheckRun, base: str) -> None:
         """Sends that a person requested a check run again."""
-        for run in self._stand_in.reviews.read(repository.owner, repository.name).check_runs:
-            if run.check_run_id == check_run_id:
-                shown = review_shapes.check_run(repository, run, address)
-                self._send("check_run", repository, {"action": "rerequested", "check_run": shown}, address)
+        content = {"action": "rerequested", "check_run": shapes.check_run(repository, run, base)}
+        self._send("check_run", repository, content, base)
 
-    def _send(self, event: str, repository: GitRepository, content: dict[str, Any], address: Address) -> None:
+    def _send(self, event: str, repository: GitRepository, content: dict[str, Any], base: str) -> None:
         common = {
-            "installation": {"id": stable_id(repository.owner), "node_id": "I_local"},
-            "repository": shapes.repository(repository, address),
-            "sender": shapes.account(repository.owner, address, "User"),
+            "installation": {"id": stable_id(repository.owner)},
+            "repository": shapes.repository(repository, base),
+            "sender": shapes.account(repository.owner, base),
         }
         self.deliver(Sent(str(uuid.uuid4()), event, json.dumps({**content, **common}).encode()))
 
@@ -89,7 +79,7 @@ class Webhooks:
             "X-GitHub-Event": sent.event,
             "X-Hub-Signature-256": f"sha256={hmac.digest(self.secret.encode(), sent.body, 'sha256').hex()}",
         }
-        status = self._post(sent.body, headers)
+        status = self._post(sent.body, headers) if self.url else None
         self.sent.append(Sent(sent.delivery_id, sent.event, sent.body, status))
         return status
 

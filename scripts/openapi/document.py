@@ -8,7 +8,7 @@ from typing import Any
 from fastapi.openapi.utils import get_openapi
 
 from controlplane.platform.core.scopes import API_KEY_SCOPES
-from controlplane.platform.http.route_groups import routes_of
+from controlplane.platform.http.route import routes_of
 from scripts.openapi import deprecations, texts
 from scripts.openapi.components import FAILURES, OAUTH, Components, header_name
 from scripts.openapi.documents import documents

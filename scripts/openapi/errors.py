@@ -24,8 +24,7 @@ from controlplane.platform.core.errors import (
     UnsupportedMediaType,
 )
 from controlplane.platform.http.callers import Caller
-from controlplane.platform.http.responses import refusals_of
-from controlplane.platform.http.route import ControlRoute
+from controlplane.platform.http.route import ControlRoute, refusals_of
 
 _PREPARATION = "spr_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _SCAN = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
@@ -77,7 +76,7 @@ _DETAILS: dict[str, Any] = {
     ],
 }
 # Modules that most rooms have.
-_SAME_IN_EACH_ROOM = {"store", "rules", "service", "items", "errors"}
+_SAME_IN_EACH_ROOM = {"routes", "store", "rules", "service", "items", "errors"}
 _INVALID = InvalidPayload.at(["name"], "Field required", "missing")
 
 

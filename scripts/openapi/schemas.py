@@ -11,7 +11,6 @@ from controlplane.feedback.store import Category, Surface
 from controlplane.findings.items import Source
 from controlplane.findings.status_history import Status
 from controlplane.findings.vendors import ReviewState, VendorState
-from controlplane.organizations.store import Role
 from controlplane.platform.core.acting import ActorKind
 from controlplane.platform.core.acting import Source as ActionSource
 from controlplane.platform.core.actions import Action
@@ -19,9 +18,10 @@ from controlplane.platform.core.errors import CATALOG
 from controlplane.platform.core.plans import PLANS
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.core.regions import REGIONS
+from controlplane.platform.core.roles import Role
 from controlplane.platform.core.schedules import Schedule
 from controlplane.platform.core.scopes import API_KEY_SCOPES
-from controlplane.platform.http.guidance import HINTS
+from controlplane.platform.http.envelope import HINTS
 from controlplane.projects.items import AddressKind
 from controlplane.projects.rules import BRANDINGS
 from controlplane.scans.items import Access

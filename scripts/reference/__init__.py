@@ -3,7 +3,6 @@
 `python -m scripts.reference` writes them into the package of the `system` function, which serves them at /docs and
 /llms.txt. They aren't committed: `make` writes them when the document has changed.
 
-`reader` reads the OpenAPI document into `document`'s model, with `fields` in words, `samples` of values, and `calls` of
-the command line and Python; `markdown` renders the files and `site` collects them. The page is Redoc. What the document
-can't say (credentials, pagination, versions) is in templates/introduction.md.
+The page is Redoc. An operation's file has its requests and its part of the document. What the document can't say
+(credentials, pagination, versions) is in templates/introduction.md.
 """

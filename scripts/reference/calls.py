@@ -1,10 +1,15 @@
-"""The command and the Python program that are equivalent to an operation's curl sample."""
+"""An operation's request in three forms: as a curl command, as a command of `assent`, and as a Python program."""
 
 import ast
+import json
 import re
+import shlex
 import textwrap
+from typing import Any
+from urllib.parse import quote, urlencode
 
 from scripts.openapi.texts import BASE_URL
+from scripts.reference.samples import Samples
 from scripts.sdk.commands import COMMANDS
 from scripts.sdk.examples import CALLS
 
@@ -18,6 +23,39 @@ _IMPORTS = {
 }
 # An option stays on one line with its value.
 _PART = re.compile(r"--\S+ (?:'[^']*'|[^-\s]\S*)|'[^']*'|\S+")
+
+
+def samples(method: str, path: str, node: dict[str, Any], values: Samples) -> list[dict[str, str]]:
+    """Returns the forms of an operation's request as Redoc's `x-codeSamples`."""
+    operation_id, needs_token = node["operationId"], bool(node.get("security"))
+    forms = [
+        ("shell", "curl", curl(method.upper(), path, node, values)),
+        ("shell", "Command line", command(operation_id)),
+        ("python", "Python", program(operation_id, is_list=values.is_list(node), needs_token=needs_token)),
+    ]
+    return [{"lang": language, "label": label, "source": source} for language, label, source in forms if source]
+
+
+def curl(method: str, path: str, node: dict[str, Any], values: Samples) -> str:
+    """Returns the request as a curl command with example values. It has a body only if the operation requires one."""
+    query = {}
+    for parameter in map(values.resolve, node.get("parameters", [])):
+        if parameter["in"] == "path":
+            path = path.replace("{" + parameter["name"] + "}", quote(str(values.of_parameter(parameter)), safe=""))
+        elif parameter["in"] == "query" and parameter.get("required"):
+            query[parameter["name"]] = values.of_parameter(parameter)
+    body = values.resolve(node.get("requestBody", {}))
+    sends = body.get("required", False)
+    address = shlex.quote(BASE_URL + path + (f"?{urlencode(query)}" if query else ""))
+    verb = "" if method == "GET" or (method == "POST" and sends) else f"-X {method} "
+    lines = [f"curl {verb}{address}"]
+    if node.get("security"):
+        lines.append('-H "Authorization: Bearer $TOKEN"')
+    if sends:
+        media_type, media = next(iter(body["content"].items()))
+        text = json.dumps(next(iter(values.examples(media).values())), indent=2, ensure_ascii=False)
+        lines += [f"-H 'Content-Type: {media_type}'", f"-d {shlex.quote(text.replace('\n', '\n  '))}"]
+    return " \\\n  ".join(lines)
 
 
 def command(operation_id: str) -> str:

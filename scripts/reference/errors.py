@@ -9,9 +9,15 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from controlplane.platform.core.errors import CATALOG
+from scripts.openapi.texts import BASE_URL
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "errors.md"
 _ROW = re.compile(r"^\| (\d{3}) \| `([A-Z_]+)` \| (.+) \| (.+) \| (.+) \|$", re.MULTILINE)
+
+
+def text() -> str:
+    """Returns docs/errors.md. Its links lead to its chapter in the introduction."""
+    return DOCUMENT.read_text(encoding="utf-8").replace("](#", f"]({BASE_URL}/docs/introduction.md#")
 
 
 class Case(NamedTuple):
@@ -26,7 +32,7 @@ class Case(NamedTuple):
 def files(environment: Environment, brand: str, style: str) -> dict[str, str]:
     """Returns the page as HTML and as Markdown, by name."""
     found: dict[str, list[Case]] = {code: [] for code in CATALOG}
-    for status, code, when, details, advice in _ROW.findall(DOCUMENT.read_text(encoding="utf-8")):
+    for status, code, when, details, advice in _ROW.findall(text()):
         found[code].append(Case(status, when, details, advice))
     page = environment.overlay(autoescape=True)
     page.filters["inline"] = _inline
@@ -36,8 +42,8 @@ def files(environment: Environment, brand: str, style: str) -> dict[str, str]:
     }
 
 
-def _inline(text: str) -> Markup:
+def _inline(line: str) -> Markup:
     """Returns a line of Markdown as HTML. A link within docs/errors.md is only its text here."""
-    written = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text, quote=False))
+    written = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(line, quote=False))
     written = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", written)
     return Markup(written)  # nosec B704  # noqa: S704 (escaped above)

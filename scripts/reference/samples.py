@@ -53,6 +53,8 @@ class Samples:
 
     def examples(self, media: dict[str, Any]) -> dict[str, Any]:
         """Returns the examples of a body by name: those that the document has, or one of each shape of the schema."""
+        if "example" in media:
+            return {"": media["example"]}
         if "examples" in media:
             return {name: self.resolve(one)["value"] for name, one in media["examples"].items()}
         node = self.merge(media["schema"])
@@ -60,6 +62,22 @@ class Samples:
         if data is None or not (shapes := self.variants(self.merge(data)))[1:]:
             return {"": self.of(node)}
         return {shape["title"]: {**self.of(node), "data": self.of(shape)} for shape in shapes}
+
+    def is_list(self, operation: dict[str, Any]) -> bool:
+        """Returns True if the operation returns a list."""
+        for status, response in operation["responses"].items():
+            for media in self.resolve(response).get("content", {}).values() if status < "400" else ():
+                data = self.merge(media.get("schema", {})).get("properties", {}).get("data", {})
+                if self.resolve(data).get("type") == "array":
+                    return True
+        return False
+
+    def of_parameter(self, node: dict[str, Any]) -> Any:
+        """Returns the first example of a parameter, or a value of its schema. A mere string's is `{name}`."""
+        for one in node.get("examples", {}).values():
+            return self.resolve(one).get("value")
+        sample = node.get("example", self.of(node.get("schema", {})))
+        return f"{{{node['name']}}}" if sample == "string" else sample
 
     def merge(self, node: dict[str, Any]) -> dict[str, Any]:
         """Resolves the node and merges the parts of its `allOf`."""

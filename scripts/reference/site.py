@@ -4,6 +4,7 @@ The page is Redoc, from the npm package that package-lock.json pins. Without npm
 """
 
 import hashlib
+import itertools
 import json
 import re
 from pathlib import Path
@@ -14,10 +15,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from controlplane.platform.core.plans import PLANS
 from controlplane.platform.core.scopes import API_KEY_SCOPES, SCOPES
 from scripts.openapi.texts import BASE_URL, PAGES_URL
-from scripts.reference import calls, errors, markdown
-from scripts.reference.document import Tag
-from scripts.reference.reader import Reader
-from scripts.reference.samples import Samples
+from scripts.reference import calls, errors
+from scripts.reference.operations import Operation, read
 
 ROOT = Path(__file__).parents[2]
 TARGET = ROOT / "functions" / "system" / "reference"
@@ -25,71 +24,57 @@ REDOC = ROOT / "node_modules" / "redoc" / "bundles" / "redoc.standalone.js"
 _TEMPLATES = Path(__file__).parent / "templates"
 _BRAND = "Assent"
 _LOGO = "https://cdn.redoc.ly/redoc/logo-mini.svg"
-_PLACES = {"path": "Path parameters", "query": "Query parameters", "header": "Headers"}
 _THEME = {"colors": {"primary": {"main": "#1d5c48"}}, "typography": {"fontFamily": "system-ui, sans-serif"}}
 
 
 def build(document_text: str, redoc: Path = REDOC) -> dict[str, str]:
     """Returns the text of each file by name, openapi.json among them."""
     document = json.loads(document_text)
-    tags = Reader(document).tags()
-    title = document["info"]["title"]
-    title = title[:1].upper() + title[1:]
+    tags = read(document)
+    info = document["info"]
+    title = info["title"][:1].upper() + info["title"][1:]
     environment = _environment()
-    introduction = environment.get_template("introduction.md").render(
-        scopes=SCOPES,
-        key_scopes=API_KEY_SCOPES,
-        plans=PLANS.values(),
-        errors=_errors(),
-        first_program=calls.program("getMe", is_list=False, needs_token=True),
-        deprecations=_section(document["info"].get("description", ""), "Deprecations"),
-    )
-    files = markdown.files(environment, introduction, tags, title, document["info"].get("summary", ""))
-    loaded = {"style": ("css", (_TEMPLATES / "style.css").read_text(encoding="utf-8"))}
+    shown = {"tags": tags, "title": title, "info": info, "errors": _errors()}
+    files = {
+        "introduction.md": environment.get_template("introduction.md").render(
+            scopes=SCOPES,
+            key_scopes=API_KEY_SCOPES,
+            plans=PLANS.values(),
+            first_program=calls.program("getMe", is_list=False, needs_token=True),
+            deprecations=_section(info.get("description", ""), "Deprecations"),
+            **shown,
+        ),
+        "llms.txt": environment.get_template("llms.txt").render(shown),
+    }
+    page = environment.get_template("operation.md")
+    for operation in itertools.chain(*tags.values()):
+        files[f"{operation.node['operationId']}.md"] = page.render(operation=operation)
+    files = {name: re.sub(r"\n{3,}", "\n\n", text).strip() + "\n" for name, text in files.items()}
+    assets = {"style": ("css", (_TEMPLATES / "style.css").read_text(encoding="utf-8"))}
     if redoc.exists():
         # Redoc's logo is on its own server, and the page loads nothing from elsewhere.
-        loaded["script"] = ("js", redoc.read_text(encoding="utf-8").replace(_LOGO, "data:,"))
-    names = {stem: _named(stem, suffix, content) for stem, (suffix, content) in loaded.items()}
-    page = _page(environment, tags, title, document["info"]["version"], names)
-    contents = {names[stem]: content for stem, (_, content) in loaded.items()}
+        assets["script"] = ("js", redoc.read_text(encoding="utf-8").replace(_LOGO, "data:,"))
+    names = {stem: _named(stem, suffix, content) for stem, (suffix, content) in assets.items()}
+    escaped = environment.overlay(autoescape=True)
+    index = escaped.get_template("page.html").render(
+        **shown, brand=_BRAND, theme=json.dumps(_THEME), script=names.get("script"), style=names["style"]
+    )
     return {
         **files,
-        **contents,
+        **{names[stem]: content for stem, (_, content) in assets.items()},
         **errors.files(environment, _BRAND, names["style"]),
-        "index.html": page,
+        "index.html": index,
         "openapi.json": document_text,
         "redoc.json": _with_samples(document, tags),
     }
 
 
-def _with_samples(document: dict[str, Any], tags: list[Tag]) -> str:
+def _with_samples(document: dict[str, Any], tags: dict[str, list[Operation]]) -> str:
     """Returns the document that the page shows: each operation has its samples, and only its own errors."""
-    calls_of = {operation.id: operation.samples for tag in tags for operation in tag.operations}
-    responses_of = Samples(document).responses
-    paths = {
-        path: {
-            name: {**part, "responses": responses_of(part), "x-codeSamples": calls_of[part["operationId"]]}
-            if "operationId" in part
-            else part
-            for name, part in item.items()
-        }
-        for path, item in document["paths"].items()
-    }
+    paths = {path: {**item} for path, item in document["paths"].items()}
+    for operation in itertools.chain(*tags.values()):
+        paths[operation.path][operation.method.lower()] = operation.node
     return json.dumps({**document, "paths": paths}, ensure_ascii=False, separators=(",", ":"))
-
-
-def _page(environment: Environment, tags: list[Tag], title: str, version: str, names: dict[str, str]) -> str:
-    template = environment.overlay(autoescape=True).get_template("page.html")
-    theme = json.dumps(_THEME)
-    return template.render(
-        tags=tags,
-        title=title,
-        version=version,
-        brand=_BRAND,
-        theme=theme,
-        script=names.get("script"),
-        style=names["style"],
-    )
 
 
 def _environment() -> Environment:
@@ -105,11 +90,6 @@ def _environment() -> Environment:
     environment.globals.update(
         api=BASE_URL,
         pages=PAGES_URL,
-        places=_PLACES,
-        credential_words=markdown.credential_words,
-        field_lines=markdown.field_lines,
-        with_article=_with_article,
-        language=_language,
     )
     environment.filters.update(
         paragraphs=lambda text: [" ".join(part.split()) for part in text.split("\n\n") if part.strip()],
@@ -121,8 +101,7 @@ def _environment() -> Environment:
 
 def _errors() -> str:
     """Returns docs/errors.md as a chapter."""
-    text = errors.DOCUMENT.read_text(encoding="utf-8")
-    return re.sub(r"^(#+) ", r"#\1 ", text, flags=re.MULTILINE).strip()
+    return re.sub(r"^(#+) ", r"#\1 ", errors.text(), flags=re.MULTILINE).strip()
 
 
 def _section(text: str, heading: str) -> str:
@@ -138,12 +117,3 @@ def _named(stem: str, suffix: str, content: str) -> str:
 
 def _first_sentence(text: str) -> str:
     return re.split(r"(?<=[.?!])\s", " ".join(text.split()), maxsplit=1)[0]
-
-
-def _with_article(kind: str) -> str:
-    article = "an" if re.match(r"[aeio]", kind) else "a"
-    return f"{article} {kind}"
-
-
-def _language(media_type: str) -> str:
-    return "json" if "json" in media_type else "text"

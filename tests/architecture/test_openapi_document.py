@@ -8,7 +8,7 @@ from typing import Any
 
 from controlplane.platform.core.errors import CATALOG
 from controlplane.platform.core.scopes import API_KEY_SCOPES
-from controlplane.platform.http.responses import refusals_of
+from controlplane.platform.http.route import refusals_of
 from controlplane.scans.findings import MOST_ISSUES
 from openassent_analysis.findings import CATEGORIES, SEVERITIES
 from tests.support.api import FORM

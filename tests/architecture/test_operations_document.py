@@ -11,6 +11,7 @@ from controlplane.access.owner_limits import limit_of_plan
 from controlplane.platform.core import tokens
 from local.template import load_template
 from ops.cli import app
+from ops.program import read_options
 from tests.support.each import each
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,7 +31,7 @@ class TestCommands:
     @each("line", sorted({found for line in LINES for found in re.findall(r"scripts/assent-ops ([^|;)>]+)", line)}))
     def test_assent_ops_accepts_every_command(self, line: str):
         groups: Any = typer.main.get_command(app)
-        noun, verb, *words = line.split()
+        _, _, (noun, verb, *words) = read_options(line.split())
         # Raises if an option is unknown, or if an argument is missing or extra.
         groups.commands[noun].commands[verb].make_context(verb, words)
 

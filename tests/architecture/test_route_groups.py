@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from starlette.routing import Match
 
-from controlplane.platform.http.route_groups import RouteGroup
+from controlplane.platform.http.route import RouteGroup
 from tests.support.cold_start import run_as_lambda
 from tests.support.operations import operations
 

@@ -12,8 +12,8 @@ from typing import Any
 from controlplane.platform.core.errors import CATALOG
 from controlplane.platform.core.settings import Settings
 from controlplane.platform.core.urls import error_page
-from controlplane.platform.http.guidance import HINTS
-from controlplane.platform.http.middleware import TRANSPORT_SECURITY
+from controlplane.platform.http.app import TRANSPORT_SECURITY
+from controlplane.platform.http.envelope import HINTS
 from controlplane.platform.queues.messages import MAX_RECEIVES
 from local.gateway import body_of
 from local.template import load_template

@@ -3,7 +3,7 @@
 import json
 
 from controlplane.platform.core.settings import read_signing_secret
-from controlplane.platform.http.front_door import SECRET_HEADER
+from controlplane.platform.http.client_address import SECRET_HEADER
 from local.front_door import restore_challenge
 from local.template import load_template
 from tests.support.template import resources, without

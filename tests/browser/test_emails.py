@@ -33,7 +33,7 @@ EMAILS = {
     "digest": {
         "week": "March 2 to March 8",
         "lines": [("Completed scans", "12"), ("New findings", "9"), ("Fixed findings", "14"), ("Open findings", "31")],
-        "urgent": [FINDING] * 2,
+        "findings": [FINDING] * 2,
     },
 }
 

@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 import uvicorn
 from pydantic import TypeAdapter
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from controlplane.api_keys import store as api_keys
 from controlplane.code_host import repositories
@@ -37,8 +37,9 @@ from controlplane.platform.queues.worker import create_worker
 from controlplane.platform.table import keys as store_keys
 from controlplane.platform.table.table import Delete, table
 from issue_creation.app import handler as create_issues
-from local.server import Gateway, load_apps
-from scan_execution.messages import ACCEPTED, ScanMessage
+from local.gateway import Gateway, Request, Response, template_table
+from local.server import Server, load_handlers
+from scan_execution.app import ACCEPTED, ScanMessage
 from scan_execution.service import execute_scan, publish_scan
 from scan_preparation.service import prepare_scan
 from tests.support.audits import make_issue, make_scan
@@ -161,7 +162,7 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
 
 
 @contextmanager
-def _product(base_url: str) -> Iterator[tuple[Served, ASGIApp]]:
+def _product(base_url: str) -> Iterator[tuple[Served, Callable[[Request], Response]]]:
     """Yields the functions on their own engine, with data in it."""
     now, sqs, drawn = _Clock(), FakeSqs(), random.Random(0)
     with (
@@ -182,31 +183,30 @@ def _product(base_url: str) -> Iterator[tuple[Served, ASGIApp]]:
             background.work()
 
         patch.setattr(clock, "pause", pause)
-        gateway = Gateway(load_apps())
+        handlers = load_handlers()
+        gateway = Gateway(lambda function, event: handlers[function](event, None))
 
-        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        def respond(request: Request) -> Response:
             now.seconds += 60
             background.work()
-            await gateway(scope, receive, send)
+            return gateway.respond(request)
 
-        yield served, app
+        yield served, respond
 
 
 class _Counted:
-    """The app, with a count of each operation's response statuses."""
+    """The gateway, with a count of each operation's response statuses."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(self, respond: Callable[[Request], Response]) -> None:
+        self._respond = respond
         self.answers: dict[str, Counter[int]] = defaultdict(Counter)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def counting_send(message: Message) -> None:
-            # A request that no route has, has no operation.
-            if message["type"] == "http.response.start" and "controlplane" in scope:
-                self.answers[scope["controlplane"].operation][message["status"]] += 1
-            await send(message)
-
-        await self._app(scope, receive, counting_send)
+    def respond(self, request: Request) -> Response:
+        response = self._respond(request)
+        route = template_table().find(request.method, request.target.partition("?")[0])
+        if route is not None:
+            self.answers[f"{request.method} {route.path}"][response.status] += 1
+        return response
 
 
 async def _serve(app: ASGIApp, listener: socket.socket, until: Callable[[], object]) -> None:
@@ -231,11 +231,11 @@ def main() -> None:
         os.fdopen(os.dup(sys.stdout.fileno()), "w") as answer,
         Path(os.devnull).open("w") as nowhere,
         _listener() as listener,
-        _product(f"http://{HOST}:{listener.getsockname()[1]}") as (served, app),
+        _product(f"http://{HOST}:{listener.getsockname()[1]}") as (served, respond),
     ):
         # Discards the metrics, which the functions write to standard output.
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
-        counted = _Counted(app)
+        counted = _Counted(respond)
         answer.write(json.dumps(asdict(served)) + "\n")
         answer.flush()
 
@@ -244,7 +244,8 @@ def main() -> None:
                 answer.write(json.dumps(counted.answers) + "\n")
                 answer.flush()
 
-        asyncio.run(_serve(counted, listener, tell))
+        # One thread, so that requests come one after the other.
+        asyncio.run(_serve(Server(counted.respond, threads=1), listener, tell))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import boto3
 
-from controlplane.platform.http.front_door import SECRET_HEADER
+from controlplane.platform.http.client_address import SECRET_HEADER
 from local.front_door import FrontDoor
 from local.gateway import TIMEOUT_SECONDS, Gateway, Request, Response, body_of
 from tests.e2e.external import ExternalServices

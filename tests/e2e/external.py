@@ -18,7 +18,7 @@ from starlette.routing import Mount, Route
 
 from local.github import setup
 from local.github.app import create_app
-from local.github.call import API
+from local.github.host import API
 from local.github.stand_in import StandIn
 from local.github.webhooks import Webhooks
 
@@ -35,7 +35,7 @@ class ExternalServices:
     def __init__(self, root: Path, url: str) -> None:
         self.url = url
         self.github = StandIn(root)
-        self.webhooks = Webhooks(self.github, "", "")
+        self.webhooks = Webhooks()
         self.pool_url = ""
         """Where the deployed user pool is."""
 

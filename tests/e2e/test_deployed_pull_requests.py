@@ -9,7 +9,7 @@ import pytest
 
 from controlplane.code_host import pull_requests
 from controlplane.platform.core.ids import ProjectId, RepositoryId
-from local.github.pull_requests import CheckRun, Comment
+from local.github.records import CheckRun, Comment
 from local.github.setup import DEMO_BRANCH, DEMO_FILES, installation_id
 from tests.e2e.deployment import Stack
 from tests.e2e.external import ExternalServices

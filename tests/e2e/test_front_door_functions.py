@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.platform.http.front_door import ADDRESS_HEADER, SECRET_HEADER
+from controlplane.platform.http.client_address import ADDRESS_HEADER, SECRET_HEADER
 from local.front_door import request_headers, restore_challenge
 from local.template import load_template
 from tests.support.missing import is_missing

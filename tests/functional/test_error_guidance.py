@@ -5,7 +5,7 @@ import re
 from urllib.parse import urlsplit
 
 from controlplane.platform.core.errors import CATALOG
-from controlplane.platform.http.guidance import HINTS
+from controlplane.platform.http.envelope import HINTS
 from scripts.openapi.texts import DOCUMENT
 from tests.support.api import Api
 from tests.support.each import each

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from controlplane.platform.core.settings import SigningSecret, settings
-from controlplane.platform.http.front_door import STATUS_HEADER
+from controlplane.platform.http.app import STATUS_HEADER
 from local import front_door
 from local.gateway import Gateway, Request, Response
 from tests.support.api import Api, Reply

@@ -1,14 +1,12 @@
-"""The local server and the Lambda handlers give the same response to requests that gateways and adapters could change.
+"""The handlers give the same response to requests that gateways and adapters could change.
 
-The handlers get what API Gateway sends: headers and decoded query parameters in lists, and the path as the client sent
-it or decoded. Both are tested, because AWS's documents leave that open.
+They get what API Gateway sends: headers and decoded query parameters in lists, and the path as the client sent it or
+decoded. Both are tested, because AWS's documents leave that open.
 """
 
-import asyncio
 import json
 from typing import Any
 
-import httpx
 import pytest
 
 import projects.app
@@ -16,9 +14,7 @@ from controlplane.platform.core.errors import RouteNotFound
 from controlplane.platform.http.envelope import failure
 from controlplane.platform.table.table import table
 from dashboard.app import handler
-from local.events import rest_event
-from local.gateway import Request, body_of, own_response, rename_headers
-from local.server import Gateway, load_apps
+from local.gateway import Request, body_of, own_response, rename_headers, rest_event
 from tests.support.api import Api, Reply
 from tests.support.calls import intercepted
 from tests.support.each import each
@@ -38,48 +34,24 @@ def company(world: World) -> Company:
     return world.company()
 
 
-@pytest.fixture(scope="module")
-def gateway() -> Gateway:
-    return Gateway(load_apps())
-
-
 def _error(reply: Reply) -> dict[str, Any] | None:
-    """Returns the error without its fix, which can have a new random key or depend on how a path is encoded."""
     return reply.error if reply.body and "error" in reply.body else None
 
 
 @pytest.fixture
-def both(gateway: Gateway, api: Api):
-    """Sends a request to the local server and to the handler, and returns the response if it is the same."""
+def both(api: Api):
+    """Sends a request with its path as it is and decoded, and returns the response if it is the same."""
 
     def send(method: str, target: str, headers: Headers, body: bytes | None = None) -> Reply:
-        local = _send_to_server(gateway, method, target, headers, body)
         request = Request(method, target, headers, body or b"")
-        for decodes_path in {False, "%" in target}:
-            deployed = api.send(request, decodes_path=decodes_path)
-            assert (local.status, _error(local)) == (deployed.status, _error(deployed))
-            assert (local.challenge, local.headers.get("allow")) == (deployed.challenge, deployed.headers.get("allow"))
-        return local
+        reply = api.send(request)
+        if "%" in target:
+            decoded = api.send(request, decodes_path=True)
+            assert (decoded.status, _error(decoded)) == (reply.status, _error(reply))
+            assert (decoded.challenge, decoded.headers.get("allow")) == (reply.challenge, reply.headers.get("allow"))
+        return reply
 
     return send
-
-
-def _send_to_server(
-    gateway: Gateway, method: str, target: str, headers: Headers, body: bytes | None, *, scheme: str = "https"
-) -> Reply:
-    async def send() -> httpx.Response:
-        transport = httpx.ASGITransport(gateway, client=("198.51.100.7", 443))  # type: ignore[arg-type]
-        async with httpx.AsyncClient(transport=transport, base_url=f"{scheme}://api.assent.test") as client:
-            return await client.send(client.build_request(method, target, headers=headers, content=body))
-
-    loop = asyncio.new_event_loop()
-    try:
-        response = loop.run_until_complete(send())
-    finally:
-        loop.close()
-    assert response.headers["x-request-id"]
-    text = response.text or json.dumps({"error": None})
-    return Reply.read(response.status_code, {**response.headers, "content-type": "application/json"}, text)
 
 
 class TestRepeatedHeaders:
@@ -179,10 +151,9 @@ class TestPaths:
                 expected = (405, "INVALID_PAYLOAD") if is_routed else (404, "NOT_FOUND")
                 assert (reply.status, reply.code) == expected, (method, path)
 
-    def test_head_is_the_same_everywhere(self, gateway: Gateway, api: Api):
+    def test_head_has_the_status_of_get(self, api: Api):
         for path, status in (("/health", 200), ("/", 200), ("/v1/regions", 200), ("/v1/me", 401), ("/v2/x", 404)):
-            local, deployed = _send_to_server(gateway, "HEAD", path, [], None), api.call("HEAD", path)
-            assert local.status == deployed.status == status, path
+            assert api.call("HEAD", path).status == status, path
 
     def test_query_strings_mean_the_same(self, both, world: World, company):
         token = ("Authorization", f"Bearer {company.owner.token}")
@@ -213,13 +184,6 @@ def test_an_event_with_single_values_is_read(company: Company):
     assert projects.app.handler(single, None)["statusCode"] == 400
     assert projects.app.handler({**single, "queryStringParameters": None}, None)["statusCode"] == 200
     assert projects.app.handler({**single, "headers": None}, None)["statusCode"] == 401
-
-
-@each("path", ["/health", "/v1/me", "/v1/nothing"])
-def test_a_server_without_tls_sends_no_transport_security(gateway: Gateway, path: str):
-    replies = [_send_to_server(gateway, "GET", path, [], None, scheme=scheme) for scheme in ("https", "http")]
-    sent = [reply.headers.get("strict-transport-security") for reply in replies]
-    assert sent == ["max-age=31536000", None]
 
 
 class TestTheGatewaysResponses:

@@ -19,7 +19,7 @@ from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import Queue
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Check, TableUnavailable, table
-from local.events import rest_event
+from local.gateway import rest_event
 from tests.functional.device_auth.devices import code_body
 from tests.functional.hung_server import FailureMode, HungServer, hung_server
 from tests.functional.test_every_route import ANONYMOUS, PAGES, PROTECTED, WITH_BODY, address, valid_body

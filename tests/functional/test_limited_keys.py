@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controlplane.api_keys import store as api_keys
-from controlplane.api_keys.restrictions import Restrictions
+from controlplane.api_keys.items import Restrictions
 from controlplane.api_keys.store import KeyDraft
 from controlplane.findings import vendors
 from controlplane.notify import webhooks

@@ -136,7 +136,7 @@ class TestFindings:
         repository = world.connected_repository(company)
         scan = make_scan(repository, issues=ISSUES)
         world.credits(company, 50)
-        unlocks.unlock_scan(scan, company.owner.user_id, new_entry("scan-execution", {}))
+        unlocks.charge(scan, company.owner.user_id, new_entry("scan-execution", {}))
         now.advance(1000 * DAY)
         assert len(issues(api, company, scan).data["issues"]) == 5
         make_scan(repository, issues=ISSUES)

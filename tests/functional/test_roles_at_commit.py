@@ -17,9 +17,8 @@ from controlplane.erasure import deletions
 from controlplane.findings import detections
 from controlplane.organizations import members
 from controlplane.organizations import store as organizations
-from controlplane.organizations.store import Role
 from controlplane.platform.core.ids import MemberId
-from controlplane.platform.core.roles import RANK
+from controlplane.platform.core.roles import RANK, Role
 from controlplane.platform.table.table import table
 from dashboard import connecting
 from tests.functional.projects.builders import COUNTERS, make_project

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks import goals
 from controlplane.platform.core.settings import settings
+from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import Update, table
 from controlplane.scans.causes import Comparison
 from controlplane.scans.items import ScanItem
@@ -75,7 +76,7 @@ def compared_scan(subject: Subject) -> tuple[ScanItem, ScanItem]:
         subject.repository, access="full", issues=[issues[1], *(replace(it, is_new=True) for it in issues[2:])]
     )
     comparison = Comparison(base.scan_id, 1, (issues[0].fingerprint,), 2)
-    table.update(Update(scan.key, "SET #comparison = :new", values={"new": comparison.to_item()}), PREPARED)
+    table.update(Update(scan.key, "SET #comparison = :new", values={"new": to_map(comparison)}), PREPARED)
     return scan, base
 
 

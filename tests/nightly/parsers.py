@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from analysis_testing.in_process import analyze_files
+from code_audit import preferences
 from controlplane.access import web_session
 from controlplane.api_keys import rules as api_keys
 from controlplane.code_host.github.transport import Transport
@@ -24,9 +25,11 @@ from controlplane.findings.items import Evidence, InboxItem
 from controlplane.notify import unsubscriptions
 from controlplane.platform.core import cursors, emails, ids, naming, nearest, observability, request_ids
 from controlplane.platform.core.settings import settings
-from controlplane.platform.http import explanations, forms, preferences, reader, strict_json, times
+from controlplane.platform.http import reader
 from controlplane.platform.http.client_address import client_address
+from controlplane.platform.http.fields import to_timestamp
 from controlplane.platform.queues import worker
+from controlplane.platform.table import refusals
 from controlplane.projects import origins
 from dashboard import highlighting, sign_in
 from device_auth.dialect import OAuthForm
@@ -63,7 +66,7 @@ from openassent_analysis.templates import read_template
 from openassent_analysis.templates.dialects import DIALECTS
 from openassent_analysis.values import values
 from scan_execution import workspace
-from scan_execution.messages import ACCEPTED
+from scan_execution.app import ACCEPTED
 
 type Call = Callable[[str], object]
 
@@ -250,7 +253,7 @@ def _library(text: str) -> None:
 
 
 def _explain_problems(text: str) -> None:
-    explanations._problem({"code": "invalid", "message": text, "path": [text]}, (text,))
+    refusals._problem({"code": "invalid", "message": text, "path": [text]}, (text,))
 
 
 def _read_message(text: str) -> None:
@@ -266,18 +269,18 @@ def _open_note(text: str) -> None:
 # By name: the call, or the call and the longest text to try if the usual length is too short.
 PARSERS: dict[str, Call | tuple[Call, int]] = {
     # Requests
-    "JSON body": (lambda text: strict_json.loads(as_bytes(text)), BODY),
+    "JSON body": (lambda text: reader.parse_strictly(as_bytes(text)), BODY),
     "body": (lambda text: reader._parse_json(as_bytes(text), "application/json", "identity"), BODY),
     "form of a page": lambda text: web_session._read_form(web_session._FORM_TYPE, as_bytes(text), 64),
     "form of OAuth": lambda text: OAuthForm().read(as_bytes(text)),
-    "pairs": lambda text: forms.parse_pairs(as_bytes(text), 64),
+    "pairs": lambda text: reader.parse_pairs(as_bytes(text), 64),
     "note of a session": lambda text: web_session._read_note(text, text),
     "cookies": web_session._read_cookies,
     "note of a sign-in": _open_note,
     "client address": _client_address,
     "name of a parameter": lambda text: nearest.did_you_mean(text, ["organizationId"]),
     "preference": preferences.read_wait,
-    "time": times.to_timestamp,
+    "time": to_timestamp,
     "cursor": lambda text: cursors.open_sealed(("a",), text),
     "ID": ids.KeyId.parse,
     "ID of a request": request_ids.began_at,

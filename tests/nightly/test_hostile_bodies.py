@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.platform.http import forms, strict_json
+from controlplane.platform.http import reader
 from tests.nightly import hostile_bodies
 from tests.nightly.growth import cpu_seconds, no_collections
 
@@ -23,12 +23,12 @@ def too_dear(bodies: dict[str, bytes], parse: Callable[[bytes], object]) -> dict
     valid = hostile_bodies.realistic()
     found = {}
     with no_collections():
-        valid_seconds = least(lambda: strict_json.loads(valid), 5)
+        valid_seconds = least(lambda: reader.parse_strictly(valid), 5)
         for name, body in bodies.items():
             times = least(lambda body=body: parse(body), 1) / valid_seconds  # type: ignore[misc]
             for _ in range(3):
                 if times > _TIMES:
-                    valid_seconds = least(lambda: strict_json.loads(valid), 5)
+                    valid_seconds = least(lambda: reader.parse_strictly(valid), 5)
                     times = least(lambda body=body: parse(body), 2) / valid_seconds  # type: ignore[misc]
             if times > _TIMES:
                 found[name] = times
@@ -38,26 +38,28 @@ def too_dear(bodies: dict[str, bytes], parse: Callable[[bytes], object]) -> dict
 def test_a_valid_body_is_read():
     body = hostile_bodies.realistic()
     assert 1_000_000 < len(body) <= hostile_bodies.SIZE
-    assert len(strict_json.loads(body)["rows"]) > 2_000
+    assert len(reader.parse_strictly(body)["rows"]) > 2_000
 
 
 def test_hostile_json_is_rejected_within_five_times_the_time_of_valid_json():
     for name, body in hostile_bodies.JSON.items():
         assert 900_000 < len(body) <= hostile_bodies.SIZE or "twice" in name, name
-        with pytest.raises(strict_json.InvalidJson):
-            strict_json.loads(body)
-    assert too_dear(hostile_bodies.JSON, strict_json.loads) == {}
+        with pytest.raises(reader.InvalidJson):
+            reader.parse_strictly(body)
+    assert too_dear(hostile_bodies.JSON, reader.parse_strictly) == {}
 
 
 def test_hostile_forms_are_rejected_within_five_times_the_time_of_valid_json():
     for body in hostile_bodies.FORMS.values():
         with pytest.raises(ValueError, match="too long"):
-            forms.parse_pairs(body, 32)
-        assert len(forms.parse_pairs(body.replace(b"&", b".")[: forms.MAX_FORM_BYTES // 3 * 3].rstrip(b"%f"), 32)) == 1
+            reader.parse_pairs(body, 32)
+        assert (
+            len(reader.parse_pairs(body.replace(b"&", b".")[: reader.MAX_FORM_BYTES // 3 * 3].rstrip(b"%f"), 32)) == 1
+        )
 
     def parse(body: bytes) -> object:
-        return forms.parse_pairs(body, 32)
+        return reader.parse_pairs(body, 32)
 
     assert too_dear(hostile_bodies.FORMS, parse) == {}
-    longest = {name: body[: forms.MAX_FORM_BYTES] for name, body in hostile_bodies.FORMS.items()}
+    longest = {name: body[: reader.MAX_FORM_BYTES] for name, body in hostile_bodies.FORMS.items()}
     assert too_dear(longest, parse) == {}

@@ -36,7 +36,7 @@ class Bench:
         if seen is not None:
             self.detects(seen)()
 
-    def detects(self, second: int = 0) -> Callable[[], None]:
+    def detects(self, second: int = 0) -> Callable[[], object]:
         """Returns an act that records a detection at that second, on a page of that number."""
         detection = Detection(
             vendor=RuntimeVendor(self.project.project_id, "segment", f"Segment {second}", "segment.com"),

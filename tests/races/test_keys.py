@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.api_keys import leaked as leaked_keys
+from controlplane.api_keys import leaked
 from controlplane.api_keys import store as api_keys
 from controlplane.api_keys.leaked import Leak
 from controlplane.billing import store as billing
@@ -70,7 +70,7 @@ class Owner:
         return self.api.get("/v1/me", self.secrets[0])
 
     def leak(self) -> bool:
-        return leaked_keys.revoke(tokens.digest(self.secrets[0]), Leak("commit", None))
+        return leaked.revoke_key(tokens.digest(self.secrets[0]), Leak("commit", None))
 
     def downgrade(self) -> None:
         billing.change_plan(self.id, "free")

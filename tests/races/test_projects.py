@@ -17,7 +17,7 @@ from controlplane.projects import audits
 from controlplane.projects.slugs import MAX_FORMER
 from controlplane.projects.store import get_project, get_project_by_slug
 from controlplane.projects.websites import UnknownWebsite
-from ops.audits import delete_audit
+from ops.audits import remove_audit
 from tests.races.stage import Stage, faults, race
 from tests.races.verdicts import check_first
 from tests.support.api import Reply
@@ -299,7 +299,7 @@ def test_a_members_list_never_removes_a_website_added_concurrently(world, stage)
 def test_a_website_that_loses_its_last_audit_stays_if_it_is_listed_again(world, stage):
     shop = Shop(world, stage)
     audit_id = shop.audited_only(1)
-    listed, deleted = yield [shop.trusts(*shop.origins), lambda: delete_audit(get_project(shop.project_id), audit_id)]
+    listed, deleted = yield [shop.trusts(*shop.origins), lambda: remove_audit(get_project(shop.project_id), audit_id)]
     assert listed.data["products"]["consent"]["trustedOrigins"] == shop.origins
     assert deleted in {None, shop.website_ids[1]}
     assert (shop.shown()[1][0] == shop.website_ids[1]) == (deleted is None)

@@ -13,10 +13,8 @@ from controlplane.code_host.github.reviews import Annotation, CheckRun, CheckSta
 from controlplane.platform.core import clock
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import HostEvent, Queue
-from controlplane.platform.table import keys
 from controlplane.platform.table.table import Put, table
-from controlplane.scans import execution, reads
-from controlplane.scans import messages as scan_messages
+from controlplane.scans import execution, reads, recovery
 from controlplane.scans import starts as scan_starts
 from controlplane.scans.progress import Coverage
 from github_events.app import handler
@@ -106,7 +104,7 @@ class Review:
         self.project_id = self.repository.links[0].project_id
         link = self.repository.links[0]._replace(pull_request_scans_enabled=True)
         repositories.link_project(self.repository.repository_id, link)
-        key = keys.repository(*self.repository.location)
+        key = self.repository.key
         table.put(Put({**(table.get(key) or {}), "hostedId": _HOSTED_ID}), PREPARED)
         lagging.settle()  # an event about a repository that was just connected may not find it
         self.sqs, self.host, self._set_clock = sqs, host, set_clock
@@ -148,7 +146,7 @@ class Review:
             for letter in self.sqs.due(queue.url):
                 self.deliver(letter, queue)
         self._execute()
-        for step in (messages.resend, scan_messages.recover_scans, scan_starts.start_queued):
+        for step in (messages.resend, recovery.recover_scans, scan_starts.start_queued):
             swept(step)
 
     def _execute(self) -> None:

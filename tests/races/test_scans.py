@@ -12,10 +12,10 @@ from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queue
 from controlplane.platform.queues.worker import Rejected
 from controlplane.platform.table import keys, leases
+from controlplane.platform.table.stored import read_map
 from controlplane.platform.table.table import table
-from controlplane.scans import execution, failures, reads, requests
-from controlplane.scans import messages as scan_messages
-from controlplane.scans.inventories import Inventory, Language
+from controlplane.scans import execution, failures, reads, recovery, requests
+from controlplane.scans.inventories import Inventory, Language, stored_leg
 from controlplane.scans.items import OPEN, Failure
 from controlplane.scans.progress import Coverage, Progress
 from scan_preparation.service import prepare_scan
@@ -113,7 +113,7 @@ def test_either_a_new_worker_acquires_the_scan_or_a_late_one_ends_it(world, stag
         "complete": lambda: execution.complete_scan(scan, lease, 1, 1, Coverage(1, 1, {})),
         "fail": lambda: failures.fail_attempted(scan.scan_id, Failure("X", "x"), lease),
         "report": lambda: execution.report_stage(lease, "publish", "running"),
-        "inventory": lambda: execution.complete_stage(lease, "inventory", scan.scan_id, INVENTORY),
+        "inventory": lambda: execution.complete_stage(lease, "inventory", stored_leg(scan.scan_id, INVENTORY)),
     }
 
     def take_over() -> None:
@@ -135,9 +135,9 @@ def test_either_a_new_worker_acquires_the_scan_or_a_late_one_ends_it(world, stag
 def test_under_every_fault_a_stage_is_completed_with_its_inventory_or_not_at_all(world, stage):
     scan = make_scan(Audited(world, stage).repository, status="running")
     lease = lease_of(scan)
-    case = yield lambda: execution.complete_stage(lease, "inventory", scan.scan_id, INVENTORY)
+    case = yield lambda: execution.complete_stage(lease, "inventory", stored_leg(scan.scan_id, INVENTORY))
     case.second.get()  # a worker that retries isn't taken for one that lost its lease
-    assert Inventory.from_item(table.get(keys.scan_inventory(scan.scan_id)) or {}) == INVENTORY
+    assert read_map(Inventory, table.get(keys.scan_inventory(scan.scan_id)) or {}) == INVENTORY
     assert reads.get_scan(scan.scan_id).progress == Progress("inventory", "completed", 2)
 
 
@@ -220,7 +220,7 @@ def waiting_in(pks: tuple[str, ...]) -> list[dict[str, Any]]:
 
 
 def sweep() -> int:
-    return swept(scan_messages.recover_scans)
+    return swept(recovery.recover_scans)
 
 
 @race()

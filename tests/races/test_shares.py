@@ -27,7 +27,7 @@ from controlplane.platform.table.table import Put, table
 from github_events import app as github_events
 from github_events.service import find_organization
 from notifications import app as notifications
-from scan_execution import messages as scan_execution
+from scan_execution import app as scan_execution
 from tests.races.stage import RACE_TIME, faults, race
 from tests.support.faults import Kind
 from tests.support.outcomes import Outcome

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.api_keys import leaked_tokens
+from controlplane.api_keys import leaked
 from controlplane.api_keys.leaked import Leak
 from controlplane.people import credential_index, device_approvals, revocations, sessions
 from controlplane.platform.core import clock
@@ -139,7 +139,7 @@ def test_a_revocation_during_a_refresh_leaves_no_live_token(world, stage, how):
 @pytest.mark.parametrize("kind", ["accessToken", "refreshToken"])
 @race()
 def test_a_leak_report_during_a_refresh_leaves_no_live_token(world, stage, kind):
-    revoke = leaked_tokens.revoke_token if kind == "accessToken" else leaked_tokens.revoke_refresh_token
+    revoke = leaked.revoke_token if kind == "accessToken" else leaked.revoke_refresh_token
     owner = Owner(world, stage)
     leak = lambda: revoke(owner.pair[kind], Leak("commit", None))  # noqa: E731
     refreshed, *reported = yield [owner.refresh, leak, leak]

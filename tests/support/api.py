@@ -11,8 +11,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import unquote, urlencode
 
-from local.events import rest_event
-from local.gateway import Event, Gateway, Request, Response, Route
+from local.gateway import Event, Gateway, Request, Response, Route, rest_event
 from tests.support import lagging
 from tests.support.documented import check_documented
 from tests.support.operations import operations, operations_at
@@ -87,7 +86,7 @@ class Api:
         decodes_path: whether the gateway decodes the path for the function.
         """
         method, path = request.method, request.target.partition("?")[0]
-        gateway = Gateway(self._invoke, decodes_paths=decodes_path)
+        gateway = Gateway(self._invoke_with_decoded_path if decodes_path else self._invoke)
         with lagging.deciding(method):
             response = self._respond(gateway, request)
         reply, request_id = Reply.of_response(response), response.request_id
@@ -120,6 +119,9 @@ class Api:
 
     def _respond(self, gateway: Gateway, request: Request) -> Response:
         return gateway.respond(request)
+
+    def _invoke_with_decoded_path(self, group: str, event: Event) -> Any:
+        return self._invoke(group, event | {"path": unquote(event["path"])})
 
     @staticmethod
     def _invoke(group: str, event: Event) -> Any:

@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from pydantic.alias_generators import to_camel
+
 _PRODUCT = [Path(__file__).parents[2] / folder for folder in ("functions", "layers/shared")]
 _NUMBERED = re.compile(r"[a-z]+\d+")
 
@@ -17,8 +19,9 @@ unknown: set[str] = set()
 
 @cache
 def _known() -> set[str]:
-    sources = [path.read_text() for folder in _PRODUCT for path in folder.rglob("*.py")]
-    return {name for source in sources for name in re.findall(r'"(\w+)"', source)}
+    source = "\n".join(path.read_text() for folder in _PRODUCT for path in folder.rglob("*.py"))
+    fields = re.findall(r"^    (\w+): ", source, re.MULTILINE)
+    return {*re.findall(r'"(\w+)"', source), *map(to_camel, fields)}
 
 
 def record_names(parameters: dict[str, Any]) -> None:

@@ -12,7 +12,6 @@ from controlplane.platform.core.ids import ScanRequestId
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import PrepareScan, Queue
 from controlplane.platform.queues.worker import create_worker
-from controlplane.platform.table import keys
 from controlplane.platform.table.leases import Lease
 from controlplane.platform.table.table import table
 from controlplane.scans import execution, failures, findings, reads, reports, requests
@@ -73,7 +72,7 @@ def make_scan(
             len(issues),
             len(issues),
             Coverage(10, 9, {"minified": 1}, (CoveredKind("ERB", 9, 1),)),
-        )
+        )[0]
     if status == "failed":
         failures.fail_attempted(scan_id, Failure("REPOSITORY_TOO_LARGE", "Too large."), running)
     return reads.get_scan(scan_id)
@@ -143,7 +142,7 @@ def serving(repository: RepositoryItem, archive: bytes = b"", branch: str = "mai
 
 
 def stored_repository(repository: RepositoryItem) -> dict[str, Any]:
-    item = table.get(keys.repository(*repository.location))
+    item = table.get(repository.key)
     assert item is not None
     return item
 

@@ -14,7 +14,7 @@ from controlplane.notify.webhook_deliveries import Begun
 from controlplane.notify.webhook_items import Attempt, DeliveryItem, WebhookItem
 from controlplane.platform.core import ids
 from controlplane.platform.core.ids import EventId, WebhookId
-from controlplane.platform.queues import events, messages
+from controlplane.platform.queues import messages
 from controlplane.platform.queues.events import WEBHOOK_EVENTS
 from controlplane.platform.queues.messages import Queue
 from notifications import transport
@@ -99,7 +99,7 @@ def delivered(company: Company, webhook: WebhookItem | None = None) -> DeliveryI
     """Creates the delivery of an event to the endpoint, which is a new one if none is given."""
     webhook, event_id = webhook or endpoint(company), EventId.of(company.organization_id, ids.new_local())
     webhook_deliveries.keep_body(event_id, "credits.low", "{}")
-    webhook_deliveries.create_delivery(webhook, event_id, "credits.low", events.leave_to_sweep)
+    webhook_deliveries.create_delivery(webhook, event_id, "credits.low")
     return webhook_deliveries.get_delivery(webhook.webhook_id, event_id)[0]
 
 
@@ -115,7 +115,7 @@ class Line:
     def happen(self) -> str:
         """Opens a finding, and returns its id."""
         discovery = self.world.discovery(self.company)
-        publications.publish_findings([discovery], messages.dispatch)
+        messages.dispatch(*publications.publish_findings([discovery]))
         return discovery.item_id
 
     def work(self) -> None:

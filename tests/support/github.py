@@ -28,8 +28,8 @@ from controlplane.code_host.github.transport import RetryPolicy, Transport
 from controlplane.platform.core.settings import settings
 from local.github import setup
 from local.github.app import create_app
-from local.github.call import API
 from local.github.faults import Fault
+from local.github.host import API
 from local.github.secret_scanning import SecretScanning
 from local.github.setup import DEMO_OWNER, installation_id, key_file
 from local.github.stand_in import StandIn
@@ -109,7 +109,7 @@ def _served(root: Path, prefix: str, webhooks_url: str) -> Iterator["GitHub"]:
     setup.prepare(root)
     stand_in = StandIn(root)
     exchanges: list[Exchange] = []
-    webhooks = Webhooks(stand_in, webhooks_url, setup.webhook_secret(root)) if webhooks_url else None
+    webhooks = Webhooks(webhooks_url, setup.webhook_secret(root))
     scanning = SecretScanning()
     app: Any = create_app(stand_in, webhooks, scanning)
     if prefix:
@@ -150,7 +150,7 @@ class GitHub:
         monkeypatch.setattr(client, "settings", changed)
         monkeypatch.setattr(app_auth, "settings", changed)
         monkeypatch.setattr(people, "settings", changed)
-        client._app.cache_clear()
+        client.get_transport.cache_clear()
         people._app.cache_clear()
 
     def sent(self, operation: str) -> list[Any]:

@@ -112,7 +112,7 @@ def every_key_has_one_secret(items: Items) -> None:
 
 
 def _restrictions(item: dict[str, Any]) -> dict[str, Any]:
-    return {name: item[name] for name in ("scopes", "projects", "networks", "validUntil") if name in item}
+    return {name: item[name] for name in ("scopes", "projects", "allowedIps", "validUntil") if name in item}
 
 
 def every_key_has_the_plan_of_its_organization(items: Items) -> None:
@@ -151,7 +151,7 @@ def websites_are_trusted_or_audited(items: Items) -> None:
         if not (key.pk.startswith("ORG#") and key.sk.startswith(keys.PROJECT_PREFIX)):
             continue
         trusted = [website.get("trusted", True) for website in project["websites"]]
-        audits = [website["audits"] for website in project["websites"]]
+        audits = [website.get("audits", []) for website in project["websites"]]
         assert all(map(any, zip(trusted, audits, strict=True))), f"{key} has a website without a purpose"
         assert any(trusted) or not (project["consent"] and trusted), f"{key} has consent that trusts no website"
         listed = {audit_id for of_website in audits for audit_id in of_website}

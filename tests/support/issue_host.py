@@ -80,9 +80,9 @@ class IssueHost:
         monkeypatch.setattr(client, "settings", changed)
         monkeypatch.setattr(transport, "_new_pool", lambda: _Pool(self))
         monkeypatch.setattr(app_auth, "read_configured_key", _private_key)
-        client._app.cache_clear()
+        client.get_transport.cache_clear()
         yield
-        client._app.cache_clear()
+        client.get_transport.cache_clear()
 
     def of(self, owner: str, name: str) -> list[HostedIssue]:
         return self.issues.get(f"{owner}/{name}", [])

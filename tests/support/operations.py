@@ -8,8 +8,7 @@ from pathlib import Path
 from controlplane.access.access import Requires
 from controlplane.access.anonymous import Anonymous
 from controlplane.access.web_session import RequiresSession
-from controlplane.platform.http.route import ControlRoute
-from controlplane.platform.http.route_groups import routes_of
+from controlplane.platform.http.route import ControlRoute, routes_of
 
 FUNCTIONS = Path(__file__).parents[2] / "functions"
 

@@ -57,7 +57,7 @@ def populate_organization(world: World, company: Company | None = None) -> Popul
     inbox.change_status(found[1], "dismissed", found[1].version, owner, "Not ours")
     world.credits(company, 60)
     message = new_entry("scan-execution", {})
-    unlocks.unlock_scan(scan, owner, message)
+    unlocks.charge(scan, owner, message)
     delete_entry(message)
     world.finding(company)
     world.invitation(company, f"invited-{project.slug}@example.com")

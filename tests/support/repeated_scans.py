@@ -14,7 +14,7 @@ from controlplane.platform.queues.worker import create_worker
 from controlplane.scans import findings, reads
 from controlplane.scans.findings import FindingItem
 from controlplane.scans.items import Access, ScanItem
-from scan_execution.messages import ACCEPTED, ScanMessage
+from scan_execution.app import ACCEPTED, ScanMessage
 from scan_execution.service import execute_scan, publish_scan
 from tests.support.audits import make_scan
 from tests.support.code_host import FakeHost, archive

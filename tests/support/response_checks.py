@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from controlplane.platform.core.errors import CATALOG
-from controlplane.platform.http.guidance import HINTS
+from controlplane.platform.http.envelope import HINTS
 from tests.support.operations import is_page
 from tests.support.reply import Reply
 

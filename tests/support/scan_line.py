@@ -12,10 +12,9 @@ from controlplane.platform.queues.worker import create_worker
 from controlplane.platform.table import keys
 from controlplane.platform.table.leases import MAX_ATTEMPTS
 from controlplane.platform.table.table import Delete, table
-from controlplane.scans import messages as scan_messages
-from controlplane.scans import reads
+from controlplane.scans import reads, recovery
 from controlplane.scans.items import ScanItem
-from scan_execution.messages import ACCEPTED, ScanMessage
+from scan_execution.app import ACCEPTED, ScanMessage
 from scan_execution.service import execute_scan, publish_scan
 from tests.support.api import Api, Reply
 from tests.support.audits import preparation_worker, serving, stored_repository
@@ -124,7 +123,7 @@ class ScanLine:
 
     def sweep(self) -> None:
         swept(messages.resend)
-        swept(scan_messages.recover_scans)
+        swept(recovery.recover_scans)
 
     def wait(self, seconds: float) -> None:
         self._at += seconds

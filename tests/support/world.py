@@ -12,11 +12,12 @@ from controlplane.findings import publications
 from controlplane.findings.items import Discovery, Evidence, InboxItem
 from controlplane.organizations import invitations
 from controlplane.organizations import store as organizations
-from controlplane.organizations.invitation_items import InvitationItem
+from controlplane.organizations.items import InvitationItem
 from controlplane.people import tokens as user_tokens
 from controlplane.people import users
 from controlplane.people.users import UserItem
 from controlplane.platform.core import clock
+from controlplane.platform.core.roles import Role
 from controlplane.platform.core.scopes import API_KEY_SCOPES, SCOPES
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Delete, Put, Update, table
@@ -77,7 +78,7 @@ class World:
             billing.change_plan(made.organization_id, plan)
         return Company(made.organization_id, slug, name, owner)
 
-    def member(self, company: Company, role: organizations.Role = "member", person: Person | None = None) -> Person:
+    def member(self, company: Company, role: Role = "member", person: Person | None = None) -> Person:
         """Adds a user, by default a new one, to the organization with that role."""
         person = person or self.person()
         profile = get_profile(person.user_id)
@@ -110,7 +111,7 @@ class World:
     def credits(self, company: Company, amount: int) -> None:
         billing.add_credits(company.organization_id, amount)
 
-    def invitation(self, company: Company, email: str, role: organizations.Role = "member") -> InvitationItem:
+    def invitation(self, company: Company, email: str, role: Role = "member") -> InvitationItem:
         """Invites the address in the owner's name. Raises what `create_invitation` does."""
         return invitations.create_invitation(
             company.organization_id,

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from controlplane.api_keys import rules
-from controlplane.api_keys.items import ApiKeyItem
-from controlplane.api_keys.restrictions import Restrictions
+from controlplane.api_keys.items import ApiKeyItem, Restrictions
 from controlplane.platform.core.errors import InvalidPayload
 from controlplane.platform.core.ids import KeyId
 from controlplane.platform.http.client_address import is_within
@@ -41,7 +40,7 @@ def key(*accepted: str) -> ApiKeyItem:
         created_at="2026-03-04T05:06:07.000Z",
         created_by="usr_5w1n8q2k7m3r9t4v",
         created_from="api",
-        restrictions=Restrictions(networks=accepted),
+        restrictions=Restrictions(allowed_ips=accepted),
     )
 
 
@@ -59,7 +58,7 @@ def key(*accepted: str) -> ApiKeyItem:
     ],
 )
 def test_a_network_is_stored_in_its_normal_form(text: str, expected: str):
-    assert rules.read_networks([text, text]) == (expected,)
+    assert rules.read_allowed_ips([text, text]) == (expected,)
 
 
 @each(
@@ -86,13 +85,13 @@ def test_a_network_is_stored_in_its_normal_form(text: str, expected: str):
 )
 def test_other_texts_are_rejected(text: str):
     with pytest.raises(InvalidPayload) as error:
-        rules.read_networks(["10.0.0.0/8", text])
+        rules.read_allowed_ips(["10.0.0.0/8", text])
     assert error.value.details[0]["path"] == ["allowedIps", "1"]
 
 
 @given(ANY)
 def test_the_first_and_last_address_are_inside_and_their_neighbors_are_not(network: Network):
-    (stored,) = rules.read_networks([str(network)])
+    (stored,) = rules.read_allowed_ips([str(network)])
     first, last = int(network.network_address), int(network.broadcast_address)
     kind = type(network.network_address)
     for number, is_inside in ((first - 1, False), (first, True), (last, True), (last + 1, False)):
@@ -111,7 +110,7 @@ def test_an_address_of_ipv4_is_the_same_in_its_ipv6_form(network: ipaddress.IPv4
 def test_a_change_is_accepted_only_if_it_accepts_no_other_address(current: list[Network], wanted: list[Network]):
     before, after = ([str(it) for it in listed] for listed in (current, wanted))
     try:
-        changed = rules.narrowed(key(*before), {}, {"networks": tuple(after)})
+        changed = rules.narrowed(key(*before), {}, {"allowed_ips": tuple(after)})
     except InvalidPayload:
         assert not all(any(a.version == b.version and a.subnet_of(b) for b in current) for a in wanted)  # type: ignore[arg-type]
         return
@@ -120,7 +119,7 @@ def test_a_change_is_accepted_only_if_it_accepts_no_other_address(current: list[
             # In this form, an address of IPv4 counts as that: the test above.
             if address.version == 6 and address.ipv4_mapped:  # type: ignore[union-attr]
                 continue
-            assert is_within(str(address), changed.restrictions.networks or ())
+            assert is_within(str(address), changed.restrictions.allowed_ips or ())
             assert is_within(str(address), before)
 
 

@@ -23,8 +23,8 @@ from controlplane.platform.core.observability import (
     logger,
     scrub,
 )
-from controlplane.platform.http import request_log
-from controlplane.platform.http.request_state import RequestState
+from controlplane.platform.http import app
+from controlplane.platform.http.callers import RequestState
 from tests.support.each import each
 from tests.support.logs import captured_logs
 
@@ -139,7 +139,7 @@ class TestTheRequestLine:
 
     def test_the_request_line_says_how_long_the_request_took(self):
         with captured_logs() as lines:
-            request_log.log(RequestState({}, "r-1"), "GET", 200, 0.12346)
+            app._log(RequestState({}, "r-1"), "GET", 200, 0.12346)
         assert json.loads(lines.getvalue())["durationMs"] == 123.5
 
     def test_the_request_line_honors_the_level(self):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controlplane.platform.http import strict_json
+from controlplane.platform.http import reader
 from tests.support.each import each
 
 VALUES = st.recursive(
@@ -26,20 +26,20 @@ VALUES = st.recursive(
 
 @given(VALUES, st.booleans())
 def test_ordinary_values_are_parsed_like_json(value: object, ascii_only: bool):
-    assert strict_json.loads(json.dumps(value, ensure_ascii=ascii_only).encode()) == value
+    assert reader.parse_strictly(json.dumps(value, ensure_ascii=ascii_only).encode()) == value
 
 
 @given(st.binary(max_size=200))
 def test_any_other_bytes_are_refused_without_failing(body: bytes):
-    with suppress(strict_json.InvalidJson):
-        strict_json.loads(body)
+    with suppress(reader.InvalidJson):
+        reader.parse_strictly(body)
 
 
 @each("depth", [65, 1_000, 40_000, 200_000])
 @each("opening", [b"[", b'{"a":'])
 def test_nesting_beyond_the_limit_is_refused(depth: int, opening: bytes):
-    with pytest.raises(strict_json.InvalidJson):
-        strict_json.loads(opening * depth)
+    with pytest.raises(reader.InvalidJson):
+        reader.parse_strictly(opening * depth)
 
 
 @each(
@@ -61,32 +61,32 @@ def test_nesting_beyond_the_limit_is_refused(depth: int, opening: bytes):
     ],
 )
 def test_the_message_says_what_is_wrong(body: bytes, reason: str):
-    with pytest.raises(strict_json.InvalidJson) as refused:
-        strict_json.loads(body)
+    with pytest.raises(reader.InvalidJson) as refused:
+        reader.parse_strictly(body)
     assert str(refused.value) == reason
 
 
 def test_a_message_has_only_the_start_of_a_key():
-    with pytest.raises(strict_json.InvalidJson) as refused:
-        strict_json.loads(b'{"%(key)s":1,"%(key)s":2}' % {b"key": b"k" * 10_000})
+    with pytest.raises(reader.InvalidJson) as refused:
+        reader.parse_strictly(b'{"%(key)s":1,"%(key)s":2}' % {b"key": b"k" * 10_000})
     assert len(str(refused.value)) < 100
 
 
 def test_complete_values_are_nested_up_to_the_limit():
     for opening, closing in ((b"[", b"]"), (b'{"a":', b"}")):
-        assert strict_json.loads(opening * 63 + b"[]" + closing * 63)
+        assert reader.parse_strictly(opening * 63 + b"[]" + closing * 63)
         for inner in (b"[]", b"{}"):
-            with pytest.raises(strict_json.InvalidJson, match="deeper"):
-                strict_json.loads(b"[1," + opening * 63 + inner + closing * 63 + b"]")
+            with pytest.raises(reader.InvalidJson, match="deeper"):
+                reader.parse_strictly(b"[1," + opening * 63 + inner + closing * 63 + b"]")
 
 
 def test_a_number_with_as_many_digits_as_the_limit_is_read():
-    assert strict_json.loads(b"1" * 1_000) == int("1" * 1_000)
+    assert reader.parse_strictly(b"1" * 1_000) == int("1" * 1_000)
 
 
 def test_brackets_inside_strings_dont_count_as_nesting():
     text = json.dumps(["[{" * 500, '"\\[' * 100])
-    assert strict_json.loads(text.encode()) == ["[{" * 500, '"\\[' * 100]
+    assert reader.parse_strictly(text.encode()) == ["[{" * 500, '"\\[' * 100]
 
 
 @each(
@@ -117,9 +117,9 @@ def test_brackets_inside_strings_dont_count_as_nesting():
     ],
 )
 def test_nonstandard_json_is_refused(body: bytes):
-    with pytest.raises(strict_json.InvalidJson):
-        strict_json.loads(body)
+    with pytest.raises(reader.InvalidJson):
+        reader.parse_strictly(body)
 
 
 def test_a_surrogate_pair_is_one_character():
-    assert strict_json.loads(b'["\\ud83d\\ude00"]') == ["😀"]
+    assert reader.parse_strictly(b'["\\ud83d\\ude00"]') == ["😀"]

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from controlplane.platform.http.times import Time, to_seconds, to_timestamp
+from controlplane.platform.http.fields import Time, to_seconds, to_timestamp
 from tests.support.each import each
 
 TIME: TypeAdapter[str] = TypeAdapter(Time)

@@ -5,10 +5,11 @@ import webbrowser
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
+from openassent.models import DeviceCode, Token
+
 from openassent import Assent
 from openassent._settings import is_web_address
 from openassent.errors import AccessDenied, DeviceCodeExpired
-from openassent.models import DeviceCode, Token
 from openassent_cli.exits import Exit
 from openassent_cli.problems import NotSignedIn, Problem
 

@@ -4,9 +4,9 @@ import time
 from collections.abc import Generator
 
 import httpx
+from openassent.models import Token
 
 from openassent import Device, Unauthorized
-from openassent.models import Token
 from openassent_cli import credentials, profiles
 from openassent_cli.credentials import Tokens
 from openassent_cli.problems import NotSignedIn

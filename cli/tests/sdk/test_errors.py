@@ -8,11 +8,11 @@ import traceback
 
 import httpx
 import pytest
+from openassent.models import CreatedKey, Token
 
 from cli.tests.support.script import ADDRESS, ORGANIZATION, SECRET, Pauses, Script, failure, page, run, success
 from openassent import ApiError, AsyncAssent, ConnectionFailed, InvalidArgument, MalformedResponse, NotFound, errors
 from openassent._calls import change
-from openassent.models import CreatedKey, Token
 from tests.support.documented import document
 from tests.support.each import each
 

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import httpx
+from openassent.models import InboxItemChange
 from pydantic import BaseModel
 
 from cli.tests.support.documented_service import DocumentedService, examples, operations
 from cli.tests.support.script import run
 from openassent import Assent, AsyncAssent, AsyncPages, DeviceLogin, Pages
-from openassent.models import InboxItemChange
 from scripts.sdk.examples import CALLS
 from tests.support.documented import resolve
 from tests.support.each import each

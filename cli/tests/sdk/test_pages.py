@@ -2,10 +2,10 @@
 
 import httpx
 import pytest
+from openassent.models import Region
 
 from cli.tests.support.script import ADDRESS, Script, failure, page, run
 from openassent import AsyncAssent, NotFound
-from openassent.models import Region
 
 
 def region(number: int) -> dict[str, str]:

@@ -5,11 +5,11 @@ from typing import Any
 
 import httpx
 import pytest
+from openassent.models import AuthorizationServerMetadata
 
 from cli.tests.support.documented_service import examples, operations
 from cli.tests.support.script import CODE, TOKEN, Pauses, Script, failure, success
 from openassent.errors import AccessDenied, Conflict, DeviceCodeExpired, ScanStartFailed, WaitTimedOut
-from openassent.models import AuthorizationServerMetadata
 from tests.support.each import each
 
 PENDING = failure(409, "CONFLICT", {"status": "authorization_pending"})

@@ -45,7 +45,7 @@ class Project:
     @classmethod
     def of(cls, inventory: Inventory) -> "Project":
         found = (*inventory.frameworks, *inventory.package_managers)
-        return cls(frozenset(it.technology_id for it in found), frozenset(it.vendor_id for it in inventory.vendors))
+        return cls(frozenset(it.id for it in found), frozenset(it.id for it in inventory.vendors))
 
 
 def fix_for(finding: Finding, project: Project) -> Fix | None:

@@ -13,8 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from controlplane.api_keys import changes as key_changes
-from controlplane.api_keys import leaked as leaked_keys
-from controlplane.api_keys import leaked_tokens
+from controlplane.api_keys import leaked
 from controlplane.api_keys import store as api_keys
 from controlplane.code_host import secret_scanning
 from controlplane.people import sessions, token_families
@@ -35,7 +34,7 @@ from tests.support.github import GitHub, github
 from tests.support.world import World, table_dump
 
 PLACE = "https://github.com/octocat/hello-world/blob/1f0c2b9e/.env"
-LEAK = leaked_keys.Leak("commit", None)
+LEAK = leaked.Leak("commit", None)
 KEYS = "GET /meta/public_keys/secret_scanning"
 IDENTIFIER, SIGNATURE = "Github-Public-Key-Identifier", "Github-Public-Key-Signature"
 
@@ -115,10 +114,10 @@ def test_of_a_rolled_key_only_the_leaked_secret_ends(acme: Organization, scanner
     old = acme.create()
     new, before = acme.roll(old, DAY).data, acme.stored()
     assert scanner.recognizes(old["key"]) == [True]
-    after, leaked = acme.stored(), leaked_keys.find_leaked_key(id_of(old))
+    after, found = acme.stored(), leaked.find_leaked_key(id_of(old))
     assert (after["keys"], after["keyVersion"]) == (before["keys"], before["keyVersion"] + 1)
-    assert leaked is not None
-    assert leaked.start == old["start"]
+    assert found is not None
+    assert found.start == old["start"]
     assert acme.works(old, new) == [False, True]
     assert acme.get(new)["previous"] is None
 
@@ -128,10 +127,10 @@ def test_a_leaked_successor_ends_both_secrets(acme: Organization, scanner: Scann
     new = acme.roll(old, DAY).data
     scanner.report(new["key"])
     assert acme.works(old, new) == [False, False]
-    leaked, stored = leaked_keys.find_leaked_key(id_of(new)), table.get(keys.leaked_key(*id_of(new).location))
-    assert leaked is not None
+    found, stored = leaked.find_leaked_key(id_of(new)), table.get(keys.leaked_key(*id_of(new).location))
+    assert found is not None
     assert stored is not None
-    assert (leaked.start, stored["expiresAt"]) == (new["start"], now() + 90 * DAY)
+    assert (found.start, stored["expiresAt"]) == (new["start"], now() + 90 * DAY)
 
 
 def test_a_change_of_the_key_during_the_report_counts_as_one(acme: Organization):
@@ -142,7 +141,7 @@ def test_a_change_of_the_key_during_the_report_counts_as_one(acme: Organization)
         key_changes.update_key(new, lambda key: replace(key, name="deploys"), admin_id=acme.owner.user_id)
 
     with before_the_transaction(table.client, rename):
-        assert leaked_keys.revoke(tokens.digest(old["key"]), LEAK)
+        assert leaked.revoke_key(tokens.digest(old["key"]), LEAK)
     _, key = api_keys.get_key(new)
     assert (key.name, key.previous, key.revision) == ("deploys", None, 2)
 
@@ -155,11 +154,11 @@ def test_of_two_reports_at_once_one_ends_the_grace_period(acme: Organization):
     def around(call: Call, proceed: Proceed) -> Any:
         if call.operation == "GetItem" and call.parameters["Key"]["sk"]["S"] == listed and not reports:
             reports.append(True)
-            reports.append(leaked_keys.revoke(digest, LEAK))
+            reports.append(leaked.revoke_key(digest, LEAK))
         return proceed()
 
     with intercepted(table.client, around):
-        assert not leaked_keys.revoke(digest, LEAK)
+        assert not leaked.revoke_key(digest, LEAK)
     assert reports == [True, True]
     assert [it["action"] for it in all_entries()].count("api_key.end_grace_period") == 1
 
@@ -215,8 +214,8 @@ def test_the_message_about_a_leaked_session_has_only_ids(world: World, scanner: 
     scanner.report(sessions.create(person.user_id))
     (message,) = messages()
     assert message == {"kind": "send-leak-notice", "version": 1, "userId": person.user_id, "leak": message["leak"]}
-    leaked = leaked_tokens.find_leaked_token(person.user_id, message["leak"])
-    assert leaked == ("dashboard", leaked_keys.Leak("commit", PLACE))
+    found = leaked.find_leaked_token(person.user_id, message["leak"])
+    assert found == leaked.LeakedToken(client="dashboard", leak=leaked.Leak("commit", PLACE))
 
 
 def test_expired_and_foreign_tokens_are_false_positives(api: Api, world: World, scanner: Scanner, now: FakeClock):
@@ -233,8 +232,8 @@ def test_expired_and_foreign_tokens_are_false_positives(api: Api, world: World, 
 
 def test_of_two_reports_of_a_session_at_once_one_ends_it(world: World):
     session = sessions.create(world.person().user_id)
-    with before_the_transaction(table.client, lambda: leaked_tokens.revoke_token(session, LEAK)):
-        assert not leaked_tokens.revoke_token(session, LEAK)
+    with before_the_transaction(table.client, lambda: leaked.revoke_token(session, LEAK)):
+        assert not leaked.revoke_token(session, LEAK)
     assert len(messages()) == 1
 
 

@@ -130,7 +130,7 @@ OF_NO_ORGANIZATION = {
     "saveActiveOrganization",
     "revokeSession",
     "receiveWebhook",
-    # It changes the organizations of the keys in the report: tests/functional/api_keys/test_leaked_keys.py.
+    # It changes the organizations of the keys in the report: tests/functional/api_keys/test_leaked.py.
     "receiveLeakReport",
 }
 CHANGING = {

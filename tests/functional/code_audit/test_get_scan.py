@@ -1,8 +1,8 @@
 """GET /v1/code-audit/scans/{scanId}: one scan, in every state."""
 
-from controlplane.platform.table.table import Put, table
+from controlplane.platform.table.table import table
 from controlplane.scans import execution
-from controlplane.scans.inventories import Inventory
+from controlplane.scans.inventories import Inventory, stored_leg
 from controlplane.scans.progress import STAGES, Coverage
 from tests.functional.code_audit.conftest import ISSUES, ONE, Organization, change
 from tests.support.audits import end_scan, lease_of
@@ -55,7 +55,7 @@ def test_a_completed_preview_has_all_fields(acme):
 
 def test_the_inventory_says_that_it_does_not_list_everything(acme):
     scan = acme.scan()
-    table.put(Put(Inventory(files=10, truncated=True).to_item(scan.scan_id)), PREPARED)
+    table.put(stored_leg(scan.scan_id, Inventory(files=10, truncated=True)), PREPARED)
     assert acme.get(scan).data["inventory"]["truncated"] is True
 
 
@@ -89,7 +89,7 @@ def test_places_and_distinct_findings_are_counted_apart(acme):
 @each("trigger", ["push", "scheduled"])
 def test_a_scan_that_no_person_started_is_shown_as_scheduled(trigger, acme):
     scan = acme.scan()
-    change(scan, trigger=trigger)
+    change(scan, cause={"trigger": trigger})
     shown = acme.get(scan).data
     assert (shown["trigger"], shown["scope"]) == ("scheduled", "repository")
 

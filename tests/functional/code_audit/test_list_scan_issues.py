@@ -131,7 +131,7 @@ def test_a_scan_is_readable_as_soon_as_it_is_completed(acme):
 
 def test_findings_of_the_completed_attempt_are_listed_and_of_no_other(acme):
     scan = acme.scan(again="full", issues=ISSUES[:2])
-    table.put_all([{**keys.finding(scan.scan_id, 2, 0)._asdict(), **FIVE.to_item()}], PREPARED)
+    table.put_all([{**keys.finding(scan.scan_id, 2, 0)._asdict(), **FIVE.to_map()}], PREPARED)
     assert fingerprints(listed(acme, scan).data["issues"]) == fingerprints([ONE, TWO])
     findings.put_findings(scan.scan_id, 2, ISSUES[2:])
     change(scan, findingsAttempt=2, issueCount=3)

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
+from code_audit.preferences import read_wait
 from controlplane.platform.core import clock
 from controlplane.platform.core.ids import ScanRequestId
 from controlplane.platform.core.settings import settings
-from controlplane.platform.http.preferences import read_wait
 from controlplane.platform.queues import messages
 from controlplane.platform.table import waiting
 from controlplane.platform.table.table import table

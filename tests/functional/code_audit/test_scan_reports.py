@@ -3,6 +3,7 @@
 import pytest
 
 from controlplane.findings import publications
+from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import table
 from controlplane.scans import findings
 from controlplane.scans.causes import Comparison
@@ -58,7 +59,7 @@ def test_the_base_is_the_scan_before_it_if_none_is_named(acme, repository):
     items = [publications.publish_finding(findings.as_discovery(*found)) for found in ((scan, TWO), (base, ONE))]
     first = diff(acme, scan).data
     assert (first["baseScanId"], first["newCount"], first["fixedCount"]) == (None, 1, 0)
-    change(scan, comparison=Comparison(base.scan_id, 1, (ONE.fingerprint,), 1).to_item())
+    change(scan, comparison=to_map(Comparison(base.scan_id, 1, (ONE.fingerprint,), 1)))
     found = diff(acme, scan).data
     assert found["baseScanId"] == base.scan_id
     assert [issue["inboxItemId"] for issue in (*found["new"], *found["fixed"])] == [item.item_id for item in items]

@@ -80,7 +80,7 @@ def test_an_entry_that_exists_already_is_not_taken_for_the_balance(free, scans):
     table.put(Put({**entry._asdict(), "kind": "top-up", "credits": 100}), PREPARED)
     account = billing.get_billing(free.id)[1]
     with pytest.raises(LegFailed) as failure:
-        unlocks.unlock_scan(scans[0], free.owner.user_id, new_entry("scan-execution", {}), account)
+        unlocks.charge(scans[0], free.owner.user_id, new_entry("scan-execution", {}), account)
     assert (failure.value.leg, account.credits) == ("topUp", billing.get_billing(free.id)[1].credits)
 
 

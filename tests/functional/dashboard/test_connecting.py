@@ -13,7 +13,7 @@ from controlplane.code_host.items import HostedRepository
 from controlplane.erasure import deletions
 from controlplane.organizations import store as organizations
 from controlplane.platform.core.settings import settings
-from controlplane.platform.http.forms import MAX_FORM_BYTES
+from controlplane.platform.http.reader import MAX_FORM_BYTES
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
 from dashboard import connecting

@@ -3,9 +3,9 @@
 import pytest
 
 from controlplane.organizations import store as organizations
-from controlplane.organizations.store import Role
 from controlplane.people import users
 from controlplane.platform.core.ids import InvitationId, MemberId
+from controlplane.platform.core.roles import Role
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Delete, Put, table
 from tests.support import invariants

@@ -3,8 +3,7 @@
 import re
 
 from controlplane.api_keys import store as api_keys
-from controlplane.api_keys.items import ApiKeyItem
-from controlplane.api_keys.restrictions import Restrictions
+from controlplane.api_keys.items import ApiKeyItem, Restrictions
 from controlplane.api_keys.store import KeyDraft
 from controlplane.billing import store as billing
 from controlplane.projects import store as projects
@@ -125,7 +124,7 @@ class TestCreate:
         assert visitor.api.get("/v1/billing", secret_in(visitor)).code == "INSUFFICIENT_SCOPE"
         (key,) = stored(company)
         assert key.restrictions.project_ids == (project,)
-        assert key.restrictions.networks == ("198.51.100.0/24", "2001:db8::1/128")
+        assert key.restrictions.allowed_ips == ("198.51.100.0/24", "2001:db8::1/128")
         assert key.restrictions.expires_at_text == "2026-04-01T00:00:00.000Z"
         listed = text_of(visitor.get(path(company)))
         assert "2 scopes, 1 project, 2 networks" in listed

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from controlplane.findings import detections, inbox
-from controlplane.platform.table.table import Put, table
+from controlplane.platform.table.table import table
 from controlplane.projects import store as projects
-from controlplane.scans.inventories import Inventory, UsedVendor, VendorPackage
+from controlplane.scans.inventories import Inventory, UsedVendor, VendorPackage, stored_leg
 from controlplane.scans.items import ScanItem
 from dashboard.summaries import CONSENT_LIBRARY
 from tests.support.audits import make_issue, make_scan
@@ -31,8 +31,8 @@ def create(company: Company, *names: str) -> None:
 
 def install_consent(scan: ScanItem, packages: tuple[VendorPackage, ...] = (PACKAGE,)) -> None:
     """Stores an inventory with the consent library for the scan."""
-    library = UsedVendor(vendor_id=CONSENT_LIBRARY, name="c15t", category="consent", packages=packages)
-    table.put(Put(Inventory(files=1, vendors=(library,)).to_item(scan.scan_id)), PREPARED)
+    library = UsedVendor(id=CONSENT_LIBRARY, name="c15t", category="consent", packages=packages)
+    table.put(stored_leg(scan.scan_id, Inventory(files=1, vendors=(library,))), PREPARED)
 
 
 def links(browser: Browser) -> list[str]:

@@ -8,7 +8,6 @@ import pytest
 from controlplane.code_host import repositories
 from controlplane.code_host.items import Link, RepositoryItem
 from controlplane.platform.queues.messages import Queue
-from controlplane.platform.table import keys
 from controlplane.platform.table.table import Update, table
 from controlplane.scans import failures, requests
 from controlplane.scans.items import Failure, ScanItem
@@ -41,7 +40,7 @@ def listed(reply: Reply) -> list[str]:
 
 def change(stored: ScanItem | RepositoryItem, **values: Any) -> None:
     """Sets attributes of the stored item."""
-    key = stored.key if isinstance(stored, ScanItem) else keys.repository(*stored.location)
+    key = stored.key
     table.update(Update(key, "SET " + ", ".join(f"#{name} = :{name}" for name in values), values=values), PREPARED)
 
 
@@ -61,7 +60,7 @@ class TestList:
 
     def test_a_scan_is_listed_with_project_trigger_status_and_findings(self, visitor: Browser, company, repository):
         scan = make_scan(repository, issues=[make_issue(number) for number in range(5)])
-        change(scan, trigger="pull_request", pullRequestNumber=12)
+        change(scan, cause={"trigger": "pull_request", "pullRequestNumber": 12})
         shown = text_of(visitor.get(address(company)))
         assert "shop shop, main Completed 5 2 locked Pull request #12 March 4, 2026, 05:06 UTC" in shown
 
@@ -141,7 +140,7 @@ class TestTrend:
             assert numbers == {"Mar 4": ["1", "2", "0", "0", "2"], "Mar 5": ["2", "0", "1", "3", "0"]}
 
     def test_scans_of_pull_requests_are_not_charted(self, visitor: Browser, company, repository):
-        for values in ({}, {"pullRequestNumber": 7}):
+        for values in ({}, {"cause": {"pullRequestNumber": 7}}):
             change(make_scan(repository, issues=[make_issue()]), priorityCounts={"P0": 1}, **values)
         assert "Findings by priority" not in visitor.get(address(company)).text
 

@@ -12,6 +12,7 @@ from controlplane.billing import store as billing
 from controlplane.code_host.items import RepositoryItem
 from controlplane.findings import publications
 from controlplane.platform.queues.messages import Queue
+from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import Update, table
 from controlplane.scans import findings, reads
 from controlplane.scans.causes import Comparison
@@ -43,7 +44,7 @@ class TestComparison:
         scan = make_scan(repository, access="full", issues=[ISSUES[0], replace(ISSUES[4], is_new=True)])
         fixed = (ISSUES[1].fingerprint, ISSUES[2].fingerprint)
         comparison = Comparison(base.scan_id, 2, fixed, new_count=1)
-        table.update(Update(scan.key, "SET #comparison = :it", values={"it": comparison.to_item()}), PREPARED)
+        table.update(Update(scan.key, "SET #comparison = :it", values={"it": to_map(comparison)}), PREPARED)
         return base, scan
 
     def test_new_fixed_and_remaining_findings_are_counted_and_marked(self, visitor: Browser, company, repository):
@@ -65,7 +66,7 @@ class TestComparison:
         shown = text_of(visitor.get(address(company, scan)))
         assert not any(words in shown for words in ("Still present", "previous scan"))
         comparison = Comparison(scan.scan_id, 2, (), new_count=None)
-        table.update(Update(scan.key, "SET #comparison = :it", values={"it": comparison.to_item()}), PREPARED)
+        table.update(Update(scan.key, "SET #comparison = :it", values={"it": to_map(comparison)}), PREPARED)
         rows = rows_of(visitor.get(address(company, scan, "/findings.csv")))
         assert [row["New"] for row in rows] == [""] * 3
 

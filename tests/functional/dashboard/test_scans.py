@@ -13,10 +13,11 @@ from controlplane.findings import inbox, publications
 from controlplane.findings.items import Fix
 from controlplane.platform.core import ids
 from controlplane.platform.core.ids import ScanId
-from controlplane.platform.table.table import Put, Update, table
+from controlplane.platform.table.stored import to_map
+from controlplane.platform.table.table import Update, table
 from controlplane.scans import findings
 from controlplane.scans.findings import FindingItem
-from controlplane.scans.inventories import Inventory, UsedVendor, VendorPackage
+from controlplane.scans.inventories import Inventory, UsedVendor, VendorPackage, stored_leg
 from controlplane.scans.items import ScanItem
 from controlplane.scans.progress import Coverage, CoveredKind, Progress
 from dashboard.scans import FINDINGS_PER_PAGE, LATEST
@@ -31,7 +32,7 @@ from tests.support.world import Company, World
 ISSUES = [make_issue(number) for number in range(1, 6)]
 HOSTILE = "\"><script>alert(1)</script>{{739*911}}'&"
 POSTHOG = UsedVendor(
-    vendor_id="posthog",
+    id="posthog",
     name="PostHog",
     category="analytics",
     packages=(VendorPackage("posthog-js", "1.2.0", "package.json"),),
@@ -39,7 +40,7 @@ POSTHOG = UsedVendor(
     loading_files=2,
     ungated_files=1,
 )
-HOTJAR = UsedVendor(vendor_id="hotjar", name="Hotjar", category="analytics", loading_files=1, ungated_files=0)
+HOTJAR = UsedVendor(id="hotjar", name="Hotjar", category="analytics", loading_files=1, ungated_files=0)
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def change(scan: ScanItem, **values: Any) -> None:
 
 
 def take_inventory(scan: ScanItem, *vendors: UsedVendor, truncated: bool = False) -> None:
-    table.put(Put(Inventory(files=10, vendors=vendors, truncated=truncated).to_item(scan.scan_id)), PREPARED)
+    table.put(stored_leg(scan.scan_id, Inventory(files=10, vendors=vendors, truncated=truncated)), PREPARED)
 
 
 def show(browser: Browser, company: Company, scan_id: str, query: str = "") -> Reply:
@@ -103,7 +104,7 @@ class TestStatus:
             "Analyzing Done Publishing Storing the findings": Progress("publish", "running", 3),
         }
         for sentence, progress in stages.items():
-            change(scan, progress=progress.to_item())
+            change(scan, progress=to_map(progress))
             assert sentence in words(visitor, company, scan)
             assert 'id="scan" data-refresh="2"' in show(visitor, company, scan.scan_id).text
         end_scan(scan)
@@ -184,7 +185,7 @@ class TestFindings:
 def test_no_findings_say_nothing_about_files_that_were_not_assessed(visitor: Browser, company, repository):
     scan = full_scan(repository, [])
     kinds = (CoveredKind("ERB", 61, 0), CoveredKind("Ruby", 0, 240), CoveredKind("package manifests", 0, 1))
-    change(scan, coverage=Coverage(412, 61, {"minified": 2, "other kind of file": 100}, kinds).to_item())
+    change(scan, coverage=to_map(Coverage(412, 61, {"minified": 2, "other kind of file": 100}, kinds)))
     shown = words(visitor, company, scan)
     assert (
         "The scan found nothing in the 61 files that it analyzed. That says nothing about the 241 files that "
@@ -197,9 +198,9 @@ def test_no_findings_say_nothing_about_files_that_were_not_assessed(visitor: Bro
         "Skipped files Other kind of file 100 Minified 2" in shown
     )
     left_out = "The repository's archive has more than 256 MB: files after apps/web/a.ts weren't read."
-    change(scan, coverage=Coverage(412, 61, {}, (), left_out).to_item())
+    change(scan, coverage=to_map(Coverage(412, 61, {}, (), left_out)))
     assert f"This scan is incomplete. {left_out}" in words(visitor, company, scan)
-    change(scan, coverage=Coverage(10, 9, {}).to_item())
+    change(scan, coverage=to_map(Coverage(10, 9, {})))
     shown = words(visitor, company, scan)
     assert "The scan found nothing in the 9 files that it analyzed. Scan Repository" in shown.replace("  ", " ")
     assert "of which 9 were analyzed. A scan without findings says nothing" in shown
@@ -211,8 +212,8 @@ class TestVendors:
         cases = {
             "PostHog ( posthog-js 1.2.0 ): loaded in 2 files, 1 without consent, from eu.posthog.com": POSTHOG,
             "Hotjar : loaded in 1 file, none without consent": HOTJAR,
-            "Hotjar : loaded in 1 file": replace(HOTJAR, ungated_files=None),
-            "Hotjar : not loaded by the analyzed files": replace(HOTJAR, loading_files=0),
+            "Hotjar : loaded in 1 file": HOTJAR._replace(ungated_files=None),
+            "Hotjar : not loaded by the analyzed files": HOTJAR._replace(loading_files=0),
         }
         for sentence, vendor in cases.items():
             take_inventory(scan, vendor)
@@ -238,11 +239,11 @@ class TestHostileText:
         issue = replace(ISSUES[0], title=HOSTILE, description=HOSTILE, remediation=HOSTILE, location=place, fix=fix)
         scan = full_scan(repository, [issue])
         take_inventory(
-            scan, replace(POSTHOG, name=HOSTILE, packages=(VendorPackage(HOSTILE, HOSTILE, "x"),), hosts=(HOSTILE,))
+            scan, POSTHOG._replace(name=HOSTILE, packages=(VendorPackage(HOSTILE, HOSTILE, "x"),), hosts=(HOSTILE,))
         )
         change(scan, branch=HOSTILE, rootDirectory=HOSTILE, repositoryName=HOSTILE)
         coverage = Coverage(1, 1, {HOSTILE: 1}, (CoveredKind(HOSTILE, 0, 2),), HOSTILE)
-        change(scan, coverage=coverage.to_item())
+        change(scan, coverage=to_map(coverage))
         for address in (f"/organizations/{company.slug}/scans/{scan.scan_id}", project_page(company, "shop")):
             reply = visitor.get(address)  # check_page checks that it has no other script
             assert reply.status == 200

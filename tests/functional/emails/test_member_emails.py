@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from controlplane.api_keys import leaked as leaked_keys
-from controlplane.api_keys import leaked_tokens
+from controlplane.api_keys import leaked
 from controlplane.api_keys.leaked import Leak
 from controlplane.billing import store as billing
 from controlplane.findings import inbox
@@ -39,7 +38,7 @@ def credits_low(office) -> None:
 
 def leak(office) -> None:
     """Reports the secret of a new key as found in public."""
-    assert leaked_keys.revoke(tokens.digest(office.world.key(office.company)), LEAK)
+    assert leaked.revoke_key(tokens.digest(office.world.key(office.company)), LEAK)
 
 
 def lifetimes(*prefixes: str) -> dict[str, int]:
@@ -139,7 +138,7 @@ class TestAdministration:
 class TestLeakedToken:
     def test_the_person_is_told_and_no_choice_stops_it(self, office):
         mail_choices.save_choices(office.owner.user_id, {office.id: []})
-        assert leaked_tokens.revoke_token(sessions.create(office.owner.user_id), LEAK)
+        assert leaked.revoke_token(sessions.create(office.owner.user_id), LEAK)
         (email,) = office.post.work()
         assert (email.to, email.subject) == (office.owner.email, "A token of your account was found in public")
         assert all(text in email.text for text in (PLACE, "a token of dashboard", "/sessions"))
@@ -154,7 +153,7 @@ class TestLeakedToken:
     )
     def test_a_deleted_account_and_a_stopped_address_get_nothing(self, stop, world, post_office):
         person = world.person()
-        assert leaked_tokens.revoke_token(sessions.create(person.user_id), LEAK)
+        assert leaked.revoke_token(sessions.create(person.user_id), LEAK)
         stop(person)
         assert post_office.work() == []
 

@@ -25,9 +25,9 @@ from controlplane.code_host.github.transport import Deadline
 from controlplane.platform.core.settings import settings
 from local.github import setup
 from local.github.faults import Fault
+from local.github.records import Denied
 from local.github.repositories import stable_id
 from local.github.setup import DEMO_NAME, DEMO_OWNER, installation_id, key_file
-from local.github.stand_in import Denied
 from tests.functional.github.conftest import DEMO, REPOSITORY, TOKENS, add_repository, rename
 from tests.support.each import each
 
@@ -55,7 +55,7 @@ def ours(code_host) -> str:
 @pytest.fixture
 def other(tmp_path) -> str:
     """Returns the private key of another App."""
-    setup._write_key(tmp_path / "other.pem")
+    setup.write_key(tmp_path / "other.pem")
     return (tmp_path / "other.pem").read_text()
 
 

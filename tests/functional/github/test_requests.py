@@ -48,7 +48,7 @@ def send_every_request(code_host) -> None:
     comment_id = reviewing.create_comment(*DEMO, 2, "Text")
     reviewing.find_comment(*DEMO, 2, "Text")
     reviewing.update_comment(*DEMO, comment_id, "Other text")
-    client._app.cache_clear()
+    client.get_transport.cache_clear()
     people._app.cache_clear()
 
 

@@ -10,7 +10,7 @@ import urllib3
 
 from controlplane.code_host.github import app_auth
 from local.github import setup
-from local.github.call import API
+from local.github.host import API
 from local.github.repositories import Repositories
 from local.github.setup import DEMO_OWNER, installation_id, key_file
 from local.github.stand_in import StandIn
@@ -54,7 +54,7 @@ def test_app_tokens_are_accepted_for_ten_minutes_with_the_apps_key(code_host, se
         {"iss": None},
     ):
         assert buy(app_auth.sign(claims | change, key)) == 401, change
-    setup._write_key(tmp_path / "other.pem")
+    setup.write_key(tmp_path / "other.pem")
     forged = app_auth.sign(claims, (tmp_path / "other.pem").read_text())
     header = base64.urlsafe_b64encode(json.dumps({"alg": "none"}).encode()).rstrip(b"=").decode()
     unsigned = f"{header}.{signed.split('.')[1]}."

@@ -40,7 +40,7 @@ def _configured(code_host: GitHub, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     code_host.configure(monkeypatch)
     monkeypatch.setattr(client, "RetryPolicy", lambda: POLICY)
     yield
-    client._app.cache_clear()
+    client.get_transport.cache_clear()
 
 
 HANDLERS = {

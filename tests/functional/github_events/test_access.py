@@ -69,7 +69,7 @@ class TestAccess:
 
     def test_repositories_of_other_installations_are_left_alone(self, events: Events, company: Company, code_host):
         repository = connect(company)
-        table.put(Put({**table.get(keys.repository(*repository.location)), "installationId": 5}), PREPARED)
+        table.put(Put({**table.get(repository.key), "installationId": 5}), PREPARED)
         code_host.stand_in.faults.suspended.add(INSTALLATION)
         events.take("installation")
         assert read(repository).access_lost_at is None
@@ -82,7 +82,7 @@ class TestNames:
         self, stored, events: Events, repository: RepositoryItem, code_host: GitHub, monkeypatch: pytest.MonkeyPatch
     ):
         before = stored(repository)
-        item = {**table.get(keys.repository(*repository.location)), "hostedId": before.hosted_id}
+        item = {**table.get(repository.key), "hostedId": before.hosted_id}
         table.put(Put({name: value for name, value in item.items() if value is not None}), PREPARED)
         found = code_host.stand_in.repositories.find(*DEMO)
         assert found is not None
@@ -102,7 +102,7 @@ class TestNames:
         self, events: Events, repository: RepositoryItem, company: Company, code_host: GitHub, world: World
     ):
         gone = world.connected_repository(company, owner=DEMO[0], name="gone", installation_id=INSTALLATION)
-        key = keys.repository(*repository.location)
+        key = repository.key
         table.put(Put({**table.get(key), "visibility": "public"}), PREPARED)
         settle()
         events.take("installation")
@@ -112,13 +112,13 @@ class TestNames:
     def test_another_repository_under_the_old_name_isnt_taken_for_it(
         self, events: Events, repository: RepositoryItem, code_host: GitHub
     ):
-        item = table.get(keys.repository(*repository.location))
+        item = table.get(repository.key)
         table.put(Put({**item, "hostedId": 1}), PREPARED)
         events.take("repository")
         assert read(repository).access_lost_at is not None
 
     def test_visibility_and_default_branch_are_what_github_says(self, events: Events, repository, code_host: GitHub):
-        item = table.get(keys.repository(*repository.location))
+        item = table.get(repository.key)
         table.put(Put({**item, "visibility": "public", "defaultBranch": "master"}), PREPARED)
         events.take("repository")
         assert read(repository).visibility == "private"
@@ -127,7 +127,7 @@ class TestNames:
 
 def reconnect(repository: RepositoryItem) -> None:
     """Connects the repository through another installation."""
-    key = keys.repository(*repository.location)
+    key = repository.key
     table.update(Update(key, "SET #installationId = :other", None, {"other": 5}), PREPARED)
 
 

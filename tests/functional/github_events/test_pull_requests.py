@@ -14,6 +14,7 @@ from controlplane.code_host.pull_requests import PullRequestItem
 from controlplane.platform.core.ids import ScanRequestId
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import PrepareScan, Queue
+from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import Put, Update, table
 from controlplane.scans import reads
 from controlplane.scans import starts as scan_starts
@@ -25,8 +26,7 @@ from controlplane.scans.queue import QueuedScan
 from controlplane.scans.requests import new_request_id, new_scan_id
 from github_events import outcomes
 from local.github.faults import Fault, Quota
-from local.github.pull_requests import CheckRun, Comment
-from local.github.stand_in import Denied
+from local.github.records import CheckRun, Comment, Denied
 from tests.functional.conftest import FakeClock
 from tests.functional.github_events.conftest import DEMO, INSTALLATION, Events, connect
 from tests.support.api import Api
@@ -192,8 +192,8 @@ class TestReport:
         production = make_scan(repository, issues=base)
         scan = make_scan(repository, access="full", issues=new)
         fixed = Comparison(production.scan_id, len(base), tuple(it.fingerprint for it in base))
-        covered = (coverage or Coverage(1, 1, {})).to_item()
-        values = {"it": fixed.to_item(), "covered": covered}
+        covered = to_map(coverage or Coverage(1, 1, {}))
+        values = {"it": to_map(fixed), "covered": covered}
         table.update(Update(scan.key, "SET #comparison = :it, #coverage = :covered", values=values), PREPARED)
         item = PullRequestItem(
             repository_id=repository.repository_id, project_id=scan.project_id, number=1, head_sha="1f0c"
@@ -493,7 +493,7 @@ class TestFailures:
         self, events: Events, reviewed: RepositoryItem, code_host: GitHub, now
     ):
         events.take("pull_request", open_one(code_host))
-        client._app.cache_clear()
+        client.get_transport.cache_clear()
         code_host.stand_in.revoke_tokens()
         rejected = Denied(401, "A JSON web token could not be decoded")
         with mock.patch.object(code_host.stand_in, "check_app", side_effect=rejected):

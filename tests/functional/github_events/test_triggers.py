@@ -234,7 +234,7 @@ class TestSchedule:
             assert swept(scan_starts.queue_scheduled) == 0
 
     def test_no_scan_of_a_disconnected_repository_is_queued(self, company: Company, now):
-        key = keys.repository(*connect(company, schedule="daily").location)
+        key = connect(company, schedule="daily").key
         now.advance(86_401)
         with before_the_transaction(table.client, lambda: table.delete(Delete(key), PREPARED)):
             assert swept(scan_starts.queue_scheduled) == 0

@@ -20,7 +20,7 @@ def served(tmp_path, monkeypatch):
     with github(tmp_path) as stand_in:
         stand_in.configure(monkeypatch)
         yield stand_in
-    client._app.cache_clear()
+    client.get_transport.cache_clear()
 
 
 @pytest.fixture

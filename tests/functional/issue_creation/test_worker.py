@@ -8,7 +8,6 @@ from controlplane.code_host.github import app_auth
 from controlplane.findings import inbox, issue_attempts, issue_messages
 from controlplane.findings.items import GithubIssue
 from controlplane.platform.queues.messages import MAX_RECEIVES
-from controlplane.platform.table import keys
 from controlplane.platform.table.table import Delete, table
 from issue_creation import text
 from issue_creation.app import handler
@@ -155,7 +154,7 @@ class TestUnknownOutcomes:
     def test_a_repository_that_is_disconnected_concurrently_ends_the_attempt(self, wanted):
         wanted.host.script.append((500, {}))
         wanted.work()
-        table.delete(Delete(keys.repository(*wanted.repository.location)), PREPARED)
+        table.delete(Delete(wanted.repository.key), PREPARED)
         wanted.work_until_quiet()
         after = issue_attempts.find_progress(wanted.item.item_id)
         assert (after.attempt, after.refusal.reason) == (None, "repository-not-connected")

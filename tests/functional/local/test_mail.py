@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
-from starlette.applications import Starlette
+from fastapi import FastAPI
 
 from controlplane.platform.queues.messages import Queue
 from emails import delivery
@@ -19,7 +19,7 @@ from tests.support.world import World, table_dump
 class Client:
     """A browser of the stand-in, without a socket."""
 
-    def __init__(self, app: Starlette) -> None:
+    def __init__(self, app: FastAPI) -> None:
         self._app = app
 
     def get(self, path: str) -> httpx.Response:
@@ -85,7 +85,8 @@ def test_every_email_is_shown_and_can_bounce(pages: Client, api: Api, world: Wor
 def test_only_the_last_emails_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(mail, "_KEPT", 3)
     emails = mail.Emails(tmp_path / "emails")
-    names = [emails.add({"number": number}) for number in range(5)]
+    sent = {"Destination": {"ToAddresses": ["ada@example.com"]}, "Content": {"Simple": {"Subject": {"Data": "Hello"}}}}
+    names = [emails.add(sent) for _ in range(5)]
     assert [name for name, _ in emails.newest_first()] == names[:1:-1]
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from controlplane.organizations import members
 from controlplane.organizations import store as organizations
-from controlplane.organizations.store import Role
 from controlplane.platform.core.ids import MemberId
+from controlplane.platform.core.roles import Role
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
 from tests.support import invariants

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from controlplane.organizations import invitations
-from controlplane.organizations.store import Role
 from controlplane.platform.core import ids
+from controlplane.platform.core.roles import Role
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Delete, Put, table
 from tests.functional.conftest import FakeClock

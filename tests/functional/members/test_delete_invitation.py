@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.organizations.store import Role
+from controlplane.platform.core.roles import Role
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
 from tests.functional.members.conftest import GRACE, Organization

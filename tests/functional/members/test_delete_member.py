@@ -1,6 +1,6 @@
 """DELETE /v1/members/{memberId}: ends a membership."""
 
-from controlplane.organizations.store import Role
+from controlplane.platform.core.roles import Role
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
 from tests.functional.members.conftest import Organization

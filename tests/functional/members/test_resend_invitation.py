@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.organizations import invitations, resends
-from controlplane.organizations.invitation_items import InvitationItem
+from controlplane.organizations.items import InvitationItem, Resends
 from controlplane.platform.core.ids import InvitationId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
@@ -40,7 +40,7 @@ def test_an_invitation_is_renewed_with_its_lock_and_keeps_its_link(acme: Organiz
     lock = acme.lock_of(GRACE)
     assert lock is not None
     assert lock["expiresAt"] == int(now.seconds) + WEEK
-    assert stored(invitation_id).resends == (1, "2026-03-11", 1)
+    assert stored(invitation_id).resends == Resends(1, "2026-03-11", 1)
     # It is listed, and the address stays taken, after the time at which it would have expired.
     now.advance(WEEK - 1)
     assert (acme.pending(), acme.invite("Grace@example.com").status) == ([invitation_id], 409)

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from controlplane.organizations.store import Role
 from controlplane.people import users
+from controlplane.platform.core.roles import Role
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
 from tests.functional.members.conftest import Organization

@@ -38,7 +38,7 @@ def test_findings_that_are_opened_together_share_a_message_for_each_25(world, co
 
 
 def test_a_worker_sends_its_message_itself(world, company, sqs):
-    publications.publish_findings([world.discovery(company)], messages.dispatch)
+    messages.dispatch(*publications.publish_findings([world.discovery(company)]))
     assert (len(sqs.at(Queue.NOTIFICATIONS.url)), told(company)) == (1, [])
 
 

@@ -2,12 +2,14 @@
 
 import json
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from io import BytesIO, TextIOWrapper
 from threading import Thread
 from typing import Any
 from unittest import mock
@@ -17,10 +19,9 @@ import pytest
 from botocore.session import Session
 from moto import mock_aws
 from typer.main import get_command
-from typer.testing import CliRunner
 
 from controlplane.platform.table.table import table
-from ops.cli import app
+from ops.program import main
 
 
 @dataclass
@@ -55,7 +56,7 @@ Ops = Callable[..., Outcome]
 @pytest.fixture(scope="session", autouse=True)
 def _one_command() -> Iterator[None]:
     """Makes the command of the app once, which otherwise each run does, and takes longer than most runs."""
-    with mock.patch("typer.testing._get_command", cache(get_command)):
+    with mock.patch("typer.main.get_command", cache(get_command)):
         yield
 
 
@@ -76,21 +77,21 @@ def _environment() -> Iterator[None]:
 
 
 @pytest.fixture
-def run_without_table() -> Ops:
+def run_without_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Ops:
     """Runs a command line as given, without naming the test's table."""
 
-    def run(*words: str, **options: Any) -> Outcome:
-        result = CliRunner().invoke(app, list(words), **options)
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        return Outcome(result.exit_code, result.stdout, result.stderr)
+    def run(*words: str, text: str = "") -> Outcome:
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdin", TextIOWrapper(BytesIO(text.encode())))
+            exit_code = main(words)
+        return Outcome(exit_code, *capsys.readouterr())
 
     return run
 
 
 @pytest.fixture
 def ops_text(run_without_table: Ops) -> Ops:
-    """Runs a command as a person does. `input` is typed into a stdin that isn't a terminal."""
+    """Runs a command as a person does. `text` is typed into a stdin that isn't a terminal."""
     return lambda *words, **options: run_without_table(*words[:2], "--table", table.name, *words[2:], **options)
 
 

@@ -13,7 +13,7 @@ from botocore.session import Session
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import ExecuteScan, Message, PrepareScan
 from local.template import load_template
-from ops.commands.dead_letters import QUEUES
+from ops.dead_letters import QUEUES
 from tests.functional.ops.conftest import Ops, Queue
 from tests.support.audits import make_request, make_scan, stored_repository
 from tests.support.world import World
@@ -46,10 +46,6 @@ class Queues:
 @pytest.fixture
 def queues(make_queue: Callable[[str], Queue]) -> Queues:
     return Queues(make_queue("FINDING_INTAKE_QUEUE_URL"), make_queue("FINDING_INTAKE_DEAD_LETTERS_URL"))
-
-
-def test_every_queue_of_the_product_is_a_choice():
-    assert set(QUEUES) == {queue.value for queue in messages.Queue}
 
 
 def test_a_stack_has_the_queues_under_these_names():

@@ -126,7 +126,7 @@ def test_the_ledger_lists_every_change_by_month_and_kind(ops: Ops, world: World,
     now.seconds += 31 * 86_400
     scan = make_scan(world.connected_repository(company), issues=[make_issue(number) for number in range(5)])
     publish = messages.entry(messages.Queue.SCAN_EXECUTION, PublishScan(scan_id=scan.scan_id))
-    unlocks.unlock_scan(scan, company.owner.user_id, publish)
+    unlocks.charge(scan, company.owner.user_id, publish)
     operator = {"at": AT, "kind": "operator", "credits": 20, "scanId": None, "by": None}
     unlock = {"at": "2026-04-04T05:06:07.000Z", "kind": "unlock", "credits": -50, "scanId": scan.scan_id}
     unlock["by"] = company.owner.user_id

@@ -29,14 +29,14 @@ def code_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GitHu
     with github(tmp_path / "github") as served:
         served.configure(monkeypatch)
         yield served
-    client._app.cache_clear()
+    client.get_transport.cache_clear()
 
 
 def change(monkeypatch: pytest.MonkeyPatch, **settings: str | None) -> None:
     """Overrides settings of the stand-in."""
     for module in (client, app_auth):
         monkeypatch.setattr(module, "settings", module.settings.model_copy(update=settings))
-    client._app.cache_clear()
+    client.get_transport.cache_clear()
 
 
 class TestCheck:

@@ -26,7 +26,7 @@ def test_sends_one_message_or_a_list_from_a_file_or_stdin(ops: Ops, queue: Queue
     sent = ops("intake", "send", str(file)).document
     assert [{**message, **it} for message, it in zip(messages, sent, strict=True)] == sent
     assert sorted(queue.bodies()) == sorted(map(json.dumps, sent))
-    assert ops("intake", "send", "-", input=json.dumps(messages[0])).document == sent[:1]
+    assert ops("intake", "send", "-", text=json.dumps(messages[0])).document == sent[:1]
     assert len(queue.bodies()) == 3
 
 
@@ -42,7 +42,7 @@ def test_sends_one_message_or_a_list_from_a_file_or_stdin(ops: Ops, queue: Queue
     ],
 )
 def test_refuses_malformed_messages(ops: Ops, queue: Queue, text: str, said: str):
-    outcome = ops("intake", "send", "-", input=text)
+    outcome = ops("intake", "send", "-", text=text)
     assert outcome.exit_code == 1
     assert said in outcome.error["message"]
     assert queue.bodies() == []
@@ -50,7 +50,7 @@ def test_refuses_malformed_messages(ops: Ops, queue: Queue, text: str, said: str
 
 def test_sends_nothing_if_one_message_is_malformed_or_no_text(ops: Ops, queue: Queue, world: World, tmp_path: Path):
     good = advisory(world.company())
-    outcome = ops("intake", "send", "-", input=json.dumps([good, {**good, "title": ""}]))
+    outcome = ops("intake", "send", "-", text=json.dumps([good, {**good, "title": ""}]))
     assert outcome.exit_code == 1
     assert "Message 2 is malformed. title: " in outcome.error["message"]
     (tmp_path / "binary").write_bytes(b"\xff")
@@ -60,6 +60,6 @@ def test_sends_nothing_if_one_message_is_malformed_or_no_text(ops: Ops, queue: Q
 
 def test_exits_2_without_a_queue(ops: Ops, world: World, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("FINDING_INTAKE_QUEUE_URL", raising=False)
-    outcome = ops("intake", "send", "-", input=json.dumps(advisory(world.company())))
+    outcome = ops("intake", "send", "-", text=json.dumps(advisory(world.company())))
     assert outcome.exit_code == 2
     assert "FINDING_INTAKE_QUEUE_URL" in outcome.error["message"]

@@ -9,8 +9,10 @@ import pytest
 
 from controlplane.billing import store as billing
 from controlplane.platform.core import clock, ids
+from controlplane.platform.core.errors import Conflict
 from controlplane.platform.core.tokens import digest
 from controlplane.platform.table import keys, refusals
+from controlplane.platform.table.refusals import Refusal
 from controlplane.platform.table.table import Update, table
 from tests.functional.conftest import FakeClock
 from tests.support.api import Api, Reply
@@ -178,8 +180,8 @@ class TestRefused:
     ):
         created, member = acme.change(acme.owner), world.member(acme.company)
         limits = {"requestsPerMinute": 600, "requests": 1}
-        facts = {"status": 409, "code": "CONFLICT", "rule": "x", "operation": "POST /v1/projects", "limits": limits}
-        refusals.record(acme.id, member.user_id, id_of(created), facts)
+        refused = Refusal(Conflict(), "POST /v1/projects", id_of(created), ())
+        refusals.record(refused, acme.id, member.user_id, None, limits)
         for token, changes in ((acme.owner, 1), (member.token, 0)):
             explained = acme.ask(created, token).data
             assert (explained["decision"], len(explained["changes"])) == ("refused", changes)
@@ -289,7 +291,8 @@ class TestWrites:
     def test_an_organization_has_a_bound_for_all_of_its_callers(self, acme: Organization):
         for caller in range(24):
             for _ in range(12):
-                refusals.record(acme.id, f"key_{caller}", unknown_id(), {"keyId": caller})
+                refused = Refusal(Conflict(), "POST /v1/projects", unknown_id(), ())
+                refusals.record(refused, acme.id, "usr_any", f"key_{caller}", {})
         kept = records(acme.id)
         assert len(kept) <= refusals.ITEMS_PER_MINUTE * refusals.RECORDS_PER_ITEM
         assert len({record["keyId"] for record in kept}) > 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.organizations.store import Role
+from controlplane.platform.core.roles import Role
 from controlplane.projects.items import ProjectItem
 from controlplane.projects.store import get_project
 from tests.functional.projects.builders import create, make_project, uncounted

@@ -25,7 +25,7 @@ from controlplane.scans import execution, failures, findings, history, reads, re
 from controlplane.scans.items import Failure, ScanItem
 from controlplane.scans.progress import Coverage, Progress
 from openassent_analysis.sandbox import Sandbox
-from scan_execution.messages import ACCEPTED, ScanMessage
+from scan_execution.app import ACCEPTED, ScanMessage
 from scan_execution.service import execute_scan, publish_scan
 from tests.functional.conftest import FakeClock
 from tests.support.audits import history_of, lease_of, make_issue, make_scan, stored_repository

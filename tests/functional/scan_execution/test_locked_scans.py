@@ -106,7 +106,7 @@ def test_a_scan_that_is_unlocked_late_raises_nothing_that_is_fixed(audit: Audit,
 
 
 def test_a_free_preview_announces_nothing_and_an_unlocked_one_publishes_the_rest(audit: Audit, unlock):
-    key = keys.repository(*audit.repository.location)
+    key = audit.repository.key
     table.put(Put({**(table.get(key) or {}), "previewUsed": False}), PREPARED)
     scan = audit.scan({f"{name}.html": page(GA) for name in "abcde"}, "free-preview")
     assert len(audit.items()) == 3

@@ -10,6 +10,7 @@ from controlplane.findings.status_history import Status
 from controlplane.platform.core.ids import RepositoryId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
+from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import Put, table
 from controlplane.scans.history import list_history
 from openassent_analysis.sandbox import Sandbox
@@ -131,7 +132,7 @@ def _link_first(repository_id: RepositoryId, link: Link) -> None:
     repository = repositories.link_project(repository_id, link)
     links = sorted(repository.links, key=lambda it: it.project_id != link.project_id)
     stored = table.get(keys.repository(*repository_id.location)) or {}
-    table.put(Put({**stored, "links": [it.to_item() for it in links]}), PREPARED)
+    table.put(Put({**stored, "links": [to_map(it) for it in links]}), PREPARED)
 
 
 class TestAMovedFinding:

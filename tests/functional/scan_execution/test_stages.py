@@ -14,7 +14,7 @@ from controlplane.platform.queues.messages import ExecuteScan
 from controlplane.platform.table import keys, leases
 from controlplane.platform.table.table import table
 from controlplane.scans import execution
-from controlplane.scans.inventories import Inventory
+from controlplane.scans.inventories import Inventory, stored_leg
 from controlplane.scans.items import ScanItem
 from controlplane.scans.progress import STAGES, Stage
 from openassent_analysis.sandbox import Sandbox
@@ -335,5 +335,5 @@ class TestInventory:
         now.advance(421)
         execution.acquire_scan(scan.scan_id, 420)
         with pytest.raises(leases.LeaseLost):
-            execution.complete_stage(stale, "inventory", scan.scan_id, Inventory(files=1))
+            execution.complete_stage(stale, "inventory", stored_leg(scan.scan_id, Inventory(files=1)))
         assert table.get(keys.scan_inventory(scan.scan_id)) is None

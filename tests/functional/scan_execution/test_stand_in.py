@@ -21,7 +21,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GitHub
     with github(tmp_path) as served:
         served.configure(monkeypatch)
         yield served
-    client._app.cache_clear()
+    client.get_transport.cache_clear()
 
 
 def test_a_client_that_polls_sees_the_inventory_of_the_demo_repository(

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import httpx
 import pytest
+from openassent.models import InboxItemChange
 
 from controlplane.people import device_approvals
 from controlplane.platform.core import clock
 from openassent import Assent, Conflict, InvalidRequest, NotFound, Unauthorized, errors, webhooks
-from openassent.models import InboxItemChange
 from tests.functional.conftest import FakeClock
 from tests.functional.sdk.conftest import Gateway
 from tests.support.endpoints import SECRET, Line, Receiver, endpoint

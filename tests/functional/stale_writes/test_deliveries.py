@@ -31,7 +31,7 @@ def delivery_that_is_being_attempted(world: World) -> Case:
 
 
 def delivery_that_was_attempted(world: World) -> Case:
-    return _delivery(world, lambda begun: webhook_deliveries.finish_attempt(begun, FAILED, lambda _: None))
+    return _delivery(world, lambda begun: webhook_deliveries.finish_attempt(begun, FAILED))
 
 
 def delivery_that_was_given_up(world: World) -> Case:
@@ -56,7 +56,7 @@ def delivery_that_was_given_up_before_it_is_taken(world: World) -> Case:
 
 
 def delivery_that_was_attempted_before_it_is_taken(world: World) -> Case:
-    return _taken(world, lambda begun: webhook_deliveries.finish_attempt(begin(begun.delivery), FAILED, lambda _: None))
+    return _taken(world, lambda begun: webhook_deliveries.finish_attempt(begin(begun.delivery), FAILED))
 
 
 def delivery_that_another_worker_has(world: World) -> Case:
@@ -72,7 +72,7 @@ def _finished(world: World, change: str, value: object) -> Case:
     begun = begin(delivered(world.company()))
 
     def finish() -> None:
-        if webhook_deliveries.finish_attempt(begun, FAILED, lambda _: None) is None:
+        if webhook_deliveries.finish_attempt(begun, FAILED) is None:
             raise Refused
 
     other = Update(begun.delivery.key, change, None, {"value": value})

@@ -9,11 +9,12 @@ from controlplane.erasure import accounts, deletions
 from controlplane.organizations import defaults as default_organizations
 from controlplane.organizations import invitations, members, resends
 from controlplane.organizations import store as organizations
-from controlplane.organizations.invitation_items import InvitationItem
+from controlplane.organizations.items import InvitationItem
 from controlplane.organizations.store import MemberItem, Membership
 from controlplane.people import identities, users
 from controlplane.people.identities import IdentityItem, Subject
 from controlplane.platform.core.ids import InvitationId
+from controlplane.platform.core.roles import Role
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict
 from controlplane.platform.table.table import Delete, Leg, LegFailed, Put, Update, table
@@ -170,7 +171,7 @@ def invitation_whose_address_was_invited_again(world: World) -> Case:
     return _invitation(world, invite)
 
 
-def _join(world: World, user_id: str, role: organizations.Role) -> Act:
+def _join(world: World, user_id: str, role: Role) -> Act:
     """Makes the person a member of another person's organization."""
     company = world.company()
     joined = Membership(organization_id=company.organization_id, slug=company.slug, name="Acme", role=role)
@@ -178,7 +179,7 @@ def _join(world: World, user_id: str, role: organizations.Role) -> Act:
     return lambda: table.transact(legs, PREPARED)
 
 
-def _joining(world: World, role: organizations.Role, change: str) -> Case:
+def _joining(world: World, role: Role, change: str) -> Case:
     user_id = world.person().user_id
     other = Update(keys.user(user_id), change, None, {"other": "other"})
     return _join(world, user_id, role), lambda: table.update(other, PREPARED), LegFailed

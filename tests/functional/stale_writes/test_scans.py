@@ -104,7 +104,7 @@ def _unlocked(world: World, change: str, value: object) -> Case:
     scan = make_scan(world.connected_repository(company), issues=[make_issue(number) for number in range(1, 6)])
 
     def unlock() -> None:
-        if unlocks.unlock_scan(scan, company.owner.user_id, outbox.new_entry("scan-execution", {})) == "already":
+        if unlocks.charge(scan, company.owner.user_id, outbox.new_entry("scan-execution", {})) == "already":
             raise Refused
 
     other = Update(scan.key, change, None, {"value": value})
@@ -129,7 +129,7 @@ def scan_of_a_deleted_project(world: World) -> Case:
 
 
 def scan_of_a_disconnected_repository(world: World) -> Case:
-    return _request(world, lambda it: keys.repository(*it.location), UnknownRepository)
+    return _request(world, lambda it: it.key, UnknownRepository)
 
 
 def queued_scan_that_a_newer_one_replaced(_: World) -> Case:

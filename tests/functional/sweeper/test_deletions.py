@@ -101,7 +101,7 @@ class TestProject:
         of_others = {"S": other.project.project_id}
         assert {it["source"]["S"] for it in stored("INBOX#") if it.get("projectId") != of_others} == {"advisory"}
         assert keys.finding_history_pk(populated.repository.repository_id) in stored_pks("REPO#")
-        item = table.get(keys.repository(*populated.repository.location)) or {}
+        item = table.get(populated.repository.key) or {}
         assert (item["links"], "activeRequestId" in item) == ([], False)
 
     def test_an_item_that_another_projects_scan_found_again_is_kept(
@@ -381,7 +381,7 @@ class TestDuringADeletion:
         delete_project(scan.project_id)
         finish_deletions()
         with pytest.raises(UnknownScan):
-            unlocks.unlock_scan(scan, company.owner.user_id, outbox.new_entry("scan-execution", {}))
+            unlocks.charge(scan, company.owner.user_id, outbox.new_entry("scan-execution", {}))
         assert billing.get_billing(company.organization_id)[1].credits == 50
 
     def test_a_scan_is_not_started_again(self, api: Api, world: World, company: Company):

@@ -9,8 +9,7 @@ from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queu
 from controlplane.platform.table import leases
 from controlplane.platform.table.leases import MAX_ATTEMPTS
 from controlplane.platform.table.table import table
-from controlplane.scans import execution, reads, requests
-from controlplane.scans import messages as scan_messages
+from controlplane.scans import execution, reads, recovery, requests
 from controlplane.scans.items import PREVIEW_FINDINGS
 from controlplane.scans.progress import Coverage
 from tests.functional.sweeper.conftest import NOTHING
@@ -119,7 +118,7 @@ class TestADeadWorker:
             return answer
 
         with intercepted(table.client, dies), pytest.raises(Aborted):
-            swept(scan_messages.recover_scans)
+            swept(recovery.recover_scans)
         assert sqs.letters == []
         assert len(line.unsent) == 1
         now.advance(61)

@@ -25,7 +25,6 @@ PAGES = "https://dashboard.assent.test"
 DOCUMENTS = [
     "/docs",
     *(f"/docs/{name}" for name in ("errors", "errors.md", "introduction.md", "createProject.md", "redoc.json")),
-    "/docs/reference.md",
     "/llms.txt",
     "/openapi.json",
 ]
@@ -142,15 +141,14 @@ class TestPage:
 
 
 class TestFile:
-    def test_every_operation_has_a_markdown_file_which_the_whole_reference_contains(self, api: Api):
-        whole = api.get("/docs/reference.md").text
+    def test_every_operation_has_a_markdown_file(self, api: Api):
         for operation in operations():
             if operation.route.include_in_schema:
                 reply = api.get(f"/docs/{operation.route.operation_id}.md")
                 assert reply.headers["content-type"] == "text/markdown; charset=utf-8"
                 assert (reply.text[:2], "curl" in reply.text) == ("# ", True)
-                assert all(f"`{operation.method} {operation.path}`" in text for text in (reply.text, whole))
-        assert {path.stem for path in FILES.glob("*.md")} == {*DESCRIBED, "errors", "introduction", "reference"}
+                assert f"`{operation.method} {operation.path}`" in reply.text
+        assert {path.stem for path in FILES.glob("*.md")} == {*DESCRIBED, "errors", "introduction"}
 
     def test_assets_of_the_page_are_cacheable_forever(self, page: Page, api: Api):
         loaded = [*page.all("src"), *[a["href"] for tag, a in page.tags if a.get("rel") == "stylesheet"]]
@@ -160,11 +158,11 @@ class TestFile:
             assert reply.headers["cache-control"] == "public, max-age=31536000, immutable"
             assert re.search(r"\.[0-9a-f]{16}\.(css|js)$", str(address))
 
-    @pytest.mark.parametrize("name", ["reference.md", "introduction.md"])
+    @pytest.mark.parametrize("name", ["errors.md", "introduction.md"])
     def test_links_in_markdown_files_work(self, name: str, api: Api):
         text = api.get(f"/docs/{name}").text
         links = set(re.findall(r"\]\(([^)\s]+)\)", text))
-        assert len(links) > 5
+        assert links
         for link in links:
             assert link.startswith(f"{BASE}/"), link
             assert api.get(urlsplit(link).path).status == 200

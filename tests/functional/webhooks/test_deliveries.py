@@ -3,7 +3,7 @@
 import json
 import re
 
-from controlplane.api_keys import leaked as leaked_keys
+from controlplane.api_keys import leaked
 from controlplane.api_keys import store as api_keys
 from controlplane.api_keys.leaked import Leak
 from controlplane.findings import publications
@@ -47,13 +47,13 @@ def sent(line):
 def test_each_event_has_the_documented_fields_and_no_code_no_evidence_and_no_person(line, company, world, now):
     endpoint(company)
     repository = world.connected_repository(company)
-    publications.publish_findings([world.discovery(company, repository)], messages.dispatch)
+    messages.dispatch(*publications.publish_findings([world.discovery(company, repository)]))
     make_scan(repository, issues=[make_issue(1)])
     secret = create_key(company)
     join(company, world.person("grace@example.com", "Grace"))
     run_low(company)
     later(line, now)
-    leaked_keys.revoke(tokens.digest(secret), Leak("commit", None))
+    leaked.revoke_key(tokens.digest(secret), Leak("commit", None))
     later(line, now)
     assert not re.search("index.html|<script|example.com/consent|[Gg]race|Ada|@|assent_", json.dumps(sent(line)))
     stored = [it for it in table_dump() if it["sk"]["S"].startswith("WEBHOOK")]
@@ -70,7 +70,7 @@ def test_each_event_has_the_documented_fields_and_no_code_no_evidence_and_no_per
 def test_a_leaked_keys_event_says_where_it_was_found(line, company, now):
     endpoint(company, events=("key.leaked",))
     place = "https://github.com/octocat/hello-world/blob/1f0c2b9e/.env#L3"
-    assert leaked_keys.revoke(tokens.digest(create_key(company)), Leak("commit", place))
+    assert leaked.revoke_key(tokens.digest(create_key(company)), Leak("commit", place))
     later(line, now)
     (event,) = sent(line)
     assert (event["type"], event["data"]["apiKey"]["name"]) == ("key.leaked", "deploy")
@@ -82,8 +82,8 @@ def test_slack_gets_a_text_for_each_event(line, company, world, now):
     endpoint(company, format="slack")
     repository = world.connected_repository(company, name="shop")
     hostile = world.discovery(company, repository, title="<!channel> & <https://evil.example|x>")
-    publications.publish_findings([hostile], messages.dispatch)
-    publications.publish_findings([world.discovery(company) for _ in range(12)], messages.dispatch)
+    messages.dispatch(*publications.publish_findings([hostile]))
+    messages.dispatch(*publications.publish_findings([world.discovery(company) for _ in range(12)]))
     make_scan(repository, issues=[make_issue(1)])
     world.credits(company, LOW_CREDITS)
     run_low(company)

@@ -12,7 +12,7 @@ import uvicorn
 from controlplane.platform.core import clock, webhook_urls
 from controlplane.platform.core.settings import settings
 from local import webhook_receiver
-from local.webhook_receiver import PREFIX, WebhookReceiver
+from local.webhook_receiver import WebhookReceiver
 from notifications import transport
 from tests.functional.conftest import FakeClock
 from tests.support.endpoints import SECRET, Line, Receiver, documented_verify, endpoint
@@ -34,7 +34,7 @@ def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[WebhookReceiver,
         thread.start()
         while not server.started:
             time.sleep(0.01)
-        yield made, f"http://127.0.0.1:{listener.getsockname()[1]}{PREFIX}"
+        yield made, f"http://127.0.0.1:{listener.getsockname()[1]}"
         server.should_exit = True
         thread.join(5)
 

@@ -17,6 +17,7 @@ from controlplane.code_host.github.errors import (
 )
 from controlplane.code_host.github.people import Person
 from controlplane.code_host.github.transport import Response, Transport
+from controlplane.code_host.items import HostedRepository
 from controlplane.platform.core.settings import settings
 from tests.support.each import each
 
@@ -128,7 +129,7 @@ def test_the_app_is_installed_on_the_code_hosts_own_pages(api_url: str, page: st
     assert people.installation_url("x") == page
 
 
-def _granted(**described: Any) -> list[people.Granted]:
+def _granted(**described: Any) -> list[HostedRepository]:
     repository = {
         "id": 1,
         "owner": {"login": "acme"},
@@ -139,7 +140,7 @@ def _granted(**described: Any) -> list[people.Granted]:
         "permissions": {"push": True},
         **described,
     }
-    return people._to_granted({"total_count": 1, "repositories": [repository]})[1]
+    return people._to_writable(7, {"total_count": 1, "repositories": [repository]})[1]
 
 
 def _visibility(**described: Any) -> str:

@@ -139,7 +139,7 @@ class TestAnswers:
             ("retry-after", "1"),
         ]
 
-    def test_base64_is_not_decoded_without_binary_media_types(self):
+    def test_base64_is_not_decoded(self):
         text = base64.b64encode(b"\xff").decode()
         answer = {**OK, "body": text, "isBase64Encoded": True}
         assert Function(answer).send("GET", "/v1/projects", [("Accept", "image/png")]).body == text.encode()

@@ -1,10 +1,9 @@
 """Support of plain `sam local` by `make run`: files that samconfig.toml names, and connections from containers."""
 
 import json
-import re
+import socket
 import stat
 import tomllib
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ import yaml
 
 from local import checkout, environment, sam
 from local.template import load_template
-from tests.support.engines import free_port
 
 CONFIG = tomllib.loads((checkout.ROOT / "samconfig.toml").read_text())["default"]
 LOCAL = {
@@ -77,24 +75,12 @@ class TestConfig:
         assert CONFIG["local_start_api"]["parameters"]["port"] == 3001
 
 
-class TestConnections:
-    def test_are_accepted_only_on_request(self, monkeypatch: pytest.MonkeyPatch):
+class TestBridge:
+    def test_containers_may_connect_only_on_request(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.delenv("SAM_LOCAL", raising=False)
-        assert sam.shared([3000]) == []
+        assert sam.bridge_address() == checkout.HOST
+
+    def test_is_an_address_of_this_machine(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setenv("SAM_LOCAL", "on")
-        assert sam.shared([3000]) == [3000]
-
-    def test_are_accepted_at_the_address_of_the_bridge(self):
-        with ExitStack() as relays:
-            assert sam._listen(relays, checkout.HOST, [free_port(), free_port()])
-
-    def test_are_retried_if_a_port_is_taken(self):
-        port = free_port()
-        with ExitStack() as relays:
-            assert not sam._listen(relays, checkout.HOST, [port, port])
-            # Nothing of the failed attempt is left.
-            assert sam._listen(relays, checkout.HOST, [port])
-
-    def test_need_a_bridge(self):
-        address = sam.bridge_address()
-        assert address is None or re.fullmatch(r"\d+\.\d+\.\d+\.\d+", address)
+        with socket.socket() as probe:
+            probe.bind((sam.bridge_address(), 0))

@@ -16,12 +16,15 @@ from cli.tests.support.documented_service import DocumentedService
 from openassent_cli.main import app
 from scripts.openapi.texts import DOCUMENT
 from scripts.reference import calls
-from scripts.reference.reader import Reader
+from scripts.reference.operations import read
 from tests.support.documented import document
 from tests.support.each import each
 
-OPERATIONS = {operation.id: operation for tag in Reader(document()).tags() for operation in tag.operations}
-WITH_COMMAND = [name for name, operation in OPERATIONS.items() if not operation.command.startswith("#")]
+OPERATIONS = {it.node["operationId"]: it.node for operations in read(document()).values() for it in operations}
+# The forms of each operation's request, by its id and their label.
+FORMS = {name: {it["label"]: it["source"] for it in node["x-codeSamples"]} for name, node in OPERATIONS.items()}
+COMMANDS = {name: forms["Command line"] for name, forms in FORMS.items()}
+WITH_COMMAND = [name for name, command in COMMANDS.items() if not command.startswith("#")]
 # Values without an equal in the request: no filter.
 OTHER_VALUES = {"all"}
 
@@ -70,17 +73,16 @@ def parsed(text: str) -> set[str]:
 
 class TestCommands:
     def test_every_operation_has_one_or_says_that_it_has_none(self):
-        assert [name for name, operation in OPERATIONS.items() if not operation.command] == []
         assert {*calls.COMMANDS} == {*OPERATIONS}
         without = {*OPERATIONS} - {*WITH_COMMAND}
-        assert {OPERATIONS[name].command.partition(".")[0].replace("\n# ", " ") for name in without} == {
+        assert {COMMANDS[name].partition(".")[0].replace("\n# ", " ") for name in without} == {
             "# The command line has no command for this"
         }
 
     @each("name", WITH_COMMAND)
     def test_has_the_values_of_the_request(self, name: str):
-        values = parsed(OPERATIONS[name].command) - OTHER_VALUES
-        assert [value for value in values if value not in OPERATIONS[name].request] == []
+        values = parsed(COMMANDS[name]) - OTHER_VALUES
+        assert [value for value in values if value not in FORMS[name]["curl"]] == []
 
     def test_those_that_are_recommended_instead_exist(self):
         recommended = [it for text in calls.COMMANDS.values() for it in re.findall("`([^`]+)`", text)]
@@ -105,10 +107,10 @@ class TestCommands:
             parsed(text)
 
     def test_long_commands_are_wrapped_between_options(self):
-        lines = OPERATIONS["createApiKey"].command.splitlines()
+        lines = COMMANDS["createApiKey"].splitlines()
         assert lines[0] == "assent key create 'Production deploys' --description 'Publishes releases.' \\"
         assert lines[1] == "  --scope inbox.read --scope projects.read \\"
-        assert max(len(line) for operation in OPERATIONS.values() for line in operation.command.splitlines()) <= 80
+        assert max(len(line) for command in COMMANDS.values() for line in command.splitlines()) <= 80
 
 
 class TestPrograms:
@@ -120,12 +122,12 @@ class TestPrograms:
         client = partial(openassent.Assent, transport=httpx.MockTransport(service))
         with monkeypatch.context() as patch:
             patch.setattr(openassent, "Assent", client)
-            exec(OPERATIONS[name].program, {})
+            exec(FORMS[name]["Python"], {})
         assert {*service.called} == {calls.SUCCESSORS.get(name, name)}
         assert capsys.readouterr().out
 
     def test_only_deprecated_operations_have_those_of_a_successor(self):
-        assert {name for name, operation in OPERATIONS.items() if operation.deprecated} == {*calls.SUCCESSORS}
+        assert {name for name, operation in OPERATIONS.items() if "deprecated" in operation} == {*calls.SUCCESSORS}
 
 
 def test_other_documents_have_requests_only():
@@ -134,5 +136,4 @@ def test_other_documents_have_requests_only():
 
 def test_the_page_shows_all_three_and_the_published_document_none():
     assert "x-codeSamples" not in DOCUMENT.read_text(encoding="utf-8")
-    for operation in OPERATIONS.values():
-        assert [it["label"] for it in operation.samples] == ["curl", "Command line", "Python"]
+    assert {(*forms,) for forms in FORMS.values()} == {("curl", "Command line", "Python")}

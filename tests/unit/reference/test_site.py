@@ -15,7 +15,13 @@ from scripts.openapi.texts import DOCUMENT
 from scripts.reference import __main__ as program
 from scripts.reference.site import build
 
-OPERATION = {"operationId": "getThing", "tags": ["Things"], "description": "One thing.", "responses": {}}
+OPERATION = {
+    "operationId": "getThing",
+    "summary": "Get a thing",
+    "tags": ["Things"],
+    "description": "One thing.",
+    "responses": {},
+}
 SMALL = {
     "info": {"title": "a control plane", "version": "2.0.0", "summary": "Things, and no more."},
     "tags": [{"name": "Things", "description": "What there is."}],
@@ -63,7 +69,7 @@ class TestFiles:
     def test_the_files_of_the_smallest_document_are_complete(self):
         files_by_name = build(json.dumps(SMALL))
         assert "A control plane" in files_by_name["index.html"]
-        assert files_by_name["getThing.md"].startswith("# getThing\n\n`GET /v1/things`\n\nOne thing.\n")
+        assert files_by_name["getThing.md"].startswith("# Get a thing\n\n`GET /v1/things`\n\nOne thing.\n")
         assert "> Things, and no more." in files_by_name["llms.txt"]
         assert files_by_name["openapi.json"] == json.dumps(SMALL)
 
@@ -78,7 +84,7 @@ class TestFiles:
         files_by_name = build(json.dumps(SMALL), redoc=tmp_path / "absent.js")
         assert not [name for name in files_by_name if name.endswith(".js")]
         assert "<script" not in files_by_name["index.html"]
-        assert '<a href="docs/getThing.md">getThing</a> <code>GET /v1/things</code>' in files_by_name["index.html"]
+        assert '<a href="docs/getThing.md">Get a thing</a> <code>GET /v1/things</code>' in files_by_name["index.html"]
 
     def test_the_documents_text_is_escaped_on_the_page(self):
         operation = {**OPERATION, "summary": "<script>alert(1)</script>"}

@@ -3,10 +3,10 @@
 import json
 
 from analysis_testing.in_process import inventory_of
+from controlplane.platform.table.stored import to_map
 from openassent_analysis.catalogue import catalogue
 from openassent_analysis.inventory.stocktaking import MAX_PACKAGES, MAX_VENDORS, with_loads
 from openassent_analysis.result import Loads
-from scan_execution.inventories import to_stored
 
 
 def test_the_largest_inventory_fits_into_an_item():
@@ -24,4 +24,4 @@ def test_the_largest_inventory_fits_into_an_item():
     # Those that a manifest names are kept.
     assert sum(bool(it.packages) for it in found.vendors) == len(named) == 90
     assert max(len(it.packages) for it in found.vendors) == MAX_PACKAGES
-    assert len(json.dumps(to_stored(found).to_item("scn_1"), ensure_ascii=False).encode()) < 200_000
+    assert len(json.dumps(to_map(found), ensure_ascii=False).encode()) < 200_000

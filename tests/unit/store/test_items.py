@@ -22,7 +22,7 @@ PROJECT: dict[str, Any] = {
     "region": "eu-central",
     "createdAt": "2026-03-04T05:06:07.000Z",
     "version": "9b1c04d2a7e35f68",
-    "websites": [{"id": "web_01", "origin": "example.com", "kind": "domain", "audits": ("aud_01",)}],
+    "websites": [{"websiteId": "web_01", "origin": "example.com", "kind": "domain", "audits": ["aud_01"]}],
     "consent": {"instanceId": f"ins_{_ORGANIZATION}{_LOCAL}", "slug": "shop", "name": "Shop", "branding": "none"},
 }
 KEY: dict[str, Any] = {
@@ -55,7 +55,7 @@ SECRET: dict[str, Any] = {
 LIMITS: dict[str, Any] = {
     "scopes": ["inbox.read"],
     "projects": [_LOCAL],
-    "networks": ["192.0.2.0/24"],
+    "allowedIps": ["192.0.2.0/24"],
     "validUntil": 1_790_000_000,
 }
 PREVIOUS: dict[str, Any] = {"keyId": KEY["keyId"], "start": "assent_Xk2p", "digest": "5e884a", "until": 1_790_000_000}

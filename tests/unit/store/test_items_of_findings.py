@@ -6,6 +6,7 @@ from typing import Any
 from controlplane.findings.items import Evidence, InboxItem, RuntimeVendor, VendorDecision, merge_evidence
 from controlplane.findings.status_history import StatusChange
 from controlplane.findings.vendors import VendorItem
+from controlplane.platform.table.stored import read_map
 
 _ORGANIZATION, _LOCAL = "3f8k2m9q7r1s5t6v", "01kb2m3n4p5q6r7s8t"
 _PROJECT_ID = f"prj_{_ORGANIZATION}{_LOCAL}"
@@ -39,21 +40,17 @@ LISTED: dict[str, Any] = {
 EVIDENCE: dict[str, Any] = {
     "description": "A page that loads segment.com",
     "url": "https://shop.example.com/",
-    "path": None,
-    "startLine": None,
-    "endLine": None,
-    "snippet": None,
 }
 
 
 def test_a_vendor_that_was_only_decided_on_is_readable():
     decided = {"vendorId": "segment", "projectId": _PROJECT_ID, "state": "ignored", "reviewState": "rejected"}
     vendor = VendorItem.from_item({**decided, "decidedBy": "usr_1", "decidedAt": "2026-03-04T05:06:07.000Z"})
-    assert (vendor.state, vendor.runtime_vendor, vendor.finding_id) == ("ignored", None, None)
+    assert (vendor.state, vendor.runtime_vendor, vendor.inbox_item_id) == ("ignored", None, None)
 
 
 def test_evidence_without_a_time_is_written_back_unchanged():
-    assert Evidence.from_item(EVIDENCE).to_item() == EVIDENCE
+    assert read_map(Evidence, EVIDENCE).to_map() == EVIDENCE
 
 
 def test_a_listed_item_has_a_vendor_if_its_position_carries_one():

@@ -48,7 +48,6 @@ REQUEST = {
     "clientId": "assent-cli",
     "challenge": "E9Me",
     "scopes": ["projects.read"],
-    "deviceName": None,
     "address": "198.51.100.7",
     "status": "pending",
     "interval": 5,

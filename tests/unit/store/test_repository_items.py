@@ -3,6 +3,7 @@
 from typing import Any
 
 from controlplane.code_host.items import Link, RepositoryItem
+from controlplane.platform.table.stored import read_map
 
 _OWNER, _LOCAL = "3f8k2m9q7r1s5t6v", "01kb2m3n4p5q6r7s8t"
 LINK: dict[str, Any] = {
@@ -15,7 +16,6 @@ REPOSITORY: dict[str, Any] = {
     "pk": f"ORG#org_{_OWNER}",
     "sk": f"REPO#{_LOCAL}",
     "repositoryId": f"rep_{_OWNER}{_LOCAL}",
-    "organizationId": f"org_{_OWNER}",
     "installationId": 4711,
     "owner": "acme",
     "name": "shop",
@@ -36,6 +36,6 @@ def test_stored_repositories_and_links_are_written_back_unchanged():
 
 
 def test_a_link_without_settings_has_the_default_ones():
-    link = Link.from_item(LINK)
+    link = read_map(Link, LINK)
     assert (link.scan_on_push, link.schedule, link.failure_threshold) == (False, None, "P1")
     assert link.next_scheduled_scan(RepositoryItem.from_item(REPOSITORY).repository_id) is None

@@ -7,10 +7,11 @@ from controlplane.findings.items import Fix
 from controlplane.platform.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
 from controlplane.platform.table import codec
 from controlplane.platform.table.leases import LeaseState
+from controlplane.platform.table.stored import read_map, to_map
 from controlplane.scans.causes import Comparison
 from controlplane.scans.findings import FindingItem
 from controlplane.scans.history import Absence, HistoryItem
-from controlplane.scans.inventories import Inventory, Language, Technology, UsedVendor, VendorPackage
+from controlplane.scans.inventories import Inventory, Language, Technology, UsedVendor, VendorPackage, stored_leg
 from controlplane.scans.items import Failure, RequestItem, ScanItem
 from controlplane.scans.progress import Coverage, CoveredKind, Progress
 from tests.support.audits import make_issue
@@ -19,7 +20,6 @@ _OWNER, _LOCAL = "3f8k2m9q7r1s5t6v", "01kb2m3n4p5q6r7s8t"
 SCAN_ID, REQUEST_ID = f"scn_{_OWNER}{_LOCAL}", f"spr_{_OWNER}{_LOCAL}"
 REPOSITORY_ID, PROJECT_ID = f"rep_{_OWNER}{_LOCAL}", f"prj_{_OWNER}{_LOCAL}"
 OWNED = {
-    "organizationId": f"org_{_OWNER}",
     "requestId": REQUEST_ID,
     "repositoryId": REPOSITORY_ID,
     "projectId": PROJECT_ID,
@@ -115,13 +115,13 @@ def test_a_comparison_is_read_as_stored():
     scan = ScanItem.from_item(QUEUED)
     assert (scan.comparison, scan.priority_counts, scan.visible_priorities) == (None, None, None)
     of_pull_request = {"baseScanId": SCAN_ID, "fixedCount": 1, "fixed": ["77ab"]}
-    assert Comparison.from_item(of_pull_request) == Comparison(SCAN_ID, 1, ("77ab",), new_count=None)
-    assert Comparison.from_item(of_pull_request).to_item() == {**of_pull_request, "fixed": ("77ab",)}
+    assert read_map(Comparison, of_pull_request) == Comparison(SCAN_ID, 1, ("77ab",), new_count=None)
+    assert to_map(read_map(Comparison, of_pull_request)) == of_pull_request
     compared = replace(scan, comparison=Comparison(SCAN_ID, 0, (), new_count=0), priority_counts={"P0": 2, "P2": 1})
     assert ScanItem.from_item(codec.decode_item(codec.encode_item(compared.to_item()))) == compared
     finding = replace(make_issue(), is_new=True)
-    assert FindingItem.from_item(finding.to_item()) == finding
-    assert "isNew" not in make_issue().to_item()
+    assert FindingItem.from_item(finding.to_map()) == finding
+    assert "isNew" not in make_issue().to_map()
 
 
 def test_only_readable_findings_are_counted_by_priority():
@@ -139,7 +139,7 @@ def test_an_inventory_is_read_as_stored():
         package_managers=(Technology("bundler", "Bundler", None, "Gemfile.lock"),),
         vendors=(
             UsedVendor(
-                vendor_id="posthog",
+                id="posthog",
                 name="PostHog",
                 category="analytics",
                 packages=(VendorPackage("posthog-js", "^1.2.0", "package.json"), VendorPackage("posthog", None, "a")),
@@ -147,13 +147,13 @@ def test_an_inventory_is_read_as_stored():
                 loading_files=2,
                 ungated_files=1,
             ),
-            UsedVendor(vendor_id="segment", name="Segment", category="analytics"),
+            UsedVendor(id="segment", name="Segment", category="analytics"),
         ),
         truncated=True,
     )
-    item = inventory.to_item(ScanId.stored(SCAN_ID))
+    item = stored_leg(ScanId.stored(SCAN_ID), inventory).item
     assert (item["pk"], item["sk"]) == (f"SCAN#{SCAN_ID}", "INVENTORY")
-    assert Inventory.from_item(codec.decode_item(codec.encode_item(item))) == inventory
+    assert read_map(Inventory, codec.decode_item(codec.encode_item(item))) == inventory
 
 
 def test_findings_and_history_are_read_as_stored():
@@ -168,4 +168,4 @@ def test_findings_and_history_are_read_as_stored():
     )  # fmt: skip
     assert HistoryItem.from_item({**gone.to_item(), "later": 1}) == gone
     fixed = replace(make_issue(), confidence="low", fix=Fix("Load it later.", "js", "load()", ("a@^1",)))
-    assert FindingItem.from_item(codec.decode_item(codec.encode_item(fixed.to_item()))) == fixed
+    assert FindingItem.from_item(codec.decode_item(codec.encode_item(fixed.to_map()))) == fixed

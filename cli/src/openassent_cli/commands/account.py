@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Annotated
 
 import typer
-
 from openassent.models import DeviceCode
+
 from openassent_cli import credentials, profiles
 from openassent_cli.commands.shared import ask
 from openassent_cli.exits import Exit

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from openassent.models import Issue
 
 from openassent import Assent
-from openassent.models import Issue
 from openassent_cli import git
 from openassent_cli.commands.shared import Priority
 from openassent_cli.exits import Exit

@@ -3,9 +3,9 @@
 from typing import Annotated
 
 import typer
+from openassent.models import Evidence
 from rich.text import Text
 
-from openassent.models import Evidence
 from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit
 from openassent_cli.durations import Duration
 from openassent_cli.finding import project_id, repository_id

@@ -3,9 +3,9 @@
 from typing import Annotated
 
 import typer
+from openassent.models import PreviousSecret
 
 from openassent import OMIT, Assent
-from openassent.models import PreviousSecret
 from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Yes, confirm
 from openassent_cli.durations import Duration
 from openassent_cli.finding import found_by_name, project_id

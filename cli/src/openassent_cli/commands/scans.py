@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-
 from openassent.models import Issue, ScanDetail
+
 from openassent_cli.commands.shared import DEFAULT_LIMIT, DryRun, Group, Limit, Priority, Yes, confirm
 from openassent_cli.exits import Exit
 from openassent_cli.finding import project_id, repository_id

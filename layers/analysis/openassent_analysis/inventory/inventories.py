@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 
@@ -11,13 +10,13 @@ class Language(NamedTuple):
 
     name: str
     files: int
-    size_bytes: int
+    bytes: int
 
 
 class Technology(NamedTuple):
     """A framework or a package manager: its version as a manifest names it, if one does, and the file that shows it."""
 
-    technology_id: str
+    id: str
     name: str
     version: str | None
     path: str
@@ -31,15 +30,14 @@ class VendorPackage(NamedTuple):
     path: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsedVendor:
+class UsedVendor(NamedTuple):
     """A vendor that manifests name or that the code loads.
 
     hosts: some of the hosts that it is loaded from. loading_files: None until the code has been analyzed, or if the
     analysis doesn't look for vendors of its category. ungated_files: those of them that load it without consent.
     """
 
-    vendor_id: str
+    id: str
     name: str
     category: str
     packages: tuple[VendorPackage, ...] = ()
@@ -48,8 +46,7 @@ class UsedVendor:
     ungated_files: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inventory:
+class Inventory(NamedTuple):
     """The contents of a folder. `truncated` if it has more manifests or vendors than are listed."""
 
     files: int

@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -44,7 +43,7 @@ def take_inventory(listing: Listing, files: int, folder: Path, examine: Examine)
     languages = [Language(name, count.files, count.bytes) for name, count in listing.languages.items()]
     return Inventory(
         files=files,
-        languages=tuple(sorted(languages, key=lambda it: (-it.files, -it.size_bytes, it.name))),
+        languages=tuple(sorted(languages, key=lambda it: (-it.files, -it.bytes, it.name))),
         frameworks=stock.technologies(FRAMEWORK),
         package_managers=stock.technologies(PACKAGE_MANAGER),
         vendors=tuple(sorted(stock.vendors.values(), key=lambda it: it.name.lower())[:MAX_VENDORS]),
@@ -56,18 +55,17 @@ def with_loads(inventory: Inventory, loads: Mapping[str, Loads]) -> Inventory:
     """Returns the inventory with the files that load each vendor, after the analysis."""
     looked_for = _looked_for()
     vendors = {
-        it.vendor_id: replace(it, loading_files=0, ungated_files=0) if it.category in looked_for else it
+        it.id: it._replace(loading_files=0, ungated_files=0) if it.category in looked_for else it
         for it in inventory.vendors
     }
     for vendor_id, found in loads.items():
         used = vendors.get(vendor_id) or _used(catalogue().vendors[vendor_id])
-        vendors[vendor_id] = replace(
-            used, hosts=tuple(found.hosts), loading_files=found.files, ungated_files=found.ungated
+        vendors[vendor_id] = used._replace(
+            hosts=tuple(found.hosts), loading_files=found.files, ungated_files=found.ungated
         )
     # Keeps the vendors of the manifests if there are too many.
     kept = sorted(vendors.values(), key=lambda it: not it.packages)[:MAX_VENDORS]
-    return replace(
-        inventory,
+    return inventory._replace(
         vendors=tuple(sorted(kept, key=lambda it: it.name.lower())),
         truncated=inventory.truncated or len(vendors) > MAX_VENDORS,
     )
@@ -103,7 +101,7 @@ def _content(folder: Path, path: str) -> bytes:
 
 
 def _used(vendor: Vendor) -> UsedVendor:
-    return UsedVendor(vendor_id=vendor.id, name=vendor.name, category=vendor.category)
+    return UsedVendor(id=vendor.id, name=vendor.name, category=vendor.category)
 
 
 class _Stock:
@@ -125,7 +123,7 @@ class _Stock:
             used = self.vendors.get(vendor.id) or _used(vendor)
             if len(used.packages) < MAX_PACKAGES and part.package not in {it.name for it in used.packages}:
                 package = VendorPackage(part.package, part.version or None, path)
-                used = replace(used, packages=(*used.packages, package))
+                used = used._replace(packages=(*used.packages, package))
             self.vendors[vendor.id] = used
 
     def add_sign(self, sign: Sign, path: str) -> None:

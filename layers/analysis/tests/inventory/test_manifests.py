@@ -29,7 +29,7 @@ def names(path: str, text: str) -> set[tuple[str, str]]:
 
 
 def vendors(files):
-    return {it.vendor_id: [tuple(package) for package in it.packages] for it in inventory_of(files).vendors}
+    return {it.id: [tuple(package) for package in it.packages] for it in inventory_of(files).vendors}
 
 
 class TestDependencies:
@@ -91,7 +91,7 @@ class TestDependencies:
         for vendor in catalogue().vendors.values():
             for package in vendor.packages:
                 found = inventory_of({"package.json": json.dumps({"dependencies": {package: "1.0.0"}})}).vendors
-                assert [it.vendor_id for it in found] == [vendor.id]
+                assert [it.id for it in found] == [vendor.id]
 
 
 class TestHostile:
@@ -119,7 +119,7 @@ class TestHostile:
             files |= {f"{number}/{name}": content for number, content in enumerate(self.CONTENTS)}
             found = inventory_of(files)
             assert found.files == len(files)
-            assert "posthog" in {it.vendor_id for it in found.vendors}
+            assert "posthog" in {it.id for it in found.vendors}
             for technology in (*found.frameworks, *found.package_managers):
                 assert technology.version is None or len(technology.version) <= 60
 
@@ -149,7 +149,7 @@ class TestLimits:
         files = {f"a/{number:04}/package.json": "{}" for number in range(3 * MAX_MANIFESTS)}
         found = inventory_of({**files, "package.json": json.dumps(POSTHOG)})
         assert found.truncated
-        assert [it.vendor_id for it in found.vendors] == ["posthog"]
+        assert [it.id for it in found.vendors] == ["posthog"]
         assert not inventory_of({"package.json": "{}"}).truncated
 
     def test_only_so_many_files_are_kept_for_their_manifest_alone(self):
@@ -170,7 +170,7 @@ class TestLimits:
 
         found = take_inventory(listing, 1, tmp_path, too_slow)
         assert found.truncated
-        assert [it.technology_id for it in found.package_managers] == ["npm"]
+        assert [it.id for it in found.package_managers] == ["npm"]
 
     def test_the_memory_of_a_listing_does_not_grow_with_its_files(self):
         listing = Listing()

@@ -24,7 +24,7 @@ MANIFESTS = {
 
 
 def shown(found):
-    return {it.technology_id: (it.version, it.path) for it in found}
+    return {it.id: (it.version, it.path) for it in found}
 
 
 class TestData:

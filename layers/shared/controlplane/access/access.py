@@ -15,23 +15,21 @@ from fastapi import Path, Query
 from controlplane.access import owner_limits
 from controlplane.access.authentication import Principal, authenticate, check_rate, key_organization
 from controlplane.organizations import store as organizations
-from controlplane.organizations.store import Role
 from controlplane.platform.core import ids
 from controlplane.platform.core.acting import Actor
 from controlplane.platform.core.errors import Forbidden, InsufficientScope, InvalidPayload, NotFound, PlanRequired
 from controlplane.platform.core.ids import OwnedId, ProjectId
 from controlplane.platform.core.plans import PLANS
-from controlplane.platform.core.roles import RANK
+from controlplane.platform.core.roles import RANK, Role
 from controlplane.platform.core.scopes import API_KEY_SCOPES
 from controlplane.platform.core.urls import dashboard_base_url
-from controlplane.platform.http import explanations
 from controlplane.platform.http.callers import Caller, CallerRequirements
 from controlplane.platform.http.client_address import is_within
-from controlplane.platform.http.explanations import Refusal
 from controlplane.platform.http.reader import RequestReader
-from controlplane.platform.table import parallel
+from controlplane.platform.table import parallel, refusals
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.rate import Counted
+from controlplane.platform.table.refusals import Refusal
 from controlplane.platform.table.table import table
 
 
@@ -206,7 +204,7 @@ class Access[T](Caller):
             "role": organization.role if organization else None,
             "scopes": sorted(principal.scopes) if isinstance(refusal.error, InsufficientScope) else None,
         }
-        explanations.record(refusal, owner_id or self.caller_id, self.caller_id, principal.key_id, limits)
+        refusals.record(refusal, owner_id or self.caller_id, self.caller_id, principal.key_id, limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +255,7 @@ class Requires(CallerRequirements[Access[Any]]):
         Raises UserTokenRequired for an API key on a route with `user_token`.
         """
         principal = caller.principal
-        networks = principal.key.restrictions.networks if principal.key else None
+        networks = principal.key.restrictions.allowed_ips if principal.key else None
         # First, so that a stolen key can't use up the limit of its organization.
         if networks is not None and not is_within(caller.address, networks):
             raise AddressNotAllowed

@@ -9,10 +9,10 @@ from typing import Literal
 from controlplane.access import credentials, owner_limits, rejections
 from controlplane.api_keys.items import KeySecretItem
 from controlplane.organizations import store as organizations
-from controlplane.organizations.store import Role
 from controlplane.people.tokens import UserTokenItem
 from controlplane.platform.core import clock, tokens
 from controlplane.platform.core.errors import IncompleteCredential, InvalidToken, RateLimited, Unauthorized
+from controlplane.platform.core.roles import Role
 from controlplane.platform.core.scopes import API_KEY_SCOPES, SCOPES
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table.rate import Counted

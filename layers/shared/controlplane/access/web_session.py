@@ -20,8 +20,7 @@ from controlplane.platform.core.errors import Forbidden, InvalidPayload, Unautho
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import dashboard_base_url
 from controlplane.platform.http.callers import Caller, CallerRequirements, Dialect
-from controlplane.platform.http.forms import parse_pairs
-from controlplane.platform.http.reader import RequestReader
+from controlplane.platform.http.reader import RequestReader, parse_pairs
 from controlplane.platform.table.parallel import read_both
 
 _FORM_TYPE = "application/x-www-form-urlencoded"

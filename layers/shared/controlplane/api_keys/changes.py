@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from controlplane.api_keys.items import ApiKeyItem, PreviousSecret
-from controlplane.api_keys.restrictions import Restrictions
+from controlplane.api_keys.items import ApiKeyItem, PreviousSecret, Restrictions
 from controlplane.api_keys.store import UnknownKey, list_keys, recorded, unchanged, write
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.ids import KeyId
@@ -89,7 +88,7 @@ def deletion_legs(key: ApiKeyItem) -> dict[str, Leg]:
     ends: dict[str, Leg] = {"previous": Delete(previous[0])} if previous else {}
     count = "SET #keys = #keys - :one, #keyVersion = #keyVersion + :one"
     return {
-        "key": Delete(keys.api_key(*key.key_id.location), _EXISTS),
+        "key": Delete(key.key, _EXISTS),
         "secret": Delete(secret, _EXISTS),
         **ends,
         "organization": Update(keys.organization(key.key_id.organization_id), count, _EXISTS, {"one": 1}),
@@ -102,7 +101,7 @@ def end_of_grace_legs(key: ApiKeyItem, previous: PreviousSecret) -> dict[str, Le
     values["revision"] = key.revision + 1
     ended, changed = "SET #revision = :revision REMOVE #previous", "SET #keyVersion = #keyVersion + :one"
     return {
-        "key": Update(keys.api_key(*key.key_id.location), ended, when, values),
+        "key": Update(key.key, ended, when, values),
         "secret": Delete(keys.key_secret(previous.digest), _EXISTS),
         "organization": Update(keys.organization(key.key_id.organization_id), changed, _EXISTS, {"one": 1}),
     }
@@ -136,7 +135,7 @@ def _shortened(key: ApiKeyItem) -> PreviousSecret | None:
     previous, expires_at = key.previous, key.restrictions.expires_at
     if previous is None or expires_at is None:
         return previous
-    return previous._replace(until=min(previous.until, expires_at))
+    return replace(previous, until=min(previous.until, expires_at))
 
 
 def _change(before: ApiKeyItem, after: ApiKeyItem) -> Update:
@@ -146,10 +145,10 @@ def _change(before: ApiKeyItem, after: ApiKeyItem) -> Update:
     removed = ", ".join(f"#{name}" for name in old if name not in new)
     change = set_expression(given) + (f" REMOVE {removed}" if removed else "")
     when, values = unchanged(before)
-    return Update(keys.api_key(*before.key_id.location), change, when, {**given, **values})
+    return Update(before.key, change, when, {**given, **values})
 
 
 def _restrict(digest: str, restrictions: Restrictions) -> Update:
     """Returns the leg that writes the restrictions. None of them is ever removed."""
-    attributes = restrictions.to_item()
+    attributes = restrictions.to_map()
     return Update(keys.key_secret(digest), set_expression(attributes), _EXISTS, attributes)

@@ -1,18 +1,66 @@
-"""The two items of an API key: the one that lists show, and the one that authenticates."""
+"""The two items of an API key: the one that lists show, and the one that authenticates.
+
+Both have the key's restrictions. The one that authenticates returns them with the write that counts a request, so they
+cost no further call. Attributes of restrictions that a key doesn't have aren't stored.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any
 
-from controlplane.api_keys.restrictions import UNRESTRICTED, Restrictions
 from controlplane.platform.core import clock
-from controlplane.platform.core.ids import KeyId
+from controlplane.platform.core.ids import KeyId, ProjectId, organization_of
 from controlplane.platform.table import keys
 from controlplane.platform.table.codec import present
 from controlplane.platform.table.keys import Key
+from controlplane.platform.table.stored import FLAT, SPARSE, Derived, KeyPart, Named, StoredItem, StoredMap
 
 
-class PreviousSecret(NamedTuple):
+def _read_projects(item: Mapping[str, Any]) -> tuple[ProjectId, ...] | None:
+    if (projects := item.get("projects")) is None:
+        return None
+    return tuple(ProjectId.of(organization_of(item["keyId"]), it) for it in projects)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restrictions(StoredMap):
+    """The restrictions of a key. None: it isn't limited in that respect.
+
+    allowed_ips: the networks (CIDR) that requests may come from.
+    expires_at: the time from which the key is rejected, in Unix seconds. It isn't stored as `expiresAt`, by which the
+    table deletes items.
+    """
+
+    scopes: Annotated[tuple[str, ...] | None, SPARSE] = None
+    project_ids: Annotated[tuple[ProjectId, ...] | None, Derived(_read_projects)] = None
+    allowed_ips: Annotated[tuple[str, ...] | None, SPARSE] = None
+    expires_at: Annotated[int | None, SPARSE, Named("validUntil")] = None
+
+    def to_map(self) -> dict[str, Any]:
+        """Returns the attributes. A project is stored as its ID's local part: each request writes the item's size."""
+        projects = None if self.project_ids is None else [it.local for it in self.project_ids]
+        return {**StoredMap.to_map(self), **present(projects=projects)}
+
+    @property
+    def has_expired(self) -> bool:
+        return self.expires_at is not None and self.expires_at <= clock.now()
+
+    @property
+    def expires_at_text(self) -> str | None:
+        return None if self.expires_at is None else clock.timestamp(self.expires_at)
+
+    def describe(self) -> dict[str, Any]:
+        """Returns the restrictions as an entry of the audit log shows them."""
+        return present(
+            scopes=self.scopes, projectIds=self.project_ids, allowedIps=self.allowed_ips, expiresAt=self.expires_at_text
+        )
+
+
+UNRESTRICTED = Restrictions()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreviousSecret(StoredMap):
     """The secret of the key that was rolled. It works until the grace period ends, in Unix seconds.
 
     key_id, start: of the key that was rolled. digest: locates the authenticating item, which is deleted later.
@@ -22,13 +70,6 @@ class PreviousSecret(NamedTuple):
     start: str
     digest: str
     until: int
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(KeyId.stored(item["keyId"]), item["start"], item["digest"], item["until"])
-
-    def to_item(self) -> dict[str, Any]:
-        return {"keyId": self.key_id, "start": self.start, "digest": self.digest, "until": self.until}
 
     @property
     def works(self) -> bool:
@@ -40,7 +81,7 @@ class PreviousSecret(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApiKeyItem:
+class ApiKeyItem(StoredItem):
     """A key as shown in lists. `digest` locates its authenticating item.
 
     revision: the number of changes since the key was created.
@@ -56,49 +97,14 @@ class ApiKeyItem:
     created_by: str
     created_from: str
     last_used_at: str | None = None
-    description: str | None = None
-    restrictions: Restrictions = UNRESTRICTED
-    revision: int = 0
-    previous: PreviousSecret | None = None
+    description: Annotated[str | None, SPARSE] = None
+    restrictions: Annotated[Restrictions, FLAT] = UNRESTRICTED
+    revision: Annotated[int, SPARSE] = 0
+    previous: Annotated[PreviousSecret | None, SPARSE] = None
 
-    def to_item(self) -> dict[str, Any]:
-        return {
-            **keys.api_key(*self.key_id.location)._asdict(),
-            "keyId": self.key_id,
-            "name": self.name,
-            "start": self.start,
-            "digest": self.digest,
-            "rateLimit": self.rate_limit,
-            "createdAt": self.created_at,
-            "createdBy": self.created_by,
-            "createdFrom": self.created_from,
-            "lastUsedAt": self.last_used_at,
-            **self.restrictions.to_item(),
-            **present(
-                description=self.description,
-                revision=self.revision or None,
-                previous=None if self.previous is None else self.previous.to_item(),
-            ),
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        key_id, previous = KeyId.stored(item["keyId"]), item.get("previous")
-        return cls(
-            key_id=key_id,
-            name=item["name"],
-            start=item["start"],
-            digest=item["digest"],
-            rate_limit=item["rateLimit"],
-            created_at=item["createdAt"],
-            created_by=item["createdBy"],
-            created_from=item["createdFrom"],
-            last_used_at=item["lastUsedAt"],
-            description=item.get("description"),
-            restrictions=Restrictions.from_item(item, key_id.organization_id),
-            revision=item.get("revision", 0),
-            previous=None if previous is None else PreviousSecret.from_item(previous),
-        )
+    @property
+    def key(self) -> Key:
+        return keys.api_key(*self.key_id.location)
 
     @property
     def secret_keys(self) -> list[Key]:
@@ -117,7 +123,7 @@ class ApiKeyItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeySecretItem:
+class KeySecretItem(StoredItem):
     """A key's authenticating item, with copies of the organization's slug, name, and plan.
 
     rate_limit, win, hits: the limit per minute, the minute that is being counted, and its requests so far.
@@ -127,7 +133,7 @@ class KeySecretItem:
     successor: the key that replaced this one, whose secret works until the end of a grace period.
     """
 
-    digest: str
+    digest: KeyPart
     key_id: KeyId
     organization_id: str
     slug: str
@@ -138,45 +144,9 @@ class KeySecretItem:
     win: int = 0
     hits: int = 0
     used_hour: int = 0
-    refused_for: str | None = None
-    restrictions: Restrictions = UNRESTRICTED
-    successor: KeyId | None = None
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            digest=item["pk"].partition("#")[2],
-            key_id=KeyId.stored(item["keyId"]),
-            organization_id=item["organizationId"],
-            slug=item["slug"],
-            name=item["name"],
-            plan=item["plan"],
-            created_by=item["createdBy"],
-            rate_limit=item["rateLimit"],
-            win=item["win"],
-            hits=item["hits"],
-            used_hour=item["usedHour"],
-            refused_for=item.get("refusedFor"),
-            restrictions=Restrictions.from_item(item, item["organizationId"]),
-            successor=KeyId.stored(successor) if (successor := item.get("successor")) else None,
-        )
-
-    def to_item(self) -> dict[str, Any]:
-        return {
-            **self.key._asdict(),
-            "keyId": self.key_id,
-            "organizationId": self.organization_id,
-            "slug": self.slug,
-            "name": self.name,
-            "plan": self.plan,
-            "createdBy": self.created_by,
-            "rateLimit": self.rate_limit,
-            "win": self.win,
-            "hits": self.hits,
-            "usedHour": self.used_hour,
-            **self.restrictions.to_item(),
-            **present(refusedFor=self.refused_for, successor=self.successor),
-        }
+    refused_for: Annotated[str | None, SPARSE] = None
+    restrictions: Annotated[Restrictions, FLAT] = UNRESTRICTED
+    successor: Annotated[KeyId | None, SPARSE] = None
 
     @property
     def key(self) -> Key:

@@ -11,13 +11,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypedDict
 
-from controlplane.api_keys import selected_projects
 from controlplane.api_keys.items import ApiKeyItem
 from controlplane.api_keys.store import UnknownKey
 from controlplane.platform.core import clock
 from controlplane.platform.core.errors import InvalidPayload
 from controlplane.platform.core.ids import KeyId, ProjectId
 from controlplane.platform.core.scopes import API_KEY_SCOPES
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import table
+from controlplane.projects.items import ProjectItem
+from controlplane.projects.store import ProjectPage
 
 # A request writes the key's item, whose price depends on its size: without restrictions, it is below 1 KB.
 MOST_PROJECTS = 20
@@ -31,8 +34,6 @@ type Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _NETWORK = re.compile(r"[0-9A-Fa-f:.]{2,45}(?:/[0-9]{1,3})?")
 _MAPPED_BITS = 96
-# The names of restrictions in requests.
-_SCOPES, _PROJECTS, _NETWORKS, _EXPIRY = "scopes", "projectIds", "allowedIps", "expiresAt"
 
 
 class Limits(TypedDict, total=False):
@@ -40,7 +41,7 @@ class Limits(TypedDict, total=False):
 
     scopes: tuple[str, ...] | None
     project_ids: tuple[ProjectId, ...] | None
-    networks: tuple[str, ...] | None
+    allowed_ips: tuple[str, ...] | None
     expires_at: int | None
 
 
@@ -64,7 +65,7 @@ def read_scopes(texts: Iterable[str]) -> tuple[str, ...]:
     scopes = tuple(sorted({*texts}))
     if unknown := [it for it in scopes if it not in API_KEY_SCOPES]:
         message = f"An API key can't have the scope {unknown[0]}. It can have {', '.join(API_KEY_SCOPES)}."
-        raise InvalidPayload.at([_SCOPES], message, "invalid")
+        raise InvalidPayload.at(["scopes"], message, "invalid")
     return scopes
 
 
@@ -72,23 +73,33 @@ def read_projects(organization_id: str, texts: Sequence[str]) -> tuple[ProjectId
     """Returns the IDs of the organization's projects, once each. Raises InvalidPayload for others."""
     distinct = list(dict.fromkeys(texts))
     parsed = [it for text in distinct if (it := ProjectId.parse(text)) is not None]
-    unknown = {*distinct} - {*parsed} | {*selected_projects.find_unknown(organization_id, parsed)}
+    unknown = {*distinct} - {*parsed} | {*find_unknown(organization_id, parsed)}
+    problem = {"code": "unknown_project", "message": UNKNOWN_PROJECT}
     if unknown:
-        raise InvalidPayload(
-            details=[
-                {
-                    "code": "unknown_project",
-                    "message": UNKNOWN_PROJECT,
-                    "path": [_PROJECTS, str(place)],
-                }
-                for place, text in enumerate(texts)
-                if text in unknown
-            ]
-        )
+        places = [str(place) for place, text in enumerate(texts) if text in unknown]
+        raise InvalidPayload(details=[{**problem, "path": ["projectIds", place]} for place in places])
     return tuple(parsed)
 
 
-def read_networks(texts: Sequence[str]) -> tuple[str, ...]:
+def list_projects(project_ids: Sequence[ProjectId], limit: int, after: str | None) -> ProjectPage:
+    """Returns one page of those of the projects that exist, newest first, in the order of `projects.list_projects`."""
+    wanted = sorted((keys.project(*it.location) for it in project_ids), reverse=True)
+    items = table.batch_get([key for key in wanted if after is None or key.sk < after])
+    found = [ProjectItem.from_item(item) for item in items if item is not None]
+    if len(found) <= limit:
+        return ProjectPage(found, None)
+    return ProjectPage(found[:limit], found[limit - 1].key.sk)
+
+
+def find_unknown(organization_id: str, project_ids: Sequence[ProjectId]) -> list[ProjectId]:
+    """Returns those of the projects that the organization doesn't have."""
+    own = [it for it in project_ids if it.organization_id == organization_id]
+    found = table.batch_get([keys.project(*it.location) for it in own])
+    existing = {it for it, item in zip(own, found, strict=True) if item is not None}
+    return [it for it in project_ids if it not in existing]
+
+
+def read_allowed_ips(texts: Sequence[str]) -> tuple[str, ...]:
     """Returns the networks in their normal form, once each. An address is a network of its own. Raises InvalidPayload.
 
     An IPv4-mapped IPv6 network becomes the IPv4 network that clients' addresses are compared with.
@@ -97,7 +108,7 @@ def read_networks(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def _read_network(text: str, place: int) -> Network:
-    path = [_NETWORKS, str(place)]
+    path = ["allowedIps", str(place)]
     try:
         # Python also reads a mask after the slash.
         network = ipaddress.ip_network(text if _NETWORK.fullmatch(text) else "", strict=False)
@@ -118,7 +129,7 @@ def read_expiry(seconds: float) -> int:
     """Returns the time in whole seconds. Raises InvalidPayload if it isn't in the future."""
     if int(seconds) <= clock.now():
         message = "Send a time in the future. To end a key now, revoke it."
-        raise InvalidPayload.at([_EXPIRY], message, "in_the_past")
+        raise InvalidPayload.at(["expiresAt"], message, "in_the_past")
     return int(seconds)
 
 
@@ -170,8 +181,8 @@ def _later(current: int, wanted: int) -> str | None:
 
 
 _WIDENINGS: dict[str, tuple[str, Callable[[Any, Any], str | None]]] = {
-    "scopes": (_SCOPES, _more_scopes),
-    "project_ids": (_PROJECTS, _more_projects),
-    "networks": (_NETWORKS, _more_networks),
-    "expires_at": (_EXPIRY, _later),
+    "scopes": ("scopes", _more_scopes),
+    "project_ids": ("projectIds", _more_projects),
+    "allowed_ips": ("allowedIps", _more_networks),
+    "expires_at": ("expiresAt", _later),
 }

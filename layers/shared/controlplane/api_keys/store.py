@@ -11,10 +11,9 @@ successor's item says where. `key_changes` changes and revokes keys.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from controlplane.api_keys.items import ApiKeyItem, KeySecretItem, PreviousSecret
-from controlplane.api_keys.restrictions import UNRESTRICTED, Restrictions
+from controlplane.api_keys.items import UNRESTRICTED, ApiKeyItem, KeySecretItem, PreviousSecret, Restrictions
 from controlplane.organizations import store as organizations
 from controlplane.organizations.items import OrganizationItem
 from controlplane.organizations.store import UnknownOrganization
@@ -40,9 +39,7 @@ _KEPT_AFTER_GRACE_SECONDS = 86_400
 class KeyLimitReached(ApiError):
     code = "KEY_LIMIT_REACHED"
     message = f"The organization has {API_KEYS_PER_ORGANIZATION} API keys. Delete one first, or roll one."
-
-    def __init__(self) -> None:
-        super().__init__(details={"limit": API_KEYS_PER_ORGANIZATION})
+    fixed_details: ClassVar = {"limit": API_KEYS_PER_ORGANIZATION}
 
 
 class PlanHasNoApiAccess(PlanRequired):
@@ -55,9 +52,7 @@ class TooManyInGrace(ApiError):
         f"{KEYS_IN_GRACE_PER_ORGANIZATION} keys of the organization have been rolled and are in their grace periods. "
         "Revoke one of the replaced keys, wait until its grace period ends, or roll this key without one."
     )
-
-    def __init__(self) -> None:
-        super().__init__(details={"limit": KEYS_IN_GRACE_PER_ORGANIZATION})
+    fixed_details: ClassVar = {"limit": KEYS_IN_GRACE_PER_ORGANIZATION}
 
 
 class KeyExpired(Conflict):
@@ -287,14 +282,14 @@ def _with_previous(minted: MintedKey, old: ApiKeyItem, grace_seconds: int) -> Mi
     if not grace_seconds:
         return minted
     ends = [int(clock.now()) + grace_seconds, *filter(None, [old.restrictions.expires_at])]
-    previous = PreviousSecret(old.key_id, old.start, old.digest, min(ends))
+    previous = PreviousSecret(key_id=old.key_id, start=old.start, digest=old.digest, until=min(ends))
     return minted._replace(item=replace(minted.item, previous=previous))
 
 
 def _replacing(old: ApiKeyItem, new: ApiKeyItem) -> dict[str, Leg]:
     """Returns the legs that delete the old key, and let its secret work until the end of the grace period."""
     secret, *older = old.secret_keys
-    legs: dict[str, Leg] = {"old": Delete(keys.api_key(*old.key_id.location), *unchanged(old))}
+    legs: dict[str, Leg] = {"old": Delete(old.key, *unchanged(old))}
     if new.previous is None:
         legs["oldSecret"] = Delete(secret, _EXISTS)
     else:

@@ -101,7 +101,7 @@ def _plain_charge(account: BillingItem, price: int) -> Update:
     # With fewer credits, the top-up would be due.
     values: dict[str, Any] = {"price": price, "least": price + (available.threshold if available else 0)}
     if account.top_up.enabled:
-        when, values = "#topUp = :seen", {**values, "seen": account.top_up.to_item()}
+        when, values = "#topUp = :seen", {**values, "seen": account.top_up.to_map()}
     else:
         when, values = "#topUp.#enabled = :false", {**values, "false": False}
     key = keys.billing(account.organization_id)
@@ -120,8 +120,8 @@ def _charge_with(top_up: _TopUp, account: BillingItem, price: int) -> Update:
         {
             **limits,
             "difference": difference,
-            "counted": top_up.counted.to_item(),
-            "seen": account.top_up.to_item(),
+            "counted": top_up.counted.to_map(),
+            "seen": account.top_up.to_map(),
             "least": max(0, price - top_up.amount),
             "enough": price + top_up.threshold,
         },

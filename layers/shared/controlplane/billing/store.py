@@ -4,7 +4,7 @@
 """
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from controlplane.api_keys import store as api_keys
 from controlplane.organizations.items import BillingItem, LedgerItem, OrganizationItem, TopUpItem
@@ -17,9 +17,18 @@ from controlplane.platform.table.parallel import read_each
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.table import Leg, LegFailed, Recorded, StoreError, Update, table
 
+Limit = Literal["apiKeys", "projects"]
 # For each of `keys.LEDGER_PREFIXES`, the sort key of the last entry that was shown.
 type LedgerPosition = tuple[str | None, ...]
 FIRST_PAGE: LedgerPosition = (None,) * len(keys.LEDGER_PREFIXES)
+
+
+class Exceeded(NamedTuple):
+    """A limit of the plan that the organization exceeds, after a change to a smaller plan."""
+
+    limit: Limit
+    current: int
+    maximum: int
 
 
 class LedgerPage(NamedTuple):
@@ -38,7 +47,17 @@ def get_billing(organization_id: str) -> tuple[OrganizationItem, BillingItem]:
     organization, billing = table.batch_get([keys.organization(organization_id), keys.billing(organization_id)])
     if organization is None or billing is None:
         raise UnknownOrganization
-    return OrganizationItem.from_item(organization), BillingItem.from_item(organization_id, billing)
+    return OrganizationItem.from_item(organization), BillingItem.from_item(billing)
+
+
+def list_exceeded(organization: OrganizationItem) -> list[Exceeded]:
+    """Returns the exceeded limits. Items beyond a limit stay readable, but no more can be created."""
+    plan = PLANS[organization.plan]
+    limits = [
+        Exceeded("apiKeys", organization.keys, plan.api_keys),
+        Exceeded("projects", organization.projects, plan.projects),
+    ]
+    return [it for it in limits if it.current > it.maximum]
 
 
 def change_plan(organization_id: str, plan: str) -> None:
@@ -125,7 +144,7 @@ def disable_top_up(organization_id: str) -> BillingItem:
 def _change_top_up(organization_id: str, settings: dict[str, Any]) -> BillingItem:
     def change() -> BillingItem:
         _, billing = get_billing(organization_id)
-        before = billing.top_up.to_item()
+        before = billing.top_up.to_map()
         after = {**before, **settings}
         if after == before:
             return billing

@@ -37,8 +37,8 @@ def _describe(repository_id: RepositoryId, hosted: HostedRepository) -> None:
     stored = RepositoryItem.from_item(item) if item else None
     if stored is None or stored.installation_id != hosted.installation_id:
         return
-    values = hosted.to_item()
-    if stored.access_lost_at is None and values == HostedRepository.to_item(stored):
+    values = hosted.described
+    if stored.access_lost_at is None and values == stored.described:
         return
     legs: dict[str, Leg] = {
         "repository": Update(
@@ -59,7 +59,7 @@ def _describe(repository_id: RepositoryId, hosted: HostedRepository) -> None:
             legs["formerName"] = Delete(before, "#repositoryId = :id", {"id": repository_id})
     record = stored.recorded(
         Action.REPOSITORY_UPDATE,
-        before={**HostedRepository.to_item(stored), "accessLostAt": stored.access_lost_at},
+        before={**stored.described, "accessLostAt": stored.access_lost_at},
         after={**values, "accessLostAt": None},
     )
     try:
@@ -72,7 +72,7 @@ def lose_access(repository: RepositoryItem) -> None:
     """Records that our App no longer has access to the repository. Keeps the time at which it was first noticed."""
     now = clock.timestamp()
     update = Update(
-        keys.repository(*repository.location),
+        repository.key,
         "SET #accessLostAt = :now",
         "#installationId = :installation AND attribute_not_exists(#accessLostAt)",
         {"now": now, "installation": repository.installation_id},

@@ -4,16 +4,17 @@ The item also names the repository's requested or running scan: see `scans`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Self, TypedDict
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, Final, NamedTuple, TypedDict
 
-from controlplane.platform.core import clock, ids
+from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.ids import ProjectId, RepositoryId
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.core.schedules import Schedule, next_run
 from controlplane.platform.table import keys
-from controlplane.platform.table.codec import present
+from controlplane.platform.table.keys import Key
+from controlplane.platform.table.stored import SPARSE, StoredItem, StoredMap
 from controlplane.platform.table.table import Recorded
 
 DEFAULT_FAILURE_THRESHOLD: Final = "P1"
@@ -44,34 +45,6 @@ class Link(NamedTuple):
     schedule: Schedule | None = None
     failure_threshold: Priority = DEFAULT_FAILURE_THRESHOLD
 
-    def to_item(self) -> dict[str, Any]:
-        # A link equals its stored form when it is read again. The condition of `_replace_links` depends on that.
-        return {
-            "projectId": self.project_id,
-            "productionBranch": self.production_branch,
-            "rootDirectory": self.root_directory,
-            "pullRequestScansEnabled": self.pull_request_scans_enabled,
-            **present(
-                scanOnPush=self.scan_on_push or None,
-                schedule=self.schedule,
-                failureThreshold=None
-                if self.failure_threshold == DEFAULT_FAILURE_THRESHOLD
-                else self.failure_threshold,
-            ),
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            project_id=ProjectId.stored(item["projectId"]),
-            production_branch=item["productionBranch"],
-            root_directory=item["rootDirectory"],
-            pull_request_scans_enabled=item["pullRequestScansEnabled"],
-            scan_on_push=item.get("scanOnPush", False),
-            schedule=item.get("schedule"),
-            failure_threshold=item.get("failureThreshold", DEFAULT_FAILURE_THRESHOLD),
-        )
-
     def next_scheduled_scan(self, repository_id: RepositoryId) -> float | None:
         """Returns the time of the next scheduled scan in Unix seconds, or None without a schedule."""
         if self.schedule is None:
@@ -80,14 +53,14 @@ class Link(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostedRepository:
+class HostedRepository(StoredMap):
     """A repository as the code host describes it.
 
     hosted_id: the code host's id, which stays the same if the repository is renamed. None: the operator connected it by
     name.
     """
 
-    hosted_id: int | None = None
+    hosted_id: Annotated[int | None, SPARSE] = None
     installation_id: int
     owner: str
     name: str
@@ -95,20 +68,14 @@ class HostedRepository:
     default_branch: str | None
     visibility: str
 
-    def to_item(self) -> dict[str, Any]:
-        return {
-            "installationId": self.installation_id,
-            "owner": self.owner,
-            "name": self.name,
-            "htmlUrl": self.html_url,
-            "defaultBranch": self.default_branch,
-            "visibility": self.visibility,
-            **present(hostedId=self.hosted_id),
-        }
+    @property
+    def described(self) -> dict[str, Any]:
+        """Returns the attributes that the code host determines."""
+        return HostedRepository(**{it.name: getattr(self, it.name) for it in fields(HostedRepository)}).to_map()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RepositoryItem(HostedRepository):
+class RepositoryItem(StoredItem, HostedRepository):
     """A connected repository, as the code host last described it.
 
     access_lost_at: when the code host said that our App no longer has access. None: it has.
@@ -118,15 +85,15 @@ class RepositoryItem(HostedRepository):
     connected_at: str
     links: tuple[Link, ...]
     preview_used: bool
-    access_lost_at: str | None = None
+    access_lost_at: Annotated[str | None, SPARSE] = None
 
     @property
     def organization_id(self) -> str:
         return self.repository_id.organization_id
 
     @property
-    def location(self) -> ids.Located:
-        return self.repository_id.location
+    def key(self) -> Key:
+        return keys.repository(*self.repository_id.location)
 
     @property
     def full_name(self) -> str:
@@ -146,32 +113,3 @@ class RepositoryItem(HostedRepository):
 
     def find_link(self, project_id: str) -> Link | None:
         return next((link for link in self.links if link.project_id == project_id), None)
-
-    def to_item(self) -> dict[str, Any]:
-        return {
-            **keys.repository(*self.location)._asdict(),
-            "repositoryId": self.repository_id,
-            "organizationId": self.organization_id,
-            **HostedRepository.to_item(self),
-            "connectedAt": self.connected_at,
-            "links": [link.to_item() for link in self.links],
-            "previewUsed": self.preview_used,
-            **present(accessLostAt=self.access_lost_at),
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            repository_id=RepositoryId.stored(item["repositoryId"]),
-            installation_id=item["installationId"],
-            owner=item["owner"],
-            name=item["name"],
-            html_url=item["htmlUrl"],
-            default_branch=item["defaultBranch"],
-            visibility=item["visibility"],
-            connected_at=item["connectedAt"],
-            links=tuple(Link.from_item(link) for link in item["links"]),
-            preview_used=item["previewUsed"],
-            hosted_id=item.get("hostedId"),
-            access_lost_at=item.get("accessLostAt"),
-        )

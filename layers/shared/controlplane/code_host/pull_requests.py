@@ -3,16 +3,17 @@
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Annotated, Any
 
 from controlplane.platform.core import clock
 from controlplane.platform.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
-from controlplane.platform.queues import outbox
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import Queue, ReportPullRequest
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
-from controlplane.platform.table.codec import present
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.stored import SPARSE, StoredItem
 from controlplane.platform.table.table import (
     ConditionFailed,
     Leg,
@@ -24,8 +25,6 @@ from controlplane.platform.table.table import (
     table,
 )
 
-# The queue of `github_events`, and the kind of its message that reports on a pull request.
-_QUEUE, REPORT_KIND = "github-events", "report-pull-request"
 _REPORTED_SECONDS = 86_400
 # Longer than the worker's timeout, so that a claim that has expired is one of a dead worker.
 _CLAIM_SECONDS = 150
@@ -43,7 +42,7 @@ class ClaimLost(StoreError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PullRequestItem:
+class PullRequestItem(StoredItem):
     """A pull request of a project. `head_sha` is the commit that is to be scanned or was scanned last.
 
     request_id, scan_id: the scan of that commit; both are None while it waits in the queue.
@@ -56,66 +55,24 @@ class PullRequestItem:
     number: int
     head_sha: str
     marker: str = field(default_factory=lambda: secrets.token_hex(16))
-    request_id: ScanRequestId | None = None
-    scan_id: ScanId | None = None
-    closed: bool = False
+    request_id: Annotated[ScanRequestId | None, SPARSE] = None
+    scan_id: Annotated[ScanId | None, SPARSE] = None
+    closed: Annotated[bool, SPARSE] = False
     checks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    comment_id: int | None = None
-    comment: str | None = None
-    creating: Mapping[str, Any] | None = None
+    comment_id: Annotated[int | None, SPARSE] = None
+    comment: Annotated[str | None, SPARSE] = None
+    creating: Annotated[Mapping[str, Any] | None, SPARSE] = None
 
     @property
     def key(self) -> Key:
         return keys.pull_request(self.repository_id, self.number, self.project_id.local)
 
-    def to_item(self) -> dict[str, Any]:
-        return {
-            **self.key._asdict(),
-            "repositoryId": self.repository_id,
-            "projectId": self.project_id,
-            "number": self.number,
-            "headSha": self.head_sha,
-            "marker": self.marker,
-            "checks": self.checks,
-            **present(
-                requestId=self.request_id,
-                scanId=self.scan_id,
-                closed=self.closed or None,
-                commentId=self.comment_id,
-                comment=self.comment,
-                creating=self.creating,
-            ),
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            repository_id=RepositoryId.stored(item["repositoryId"]),
-            project_id=ProjectId.stored(item["projectId"]),
-            number=item["number"],
-            head_sha=item["headSha"],
-            marker=item["marker"],
-            request_id=ScanRequestId.stored(item["requestId"]) if item.get("requestId") else None,
-            scan_id=ScanId.stored(item["scanId"]) if item.get("scanId") else None,
-            closed=item.get("closed", False),
-            checks=item["checks"],
-            comment_id=item.get("commentId"),
-            comment=item.get("comment"),
-            creating=item.get("creating"),
-        )
-
 
 def report_entry(repository_id: RepositoryId, project_id: ProjectId, number: int) -> Entry:
     """Returns the message that makes the worker report on the pull request."""
-    message = {
-        "kind": REPORT_KIND,
-        "version": 1,
-        "repositoryId": repository_id,
-        "projectId": project_id,
-        "number": number,
-        "until": int(clock.now()) + _REPORTED_SECONDS,
-    }
-    return outbox.new_entry(_QUEUE, message)
+    until = int(clock.now()) + _REPORTED_SECONDS
+    report = ReportPullRequest(repository_id=repository_id, project_id=project_id, number=number, until=until)
+    return messages.entry(Queue.GITHUB_EVENTS, report)
 
 
 def find(repository_id: RepositoryId, project_id: ProjectId, number: int) -> PullRequestItem | None:

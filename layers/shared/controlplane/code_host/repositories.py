@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
 from controlplane.code_host import schedule
@@ -10,13 +10,14 @@ from controlplane.code_host.items import HostedRepository, Link, LinkSettings, R
 from controlplane.organizations.store import admin_check
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Forbidden, NotFound
+from controlplane.platform.core.errors import Conflict, Forbidden, NotFound
 from controlplane.platform.core.ids import ProjectId, RepositoryId
 from controlplane.platform.queues import deletion_items
 from controlplane.platform.table import keys
 from controlplane.platform.table.legs import set_expression
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
-from controlplane.platform.table.table import Check, Delete, Leg, LegFailed, Put, Recorded, StoreError, Update, table
+from controlplane.platform.table.stored import to_map
+from controlplane.platform.table.table import Check, Delete, Leg, LegFailed, Put, Recorded, Update, table
 from controlplane.projects.items import ProjectItem
 
 MAX_LINKS = 10
@@ -26,20 +27,23 @@ class UnknownRepository(NotFound):
     """The repository doesn't exist or was disconnected."""
 
 
-class ProjectGone(StoreError):
-    """The project to link doesn't exist or was deleted."""
+class ProjectGone(NotFound):
+    message = "The repository's organization has no project with this ID."
 
 
-class LinkLimitReached(StoreError):
-    """The repository has the maximum number of linked projects."""
+class LinkLimitReached(Conflict):
+    message = f"The repository has the maximum of {MAX_LINKS} linked projects. Unlink one first."
+
+    def __init__(self) -> None:
+        super().__init__(details={"reason": "link_limit", "limit": MAX_LINKS})
 
 
-class NotLinked(StoreError):
-    """The project is not linked to the repository."""
+class NotLinked(NotFound):
+    message = "The project isn't linked to this repository. Link it first."
 
 
-class AlreadyLinked(StoreError):
-    """The project is linked to the repository."""
+class AlreadyLinked(Conflict):
+    message = "The project is already linked to this repository. Change the link with PATCH."
 
 
 class RepositoryPage(NamedTuple):
@@ -106,13 +110,7 @@ def connect_repository(
     """
     repository = RepositoryItem(
         repository_id=RepositoryId.of(organization_id, ids.new_local()),
-        hosted_id=hosted.hosted_id,
-        installation_id=hosted.installation_id,
-        owner=hosted.owner,
-        name=hosted.name,
-        html_url=hosted.html_url,
-        default_branch=hosted.default_branch,
-        visibility=hosted.visibility,
+        **asdict(hosted),
         connected_at=clock.timestamp(),
         links=(),
         preview_used=False,
@@ -126,7 +124,7 @@ def connect_repository(
         "repository": Put(repository.to_item(), absent),
     }
     try:
-        table.transact(legs, repository.recorded(Action.REPOSITORY_CONNECT, after=hosted.to_item()))
+        table.transact(legs, repository.recorded(Action.REPOSITORY_CONNECT, after=hosted.described))
     except LegFailed as failure:
         if failure.leg != "name":
             raise
@@ -140,11 +138,11 @@ def connect_repository(
 def _update_description(
     repository_id: RepositoryId, hosted: HostedRepository, extra_legs: Mapping[str, Leg]
 ) -> RepositoryItem:
-    values = hosted.to_item()
+    values = hosted.described
 
     def update() -> RepositoryItem:
         stored = get_repository(repository_id)
-        before = HostedRepository.to_item(stored)
+        before = stored.described
         read = {f"read{name}": value for name, value in before.items()}
         change = Update(
             keys.repository(*repository_id.location),
@@ -161,8 +159,7 @@ def _update_description(
             if failure.leg != "repository":
                 raise
             raise WriteConflict from None
-        described = {item.name: getattr(hosted, item.name) for item in fields(HostedRepository)}
-        return replace(stored, **described, access_lost_at=None)
+        return replace(stored, **asdict(hosted), access_lost_at=None)
 
     return retry_on_conflict(update, "the repository")
 
@@ -246,9 +243,9 @@ def _change_links(
 def _link_record(repository: RepositoryItem, links: tuple[Link, ...], project_id: ProjectId) -> Recorded:
     """Returns the entry of a change of a link in the audit log. The project's id is the entry's name."""
     before: dict[str, Any] = {
-        link.project_id: link.to_item() for link in repository.links if link.project_id == project_id
+        link.project_id: to_map(link) for link in repository.links if link.project_id == project_id
     }
-    after: dict[str, Any] = {link.project_id: link.to_item() for link in links if link.project_id == project_id}
+    after: dict[str, Any] = {link.project_id: to_map(link) for link in links if link.project_id == project_id}
     action = Action.LINK_DELETE if not after else Action.LINK_UPDATE if before else Action.LINK_CREATE
     return repository.recorded(action, before=before, after=after)
 
@@ -314,8 +311,11 @@ def unlink_project(repository_id: RepositoryId, project_id: ProjectId, caller_id
 
 def _replace_links(repository: RepositoryItem, links: tuple[Link, ...]) -> Update:
     """Returns the leg that replaces the links if they haven't changed since the repository was read."""
-    values = {"links": [link.to_item() for link in links], "readLinks": [link.to_item() for link in repository.links]}
-    return Update(keys.repository(*repository.location), "SET #links = :links", "#links = :readLinks", values)
+    values = {
+        "links": [to_map(link) for link in links],
+        "readLinks": [to_map(link) for link in repository.links],
+    }
+    return Update(repository.key, "SET #links = :links", "#links = :readLinks", values)
 
 
 def disconnect_repository(repository_id: RepositoryId, caller_id: str | None = None) -> RepositoryItem:
@@ -331,12 +331,10 @@ def disconnect_repository(repository_id: RepositoryId, caller_id: str | None = N
         read = {"readOwner": repository.owner, "readName": repository.name}
         legs: dict[str, Leg] = {
             **admin_check(caller_id, repository_id.organization_id),
-            "repository": Delete(
-                keys.repository(*repository.location), "#owner = :readOwner AND #name = :readName", read
-            ),
+            "repository": Delete(repository.key, "#owner = :readOwner AND #name = :readName", read),
             "deletion": deletion_items.work_item(repository_id),
         }
-        record = repository.recorded(Action.REPOSITORY_DISCONNECT, before=HostedRepository.to_item(repository))
+        record = repository.recorded(Action.REPOSITORY_DISCONNECT, before=repository.described)
         own = {"id": repository_id}
         for name_leg in (
             Delete(name, "attribute_not_exists(pk) OR #repositoryId = :id", own),

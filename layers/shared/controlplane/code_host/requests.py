@@ -30,5 +30,5 @@ def within_limits(installation_id: int) -> Iterator[None]:
         host_limits.limit(installation_id, error.retry_after_seconds)
         raise
     finally:
-        if seconds := client.get_quotas().seconds_left(installation_id):
+        if seconds := client.get_transport()[1].quotas.seconds_left(installation_id):
             host_limits.limit(installation_id, seconds)

@@ -11,14 +11,12 @@ from functools import partial
 
 from controlplane.erasure import deletions
 from controlplane.erasure.deletions import LastOwnerOf
-from controlplane.notify import mail_addresses, mail_choices, mails
 from controlplane.organizations import members
 from controlplane.organizations import store as organizations
 from controlplane.organizations.items import OrganizationItem
 from controlplane.organizations.members import LastOwner
 from controlplane.organizations.store import Account, Membership
-from controlplane.people import credential_index, device, identities, revocations
-from controlplane.people.credential_index import CredentialItem
+from controlplane.people import credential_index, identities, revocations
 from controlplane.people.identities import Listing
 from controlplane.people.revocations import StoredCredential
 from controlplane.people.users import UserItem
@@ -113,41 +111,16 @@ def _end_access(user_id: str, credentials: list[StoredCredential]) -> None:
         _leave(user_id, membership)
 
 
-def forget_emails(user_id: str, profile: UserItem | None) -> None:
-    """Removes the records of emails to the person and their choices, after the account was deleted."""
-    mail_choices.forget(user_id)
-    mails.forget(user_id)
-    if profile is not None:
-        mail_addresses.forget(profile.email)
-
-
 def revoke_indexed(user_id: str, reason: str, *, forget: bool) -> RevokedCounts:
-    """Revokes the user's indexed credentials.
-
-    forget: also deletes the remaining items of revoked devices.
-    """
-    revoked, after = RevokedCounts(), None
-    while True:
-        page = credential_index.list_credentials(user_id, _PAGE, after)
-        for credential in page.credentials:
+    """Revokes the user's indexed credentials. forget: deletes all of their items instead."""
+    entries = credential_index.list_all_credentials(user_id)
+    if forget:
+        revocations.erase_all(entries)
+    else:
+        for credential in entries:
             revocations.revoke_credential(credential, reason)
-            if forget:
-                _delete_device_items(credential)
-            revoked = revoked.add(RevokedCounts(devices=1) if credential.kind == "device" else RevokedCounts(tokens=1))
-        if page.next_sk is None:
-            return revoked
-        after = page.next_sk
-
-
-def _delete_device_items(credential: CredentialItem) -> None:
-    """Deletes the items of a revoked device, which would otherwise remain until they expire."""
-    families, requests = {credential.family_id}, []
-    if credential.request_digest is not None:
-        requests = [keys.device_request(credential.request_digest)]
-        # The device may have redeemed its code since the index entry was read.
-        request = device.find_by_digest(credential.request_digest)
-        families.add(request.family_id if request else None)
-    table.delete_all([*(keys.token_family(family) for family in families if family), *requests], Unrecorded.ERASURE)
+    devices = sum(it.kind == "device" for it in entries)
+    return RevokedCounts(tokens=len(entries) - devices, devices=devices)
 
 
 def delete_identities(user_id: str) -> RevokedCounts:

@@ -14,7 +14,7 @@ from controlplane.code_host import installations, repositories
 from controlplane.code_host.repositories import NotLinked, UnknownRepository
 from controlplane.feedback import store as feedback
 from controlplane.organizations import defaults as default_organizations
-from controlplane.organizations.invitation_items import InvitationItem
+from controlplane.organizations.items import InvitationItem
 from controlplane.organizations.store import MemberItem
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.ids import ProjectId, RepositoryId

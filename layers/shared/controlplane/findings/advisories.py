@@ -9,8 +9,7 @@ from controlplane.findings.items import Discovery
 from controlplane.organizations.store import UnknownOrganization
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.ids import ProjectId
-from controlplane.platform.queues import events
-from controlplane.platform.queues.events import Announce
+from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.table import Check, Leg, LegFailed, Recorded, table
@@ -19,8 +18,8 @@ from controlplane.projects.store import UnknownProject
 _EXISTS = "attribute_exists(pk)"
 
 
-def publish_advisory(discovery: Discovery, announce: Announce = events.leave_to_sweep) -> None:
-    """Publishes an advisory as a new item, or replaces its earlier edition.
+def publish_advisory(discovery: Discovery) -> list[Entry]:
+    """Publishes an advisory as a new item, or replaces its earlier edition. Returns the messages to send.
 
     Duplicates and editions older than the stored one change nothing. Raises UnknownOrganization, and UnknownProject
     if the advisory's project no longer exists.
@@ -33,11 +32,11 @@ def publish_advisory(discovery: Discovery, announce: Announce = events.leave_to_
             raise UnknownProject
         around["project"] = Check(keys.project(*project_id.location), _EXISTS)
 
-    def publish() -> None:
+    def publish() -> list[Entry]:
         existing = table.get(key)
         finding = publications.publish_leg(discovery, existing)
         if finding is None:
-            return
+            return []
         change = Change(discovery.item_id, finding, existing["status"] if existing else None)
         record = Recorded(
             Action.ADVISORY_PUBLISH,
@@ -47,7 +46,7 @@ def publish_advisory(discovery: Discovery, announce: Announce = events.leave_to_
             after={"edition": discovery.observed_at},
         )
         try:
-            inbox.transact_and_tell([change], around, record, announce)
+            return inbox.transact_and_tell([change], around, record)
         except LegFailed as failure:
             if failure.leg == "organization":
                 raise UnknownOrganization from None
@@ -55,4 +54,4 @@ def publish_advisory(discovery: Discovery, announce: Announce = events.leave_to_
                 raise UnknownProject from None
             raise WriteConflict from None
 
-    retry_on_conflict(publish, "the item")
+    return retry_on_conflict(publish, "the item")

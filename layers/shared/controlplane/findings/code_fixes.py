@@ -1,6 +1,6 @@
 """The response models of what the analysis adds to a code finding: its confidence, and code that fixes it."""
 
-from typing import Annotated, Self
+from typing import Annotated
 
 from pydantic import Field
 
@@ -33,9 +33,3 @@ class Fix(Wire):
         description="The npm packages that the code needs, with the version that it was written for.",
         examples=[["@c15t/nextjs@^2.2", "@c15t/scripts@^2.2"]],
     )
-
-    @classmethod
-    def of(cls, fix: inbox_items.Fix | None) -> Self | None:
-        if fix is None:
-            return None
-        return cls(summary=fix.summary, language=fix.language, code=fix.code, packages=list(fix.packages))

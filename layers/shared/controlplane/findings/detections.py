@@ -1,6 +1,6 @@
 """Detections of vendors at runtime: each is stored with its finding."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +13,8 @@ from controlplane.organizations.store import UnknownOrganization
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.core.priorities import Priority
-from controlplane.platform.queues import events
-from controlplane.platform.queues.events import Announce
+from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
-from controlplane.platform.table.codec import present
 from controlplane.platform.table.legs import set_expression
 from controlplane.platform.table.recording import Record
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
@@ -61,8 +59,8 @@ class Detection:
         )
 
 
-def record_detection(detection: Detection, announce: Announce = events.leave_to_sweep) -> None:
-    """Stores a detected vendor with its finding, in one transaction.
+def record_detection(detection: Detection) -> list[Entry]:
+    """Stores a detected vendor with its finding, in one transaction. Returns the messages to send.
 
     Keeps existing decisions: if the vendor was decided on, its finding stays resolved. Merges the evidence into that of
     earlier detections. An out-of-order detection changes nothing else except the time the vendor was first seen, a
@@ -76,13 +74,13 @@ def record_detection(detection: Detection, announce: Announce = events.leave_to_
     key = keys.vendor(*project_id.location, detection.vendor.vendor_id)
     finding_key = keys.inbox_item(*detection.as_discovery(organization_id).item_id.location)
 
-    def record() -> None:
+    def record() -> list[Entry]:
         legs, changes = _detection(detection, project_id, *table.batch_get([key, finding_key]))
         if not legs:
-            return
+            return []
         try:
             leg = changes[0].leg if changes else None
-            inbox.transact_and_tell(changes, legs, _recorded(detection, leg), announce)
+            return inbox.transact_and_tell(changes, legs, _recorded(detection, leg))
         except LegFailed as failure:
             if failure.leg != "project":
                 raise WriteConflict from None  # a decision or another detection was written first
@@ -90,7 +88,7 @@ def record_detection(detection: Detection, announce: Announce = events.leave_to_
                 raise UnknownOrganization from None
             raise UnknownProject from None
 
-    retry_on_conflict(record, "the vendor")
+    return retry_on_conflict(record, "the vendor")
 
 
 def _recorded(detection: Detection, finding: Leg | None) -> Record:
@@ -151,7 +149,7 @@ def _observed(detection: Detection, discovery: Discovery, vendor: VendorItem | N
         "vendorId": detection.vendor.vendor_id,
         "projectId": detection.vendor.project_id,
         "inboxItemId": discovery.item_id,
-        "evidence": _to_items(discovery.evidence),
+        "evidence": [piece.to_map() for piece in discovery.evidence],
         "firstSeenAt": min(vendor.first_seen_at or at, at) if vendor else at,
     }
     if vendor is not None and vendor.last_seen_at is not None and at <= vendor.last_seen_at:
@@ -180,7 +178,3 @@ def _if_unchanged(key: keys.Key, vendor: VendorItem | None, changes: Mapping[str
         same_decision = "#state = :readState"
         read |= {"readState": vendor.state}
     return Update(key, set_expression(changed), f"{same_decision} AND {unchanged}", {**changed, **read})
-
-
-def _to_items(evidence: Iterable[Evidence]) -> list[dict[str, Any]]:
-    return [present(**piece.to_item()) for piece in evidence]

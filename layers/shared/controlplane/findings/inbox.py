@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypedDict
 
 from controlplane.findings.items import InboxItem, RuntimeVendor
-from controlplane.findings.status_history import Status, StatusChange, to_former
+from controlplane.findings.status_history import MOST_FORMER, Status, StatusChange, to_former
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.errors import Conflict, NotFound
@@ -19,7 +19,7 @@ from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.core.retention import expiry
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues import events
-from controlplane.platform.queues.events import Announce, EventName
+from controlplane.platform.queues.events import EventName
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Index
@@ -183,7 +183,7 @@ def _with_status(item: InboxItem, values: Mapping[str, Any]) -> InboxItem:
         updated_at=values["updatedAt"],
         status_reason=values["statusReason"],
         resolved_by=None,
-        history=(*map(StatusChange.from_item, to_former(item.history)), current),
+        history=(*item.history[-MOST_FORMER:], current),
     )
 
 
@@ -299,13 +299,13 @@ def told_by(changes: Iterable[Change]) -> list[Entry]:
     return [events.entry(item_ids[0].organization_id, event, *item_ids) for event, item_ids in found.items()]
 
 
-def transact_and_tell(changes: Sequence[Change], legs: Mapping[str, Leg], record: Record, announce: Announce) -> None:
+def transact_and_tell(changes: Sequence[Change], legs: Mapping[str, Leg], record: Record) -> list[Entry]:
     """Writes the changes, in a transaction with `legs`, which come first, and with the messages about them.
 
-    At most 25 changes. The leg of a change has the item's id as its name. Raises LegFailed.
+    At most 25 changes. The leg of a change has the item's id as its name. Returns the messages, which the caller can
+    send, or leave to the sweep. Raises LegFailed.
     """
     entries = told_by(changes)
     told = {entry.key.sk: entry.leg for entry in entries}
     table.transact({**legs, **{change.item_id: change.leg for change in changes}, **told}, record)
-    for entry in entries:
-        announce(entry)
+    return entries

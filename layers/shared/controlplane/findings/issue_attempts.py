@@ -23,7 +23,7 @@ import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple
 
 from controlplane.findings import inbox, opened_issues
 from controlplane.findings.items import GithubIssue, InboxItem
@@ -34,6 +34,8 @@ from controlplane.platform.core.errors import Forbidden
 from controlplane.platform.core.ids import InboxItemId, RepositoryId
 from controlplane.platform.table import keys
 from controlplane.platform.table.codec import present
+from controlplane.platform.table.keys import Key
+from controlplane.platform.table.stored import SPARSE, StoredItem, to_map
 from controlplane.platform.table.table import (
     Check,
     ConditionFailed,
@@ -75,7 +77,7 @@ class AttemptChanged(StoreError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptItem:
+class AttemptItem(StoredItem):
     """An attempt.
 
     marker: 128 random bits, published only in the issue's text.
@@ -88,39 +90,18 @@ class AttemptItem:
     state: State
     requested_by: str
     requested_at: str
-    claim: str | None = None
-    sent_at: int | None = None
+    claim: Annotated[str | None, SPARSE] = None
+    sent_at: Annotated[int | None, SPARSE] = None
     due_at: int
-    existing: int | None = None
+    existing: Annotated[int | None, SPARSE] = None
+
+    @property
+    def key(self) -> Key:
+        return keys.issue_attempt(self.item_id)
 
     @property
     def is_overdue(self) -> bool:
         return self.due_at <= clock.now()
-
-    def to_item(self) -> dict[str, Any]:
-        return {
-            **keys.issue_attempt(self.item_id)._asdict(),
-            "marker": self.marker,
-            "state": self.state,
-            "requestedBy": self.requested_by,
-            "requestedAt": self.requested_at,
-            "dueAt": self.due_at,
-            **present(claim=self.claim, sentAt=self.sent_at, existing=self.existing),
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            item_id=InboxItemId.stored(item["sk"]),
-            marker=item["marker"],
-            state=item["state"],
-            requested_by=item["requestedBy"],
-            requested_at=item["requestedAt"],
-            claim=item.get("claim"),
-            sent_at=item.get("sentAt"),
-            due_at=item["dueAt"],
-            existing=item.get("existing"),
-        )
 
 
 def _recorded(action: Action, item_id: InboxItemId, after: Mapping[str, Any]) -> Recorded:
@@ -189,7 +170,7 @@ def start_sending(attempt: AttemptItem) -> AttemptItem:
         "marker": attempt.marker,
     }
     change = Update(
-        keys.issue_attempt(attempt.item_id),
+        attempt.key,
         "SET #state = :sending, #claim = :claim, #sentAt = :now, #dueAt = :due",
         "#marker = :marker AND #state = :wanted",
         values,
@@ -217,7 +198,7 @@ def retry_later(attempt: AttemptItem, seconds: int) -> AttemptItem:
         "due": int(clock.now()) + seconds + _TAKEN_UP_WITHIN_SECONDS,
     }
     change = Update(
-        keys.issue_attempt(attempt.item_id),
+        attempt.key,
         "SET #state = :wanted, #dueAt = :due REMOVE #sentAt",
         "#state = :sending AND #claim = :claim",
         values,
@@ -238,7 +219,7 @@ def put_off(attempt: AttemptItem, seconds: int) -> None:
     """
     due = int(clock.now()) + seconds + _TAKEN_UP_WITHIN_SECONDS
     values = {"marker": attempt.marker, "state": attempt.state, "due": due}
-    key = keys.issue_attempt(attempt.item_id)
+    key = attempt.key
     with suppress(ConditionFailed):
         table.update(
             Update(key, "SET #dueAt = :due", "#marker = :marker AND #state = :state", values), Unrecorded.PROGRESS
@@ -250,7 +231,7 @@ def refuse(attempt: AttemptItem, reason: str) -> None:
     refusal = {"marker": attempt.marker, "reason": reason, "at": clock.timestamp()}
     legs: dict[str, Leg] = {
         "attempt": Delete(
-            keys.issue_attempt(attempt.item_id),
+            attempt.key,
             "#marker = :marker AND #state = :state AND (attribute_not_exists(#claim) OR #claim = :claim)",
             {"marker": attempt.marker, "state": attempt.state, "claim": attempt.claim},
         ),
@@ -295,7 +276,7 @@ def complete(
         item_id,
         inbox.new_version(),
         path=path,
-        fields={"githubIssue": issue.to_item()},
+        fields={"githubIssue": to_map(issue)},
         when="attribute_exists(pk) AND attribute_not_exists(#githubIssue)",
     )
     try:

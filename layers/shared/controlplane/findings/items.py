@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from controlplane.findings.status_history import Status, StatusChange, history_of
+from controlplane.findings.status_history import Status, StatusChange, history_of, resolving_scan
 from controlplane.platform.core import ids
 from controlplane.platform.core.ids import InboxItemId, RepositoryId
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.table import keys
-from controlplane.platform.table.codec import present
+from controlplane.platform.table.stored import SPARSE, Derived, StoredMap, read_map, to_map
 
 Source = Literal["advisory", "code-audit", "runtime"]
 Confidence = Literal["high", "medium", "low"]
@@ -34,27 +34,13 @@ class Evidence(NamedTuple):
     snippet: str | None = None
     seen_at: str | None = None
 
-    def to_item(self) -> dict[str, Any]:
-        return {
-            "description": _truncate(self.description, _SUMMARY_LENGTH),
-            "url": self.url if self.url is None or len(self.url) <= _URL_LENGTH else None,
-            "path": self.path,
-            "startLine": self.start_line,
-            "endLine": self.end_line,
-            "snippet": _truncate(self.snippet, _SNIPPET_LENGTH),
-            **present(seenAt=self.seen_at),
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            description=item["description"],
-            url=item.get("url"),
-            path=item.get("path"),
-            start_line=item.get("startLine"),
-            end_line=item.get("endLine"),
-            snippet=item.get("snippet"),
-            seen_at=item.get("seenAt"),
+    def to_map(self) -> dict[str, Any]:
+        return to_map(
+            self._replace(
+                description=_truncate(self.description, _SUMMARY_LENGTH),
+                url=self.url if self.url is None or len(self.url) <= _URL_LENGTH else None,
+                snippet=_truncate(self.snippet, _SNIPPET_LENGTH),
+            )
         )
 
 
@@ -80,21 +66,12 @@ class RuntimeVendor(NamedTuple):
     name: str
     domain: str
 
-    def to_item(self) -> dict[str, Any]:
-        return {
-            "projectId": self.project_id,
-            "vendorId": self.vendor_id,
-            "name": _truncate(self.name, _TITLE_LENGTH),
-            "domain": self.domain,
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["projectId"], item["vendorId"], item["name"], item["domain"])
+    def to_map(self) -> dict[str, Any]:
+        return to_map(self._replace(name=_truncate(self.name, _TITLE_LENGTH)))
 
     def to_texts(self) -> tuple[str, str, str]:
         """Returns the texts that the item's position in the lists carries."""
-        return self.vendor_id, self.domain, self.to_item()["name"]
+        return self.vendor_id, self.domain, self.to_map()["name"]
 
     @classmethod
     def from_listed(cls, item: Mapping[str, Any]) -> Self | None:
@@ -114,14 +91,6 @@ class GithubIssue(NamedTuple):
     created_at: str
     state: Literal["open", "closed"] = "open"
 
-    def to_item(self) -> dict[str, Any]:
-        stored = {"number": self.number, "url": self.url, "createdAt": self.created_at}
-        return stored if self.state == "open" else {**stored, "state": self.state}
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["number"], item["url"], item["createdAt"], item.get("state", "open"))
-
 
 class VendorDecision(NamedTuple):
     """A project's decision on a vendor that a code finding is about. `vendor_id` is the project's id of the vendor."""
@@ -129,13 +98,6 @@ class VendorDecision(NamedTuple):
     vendor_id: str
     state: Literal["approved", "ignored"]
     decided_at: str
-
-    def to_item(self) -> dict[str, Any]:
-        return {"vendorId": self.vendor_id, "state": self.state, "decidedAt": self.decided_at}
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["vendorId"], item["state"], item["decidedAt"])
 
 
 class Resolution(NamedTuple):
@@ -146,7 +108,7 @@ class Resolution(NamedTuple):
     reason: str
     attempt: int = 0
 
-    def to_item(self) -> dict[str, Any]:
+    def to_map(self) -> dict[str, Any]:
         return {"scanId": self.scan_id, "observedAt": self.observed_at, "attempt": self.attempt}
 
 
@@ -158,13 +120,6 @@ class Fix(NamedTuple):
     code: str
     packages: tuple[str, ...] = ()
 
-    def to_item(self) -> dict[str, Any]:
-        return {"summary": self.summary, "language": self.language, "code": self.code, "packages": self.packages}
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["summary"], item["language"], item["code"], tuple(item["packages"]))
-
 
 class LockedFindings(NamedTuple):
     """The number of new findings that a locked scan hides, and the price of unlocking its report."""
@@ -172,13 +127,6 @@ class LockedFindings(NamedTuple):
     scan_id: str
     new_count: int
     unlock_credits: int
-
-    def to_item(self) -> dict[str, Any]:
-        return {"scanId": self.scan_id, "newCount": self.new_count, "unlockCredits": self.unlock_credits}
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["scanId"], item["newCount"], item["unlockCredits"])
 
 
 def finding_item_id(organization_id: str, source: Source, *identity: str) -> InboxItemId:
@@ -235,9 +183,9 @@ class Discovery(NamedTuple):
     @property
     def path(self) -> str | None:
         """The file that a code finding is about."""
-        return _path_of(self.source, self.evidence)
+        return next((it.path for it in self.evidence if it.path), None) if self.source == "code-audit" else None
 
-    def to_item(self) -> dict[str, Any]:
+    def to_map(self) -> dict[str, Any]:
         """Returns the item's attributes that each publication of the finding sets, truncated to the limits."""
         return {
             "observedAt": self.observed_at,
@@ -251,12 +199,12 @@ class Discovery(NamedTuple):
             "description": _truncate(self.description, _TEXT_LENGTH),
             "remediation": _truncate(self.remediation, _TEXT_LENGTH),
             "references": [url for url in self.references if len(url) <= _URL_LENGTH][:_MOST_REFERENCES],
-            "evidence": [evidence.to_item() for evidence in self.evidence[:_MOST_EVIDENCE]],
-            "runtimeVendor": self.runtime_vendor.to_item() if self.runtime_vendor else None,
-            "decisions": [decision.to_item() for decision in self.decisions],
+            "evidence": [evidence.to_map() for evidence in self.evidence[:_MOST_EVIDENCE]],
+            "runtimeVendor": self.runtime_vendor.to_map() if self.runtime_vendor else None,
+            "decisions": [to_map(decision) for decision in self.decisions],
             "confidence": self.confidence,
-            "fix": self.fix.to_item() if self.fix else None,
-            "lockedFindings": self.locked_findings.to_item() if self.locked_findings else None,
+            "fix": to_map(self.fix) if self.fix else None,
+            "lockedFindings": to_map(self.locked_findings) if self.locked_findings else None,
         }
 
     def resolved_attributes(self) -> dict[str, Any]:
@@ -267,15 +215,29 @@ class Discovery(NamedTuple):
 
 
 def resolved_by(resolution: Resolution) -> dict[str, Any]:
-    return {"statusReason": resolution.reason, "resolvedBy": resolution.to_item()}
+    return {"statusReason": resolution.reason, "resolvedBy": resolution.to_map()}
 
 
 # The attributes of a discovery that lists show.
 LISTED = ("title", "summary", "priority", "projectId", "repositoryName", "runtimeVendor")
 
 
+def _stored_vendor(item: Mapping[str, Any]) -> RuntimeVendor | None:
+    vendor = item.get("runtimeVendor")
+    return read_map(RuntimeVendor, vendor) if vendor else RuntimeVendor.from_listed(item)
+
+
+def _stored_path(item: Mapping[str, Any]) -> str | None:
+    """Returns the file of a code finding: of its evidence, or of an item in a list, from its position."""
+    if item["source"] != "code-audit":
+        return None
+    of_evidence = [it["path"] for it in item.get("evidence") or () if it.get("path")]
+    found = of_evidence or keys.inbox_order_texts(item.get(keys.INBOX.sk, ""), 1)
+    return found[0] if found else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InboxItem:
+class InboxItem(StoredMap):
     """An item as stored. Fields that lists don't contain (from `repository_id` on) are empty in listed items.
 
     It has no `to_item`: it is created from a `Discovery`, and every later write changes single attributes.
@@ -283,33 +245,33 @@ class InboxItem:
 
     item_id: InboxItemId
     title: str
-    summary: str | None
-    priority: Priority | None
+    summary: Annotated[str | None, SPARSE] = None
+    priority: Annotated[Priority | None, SPARSE] = None
     status: Status
     source: Source
-    project_id: str | None
-    repository_name: str | None
-    github_issue: GithubIssue | None
-    runtime_vendor: RuntimeVendor | None
+    project_id: Annotated[str | None, SPARSE] = None
+    repository_name: Annotated[str | None, SPARSE] = None
+    github_issue: Annotated[GithubIssue | None, SPARSE] = None
+    runtime_vendor: Annotated[RuntimeVendor | None, Derived(_stored_vendor)] = None
     updated_at: str
     version: str
-    repository_id: RepositoryId | None
-    rule_id: str | None
-    description: str | None
-    remediation: str | None
-    references: tuple[str, ...]
-    evidence: tuple[Evidence, ...]
-    status_reason: str | None
+    repository_id: Annotated[RepositoryId | None, SPARSE] = None
+    rule_id: Annotated[str | None, SPARSE] = None
+    description: Annotated[str | None, SPARSE] = None
+    remediation: Annotated[str | None, SPARSE] = None
+    references: Annotated[tuple[str, ...], SPARSE] = ()
+    evidence: Annotated[tuple[Evidence, ...], SPARSE] = ()
+    status_reason: Annotated[str | None, SPARSE] = None
     # The scan that resolved it.
-    resolved_by: str | None = None
-    decisions: tuple[VendorDecision, ...] = ()
-    confidence: Confidence | None = None
-    fix: Fix | None = None
-    locked_findings: LockedFindings | None = None
+    resolved_by: Annotated[str | None, Derived(resolving_scan)] = None
+    decisions: Annotated[tuple[VendorDecision, ...], SPARSE] = ()
+    confidence: Annotated[Confidence | None, SPARSE] = None
+    fix: Annotated[Fix | None, SPARSE] = None
+    locked_findings: Annotated[LockedFindings | None, SPARSE] = None
     # The file that a code finding is about. In listed items, None if the position doesn't carry it.
-    path: str | None = None
+    path: Annotated[str | None, Derived(_stored_path)] = None
     # Former statuses, oldest first, and the current one as the last. Empty in listed items.
-    history: tuple[StatusChange, ...] = ()
+    history: Annotated[tuple[StatusChange, ...], Derived(history_of)] = ()
 
     @property
     def organization_id(self) -> str:
@@ -320,49 +282,6 @@ class InboxItem:
         """The status before the current one, if it is known."""
         return self.history[-2] if len(self.history) > 1 else None
 
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        issue, vendor, repository_id = item.get("githubIssue"), item.get("runtimeVendor"), item.get("repositoryId")
-        resolution, locked = item.get("resolvedBy"), item.get("lockedFindings")
-        evidence = tuple(Evidence.from_item(piece) for piece in item.get("evidence") or ())
-        return cls(
-            item_id=InboxItemId.stored(item["itemId"]),
-            title=item["title"],
-            summary=item.get("summary"),
-            priority=item.get("priority"),
-            status=item["status"],
-            source=item["source"],
-            project_id=item.get("projectId"),
-            repository_name=item.get("repositoryName"),
-            github_issue=GithubIssue.from_item(issue) if issue else None,
-            runtime_vendor=RuntimeVendor.from_item(vendor) if vendor else RuntimeVendor.from_listed(item),
-            updated_at=item["updatedAt"],
-            version=item["version"],
-            repository_id=RepositoryId.stored(repository_id) if repository_id else None,
-            rule_id=item.get("ruleId"),
-            description=item.get("description"),
-            remediation=item.get("remediation"),
-            references=tuple(item.get("references") or ()),
-            evidence=evidence,
-            status_reason=item.get("statusReason"),
-            resolved_by=resolution["scanId"] if resolution else None,
-            decisions=tuple(VendorDecision.from_item(decision) for decision in item.get("decisions") or ()),
-            confidence=item.get("confidence"),
-            fix=Fix.from_item(item["fix"]) if item.get("fix") else None,
-            locked_findings=LockedFindings.from_item(locked) if locked else None,
-            path=_path_of(item["source"], evidence) or _listed_path(item),
-            history=history_of(item),
-        )
 
-
-def _path_of(source: Source, evidence: Iterable[Evidence]) -> str | None:
-    return next((piece.path for piece in evidence if piece.path), None) if source == "code-audit" else None
-
-
-def _listed_path(item: Mapping[str, Any]) -> str | None:
-    texts = keys.inbox_order_texts(item.get(keys.INBOX.sk, ""), 1) if item["source"] == "code-audit" else []
-    return texts[0] if texts else None
-
-
-def _truncate(text: str | None, length: int) -> str | None:
-    return text if text is None or len(text) <= length else text[: length - 1] + "…"
+def _truncate[T: (str, str | None)](text: T, length: int) -> T:
+    return text if not text or len(text) <= length else text[: length - 1] + "…"

@@ -10,23 +10,25 @@ from controlplane.findings.items import LISTED, Discovery, InboxItem, Resolution
 from controlplane.findings.status_history import Status
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.queues import events
-from controlplane.platform.queues.events import Announce
+from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
 from controlplane.platform.table.legs import set_expression
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.table import ConditionFailed, LegFailed, Put, Unrecorded, Update, table
 
 
-def publish_findings(discoveries: Iterable[Discovery], announce: Announce = events.leave_to_sweep) -> None:
-    """Publishes distinct findings of an organization as `publish_finding` does, with a message for each 25 it opens."""
-    for batch in batched(discoveries, events.MOST_SUBJECTS, strict=False):
-        _publish_batch(batch, announce)
+def publish_findings(discoveries: Iterable[Discovery]) -> list[Entry]:
+    """Publishes distinct findings of an organization as `publish_finding` does, with a message for each 25 it opens.
+
+    Returns the messages to send.
+    """
+    return [it for batch in batched(discoveries, events.MOST_SUBJECTS, strict=False) for it in _publish_batch(batch)]
 
 
-def _publish_batch(batch: Sequence[Discovery], announce: Announce) -> None:
+def _publish_batch(batch: Sequence[Discovery]) -> list[Entry]:
     item_keys = [keys.inbox_item(*discovery.item_id.location) for discovery in batch]
 
-    def publish() -> None:
+    def publish() -> list[Entry]:
         told = []
         for discovery, existing in zip(batch, table.batch_get(item_keys), strict=True):
             write = publish_leg(discovery, existing)
@@ -37,10 +39,9 @@ def _publish_batch(batch: Sequence[Discovery], announce: Announce) -> None:
                 _write(write)
             else:
                 told.append(change)
-        if told:
-            _transact(told, announce)
+        return _transact(told) if told else []
 
-    retry_on_conflict(publish, "the items")
+    return retry_on_conflict(publish, "the items")
 
 
 def _write(write: Put | Update) -> None:
@@ -54,50 +55,47 @@ def _write(write: Put | Update) -> None:
         raise WriteConflict from None  # or the response to our own write was lost
 
 
-def _transact(told: Sequence[inbox.Change], announce: Announce) -> None:
+def _transact(told: Sequence[inbox.Change]) -> list[Entry]:
     try:
-        inbox.transact_and_tell(told, {}, Unrecorded.PUBLICATION, announce)
+        return inbox.transact_and_tell(told, {}, Unrecorded.PUBLICATION)
     except LegFailed:
         raise WriteConflict from None
 
 
-def publish_finding(discovery: Discovery, announce: Announce = events.leave_to_sweep) -> InboxItem:
+def publish_finding(discovery: Discovery) -> InboxItem:
     """Publishes the finding and returns its item: a new, open one (resolved if settled), or the existing one.
 
     An existing item keeps its status, except that a resolved one reopens if the finding was observed after it was
     resolved (unless settled). Observations that aren't newer than the stored one, including duplicates, change nothing.
     """
-    _publish_batch([discovery], announce)
+    _publish_batch([discovery])
     return inbox.get_item(discovery.item_id)
 
 
-def refresh_status(discovery: Discovery, announce: Announce = events.leave_to_sweep) -> None:
+def refresh_status(discovery: Discovery) -> list[Entry]:
     """Changes the status of the finding's existing item as `publish_finding` does, but doesn't show the finding."""
-    _change_existing(discovery.item_id, lambda existing: _status_leg(discovery, existing), announce)
+    return _change_existing(discovery.item_id, lambda existing: _status_leg(discovery, existing))
 
 
-def withdraw(item_id: InboxItemId, resolution: Resolution, announce: Announce = events.leave_to_sweep) -> None:
+def withdraw(item_id: InboxItemId, resolution: Resolution) -> list[Entry]:
     """Resolves an open or accepted item that announces something, unless a later scan has announced it again."""
 
     def leg_of(existing: Mapping[str, Any]) -> Update | None:
         is_due = existing["status"] in {"open", "accepted"} and existing["observedAt"] <= resolution.observed_at
         return _resolve(existing, resolution) if is_due else None
 
-    _change_existing(item_id, leg_of, announce)
+    return _change_existing(item_id, leg_of)
 
 
-def _change_existing(
-    item_id: InboxItemId, leg_of: Callable[[Mapping[str, Any]], Update | None], announce: Announce
-) -> None:
+def _change_existing(item_id: InboxItemId, leg_of: Callable[[Mapping[str, Any]], Update | None]) -> list[Entry]:
     """Applies the change to the item. Does nothing if the item doesn't exist, or if `leg_of` returns None."""
 
-    def change() -> None:
+    def change() -> list[Entry]:
         existing = table.get(keys.inbox_item(*item_id.location))
         leg = leg_of(existing) if existing else None
-        if leg is not None and existing is not None:
-            _transact([inbox.Change(item_id, leg, existing["status"])], announce)
+        return _transact([inbox.Change(item_id, leg, existing["status"])]) if leg and existing else []
 
-    retry_on_conflict(change, "the item")
+    return retry_on_conflict(change, "the item")
 
 
 def publish_leg(discovery: Discovery, existing: Mapping[str, Any] | None) -> Put | Update | None:
@@ -105,7 +103,7 @@ def publish_leg(discovery: Discovery, existing: Mapping[str, Any] | None) -> Put
 
     The write is conditional on that state of the item. It can also be a leg of a transaction with related changes.
     """
-    item_id, attributes = discovery.item_id, discovery.to_item()
+    item_id, attributes = discovery.item_id, discovery.to_map()
     if existing is None:
         is_resolved = discovery.settled or discovery.resolution is not None
         item = {
@@ -136,7 +134,7 @@ def _status_leg(discovery: Discovery, existing: Mapping[str, Any]) -> Update | N
     status = _next_status(discovery, existing)
     if status is None:
         return None
-    return _change(discovery, existing, status, {"decisions": discovery.to_item()["decisions"]})
+    return _change(discovery, existing, status, {"decisions": discovery.to_map()["decisions"]})
 
 
 def _change(
@@ -205,7 +203,7 @@ def evidence_leg(discovery: Discovery, existing: Mapping[str, Any]) -> Update | 
 
     The caller ensures that no concurrent write replaces evidence, and that the new evidence contains the existing one.
     """
-    evidence = discovery.to_item()["evidence"]
+    evidence = discovery.to_map()["evidence"]
     if evidence == existing.get("evidence"):
         return None
     key = keys.inbox_item(*discovery.item_id.location)

@@ -1,14 +1,14 @@
 """Keeps the statuses that an inbox item has had, and who or what set them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 
-from controlplane.platform.table.codec import present
+from controlplane.platform.table.stored import read_map, to_map
 
 Status = Literal["open", "accepted", "dismissed", "resolved"]
 
 # A reason has up to 1,000 characters, and each former status keeps its own.
-_MOST_FORMER = 10
+MOST_FORMER = 10
 
 
 class StatusChange(NamedTuple):
@@ -20,29 +20,27 @@ class StatusChange(NamedTuple):
     reason: str | None = None
     scan_id: str | None = None
 
-    def to_item(self) -> dict[str, Any]:
-        return {"status": self.status, "at": self.at, **present(by=self.by, reason=self.reason, scanId=self.scan_id)}
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["status"], item["at"], item.get("by"), item.get("reason"), item.get("scanId"))
-
 
 def to_former(history: Sequence[StatusChange]) -> list[dict[str, Any]]:
     """Returns the former statuses to store with a change of the item's status: the latest ten, oldest first."""
-    return [change.to_item() for change in history[-_MOST_FORMER:]]
+    return [to_map(change) for change in history[-MOST_FORMER:]]
+
+
+def resolving_scan(item: Mapping[str, Any]) -> str | None:
+    """Returns the ID of the scan that resolved the item, if one did."""
+    resolution = item.get("resolvedBy")
+    return resolution["scanId"] if resolution else None
 
 
 def history_of(item: Mapping[str, Any]) -> tuple[StatusChange, ...]:
     """Returns the item's former statuses, oldest first, and its current one last. Empty for an item of a list."""
     if "statusAt" not in item:  # listed
         return ()
-    resolution = item.get("resolvedBy")
     current = StatusChange(
         status=item["status"],
         at=item["statusAt"],
         by=item.get("statusBy"),
         reason=item.get("statusReason"),
-        scan_id=resolution["scanId"] if resolution else None,
+        scan_id=resolving_scan(item),
     )
-    return (*(StatusChange.from_item(former) for former in item.get("history") or ()), current)
+    return (*(read_map(StatusChange, former) for former in item.get("history") or ()), current)

@@ -3,9 +3,8 @@
 A decision and its finding change in one transaction. A vendor can be decided on before a scan has detected it.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple
 
 from controlplane.findings import inbox
 from controlplane.findings.inbox import Change
@@ -15,10 +14,10 @@ from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.errors import Forbidden
 from controlplane.platform.core.ids import ProjectId
-from controlplane.platform.queues import events
 from controlplane.platform.table import keys
 from controlplane.platform.table.legs import set_expression
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.stored import SPARSE, StoredMap, read_map
 from controlplane.platform.table.table import Check, Leg, LegFailed, Recorded, Update, table
 from controlplane.projects.items import ProjectItem
 from controlplane.projects.store import UnknownProject
@@ -26,14 +25,16 @@ from controlplane.projects.store import UnknownProject
 VendorState = Literal["approved", "ignored"]
 ReviewState = Literal["accepted", "suggested", "rejected", "needs_review"]
 
+# The state of a vendor after each decision.
+STATES: dict[str, VendorState] = {"approve": "approved", "ignore": "ignored"}
 REVIEWS: dict[VendorState, ReviewState] = {"approved": "accepted", "ignored": "rejected"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VendorItem:
+class VendorItem(StoredMap):
     """A vendor of a project, as stored. Writes change single attributes, so there is no `to_item`.
 
-    finding_id to last_seen_at: set once the runtime has detected the vendor. The latest detection sets name, domain,
+    inbox_item_id to last_seen_at: set once the runtime has detected the vendor. The latest detection sets name, domain,
         category, and before_consent; all detections contribute to evidence, first_seen_at, and last_seen_at.
     state to decided_by: set once a person has decided.
     revision: changes with every detection that is stored.
@@ -41,19 +42,19 @@ class VendorItem:
 
     project_id: str
     vendor_id: str
-    review_state: ReviewState
-    finding_id: str | None
-    name: str | None
-    domain: str | None
-    category: str | None
-    before_consent: bool
-    evidence: tuple[Evidence, ...]
-    first_seen_at: str | None
-    last_seen_at: str | None
-    state: VendorState | None
-    decided_at: str | None
-    decided_by: str | None
-    revision: int | None
+    review_state: Annotated[ReviewState, SPARSE] = "needs_review"
+    inbox_item_id: Annotated[str | None, SPARSE] = None
+    name: Annotated[str | None, SPARSE] = None
+    domain: Annotated[str | None, SPARSE] = None
+    category: Annotated[str | None, SPARSE] = None
+    before_consent: Annotated[bool, SPARSE] = False
+    evidence: Annotated[tuple[Evidence, ...], SPARSE] = ()
+    first_seen_at: Annotated[str | None, SPARSE] = None
+    last_seen_at: Annotated[str | None, SPARSE] = None
+    state: Annotated[VendorState | None, SPARSE] = None
+    decided_at: Annotated[str | None, SPARSE] = None
+    decided_by: Annotated[str | None, SPARSE] = None
+    revision: Annotated[int | None, SPARSE] = None
 
     @property
     def runtime_vendor(self) -> RuntimeVendor | None:
@@ -61,26 +62,6 @@ class VendorItem:
         if self.name is None or self.domain is None:
             return None
         return RuntimeVendor(self.project_id, self.vendor_id, self.name, self.domain)
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            project_id=item["projectId"],
-            vendor_id=item["vendorId"],
-            review_state=item.get("reviewState", "needs_review"),
-            finding_id=item.get("inboxItemId"),
-            name=item.get("name"),
-            domain=item.get("domain"),
-            category=item.get("category"),
-            before_consent=item.get("beforeConsent", False),
-            evidence=tuple(Evidence.from_item(piece) for piece in item.get("evidence", ())),
-            first_seen_at=item.get("firstSeenAt"),
-            last_seen_at=item.get("lastSeenAt"),
-            state=item.get("state"),
-            decided_at=item.get("decidedAt"),
-            decided_by=item.get("decidedBy"),
-            revision=item.get("revision"),
-        )
 
     def undetected_since(self) -> tuple[str, dict[str, Any]]:
         """Returns the condition, and its values, that no detection was stored since the vendor was read."""
@@ -127,7 +108,7 @@ def list_decisions(project_id: ProjectId) -> list[DecidedVendor]:
     organization_id, local = project_id.location
     page = table.query(keys.organization_pk(organization_id), prefix=keys.vendor_prefix(local), consistent=True)
     return [
-        DecidedVendor(VendorDecision.from_item(item), item.get("domain")) for item in page.items if item.get("state")
+        DecidedVendor(read_map(VendorDecision, item), item.get("domain")) for item in page.items if item.get("state")
     ]
 
 
@@ -142,16 +123,13 @@ def decide_vendor(
     project: ProjectItem,
     vendor_id: str,
     state: VendorState,
-    decided_by: str,
-    caller_id: str | None = None,
-    *,
+    user_id: str,
     seen: Seen | None = None,
 ) -> str | None:
-    """Stores the decision and resolves the vendor's finding. Returns the finding's id, or None if there is no finding.
+    """Stores an admin's decision and resolves the vendor's finding. Returns the finding's id, or None if none exists.
 
-    A finding that is resolved stays as it is.
+    The write checks the admin's role. A finding that is resolved stays as it is.
 
-    caller_id: the user who must be an admin at commit; None for the operator.
     seen: the vendor and its finding if they were read. Without it, this takes another round trip.
     Raises Forbidden, and UnknownProject if the project was deleted, so that a deleted project never gets a vendor.
     """
@@ -162,9 +140,9 @@ def decide_vendor(
         vendor, finding = seen or see_vendor(project.project_id, vendor_id)
         seen = None  # if one of them has changed, both are read again
         legs: dict[str, Leg] = {
-            **organizations.admin_check(caller_id, organization_id),
+            **organizations.admin_check(user_id, organization_id),
             "project": Check(project.key, "attribute_exists(pk)"),
-            "vendor": _decision(project, vendor_id, state, decided_by, vendor),
+            "vendor": _decision(project, vendor_id, state, user_id, vendor),
         }
         record = Recorded(
             Action.VENDOR_DECIDE,
@@ -174,9 +152,9 @@ def decide_vendor(
             before={vendor_id: vendor.state} if vendor else {},
             after={vendor_id: state},
         )
-        changes = [_resolution(finding, decided_by)] if finding and finding.status != "resolved" else []
+        changes = [_resolution(finding, user_id)] if finding and finding.status != "resolved" else []
         try:
-            inbox.transact_and_tell(changes, legs, record, events.leave_to_sweep)
+            inbox.transact_and_tell(changes, legs, record)
         except LegFailed as failure:
             if failure.leg == "caller":
                 raise Forbidden from None
@@ -216,10 +194,10 @@ def _decision(
     }
     change = set_expression(values)
     when = "attribute_not_exists(#inboxItemId)"
-    if vendor is not None and vendor.finding_id is not None:
+    if vendor is not None and vendor.inbox_item_id is not None:
         unchanged, read = vendor.undetected_since()
         when = f"#inboxItemId = :finding AND {unchanged}"
-        values |= {"finding": vendor.finding_id, **read}
+        values |= {"finding": vendor.inbox_item_id, **read}
         if vendor.state is None:
             when += " AND attribute_not_exists(#state)"
         else:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from controlplane.notify.mail_choices import Choice
-from controlplane.platform.queues import outbox
+from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import Message, OrganizationEvent, Queue, send
 from controlplane.platform.queues.outbox import Entry
 
@@ -46,7 +46,7 @@ class SendNotification(Message):
 
 
 class SendLeakNotice(Message):
-    """Tell a person that a token was found in public. `api_keys.leaked_tokens` writes the message."""
+    """Tell a person that a token was found in public. `api_keys.leaked` writes the message."""
 
     kind: Literal["send-leak-notice"] = "send-leak-notice"
     user_id: str = Field(pattern=_USER)
@@ -75,4 +75,4 @@ def post(message: Message) -> None:
 
 def later(message: Message, seconds: int) -> Entry:
     """Returns the entry of a message that the sweep sends after this time."""
-    return outbox.new_entry(Queue.EMAILS.value, message.model_dump(by_alias=True), seconds)
+    return messages.entry(Queue.EMAILS, message, seconds)

@@ -8,11 +8,12 @@ never lost, and arrives twice only if SES accepts it and neither its response no
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
 from controlplane.platform.core import clock
 from controlplane.platform.core.emails import normalize_email
 from controlplane.platform.table import keys
+from controlplane.platform.table.stored import Derived, StoredMap
 from controlplane.platform.table.table import ConditionFailed, Leg, LegFailed, StoreError, Unrecorded, Update, table
 
 # How long an email of unknown outcome isn't sent again.
@@ -43,26 +44,15 @@ class MailId(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MailItem:
+class MailItem(StoredMap):
     """An email. address: whom it went to. about: its kind. until: when it may be sent again, while it is `sending`."""
 
-    mail_id: MailId
+    mail_id: Annotated[MailId, Derived(lambda item: MailId(item["pk"].partition("#")[2], item["sk"]))]
     address: str
     about: str
     organization_id: str
     state: State
     until: int
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            mail_id=MailId(item["pk"].partition("#")[2], item["sk"]),
-            address=item["address"],
-            about=item["about"],
-            organization_id=item["organizationId"],
-            state=item["state"],
-            until=item["until"],
-        )
 
 
 class AlreadySent(StoreError):

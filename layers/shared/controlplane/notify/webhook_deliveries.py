@@ -15,13 +15,14 @@ from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.errors import Conflict, Forbidden, NotFound
 from controlplane.platform.core.ids import EventId, WebhookId
-from controlplane.platform.queues import events, outbox
-from controlplane.platform.queues.events import Announce
+from controlplane.platform.queues import events, messages
+from controlplane.platform.queues.messages import DeliverWebhook, Queue
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
 from controlplane.platform.table.legs import set_expression
 from controlplane.platform.table.recording import Record
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import (
     ConditionFailed,
     Leg,
@@ -34,7 +35,6 @@ from controlplane.platform.table.table import (
     table,
 )
 
-KIND = "deliver-webhook"
 # The pauses after failed attempts. Together they last a day.
 RETRY_SECONDS = (60, 300, 900, 3_600, 7_200, 14_400, 28_800, 31_140)
 # An endpoint that fails for that long is disabled.
@@ -102,14 +102,17 @@ def keep_body(event_id: EventId, event: str, body: str) -> None:
         return
 
 
-def create_delivery(webhook: WebhookItem, event_id: EventId, event: str, announce: Announce) -> None:
-    """Creates the delivery of an event to the endpoint, with the message of its first attempt, once."""
+def create_delivery(webhook: WebhookItem, event_id: EventId, event: str) -> list[Entry]:
+    """Creates the delivery of an event to the endpoint, once. Returns the message of its first attempt."""
     now = clock.timestamp()
     made = DeliveryItem(
         webhook_id=webhook.webhook_id,
         event_id=event_id,
         event=event,
         created_at=now,
+        status="pending",
+        attempts=0,
+        lease_until=0,
         next_attempt_at=now,
         expires_at=_expiry()["expiresAt"],
     )
@@ -118,8 +121,8 @@ def create_delivery(webhook: WebhookItem, event_id: EventId, event: str, announc
         legs = {"delivery": Put(made.to_item(), "attribute_not_exists(pk)"), "message": message.leg}
         table.transact(legs, Unrecorded.MESSAGE)
     except LegFailed:
-        return
-    announce(message)
+        return []
+    return [message]
 
 
 def _expiry() -> dict[str, int]:
@@ -127,14 +130,8 @@ def _expiry() -> dict[str, int]:
 
 
 def _message(delivery: DeliveryItem, attempt: int, after_seconds: int) -> Entry:
-    message = {
-        "kind": KIND,
-        "version": 1,
-        "webhookId": delivery.webhook_id,
-        "eventId": delivery.event_id,
-        "attempt": attempt,
-    }
-    return outbox.new_entry(events.QUEUE, message, after_seconds)
+    message = DeliverWebhook(webhook_id=delivery.webhook_id, event_id=delivery.event_id, attempt=attempt)
+    return messages.entry(Queue.NOTIFICATIONS, message, after_seconds)
 
 
 # Reading
@@ -238,11 +235,11 @@ def _give_up(delivery: DeliveryItem, error: str) -> None:
         raise WriteConflict from None
 
 
-def finish_attempt(begun: Begun, made: Attempt, announce: Announce) -> DeliveryItem | None:
-    """Records the attempt, with the message of the next one if it failed. Returns the delivery, or None if it is lost.
+def finish_attempt(begun: Begun, made: Attempt) -> list[Entry] | None:
+    """Records the attempt, with the message of the next one if it failed.
 
     In the same transaction, it frees the endpoint's slot, and disables the endpoint if it has failed for a day, with
-    the event `webhook.disabled`. It is lost if the worker outlived its lease.
+    the event `webhook.disabled`. Returns the messages to send now, or None if the worker outlived its lease.
     """
     delivery = _after(begun.delivery, made)
     changed = {
@@ -251,7 +248,7 @@ def finish_attempt(begun: Begun, made: Attempt, announce: Announce) -> DeliveryI
         "retries": delivery.retries,
         "nextAttemptAt": delivery.next_attempt_at,
         "leaseUntil": 0,
-        "log": [attempt.to_item() for attempt in delivery.log],
+        "log": [to_map(attempt) for attempt in delivery.log],
     }
     values = {"pending": "pending", "read": begun.delivery.attempts, "until": begun.until}
     when = "#status = :pending AND #attempts = :read AND #leaseUntil = :until"
@@ -268,9 +265,7 @@ def finish_attempt(begun: Begun, made: Attempt, announce: Announce) -> DeliveryI
             if "delivery" in failure.items:
                 return None
             continue  # the endpoint recovered, was disabled, or was deleted since
-        if entry is not None:
-            announce(entry)
-        return delivery
+        return [entry] if entry else []
     return None
 
 
@@ -293,7 +288,7 @@ def _after(delivery: DeliveryItem, made: Attempt) -> DeliveryItem:
 
 
 def _logged(delivery: DeliveryItem, made: Attempt) -> list[dict[str, Any]]:
-    return [attempt.to_item() for attempt in (*delivery.log, made)[-_MOST_LOGGED:]]
+    return [to_map(attempt) for attempt in (*delivery.log, made)[-_MOST_LOGGED:]]
 
 
 def _effects(begun: Begun, made: Attempt) -> Iterator[tuple[dict[str, Leg], Entry | None]]:
@@ -304,11 +299,11 @@ def _effects(begun: Begun, made: Attempt) -> Iterator[tuple[dict[str, Leg], Entr
     removed = []
     if made.is_slow:
         slow = webhook.slow_attempts + 1
-        change, values = change + ", #timeouts = :slow", {**values, "slow": slow}
+        change, values = change + ", #slowAttempts = :slow", {**values, "slow": slow}
         if seconds := _rest_seconds(made, slow):
             change, values = change + ", #restsUntil = :rests", {**values, "rests": now + seconds}
     elif made.error is None:
-        removed = ["#timeouts", "#restsUntil"]
+        removed = ["#slowAttempts", "#restsUntil"]
     if made.error is None:
         change += f" REMOVE {', '.join(['#failingSince', *removed])}"
     else:

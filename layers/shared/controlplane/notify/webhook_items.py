@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from controlplane.platform.core import clock
 from controlplane.platform.core.ids import EventId, WebhookId
 from controlplane.platform.table import keys
-from controlplane.platform.table.codec import present
 from controlplane.platform.table.keys import Key
+from controlplane.platform.table.stored import SPARSE, Derived, StoredItem
 
 Format = Literal["standard", "slack"]
 WebhookStatus = Literal["enabled", "disabled"]
@@ -23,8 +23,12 @@ _SLOW_MILLISECONDS = 2_000
 TIMEOUT = "timeout"
 
 
+def _read_slots(item: Mapping[str, Any]) -> tuple[int, ...]:
+    return tuple(item.get(f"slot{number}") or 0 for number in range(SLOTS))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookItem:
+class WebhookItem(StoredItem):
     """An endpoint. `secret` and `previous_secret` are sealed; the latter also signs until `previous_until`.
 
     pages_url: the base URL of the pages, for the links in what is sent.
@@ -42,15 +46,15 @@ class WebhookItem:
     created_at: str
     created_by: str
     pages_url: str
-    status: WebhookStatus = "enabled"
-    disabled_reason: DisabledReason | None = None
-    disabled_at: str | None = None
-    previous_secret: str | None = None
-    previous_until: int = 0
-    failing_since: int | None = None
-    slots: tuple[int, ...] = (0,) * SLOTS
-    slow_attempts: int = 0
-    rests_until: int = 0
+    status: WebhookStatus
+    disabled_reason: Annotated[DisabledReason | None, SPARSE] = None
+    disabled_at: Annotated[str | None, SPARSE] = None
+    previous_secret: Annotated[str | None, SPARSE] = None
+    previous_until: Annotated[int, SPARSE] = 0
+    failing_since: Annotated[int | None, SPARSE] = None
+    slots: Annotated[tuple[int, ...], Derived(_read_slots)] = (0,) * SLOTS
+    slow_attempts: Annotated[int, SPARSE] = 0
+    rests_until: Annotated[int, SPARSE] = 0
 
     @property
     def key(self) -> Key:
@@ -76,45 +80,6 @@ class WebhookItem:
         previous = self.previous_secret if self.previous_until > clock.now() else None
         return [secret for secret in (self.secret, previous) if secret is not None]
 
-    def to_item(self) -> dict[str, Any]:
-        """Returns a new endpoint's item. Later writes change single attributes."""
-        return {
-            **self.key._asdict(),
-            "webhookId": self.webhook_id,
-            "name": self.name,
-            "url": self.url,
-            "format": self.format,
-            "events": list(self.events),
-            "status": self.status,
-            "secret": self.secret,
-            "createdAt": self.created_at,
-            "createdBy": self.created_by,
-            "pagesUrl": self.pages_url,
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            webhook_id=WebhookId.stored(item["webhookId"]),
-            name=item["name"],
-            url=item["url"],
-            format=item["format"],
-            events=tuple(item["events"]),
-            secret=item["secret"],
-            created_at=item["createdAt"],
-            created_by=item["createdBy"],
-            pages_url=item["pagesUrl"],
-            status=item["status"],
-            disabled_reason=item.get("disabledReason"),
-            disabled_at=item.get("disabledAt"),
-            previous_secret=item.get("previousSecret"),
-            previous_until=item.get("previousUntil") or 0,
-            failing_since=item.get("failingSince"),
-            slots=tuple(item.get(f"slot{number}") or 0 for number in range(SLOTS)),
-            slow_attempts=item.get("timeouts") or 0,  # its name in releases that counted only those
-            rests_until=item.get("restsUntil") or 0,
-        )
-
 
 class Attempt(NamedTuple):
     """One attempt at a delivery. status: of the response, if there was one. error: why it failed; None if it didn't."""
@@ -128,16 +93,9 @@ class Attempt(NamedTuple):
     def is_slow(self) -> bool:
         return self.error == TIMEOUT or self.milliseconds > _SLOW_MILLISECONDS
 
-    def to_item(self) -> dict[str, Any]:
-        return {"at": self.at, "milliseconds": self.milliseconds, **present(status=self.status, error=self.error)}
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["at"], item.get("status"), item.get("error"), item["milliseconds"])
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryItem:
+class DeliveryItem(StoredItem):
     """The delivery of an event to an endpoint.
 
     attempts: how many were made. retries: how many were made since the delivery was created or replayed; they determine
@@ -148,13 +106,13 @@ class DeliveryItem:
     event_id: EventId
     event: str
     created_at: str
-    status: DeliveryStatus = "pending"
-    attempts: int = 0
-    retries: int = 0
-    next_attempt_at: str | None = None
-    lease_until: int = 0
-    log: tuple[Attempt, ...] = ()
-    expires_at: int = 0
+    status: DeliveryStatus
+    attempts: int
+    retries: Annotated[int, SPARSE] = 0
+    next_attempt_at: Annotated[str | None, SPARSE] = None
+    lease_until: int
+    log: Annotated[tuple[Attempt, ...], SPARSE] = ()
+    expires_at: Annotated[int, SPARSE] = 0
 
     @property
     def key(self) -> Key:
@@ -163,35 +121,3 @@ class DeliveryItem:
     @property
     def last(self) -> Attempt | None:
         return self.log[-1] if self.log else None
-
-    def to_item(self) -> dict[str, Any]:
-        return {
-            **self.key._asdict(),
-            "webhookId": self.webhook_id,
-            "eventId": self.event_id,
-            "event": self.event,
-            "createdAt": self.created_at,
-            "status": self.status,
-            "attempts": self.attempts,
-            "retries": self.retries,
-            "leaseUntil": self.lease_until,
-            "nextAttemptAt": self.next_attempt_at,
-            "log": [attempt.to_item() for attempt in self.log],
-            "expiresAt": self.expires_at,
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            webhook_id=WebhookId.stored(item["webhookId"]),
-            event_id=EventId.stored(item["eventId"]),
-            event=item["event"],
-            created_at=item["createdAt"],
-            status=item["status"],
-            attempts=item["attempts"],
-            retries=item["retries"],
-            next_attempt_at=item.get("nextAttemptAt"),
-            lease_until=item["leaseUntil"],
-            log=tuple(map(Attempt.from_item, item["log"])),
-            expires_at=item["expiresAt"],
-        )

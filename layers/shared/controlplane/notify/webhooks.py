@@ -87,6 +87,7 @@ def create_webhook(
         created_at=clock.timestamp(),
         created_by=created_by,
         pages_url=pages_url,
+        status="enabled",
     )
     count = Update(
         keys.organization(organization_id),
@@ -125,7 +126,7 @@ def update_webhook(webhook: WebhookItem, changes: Mapping[str, Any], caller_id: 
     if changes.get("status") == "disabled":
         changed |= {"disabledReason": "person", "disabledAt": clock.timestamp()}
     elif changes.get("status") == "enabled":
-        forgets = " REMOVE #disabledReason, #disabledAt, #failingSince, #timeouts, #restsUntil"
+        forgets = " REMOVE #disabledReason, #disabledAt, #failingSince, #slowAttempts, #restsUntil"
     after = replace(webhook, **changes)
     record = Recorded(
         Action.WEBHOOK_UPDATE,

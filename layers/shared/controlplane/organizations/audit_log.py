@@ -6,7 +6,7 @@ a page may have few entries, or none, and still be followed by another one.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple
 
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.acting import ActorKind, Source
@@ -15,6 +15,7 @@ from controlplane.platform.core.request_ids import LONGEST_SECONDS
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
 from controlplane.platform.table.parallel import read_both, read_each
+from controlplane.platform.table.stored import SPARSE, Derived, StoredMap
 from controlplane.platform.table.table import QueryPage, table
 
 # Entries that a page with filters reads of each month, and the months that a page reads.
@@ -35,36 +36,25 @@ class Changed(NamedTuple):
     after: Any
 
 
+def _read_changes(item: Mapping[str, Any]) -> tuple[Changed, ...]:
+    before, after = item["before"], item["after"]
+    return tuple(Changed(name, before.get(name), after.get(name)) for name in sorted({**before, **after}))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogEntry:
+class LogEntry(StoredMap):
     """An entry. action: a name that this release may not know. name: the resource's, as of then."""
 
     entry_id: str
     at: str
     action: str
     resource: str
-    name: str | None
+    name: Annotated[str | None, SPARSE] = None
     actor_kind: ActorKind
     actor_id: str
     source: Source
-    request_id: str | None
-    changes: tuple[Changed, ...]
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        before, after = item["before"], item["after"]
-        return cls(
-            entry_id=item["entryId"],
-            at=item["at"],
-            action=item["action"],
-            resource=item["resource"],
-            name=item.get("name"),
-            actor_kind=item["actorKind"],
-            actor_id=item["actorId"],
-            source=item["source"],
-            request_id=item.get("requestId"),
-            changes=tuple(Changed(name, before.get(name), after.get(name)) for name in sorted({**before, **after})),
-        )
+    request_id: Annotated[str | None, SPARSE] = None
+    changes: Annotated[tuple[Changed, ...], Derived(_read_changes)]
 
 
 class Filters(NamedTuple):

@@ -8,17 +8,17 @@ to send it. The invited person's side is in `invitees`.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from controlplane.organizations import store as organizations
-from controlplane.organizations.invitation_items import InvitationItem, InvitationLock, Inviter
-from controlplane.organizations.items import OrganizationItem
-from controlplane.organizations.store import ROLES, MemberItem, Role
+from controlplane.organizations.items import InvitationItem, InvitationLock, Inviter, OrganizationItem
+from controlplane.organizations.store import MemberItem
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.emails import normalize_email
 from controlplane.platform.core.errors import Conflict, Forbidden, NotFound
 from controlplane.platform.core.ids import InvitationId
+from controlplane.platform.core.roles import RANK, Role
 from controlplane.platform.table import caps, keys
 from controlplane.platform.table.caps import Capacity
 from controlplane.platform.table.parallel import read_both
@@ -48,9 +48,7 @@ class AlreadyInvited(Conflict):
 
 class AlreadyMember(Conflict):
     message = "This address belongs to a member of the organization."
-
-    def __init__(self) -> None:
-        super().__init__(details={"field": "email", "reason": "already_member"})
+    fixed_details: ClassVar = {"field": "email", "reason": "already_member"}
 
 
 class TooManyInvitations(Conflict):
@@ -64,9 +62,7 @@ class AddressNotInvitable(Conflict):
     """The address has too many pending invitations. The message hides this, as they belong to other organizations."""
 
     message = "This address can't be invited at the moment. Try again in a few days."
-
-    def __init__(self) -> None:
-        super().__init__(details={"field": "email", "reason": "not_invitable"})
+    fixed_details: ClassVar = {"field": "email", "reason": "not_invitable"}
 
 
 class RoleLost(Forbidden):
@@ -148,7 +144,7 @@ def keep_valid(invitations: Iterable[InvitationItem]) -> list[InvitationItem]:
 
 def _may_invite(inviter: Mapping[str, Any] | None, invitation: InvitationItem) -> bool:
     """Returns whether the inviter's membership, if it still exists, has the role that the invitation depends on."""
-    return inviter is not None and ROLES.index(inviter["role"]) >= ROLES.index(least_inviter(invitation.role))
+    return inviter is not None and RANK[inviter["role"]] >= RANK[least_inviter(invitation.role)]
 
 
 def create_invitation(
@@ -179,7 +175,7 @@ def create_invitation(
             "inviter": organizations.role_check(inviter_id, organization_id, least_inviter(role)),
             **_check_not_member(organization_id, state.account_id),
             **({"replaced": Delete(state.replaced.invitation_key)} if state.replaced else {}),
-            "invitee": _put_lock(address, invitation, state.replaced),
+            "invitee": _put_lock(invitation, state.replaced),
             "organization": caps.count_creation(sent, "made", state.sent),
             "address": caps.count_creation(received, "made", state.received, ", #expiresAt = :until", until=until),
             "invitation": Put(invitation.to_item(), "attribute_not_exists(pk)"),
@@ -346,16 +342,15 @@ def _check_not_member(organization_id: str, account_id: str | None) -> dict[str,
     return {"member": Check(keys.member(organization_id, account_id), "attribute_not_exists(pk)")}
 
 
-def _put_lock(address: str, invitation: InvitationItem, replaced: InvitationLock | None) -> Put:
-    lock: dict[str, Any] = InvitationLock(
-        invitation_id=invitation.invitation_id,
-        expires_at=invitation.expires_at,
-        inviter_id=invitation.invited_by.id,
-    ).to_item(address)
+def _put_lock(invitation: InvitationItem, replaced: InvitationLock | None) -> Put:
+    lock = InvitationLock(
+        invitation_id=invitation.invitation_id, expires_at=invitation.expires_at, inviter_id=invitation.invited_by.id
+    )
+    item = {**invitation.lock_key._asdict(), **lock.to_map()}
     if replaced is None:
-        return Put(lock, "attribute_not_exists(pk)")
+        return Put(item, "attribute_not_exists(pk)")
     # The lock must still be that of the invitation whose listed item this transaction removes.
-    return Put(lock, "#invitationId = :seen", {"seen": replaced.invitation_id})
+    return Put(item, "#invitationId = :seen", {"seen": replaced.invitation_id})
 
 
 def _cause_of(failure: LegFailed, state: _State) -> Exception:

@@ -7,14 +7,13 @@ person. The organization isn't notified: it can still invite, and its invitation
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from controlplane.organizations import invitations
 from controlplane.organizations import store as organizations
-from controlplane.organizations.invitation_items import InvitationItem, InvitationLock
 from controlplane.organizations.invitations import least_inviter
-from controlplane.organizations.items import OrganizationItem
-from controlplane.organizations.store import Account, Joining, Membership, Role
+from controlplane.organizations.items import InvitationItem, InvitationLock, OrganizationItem
+from controlplane.organizations.store import Account, Joining, Membership
 from controlplane.people import users
 from controlplane.people.users import UserItem
 from controlplane.platform.core import clock
@@ -22,9 +21,11 @@ from controlplane.platform.core.actions import Action
 from controlplane.platform.core.emails import normalize_email
 from controlplane.platform.core.errors import Conflict, NotFound
 from controlplane.platform.core.ids import InvitationId, MemberId
+from controlplane.platform.core.roles import Role
 from controlplane.platform.queues import events
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.stored import StoredMap
 from controlplane.platform.table.table import Check, Delete, Leg, LegFailed, Put, Unrecorded, Update, table
 
 _PAGE = 50
@@ -82,24 +83,15 @@ class Received(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BlockItem:
+class BlockItem(StoredMap):
     """An organization whose invitations the user has blocked."""
 
     organization_id: str
     name: str
     created_at: str
 
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(organization_id=item["organizationId"], name=item["name"], created_at=item["createdAt"])
-
     def to_item(self, user_id: str) -> dict[str, Any]:
-        return {
-            **keys.block(user_id, self.organization_id)._asdict(),
-            "organizationId": self.organization_id,
-            "name": self.name,
-            "createdAt": self.created_at,
-        }
+        return {**keys.block(user_id, self.organization_id)._asdict(), **self.to_map()}
 
 
 class BlockPage(NamedTuple):
@@ -161,17 +153,13 @@ class Invited(NamedTuple):
 
 def find_invited(invitation_id: InvitationId) -> Invited | None:
     """Returns the invitation if it is pending and not void."""
-    item, organization = table.batch_get(
-        [keys.invitation(*invitation_id.location), keys.organization(invitation_id.organization_id)]
-    )
-    if item is None or organization is None:
+    found = _find_pending(invitation_id)
+    if found is None or not invitations.keep_valid([found[0]]):
         return None
-    invitation = InvitationItem.from_item(item)
-    if not invitation.is_pending or not invitations.keep_valid([invitation]):
-        return None
+    invitation, organization = found
     account = table.get(keys.user_email(normalize_email(invitation.email)))
     block = table.get(keys.block(account["userId"], invitation_id.organization_id)) if account else None
-    return Invited(invitation, OrganizationItem.from_item(organization), block is not None)
+    return Invited(invitation, organization, block is not None)
 
 
 def list_for_address(email: str) -> list[ReceivedInvitation]:
@@ -304,15 +292,20 @@ def _received(invitation: InvitationItem, organization: OrganizationItem, *, is_
 
 def _get_pending(invitation_id: InvitationId, address: str) -> tuple[InvitationItem, OrganizationItem]:
     """Returns a pending invitation to the address, and its organization. Raises InvitationGone."""
+    found = _find_pending(invitation_id)
+    if found is None or normalize_email(found[0].email) != address:
+        raise InvitationGone
+    return found
+
+
+def _find_pending(invitation_id: InvitationId) -> tuple[InvitationItem, OrganizationItem] | None:
     item, organization = table.batch_get(
         [keys.invitation(*invitation_id.location), keys.organization(invitation_id.organization_id)]
     )
     if item is None or organization is None:
-        raise InvitationGone
+        return None
     invitation = InvitationItem.from_item(item)
-    if not invitation.is_pending or normalize_email(invitation.email) != address:
-        raise InvitationGone
-    return invitation, OrganizationItem.from_item(organization)
+    return (invitation, OrganizationItem.from_item(organization)) if invitation.is_pending else None
 
 
 def _acceptance(joined: Membership, user_id: str, invitation: InvitationItem, joining: Joining) -> dict[str, Leg]:

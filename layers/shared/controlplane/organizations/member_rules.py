@@ -1,14 +1,15 @@
 """Rules of members and invitations: admins manage them; anything about owners needs an owner."""
 
 from collections.abc import Callable, Mapping
+from typing import ClassVar
 
 from controlplane.organizations import invitations, members, resends
-from controlplane.organizations.invitation_items import InvitationItem
+from controlplane.organizations.items import InvitationItem
 from controlplane.organizations.resends import ResendLimits
-from controlplane.organizations.store import MemberItem, Membership, Role
+from controlplane.organizations.store import MemberItem, Membership
 from controlplane.platform.core.errors import Forbidden, NotFound
 from controlplane.platform.core.ids import InvitationId
-from controlplane.platform.core.roles import RANK
+from controlplane.platform.core.roles import RANK, Role
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues import outbox
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
@@ -20,16 +21,12 @@ RESENDS_PER_INVITATION = 3
 
 class OwnerRequired(Forbidden):
     message = "Only an owner can grant the role owner, invite an owner, or change or remove one."
-
-    def __init__(self) -> None:
-        super().__init__(details={"reason": "owner_required"})
+    fixed_details: ClassVar = {"reason": "owner_required"}
 
 
 class OwnMembership(Forbidden):
     message = "You can't remove yourself. Ask another admin or owner of the organization."
-
-    def __init__(self) -> None:
-        super().__init__(details={"reason": "self"})
+    fixed_details: ClassVar = {"reason": "self"}
 
 
 def update_member(caller_id: str, caller: Membership, member: MemberItem, role: Role) -> bool:

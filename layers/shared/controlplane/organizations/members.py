@@ -5,16 +5,17 @@ role. So an organization always has an owner, even under concurrent changes.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from controlplane.organizations import defaults as default_organizations
 from controlplane.organizations import store as organizations
-from controlplane.organizations.store import MemberItem, Membership, Ownership, Role
+from controlplane.organizations.store import MemberItem, Membership, Ownership
 from controlplane.people import users
 from controlplane.platform.core import ids
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.errors import Forbidden
 from controlplane.platform.core.ids import MemberId
+from controlplane.platform.core.roles import Role
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.table import Delete, Leg, LegFailed, Recorded, StoreError, Update, table
@@ -24,9 +25,7 @@ class LastOwner(Forbidden):
     """The organization would be left without an owner."""
 
     message = "This is the organization's last owner. Make another member an owner first."
-
-    def __init__(self) -> None:
-        super().__init__(details={"reason": "last_owner"})
+    fixed_details: ClassVar = {"reason": "last_owner"}
 
 
 class UnknownMember(StoreError):

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from controlplane.organizations import store as organizations
-from controlplane.organizations.invitation_items import InvitationItem, MailOutcome, Resends
 from controlplane.organizations.invitations import (
     LIFE_SECONDS,
     LONGEST_LIFE_SECONDS,
@@ -14,11 +13,12 @@ from controlplane.organizations.invitations import (
     UnknownInvitation,
     least_inviter,
 )
-from controlplane.organizations.store import ROLES
+from controlplane.organizations.items import NOT_RESENT, InvitationItem, MailOutcome, Resends
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.errors import Conflict
 from controlplane.platform.core.ids import InvitationId
+from controlplane.platform.core.roles import RANK
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
@@ -61,9 +61,9 @@ def resend(
         found, counted, caller = table.batch_get([key, counter_key, caller_key])
         if found is None or not (current := InvitationItem.from_item(found)).is_pending:
             raise UnknownInvitation
-        if caller is None or ROLES.index(caller["role"]) < ROLES.index(least_inviter(current.role)):
+        if caller is None or RANK[caller["role"]] < RANK[least_inviter(current.role)]:
             raise RoleLost
-        seen = Resends.from_item(counted.get("resends") if counted else None)
+        seen = Resends.from_item(counted["resends"]) if counted and "resends" in counted else NOT_RESENT
         renewed = _renew(current, limits)
         counting = _count(counter_key, seen, _next(seen, "organization", limits.organization))
         try:
@@ -145,7 +145,7 @@ def _recorded(current: InvitationItem, renewed: InvitationItem) -> Recorded:
 
 def _count(key: Key, seen: Resends, counted: Resends) -> Update:
     """Returns the write of the numbers, which fails if they have changed."""
-    values: dict[str, Any] = {"resends": counted.to_item()}
+    values: dict[str, Any] = {"resends": counted.to_map()}
     if not seen.total:
         return Update(key, "SET #resends = :resends", "attribute_not_exists(#resends)", values)
     return Update(key, "SET #resends = :resends", "#resends.#total = :seen", {**values, "seen": seen.total})

@@ -6,7 +6,7 @@ authorizes. An organization's slug and name never change, so the user's side has
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple
 
 from controlplane.organizations.items import BillingItem, OrganizationItem
 from controlplane.people.users import UserItem
@@ -14,22 +14,19 @@ from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.errors import Conflict, InvalidToken, NotFound
 from controlplane.platform.core.ids import MemberId
+from controlplane.platform.core.roles import RANK, Role
 from controlplane.platform.table import caps, keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.stored import Derived, StoredItem, StoredMap
 from controlplane.platform.table.table import Check, Leg, LegFailed, Put, Recorded, Update, table
-
-Role = Literal["owner", "admin", "member"]
-# From the least to the most powerful.
-ROLES: tuple[Role, ...] = ("member", "admin", "owner")
-
 
 # The pages have a form at the address that an organization with this slug would have.
 _RESERVED_SLUGS = {"new"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Membership:
+class Membership(StoredMap):
     """An organization and a member's role in it: the user's side of a membership."""
 
     organization_id: str
@@ -37,54 +34,21 @@ class Membership:
     name: str
     role: Role
 
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(organization_id=item["organizationId"], slug=item["slug"], name=item["name"], role=item["role"])
-
     def to_item(self, user_id: str) -> dict[str, Any]:
-        return {
-            **keys.membership(user_id, self.organization_id)._asdict(),
-            "organizationId": self.organization_id,
-            "slug": self.slug,
-            "name": self.name,
-            "role": self.role,
-        }
+        return {**keys.membership(user_id, self.organization_id)._asdict(), **self.to_map()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemberItem:
+class MemberItem(StoredItem):
     """An entry of an organization's roster, with the profile fields that the roster shows."""
 
-    organization_id: str
+    organization_id: Annotated[str, Derived(lambda item: keys.organization_of(item["pk"]))]
     user_id: str
     name: str
     email: str
     image: str | None
     role: Role
     joined_at: str
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            organization_id=keys.organization_of(item["pk"]),
-            user_id=item["userId"],
-            name=item["name"],
-            email=item["email"],
-            image=item["image"],
-            role=item["role"],
-            joined_at=item["joinedAt"],
-        )
-
-    def to_item(self) -> dict[str, Any]:
-        return {
-            **self.key._asdict(),
-            "userId": self.user_id,
-            "name": self.name,
-            "email": self.email,
-            "image": self.image,
-            "role": self.role,
-            "joinedAt": self.joined_at,
-        }
 
     @property
     def member_id(self) -> MemberId:
@@ -118,7 +82,7 @@ class Account(NamedTuple):
 
 def role_check(user_id: str, organization_id: str, least: Role) -> Check:
     """Returns a leg that checks, at commit, that the user has at least the role `least` in the organization."""
-    held = [role for role in ROLES if ROLES.index(role) >= ROLES.index(least)]
+    held = [role for role in RANK if RANK[role] >= RANK[least]]
     names = ", ".join(f":{role}" for role in held)
     return Check(keys.membership(user_id, organization_id), f"#role IN ({names})", {role: role for role in held})
 

@@ -4,13 +4,13 @@ An entry is written in the transaction that creates its credential and removed i
 credential is always listed and a listed one can always be revoked. Revocation is in `people.revocations`.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple
 
 from controlplane.platform.core import clock, ids
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
+from controlplane.platform.table.stored import Derived, StoredItem
 from controlplane.platform.table.table import Update, table
 
 type Kind = Literal["session", "device", "token"]
@@ -22,14 +22,14 @@ _RENEWED = {"lastUsedAt", "expiresAt", "digest", "familyId"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CredentialItem:
+class CredentialItem(StoredItem):
     """One entry. To revoke it, revoke the token `digest`, else the token family, else the approved device request.
 
     `last_used_at` is accurate to the hour. `expires_at` is a Unix time.
     """
 
     user_id: str
-    local: str
+    local: Annotated[str, Derived(lambda item: item["sk"].removeprefix(keys.CREDENTIAL_PREFIX))]
     kind: Kind
     client: str
     scopes: list[str]
@@ -41,41 +41,6 @@ class CredentialItem:
     digest: str | None = None
     family_id: str | None = None
     request_digest: str | None = None
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            user_id=item["userId"],
-            local=item["sk"].removeprefix(keys.CREDENTIAL_PREFIX),
-            kind=item["kind"],
-            client=item["client"],
-            scopes=item["scopes"],
-            expires_at=item["expiresAt"],
-            device_name=item["deviceName"],
-            address=item["address"],
-            created_at=item["createdAt"],
-            last_used_at=item["lastUsedAt"],
-            digest=item["digest"],
-            family_id=item["familyId"],
-            request_digest=item["requestDigest"],
-        )
-
-    def to_item(self) -> dict[str, Any]:
-        return {
-            **self.key._asdict(),
-            "userId": self.user_id,
-            "kind": self.kind,
-            "client": self.client,
-            "scopes": sorted(self.scopes),
-            "deviceName": self.device_name,
-            "address": self.address,
-            "createdAt": self.created_at,
-            "requestDigest": self.request_digest,
-            "lastUsedAt": self.last_used_at,
-            "expiresAt": self.expires_at,
-            "digest": self.digest,
-            "familyId": self.family_id,
-        }
 
     @property
     def key(self) -> Key:
@@ -91,7 +56,7 @@ class CredentialItem:
 
     def upsert(self) -> Update:
         """Returns the leg that adds or renews the entry."""
-        values = {name: value for name, value in self.to_item().items() if name not in {"pk", "sk"}}
+        values = self.to_map()
         assignments = [
             f"#{name} = :{name}" if name in _RENEWED else f"#{name} = if_not_exists(#{name}, :{name})"
             for name in values

@@ -8,9 +8,8 @@ The user's side is in `people.device_approvals`.
 """
 
 import secrets
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple
 
 from controlplane.people import token_families
 from controlplane.people.credential_index import CredentialItem
@@ -18,9 +17,9 @@ from controlplane.people.token_families import Pair
 from controlplane.platform.core import clock, ids, keyring, tokens
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
-from controlplane.platform.table.codec import present
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.stored import SPARSE, KeyPart, StoredItem
 from controlplane.platform.table.table import Check, ConditionFailed, Leg, LegFailed, Put, Unrecorded, Update, table
 
 LIFE_SECONDS = 900
@@ -34,7 +33,7 @@ _TOLERANCE_MILLISECONDS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceRequestItem:
+class DeviceRequestItem(StoredItem):
     """A request. `digest` is that of its device code; the times are Unix times, `polled_at` in milliseconds.
 
     device_name, address: as sent by the device. Removed once the request is denied or redeemed.
@@ -43,7 +42,7 @@ class DeviceRequestItem:
     listed_as: the local id of its entry in the credential index of the user who approves it.
     """
 
-    digest: str
+    digest: KeyPart
     client_id: str
     challenge: str
     scopes: list[str]
@@ -53,58 +52,13 @@ class DeviceRequestItem:
     created_at: int
     valid_until: int
     expires_at: int
-    device_name: str | None = None
-    address: str | None = None
-    user_id: str | None = None
-    granted: list[str] | None = None
-    family_id: str | None = None
-    decision: str | None = None
+    device_name: Annotated[str | None, SPARSE] = None
+    address: Annotated[str | None, SPARSE] = None
+    user_id: Annotated[str | None, SPARSE] = None
+    granted: Annotated[list[str] | None, SPARSE] = None
+    family_id: Annotated[str | None, SPARSE] = None
+    decision: Annotated[str | None, SPARSE] = None
     listed_as: str
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            digest=item["pk"].partition("#")[2],
-            client_id=item["clientId"],
-            challenge=item["challenge"],
-            scopes=item["scopes"],
-            status=item["status"],
-            interval=item["interval"],
-            polled_at=item["polledAt"],
-            created_at=item["createdAt"],
-            valid_until=item["validUntil"],
-            expires_at=item["expiresAt"],
-            device_name=item.get("deviceName"),
-            address=item.get("address"),
-            user_id=item.get("userId"),
-            granted=item.get("granted"),
-            family_id=item.get("familyId"),
-            decision=item.get("decision"),
-            listed_as=item["listedAs"],
-        )
-
-    def to_item(self) -> dict[str, Any]:
-        item = {
-            **self.key._asdict(),
-            "clientId": self.client_id,
-            "challenge": self.challenge,
-            "scopes": self.scopes,
-            "deviceName": self.device_name,
-            "address": self.address,
-            "status": self.status,
-            "interval": self.interval,
-            "polledAt": self.polled_at,
-            "createdAt": self.created_at,
-            "validUntil": self.valid_until,
-            "expiresAt": self.expires_at,
-            "listedAs": self.listed_as,
-        }
-        return item | present(
-            userId=self.user_id,
-            granted=self.granted,
-            familyId=self.family_id,
-            decision=self.decision,
-        )
 
     @property
     def key(self) -> Key:
@@ -128,7 +82,7 @@ class DeviceRequestItem:
             local=self.listed_as,
             kind="device",
             client=self.client_id,
-            scopes=scopes,
+            scopes=sorted(scopes),
             expires_at=expires_at,
             last_used_at=now,
             created_at=now,

@@ -5,16 +5,17 @@ write can check whether the account has an identity from that issuer.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple
 
 from controlplane.people import users
 from controlplane.people.users import UserItem
 from controlplane.platform.core import clock
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict
+from controlplane.platform.table.stored import StoredItem
 from controlplane.platform.table.table import (
     ConditionFailed,
     Delete,
@@ -56,7 +57,7 @@ class Subject(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IdentityItem:
+class IdentityItem(StoredItem):
     """An identity and the account that it signs in to."""
 
     user_id: str
@@ -64,18 +65,9 @@ class IdentityItem:
     subject: str
     created_at: str
 
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(user_id=item["userId"], issuer=item["issuer"], subject=item["subject"], created_at=item["createdAt"])
-
-    def to_item(self) -> dict[str, Any]:
-        return {
-            **self.as_subject.key._asdict(),
-            "userId": self.user_id,
-            "issuer": self.issuer,
-            "subject": self.subject,
-            "createdAt": self.created_at,
-        }
+    @property
+    def key(self) -> keys.Key:
+        return self.as_subject.key
 
     @property
     def as_subject(self) -> Subject:
@@ -116,7 +108,7 @@ def delete_all(user_id: str) -> int:
     deleted = 0
     for identity in list_identities(user_id):
         with suppress(ConditionFailed):  # moved to another account, or removed by an interrupted run
-            table.delete(Delete(identity.as_subject.key, "#userId = :user", {"user": user_id}), Unrecorded.ACCOUNT)
+            table.delete(Delete(identity.key, "#userId = :user", {"user": user_id}), Unrecorded.ACCOUNT)
             deleted += 1
     forget(user_id)
     return deleted

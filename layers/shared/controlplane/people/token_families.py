@@ -8,7 +8,7 @@ that authenticating an access token doesn't need to read the family.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import ClassVar, Literal, NamedTuple, Self
 
 from controlplane.people import tokens as user_tokens
 from controlplane.people.credential_index import CredentialItem
@@ -19,6 +19,7 @@ from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.stored import KeyPart, StoredItem, StoredMap
 from controlplane.platform.table.table import Delete, Leg, LegFailed, Put, StoreError, Unrecorded, Update, table
 
 ACCESS_SECONDS = 3600
@@ -61,7 +62,8 @@ class Pair(NamedTuple):
     scopes: list[str]
 
 
-class AccessToken(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class AccessToken(StoredMap):
     """An access token of a family that may still be valid."""
 
     digest: str
@@ -71,12 +73,9 @@ class AccessToken(NamedTuple):
     def of(cls, token: UserTokenItem) -> Self:
         return cls(token.digest, token.expires_at)
 
-    def document(self) -> dict[str, Any]:
-        return {"digest": self.digest, "expiresAt": self.expires_at}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TokenFamilyItem:
+class TokenFamilyItem(StoredItem):
     """A family. `current` and `previous` are the digests of its last two refresh tokens. All times are Unix times,
     except `created_at`.
 
@@ -84,7 +83,7 @@ class TokenFamilyItem:
     listed_as: the local id of its index entry.
     """
 
-    family_id: str
+    family_id: KeyPart
     user_id: str
     client_id: str
     scopes: list[str]
@@ -98,43 +97,6 @@ class TokenFamilyItem:
     ends_at: int
     expires_at: int
     listed_as: str
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            family_id=item["pk"].partition("#")[2],
-            user_id=item["userId"],
-            client_id=item["clientId"],
-            scopes=item["scopes"],
-            state=item["state"],
-            current=item["current"],
-            previous=item["previous"],
-            rotated_at=item["rotatedAt"],
-            access=[AccessToken(entry["digest"], entry["expiresAt"]) for entry in item["access"]],
-            access_scopes=item["accessScopes"],
-            created_at=item["createdAt"],
-            ends_at=item["endsAt"],
-            expires_at=item["expiresAt"],
-            listed_as=item["listedAs"],
-        )
-
-    def to_item(self) -> dict[str, Any]:
-        return {
-            **self.key._asdict(),
-            "userId": self.user_id,
-            "clientId": self.client_id,
-            "scopes": self.scopes,
-            "state": self.state,
-            "current": self.current,
-            "previous": self.previous,
-            "rotatedAt": self.rotated_at,
-            "access": [token.document() for token in self.access],
-            "accessScopes": self.access_scopes,
-            "createdAt": self.created_at,
-            "endsAt": self.ends_at,
-            "expiresAt": self.expires_at,
-            "listedAs": self.listed_as,
-        }
 
     @property
     def key(self) -> Key:
@@ -343,7 +305,7 @@ def _issue_successors(family: TokenFamilyItem, refresh_token: str, scopes: list[
         {
             "next": tokens.digest(successor),
             "now": now,
-            "access": [token.document() for token in [*kept, AccessToken.of(access)]],
+            "access": [token.to_map() for token in [*kept, AccessToken.of(access)]],
             "scopes": access.scopes,
             "until": until,
             "live": "live",

@@ -4,10 +4,9 @@ Only the hash of a token's secret is stored. A token that belongs to a token fam
 (`people.token_families`); each of the others has its own entry in the credential index.
 """
 
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from controlplane.people import credential_index, users
 from controlplane.people.credential_index import CredentialItem
@@ -15,8 +14,8 @@ from controlplane.people.users import UnknownUser
 from controlplane.platform.core import clock, ids, tokens
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
-from controlplane.platform.table.codec import present
 from controlplane.platform.table.keys import Key
+from controlplane.platform.table.stored import SPARSE, KeyPart, StoredItem
 from controlplane.platform.table.table import (
     ConditionFailed,
     Delete,
@@ -35,7 +34,7 @@ type Kind = Literal["oauth", "session"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UserTokenItem:
+class UserTokenItem(StoredItem):
     """A token. `expires_at` is a Unix time; `used_hour` is the hour since the epoch in which it was last used.
 
     rate_limit, win, hits: the limit per minute, the minute that is being counted, and its requests so far.
@@ -44,7 +43,7 @@ class UserTokenItem:
     exact_win, exact_from, refused_for: notes of the owner's rate limit (`access.credentials`).
     """
 
-    digest: str
+    digest: KeyPart
     user_id: str
     kind: Kind
     scopes: list[str]
@@ -54,11 +53,11 @@ class UserTokenItem:
     win: int = 0
     hits: int = 0
     listed_as: str
-    family_id: str | None = None
-    client_id: str | None = None
-    exact_win: int | None = None
-    exact_from: int | None = None
-    refused_for: str | None = None
+    family_id: Annotated[str | None, SPARSE] = None
+    client_id: Annotated[str | None, SPARSE] = None
+    exact_win: Annotated[int | None, SPARSE] = None
+    exact_from: Annotated[int | None, SPARSE] = None
+    refused_for: Annotated[str | None, SPARSE] = None
 
     @classmethod
     def issue(
@@ -86,47 +85,6 @@ class UserTokenItem:
             listed_as=listed_as,
             family_id=family_id,
             client_id=client_id,
-        )
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            digest=item["pk"].partition("#")[2],
-            user_id=item["userId"],
-            kind=item["kind"],
-            scopes=item["scopes"],
-            rate_limit=item["rateLimit"],
-            expires_at=item["expiresAt"],
-            used_hour=item["usedHour"],
-            win=item["win"],
-            hits=item["hits"],
-            listed_as=item["listedAs"],
-            family_id=item.get("familyId"),
-            client_id=item.get("clientId"),
-            exact_win=item.get("exactWin"),
-            exact_from=item.get("exactFrom"),
-            refused_for=item.get("refusedFor"),
-        )
-
-    def to_item(self) -> dict[str, Any]:
-        item = {
-            **self.key._asdict(),
-            "userId": self.user_id,
-            "kind": self.kind,
-            "scopes": self.scopes,
-            "rateLimit": self.rate_limit,
-            "expiresAt": self.expires_at,
-            "usedHour": self.used_hour,
-            "win": self.win,
-            "hits": self.hits,
-            "listedAs": self.listed_as,
-        }
-        return item | present(
-            familyId=self.family_id,
-            clientId=self.client_id,
-            exactWin=self.exact_win,
-            exactFrom=self.exact_from,
-            refusedFor=self.refused_for,
         )
 
     @property

@@ -6,12 +6,14 @@ transaction.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Annotated, Any
 
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.emails import normalize_email
 from controlplane.platform.table import keys
+from controlplane.platform.table.keys import Key
 from controlplane.platform.table.retry import WriteConflict
+from controlplane.platform.table.stored import SPARSE, StoredItem
 from controlplane.platform.table.table import Check, Delete, Leg, LegFailed, Put, StoreError, Unrecorded, Update, table
 
 
@@ -24,7 +26,7 @@ class UnknownUser(StoreError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UserItem:
+class UserItem(StoredItem):
     """An account's profile.
 
     ownerships: how many times the user became an owner. None before the first time.
@@ -37,37 +39,12 @@ class UserItem:
     image: str | None
     created_at: str
     saved_organization_id: str | None = None
-    ownerships: int | None = None
-    rosters_pending: bool = False
+    ownerships: Annotated[int | None, SPARSE] = None
+    rosters_pending: Annotated[bool, SPARSE] = False
 
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            user_id=item["userId"],
-            email=item["email"],
-            name=item["name"],
-            image=item["image"],
-            created_at=item["createdAt"],
-            saved_organization_id=item.get("savedOrganizationId"),
-            ownerships=item.get("ownerships"),
-            rosters_pending=item.get("rostersPending", False),
-        )
-
-    def to_item(self) -> dict[str, Any]:
-        item = {
-            **keys.user(self.user_id)._asdict(),
-            "userId": self.user_id,
-            "email": self.email,
-            "name": self.name,
-            "image": self.image,
-            "savedOrganizationId": self.saved_organization_id,
-            "createdAt": self.created_at,
-        }
-        if self.ownerships is not None:
-            item["ownerships"] = self.ownerships
-        if self.rosters_pending:
-            item["rostersPending"] = True
-        return item
+    @property
+    def key(self) -> Key:
+        return keys.user(self.user_id)
 
 
 def create_user(

@@ -5,7 +5,7 @@ An audit belongs to a website, which lists it in the project's item, and is dele
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Annotated, Any
 
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
@@ -13,6 +13,8 @@ from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.core.retention import expiry
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
+from controlplane.platform.table.keys import Key
+from controlplane.platform.table.stored import Derived, StoredItem
 from controlplane.platform.table.table import Check, Leg, LegFailed, Put, Recorded, StoreError, table
 from controlplane.projects.items import AUDITABLE_KIND, ProjectItem
 from controlplane.projects.store import MAX_AUDITS, change_until_written, get_project
@@ -34,7 +36,7 @@ class UnknownAudit(StoreError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditItem:
+class AuditItem(StoredItem):
     """An audit of a website. Its schedule is a separate item."""
 
     audit_id: str
@@ -42,44 +44,27 @@ class AuditItem:
     website_id: str
     created_at: str
 
-    def to_item(self) -> dict[str, Any]:
-        return {
-            **keys.audit(*self.project_id.location, self.audit_id)._asdict(),
-            "auditId": self.audit_id,
-            "projectId": self.project_id,
-            "websiteId": self.website_id,
-            "createdAt": self.created_at,
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            audit_id=item["auditId"],
-            project_id=ProjectId.stored(item["projectId"]),
-            website_id=item["websiteId"],
-            created_at=item["createdAt"],
-        )
+    @property
+    def key(self) -> Key:
+        return keys.audit(*self.project_id.location, self.audit_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditRunItem:
+class AuditRunItem(StoredItem):
     """A run of an audit, with its result. It expires after `audit_run_retention_days`. The product only writes it."""
 
     audit_id: str
     project_id: ProjectId
     started_at: str
     result: str
-    local: str = field(default_factory=ids.new_local)
+    local: Annotated[str, Derived(lambda item: item["sk"].rpartition("#")[2])] = field(default_factory=ids.new_local)
+
+    @property
+    def key(self) -> Key:
+        return keys.audit_run(*self.project_id.location, self.audit_id, self.local)
 
     def to_item(self) -> dict[str, Any]:
-        return {
-            **keys.audit_run(*self.project_id.location, self.audit_id, self.local)._asdict(),
-            "auditId": self.audit_id,
-            "projectId": self.project_id,
-            "startedAt": self.started_at,
-            "result": self.result,
-            **expiry(settings.audit_run_retention_days),
-        }
+        return {**StoredItem.to_item(self), **expiry(settings.audit_run_retention_days)}
 
 
 def create_audit(project_id: ProjectId, website_id: str, every_days: int) -> AuditItem:

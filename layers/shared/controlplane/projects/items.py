@@ -1,15 +1,15 @@
 """A project as one item of the table, with its websites and its consent instance."""
 
 import secrets
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
 from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.core.plans import PLANS
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
+from controlplane.platform.table.stored import SPARSE, StoredItem, StoredMap
 
 AddressKind = Literal["domain", "wildcard", "any", "app", "development"]
 AUDITABLE_KIND: AddressKind = "domain"
@@ -24,35 +24,18 @@ class Address(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WebsiteItem:
-    """A website of a project, with the ids of its audits. It is `trusted` if it is a consent entry.
-
-    Releases before the two lists stored only consent entries, so `trusted` is stored only if it is false.
-    """
+class WebsiteItem(StoredMap):
+    """A website of a project, with the ids of its audits. It is `trusted` if it is a consent entry."""
 
     website_id: str
     origin: str
     kind: AddressKind
-    audits: tuple[str, ...] = ()
-    trusted: bool = True
-
-    def to_item(self) -> dict[str, Any]:
-        item = {"id": self.website_id, "origin": self.origin, "kind": self.kind, "audits": self.audits}
-        return item if self.trusted else {**item, "trusted": False}
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            website_id=item["id"],
-            origin=item["origin"],
-            kind=item["kind"],
-            audits=tuple(item["audits"]),
-            trusted=item.get("trusted", True),
-        )
+    audits: Annotated[tuple[str, ...], SPARSE] = ()
+    trusted: Annotated[bool, SPARSE] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConsentItem:
+class ConsentItem(StoredMap):
     """The consent instance. It loads on every website of its project."""
 
     instance_id: str
@@ -60,16 +43,9 @@ class ConsentItem:
     name: str
     branding: str
 
-    def to_item(self) -> dict[str, Any]:
-        return {"instanceId": self.instance_id, "slug": self.slug, "name": self.name, "branding": self.branding}
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(instance_id=item["instanceId"], slug=item["slug"], name=item["name"], branding=item["branding"])
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectItem:
+class ProjectItem(StoredItem):
     """A project as stored in the table. `version` changes with every write. `former_slugs`: the latest one is last."""
 
     project_id: ProjectId
@@ -81,7 +57,7 @@ class ProjectItem:
     version: str
     websites: tuple[WebsiteItem, ...]
     consent: ConsentItem | None
-    former_slugs: tuple[str, ...] = ()
+    former_slugs: Annotated[tuple[str, ...], SPARSE] = ()
 
     @property
     def key(self) -> Key:
@@ -120,33 +96,3 @@ class ProjectItem:
         """Returns the project with the website of that id replaced, or removed if it's neither trusted nor audited."""
         websites = (changed if it.website_id == changed.website_id else it for it in self.websites)
         return replace(self, websites=tuple(it for it in websites if it.trusted or it.audits))
-
-    def to_item(self) -> dict[str, Any]:
-        return {
-            **self.key._asdict(),
-            "projectId": self.project_id,
-            "name": self.name,
-            "slug": self.slug,
-            "description": self.description,
-            "region": self.region,
-            "createdAt": self.created_at,
-            "version": self.version,
-            "websites": [website.to_item() for website in self.websites],
-            "consent": self.consent.to_item() if self.consent else None,
-            **({"formerSlugs": list(self.former_slugs)} if self.former_slugs else {}),
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            project_id=ProjectId.stored(item["projectId"]),
-            name=item["name"],
-            slug=item["slug"],
-            description=item["description"],
-            region=item["region"],
-            created_at=item["createdAt"],
-            version=item["version"],
-            websites=tuple([WebsiteItem.from_item(website) for website in item["websites"]]),
-            consent=ConsentItem.from_item(item["consent"]) if item["consent"] else None,
-            former_slugs=tuple(item.get("formerSlugs", ())),
-        )

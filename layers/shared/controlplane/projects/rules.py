@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from controlplane.organizations.store import Role
 from controlplane.platform.core.errors import ApiError, NotFound, Problems, summarize
 from controlplane.platform.core.nearest import did_you_mean
 from controlplane.platform.core.regions import REGIONS
+from controlplane.platform.core.roles import Role
 from controlplane.platform.core.settings import settings
 from controlplane.projects import changes as project_changes
 from controlplane.projects.changes import ProjectChange

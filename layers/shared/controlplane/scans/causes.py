@@ -1,9 +1,6 @@
 """Causes of a scan: a person, a push, a schedule, or a pull request."""
 
-from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, Self
-
-from controlplane.platform.table.codec import present
+from typing import Literal, NamedTuple
 
 Trigger = Literal["manual", "push", "scheduled", "pull_request"]
 
@@ -25,17 +22,6 @@ class Cause(NamedTuple):
         number = self.pull_request_number
         return "PRODUCTION" if number is None else f"PULL{number:010d}"
 
-    def to_item(self) -> dict[str, Any]:
-        return present(
-            trigger=None if self.is_manual else self.trigger,
-            pullRequestNumber=self.pull_request_number,
-            retryUntil=self.retry_until,
-        )
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item.get("trigger", "manual"), item.get("pullRequestNumber"), item.get("retryUntil"))
-
 
 MANUAL = Cause()
 
@@ -51,14 +37,3 @@ class Comparison(NamedTuple):
     fixed_count: int = 0
     fixed: tuple[str, ...] = ()
     new_count: int | None = None
-
-    def to_item(self) -> dict[str, Any]:
-        return {
-            "fixedCount": self.fixed_count,
-            "fixed": self.fixed,
-            **present(baseScanId=self.base_scan_id, newCount=self.new_count),
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item.get("baseScanId"), item["fixedCount"], tuple(item["fixed"]), item.get("newCount"))

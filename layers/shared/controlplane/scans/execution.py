@@ -8,11 +8,11 @@ from controlplane.platform.core.actions import Action
 from controlplane.platform.core.ids import ScanId
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues import deletion_items, events
-from controlplane.platform.queues.events import Announce
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import leases
 from controlplane.platform.table.leases import Lease
 from controlplane.platform.table.legs import set_expression
+from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import (
     ConditionFailed,
     Delete,
@@ -27,7 +27,6 @@ from controlplane.platform.table.table import (
 )
 from controlplane.scans import reports
 from controlplane.scans.failures import free_repository
-from controlplane.scans.inventories import Inventory
 from controlplane.scans.items import OPEN, ScanItem, watch_key, work_key
 from controlplane.scans.progress import STAGES, Coverage, Progress, Stage
 
@@ -66,16 +65,11 @@ def report_stage(
         raise leases.LeaseLost from None
 
 
-def complete_stage(lease: Lease, stage: Stage, scan_id: ScanId, inventory: Inventory, *, reached: int = 0) -> None:
+def complete_stage(lease: Lease, stage: Stage, inventory: Put, *, reached: int = 0) -> None:
     """Stores the inventory and, in the same transaction, that the stage is completed. Raises leases.LeaseLost."""
     try:
-        table.transact(
-            {
-                "scan": _progress(lease, stage, "completed", reached, None),
-                "inventory": Put(inventory.to_item(scan_id)),
-            },
-            Unrecorded.PROGRESS,
-        )
+        completed = _progress(lease, stage, "completed", reached, None)
+        table.transact({"scan": completed, "inventory": inventory}, Unrecorded.PROGRESS)
     except LegFailed:
         raise leases.LeaseLost from None
 
@@ -83,7 +77,7 @@ def complete_stage(lease: Lease, stage: Stage, scan_id: ScanId, inventory: Inven
 def _progress(lease: Lease, stage: Stage, stage_status: str, reached: int, files: tuple[int, int] | None) -> Update:
     completed = max(STAGES.index(stage) + (stage_status == "completed"), reached)
     progress = Progress(stage, stage_status, completed, *(files or ()))
-    values = {"progress": progress.to_item(), "claim": lease.claim, "running": "running"}
+    values = {"progress": to_map(progress), "claim": lease.claim, "running": "running"}
     return Update(lease.key, "SET #progress = :progress", f"{leases.HELD} AND #status = :running", values)
 
 
@@ -95,13 +89,13 @@ def complete_scan(
     coverage: Coverage,
     *,
     report: Entry | None = None,
-    announce: Announce = events.leave_to_sweep,
-) -> ScanItem:
+) -> tuple[ScanItem, Entry]:
     """Completes the scan with the findings that the lease's attempt has stored, and frees the repository.
 
     report: the message that reports a pull request's scan. Any other scan supersedes the earlier ones: a background job
     then sets when their findings expire.
-    If no issue is locked, unlocking costs nothing. Raises leases.LeaseLost, and ReportPaid without completing.
+    If no issue is locked, unlocking costs nothing. Returns the scan, and the message to send about it.
+    Raises leases.LeaseLost, and ReportPaid without completing.
     """
     completed = replace(
         scan,
@@ -146,8 +140,7 @@ def complete_scan(
         stored = failure.items.get("scan")
         if stored is None or stored.get("claim") != lease.claim or stored["status"] != "completed":
             raise leases.LeaseLost from None
-    announce(event)
-    return completed
+    return completed, event
 
 
 def _following_legs(scan: ScanItem, report: Entry | None) -> dict[str, Leg]:

@@ -16,6 +16,7 @@ from controlplane.platform.table import keys, leases
 from controlplane.platform.table.leases import Lease
 from controlplane.platform.table.legs import set_expression
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import (
     ConditionFailed,
     Delete,
@@ -98,7 +99,7 @@ def cancel_superseded(work: Work) -> bool:
 def _fail(work: Work, failure: Failure, when: str, values: Mapping[str, Any], *, canceled: bool = False) -> None:
     """Ends the work once, and only if it is unended and the condition `when` holds. Raises leases.LeaseLost."""
     changed = {
-        "failure": failure.to_item(),
+        "failure": to_map(failure),
         "completedAt": clock.timestamp(),
         **work.ended_attributes(canceled=canceled),
     }

@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self, cast
+from typing import Annotated, NamedTuple, cast
 
 from controlplane.findings import inbox
 from controlplane.findings.items import Confidence, Discovery, Evidence, Fix, InboxItem, finding_item_id
 from controlplane.platform.core.ids import InboxItemId, RepositoryId, ScanId
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.table import keys
-from controlplane.platform.table.codec import present
 from controlplane.platform.table.keys import Key
+from controlplane.platform.table.stored import SPARSE, StoredMap
 from controlplane.platform.table.table import Unrecorded, table
 from controlplane.scans.items import ScanItem
 
@@ -22,7 +22,7 @@ MOST_ISSUES = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Location:
+class Location(StoredMap):
     """A place in the repository. Lines and columns count from 1."""
 
     path: str
@@ -33,47 +33,17 @@ class Location:
     snippet: str
     permalink: str
 
-    def to_item(self) -> dict[str, Any]:
-        return {
-            "path": self.path,
-            "startLine": self.start_line,
-            "endLine": self.end_line,
-            "startColumn": self.start_column,
-            "endColumn": self.end_column,
-            "snippet": self.snippet,
-            "permalink": self.permalink,
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            path=item["path"],
-            start_line=item["startLine"],
-            end_line=item["endLine"],
-            start_column=item["startColumn"],
-            end_column=item["endColumn"],
-            snippet=item["snippet"],
-            permalink=item["permalink"],
-        )
-
 
 class FindingVendor(NamedTuple):
     """A vendor of the catalogue that a finding is about."""
 
-    vendor_id: str
+    id: str
     name: str
     domain: str
 
-    def to_item(self) -> dict[str, Any]:
-        return {"id": self.vendor_id, "name": self.name, "domain": self.domain}
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["id"], item["name"], item["domain"])
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FindingItem:
+class FindingItem(StoredMap):
     """One issue found by a scan. Its fingerprint is the same in every scan of the repository that finds it."""
 
     fingerprint: str
@@ -87,49 +57,11 @@ class FindingItem:
     remediation: str
     references: tuple[str, ...]
     first_seen_at: str
-    vendors: tuple[FindingVendor, ...] = ()
-    confidence: str = "high"
-    fix: Fix | None = None
+    vendors: Annotated[tuple[FindingVendor, ...], SPARSE] = ()
+    confidence: Annotated[str, SPARSE] = "high"
+    fix: Annotated[Fix | None, SPARSE] = None
     # The scan that its scan is compared with didn't have it. Always False in a pull request's scan.
-    is_new: bool = False
-
-    def to_item(self) -> dict[str, Any]:
-        return {
-            "fingerprint": self.fingerprint,
-            "ruleId": self.rule_id,
-            "title": self.title,
-            "description": self.description,
-            "category": self.category,
-            "severity": self.severity,
-            "priority": self.priority,
-            "location": self.location.to_item(),
-            "remediation": self.remediation,
-            "references": self.references,
-            "firstSeenAt": self.first_seen_at,
-            "vendors": [vendor.to_item() for vendor in self.vendors],
-            "confidence": self.confidence,
-            **present(fix=self.fix and self.fix.to_item(), isNew=self.is_new or None),
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            fingerprint=item["fingerprint"],
-            rule_id=item["ruleId"],
-            title=item["title"],
-            description=item["description"],
-            category=item["category"],
-            severity=item["severity"],
-            priority=item["priority"],
-            location=Location.from_item(item["location"]),
-            remediation=item["remediation"],
-            references=tuple(item["references"]),
-            first_seen_at=item["firstSeenAt"],
-            vendors=tuple(FindingVendor.from_item(vendor) for vendor in item["vendors"]),
-            confidence=item["confidence"],
-            fix=Fix.from_item(item["fix"]) if item.get("fix") else None,
-            is_new=item.get("isNew", False),
-        )
+    is_new: Annotated[bool, SPARSE] = False
 
 
 def item_id_of(repository_id: RepositoryId, fingerprint: str) -> InboxItemId:
@@ -173,7 +105,7 @@ def put_findings(scan_id: ScanId, attempt: int, findings: Sequence[FindingItem])
     """Stores the findings of an attempt at the scan, most urgent first. Overwrites those it stored before."""
     table.put_all(
         (
-            {**keys.finding(scan_id, attempt, rank)._asdict(), **finding.to_item()}
+            {**keys.finding(scan_id, attempt, rank)._asdict(), **finding.to_map()}
             for rank, finding in enumerate(findings)
         ),
         Unrecorded.PUBLICATION,

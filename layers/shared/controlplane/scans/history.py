@@ -5,15 +5,15 @@ fingerprint that the analysis computes from its new path and code. Only the work
 scan writes here, and each write checks the worker's lease.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Annotated, NamedTuple
 
 from controlplane.platform.core.ids import RepositoryId
 from controlplane.platform.table import keys, leases
-from controlplane.platform.table.codec import present
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.leases import Lease
+from controlplane.platform.table.stored import SPARSE, Derived, StoredItem
 from controlplane.platform.table.table import Check, Leg, LegFailed, Put, Unrecorded, table
 
 # A transaction has at most 100 legs; one checks the lease.
@@ -26,16 +26,13 @@ class Absence(NamedTuple):
     scan_id: str
     since: str
 
-    def to_item(self) -> dict[str, Any]:
-        return {"scanId": self.scan_id, "since": self.since}
 
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["scanId"], item["since"])
+def _repository_of(pk: str) -> RepositoryId:
+    return RepositoryId.stored(pk.removeprefix(keys.finding_history_pk("")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryItem:
+class HistoryItem(StoredItem):
     """A finding of a repository.
 
     content, ordinal, shape: see `openassent_analysis.fingerprints`. project_ids: the projects whose scans find it.
@@ -43,56 +40,22 @@ class HistoryItem:
     unsettled: it is gone, but its inbox item isn't known to be resolved.
     """
 
-    repository_id: RepositoryId
-    fingerprint: str
+    repository_id: Annotated[RepositoryId, Derived(lambda item: _repository_of(item["pk"]))]
+    fingerprint: Annotated[str, Derived(lambda item: item["sk"].removeprefix(keys.FINDING_HISTORY_PREFIX))]
     first_seen_at: str
     rule_id: str
     content: str
-    ordinal: int = 0
+    ordinal: Annotated[int, SPARSE] = 0
     shape: str
     path: str
-    place: str | None = None
-    project_ids: tuple[str, ...] = ()
-    gone: Absence | None = None
-    unsettled: bool = False
+    place: Annotated[str | None, SPARSE] = None
+    project_ids: Annotated[tuple[str, ...], SPARSE] = ()
+    gone: Annotated[Absence | None, SPARSE] = None
+    unsettled: Annotated[bool, SPARSE] = False
 
     @property
     def key(self) -> Key:
         return keys.finding_history(self.repository_id, self.fingerprint)
-
-    def to_item(self) -> dict[str, Any]:
-        return {
-            **self.key._asdict(),
-            "firstSeenAt": self.first_seen_at,
-            "ruleId": self.rule_id,
-            "content": self.content,
-            "shape": self.shape,
-            "path": self.path,
-            **present(
-                ordinal=self.ordinal or None,
-                place=self.place,
-                projectIds=self.project_ids or None,
-                gone=self.gone and self.gone.to_item(),
-                unsettled=self.unsettled or None,
-            ),
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            repository_id=RepositoryId.stored(item["pk"].removeprefix(keys.finding_history_pk(""))),
-            fingerprint=item["sk"].removeprefix(keys.FINDING_HISTORY_PREFIX),
-            first_seen_at=item["firstSeenAt"],
-            rule_id=item["ruleId"],
-            content=item["content"],
-            ordinal=item.get("ordinal", 0),
-            shape=item["shape"],
-            path=item["path"],
-            place=item.get("place"),
-            project_ids=tuple(item.get("projectIds") or ()),
-            gone=Absence.from_item(item["gone"]) if item.get("gone") else None,
-            unsettled=item.get("unsettled", False),
-        )
 
 
 def list_history(repository_id: RepositoryId) -> dict[str, HistoryItem]:

@@ -6,15 +6,15 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.errors import NotFound
 from controlplane.platform.core.ids import ProjectId, RepositoryId, ScanId, ScanRequestId
 from controlplane.platform.table import keys
-from controlplane.platform.table.codec import present
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.leases import LeaseState
+from controlplane.platform.table.stored import FLAT, SPARSE, StoredItem, to_map
 from controlplane.scans.causes import MANUAL, Cause, Comparison
 from controlplane.scans.progress import Coverage, Progress
 
@@ -42,16 +42,9 @@ class Failure(NamedTuple):
     code: str
     message: str
 
-    def to_item(self) -> dict[str, Any]:
-        return {"code": self.code, "message": self.message}
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["code"], item["message"])
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RequestItem:
+class RequestItem(StoredItem):
     """A request to scan a project's repository. It ends when its scan is created, or when that fails."""
 
     request_id: ScanRequestId
@@ -60,12 +53,12 @@ class RequestItem:
     status: RequestStatus
     requested_by: str
     created_at: str
-    scan_id: ScanId | None = None
-    failure: Failure | None = None
-    lease: LeaseState = field(default_factory=LeaseState)
+    scan_id: Annotated[ScanId | None, SPARSE] = None
+    failure: Annotated[Failure | None, SPARSE] = None
+    lease: Annotated[LeaseState, FLAT] = field(default_factory=LeaseState)
     # When the sweep last enqueued it again.
-    queued_at: str | None = None
-    cause: Cause = MANUAL
+    queued_at: Annotated[str | None, SPARSE] = None
+    cause: Annotated[Cause, SPARSE] = MANUAL
 
     @property
     def organization_id(self) -> str:
@@ -95,44 +88,9 @@ class RequestItem:
         """Returns the attributes that change when the request fails, except the failure and its time."""
         return self.status_attributes("failed")
 
-    def to_item(self) -> dict[str, Any]:
-        return {
-            **self.key._asdict(),
-            "requestId": self.request_id,
-            "organizationId": self.organization_id,
-            "repositoryId": self.repository_id,
-            "projectId": self.project_id,
-            "status": self.status,
-            "requestedBy": self.requested_by,
-            "createdAt": self.created_at,
-            **self.lease.to_item(),
-            **self.cause.to_item(),
-            **present(
-                scanId=self.scan_id,
-                failure=self.failure and self.failure.to_item(),
-                queuedAt=self.queued_at,
-            ),
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            request_id=ScanRequestId.stored(item["requestId"]),
-            repository_id=RepositoryId.stored(item["repositoryId"]),
-            project_id=ProjectId.stored(item["projectId"]),
-            status=item["status"],
-            requested_by=item["requestedBy"],
-            created_at=item["createdAt"],
-            scan_id=ScanId.stored(item["scanId"]) if item.get("scanId") else None,
-            failure=Failure.from_item(item["failure"]) if item.get("failure") else None,
-            lease=LeaseState.from_item(item),
-            queued_at=item.get("queuedAt"),
-            cause=Cause.from_item(item),
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScanItem:
+class ScanItem(StoredItem):
     """A scan of a repository at a commit."""
 
     scan_id: ScanId
@@ -146,28 +104,28 @@ class ScanItem:
     head_commit_sha: str
     status: Status
     access: Access
-    unlock_credits: int | None
+    unlock_credits: Annotated[int | None, SPARSE] = None
     progress: Progress
     created_at: str
-    finding_count: int | None = None
-    issue_count: int | None = None
-    findings_attempt: int = 0
-    coverage: Coverage | None = None
-    failure: Failure | None = None
-    started_at: str | None = None
-    completed_at: str | None = None
+    finding_count: Annotated[int | None, SPARSE] = None
+    issue_count: Annotated[int | None, SPARSE] = None
+    findings_attempt: Annotated[int, SPARSE] = 0
+    coverage: Annotated[Coverage | None, SPARSE] = None
+    failure: Annotated[Failure | None, SPARSE] = None
+    started_at: Annotated[str | None, SPARSE] = None
+    completed_at: Annotated[str | None, SPARSE] = None
     # Unix time; None until a later scan supersedes this one.
-    findings_expire_at: int | None = None
-    lease: LeaseState = field(default_factory=LeaseState)
+    findings_expire_at: Annotated[int | None, SPARSE] = None
+    lease: Annotated[LeaseState, FLAT] = field(default_factory=LeaseState)
     # When the sweep last enqueued it again.
-    queued_at: str | None = None
+    queued_at: Annotated[str | None, SPARSE] = None
     # The version of the rules that produced the findings; None until completed.
-    rules_version: str | None = None
-    cause: Cause = MANUAL
+    rules_version: Annotated[str | None, SPARSE] = None
+    cause: Annotated[Cause, SPARSE] = MANUAL
     # None until completed, and without an earlier scan.
-    comparison: Comparison | None = None
+    comparison: Annotated[Comparison | None, SPARSE] = None
     # The number of issues by priority. None until completed.
-    priority_counts: Mapping[str, int] | None = None
+    priority_counts: Annotated[Mapping[str, int] | None, SPARSE] = None
 
     @property
     def organization_id(self) -> str:
@@ -237,76 +195,10 @@ class ScanItem:
     def ended_attributes(self, *, canceled: bool = False) -> dict[str, Any]:
         """Returns the attributes that change when the scan fails or is canceled, except the reason and its time."""
         progress = self.progress._replace(stage_status="failed", analyzed_files=None, files_to_analyze=None)
-        return {**self.status_attributes("canceled" if canceled else "failed"), "progress": progress.to_item()}
+        return {**self.status_attributes("canceled" if canceled else "failed"), "progress": to_map(progress)}
 
     def to_item(self) -> dict[str, Any]:
-        return {
-            **self.key._asdict(),
-            "scanId": self.scan_id,
-            "organizationId": self.organization_id,
-            "repositoryId": self.repository_id,
-            "requestId": self.request_id,
-            "projectId": self.project_id,
-            "repositoryName": self.repository_name,
-            "repositoryUrl": self.repository_url,
-            "rootDirectory": self.root_directory,
-            "branch": self.branch,
-            "headCommitSha": self.head_commit_sha,
-            "access": self.access,
-            "progress": self.progress.to_item(),
-            "createdAt": self.created_at,
-            **self.lease.to_item(),
-            **self.status_attributes(self.status),
-            **self.cause.to_item(),
-            **present(
-                comparison=self.comparison and self.comparison.to_item(),
-                priorityCounts=self.priority_counts,
-                unlockCredits=self.unlock_credits,
-                findingCount=self.finding_count,
-                issueCount=self.issue_count,
-                findingsAttempt=self.findings_attempt or None,
-                coverage=self.coverage and self.coverage.to_item(),
-                failure=self.failure and self.failure.to_item(),
-                startedAt=self.started_at,
-                completedAt=self.completed_at,
-                findingsExpireAt=self.findings_expire_at,
-                queuedAt=self.queued_at,
-                rulesVersion=self.rules_version,
-            ),
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            scan_id=ScanId.stored(item["scanId"]),
-            repository_id=RepositoryId.stored(item["repositoryId"]),
-            request_id=ScanRequestId.stored(item["requestId"]),
-            project_id=ProjectId.stored(item["projectId"]),
-            repository_name=item["repositoryName"],
-            repository_url=item["repositoryUrl"],
-            root_directory=item["rootDirectory"],
-            branch=item["branch"],
-            head_commit_sha=item["headCommitSha"],
-            status=item["status"],
-            access=item["access"],
-            unlock_credits=item.get("unlockCredits"),
-            progress=Progress.from_item(item["progress"]),
-            created_at=item["createdAt"],
-            finding_count=item.get("findingCount"),
-            issue_count=item.get("issueCount"),
-            findings_attempt=item.get("findingsAttempt", 0),
-            coverage=Coverage.from_item(item["coverage"]) if item.get("coverage") else None,
-            failure=Failure.from_item(item["failure"]) if item.get("failure") else None,
-            started_at=item.get("startedAt"),
-            completed_at=item.get("completedAt"),
-            findings_expire_at=item.get("findingsExpireAt"),
-            lease=LeaseState.from_item(item),
-            queued_at=item.get("queuedAt"),
-            rules_version=item.get("rulesVersion"),
-            cause=Cause.from_item(item),
-            comparison=Comparison.from_item(item["comparison"]) if item.get("comparison") else None,
-            priority_counts=item.get("priorityCounts"),
-        )
+        return {**StoredItem.to_item(self), **self.status_attributes(self.status)}
 
 
 type Work = RequestItem | ScanItem

@@ -1,9 +1,7 @@
 """The progress of a scan, and its coverage."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, Self
-
-from controlplane.platform.table.codec import present
+from typing import Literal, NamedTuple
 
 Stage = Literal["fetch", "inventory", "analyze", "publish"]
 STAGES: tuple[Stage, ...] = ("fetch", "inventory", "analyze", "publish")
@@ -22,23 +20,9 @@ class Progress(NamedTuple):
     analyzed_files: int | None = None
     files_to_analyze: int | None = None
 
-    def to_item(self) -> dict[str, Any]:
-        return {
-            "stage": self.stage,
-            "stageStatus": self.stage_status,
-            "completedStages": self.completed_stages,
-            **present(analyzedFiles=self.analyzed_files, filesToAnalyze=self.files_to_analyze),
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            item["stage"],
-            item["stageStatus"],
-            item["completedStages"],
-            item.get("analyzedFiles"),
-            item.get("filesToAnalyze"),
-        )
+    @property
+    def total_stages(self) -> int:
+        return len(STAGES)
 
 
 class CoveredKind(NamedTuple):
@@ -47,13 +31,6 @@ class CoveredKind(NamedTuple):
     name: str
     analyzed_files: int
     unassessed_files: int
-
-    def to_item(self) -> dict[str, Any]:
-        return {"name": self.name, "analyzedFiles": self.analyzed_files, "unassessedFiles": self.unassessed_files}
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(item["name"], item["analyzedFiles"], item["unassessedFiles"])
 
 
 class Coverage(NamedTuple):
@@ -67,17 +44,3 @@ class Coverage(NamedTuple):
     skipped: Mapping[str, int]
     kinds: tuple[CoveredKind, ...] = ()
     incomplete: str | None = None
-
-    def to_item(self) -> dict[str, Any]:
-        return {
-            "files": self.files,
-            "analyzedFiles": self.analyzed_files,
-            "skipped": self.skipped,
-            "kinds": [kind.to_item() for kind in self.kinds],
-            **present(incomplete=self.incomplete),
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        kinds = tuple(map(CoveredKind.from_item, item["kinds"]))
-        return cls(item["files"], item["analyzedFiles"], item["skipped"], kinds, item.get("incomplete"))

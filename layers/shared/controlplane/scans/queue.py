@@ -1,14 +1,15 @@
 """Scans that wait until their repository has no other: the newest for the production branch and each pull request."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from controlplane.platform.core import clock
 from controlplane.platform.core.ids import ProjectId, RepositoryId
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
+from controlplane.platform.table.stored import StoredItem
 from controlplane.platform.table.table import ConditionFailed, Delete, Put, Unrecorded, table
 from controlplane.scans.causes import Cause
 
@@ -17,7 +18,7 @@ _RETRIED_SECONDS = 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueuedScan:
+class QueuedScan(StoredItem):
     """A scan that is to start, but not before `not_before`, in Unix seconds."""
 
     repository_id: RepositoryId
@@ -42,26 +43,6 @@ class QueuedScan:
     @property
     def key(self) -> Key:
         return keys.queued_scan(self.repository_id, self.project_id.local, self.cause.subject)
-
-    def to_item(self) -> dict[str, Any]:
-        return {
-            **self.key._asdict(),
-            "repositoryId": self.repository_id,
-            "projectId": self.project_id,
-            "queuedAt": self.queued_at,
-            "notBefore": self.not_before,
-            **self.cause.to_item(),
-        }
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            repository_id=RepositoryId.stored(item["repositoryId"]),
-            project_id=ProjectId.stored(item["projectId"]),
-            cause=Cause.from_item(item),
-            queued_at=item["queuedAt"],
-            not_before=item["notBefore"],
-        )
 
     def taken_leg(self) -> Delete:
         """Returns the leg that takes the entry out of the queue. Fails if a newer one has replaced it."""

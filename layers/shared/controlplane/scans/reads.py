@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from controlplane.organizations.items import BillingItem
 from controlplane.platform.core.ids import RepositoryId, ScanId, ScanRequestId
 from controlplane.platform.table import keys
+from controlplane.platform.table.stored import read_map
 from controlplane.platform.table.table import PRIMARY, table
 from controlplane.scans.inventories import Inventory, ScanWithInventory
 from controlplane.scans.items import RequestItem, ScanItem, Status, UnknownRequest, UnknownScan, Work, WorkId, work_key
@@ -43,7 +44,7 @@ def find_with_inventory(scan_id: ScanId) -> ScanWithInventory | None:
 def list_inventories(scan_ids: Sequence[ScanId]) -> list[Inventory]:
     """Returns the inventories of up to 100 scans, in one round trip. A scan without one is omitted. Consistent."""
     items = table.batch_get([keys.scan_inventory(scan_id) for scan_id in scan_ids])
-    return [Inventory.from_item(item) for item in items if item]
+    return [read_map(Inventory, item) for item in items if item]
 
 
 def find_with_billing(scan_id: ScanId) -> tuple[ScanItem, BillingItem] | None:
@@ -52,7 +53,7 @@ def find_with_billing(scan_id: ScanId) -> tuple[ScanItem, BillingItem] | None:
     scan, billing = table.batch_get([work_key(scan_id), keys.billing(organization_id)])
     if scan is None or billing is None:
         return None
-    return ScanItem.from_item(scan), BillingItem.from_item(organization_id, billing)
+    return ScanItem.from_item(scan), BillingItem.from_item(billing)
 
 
 def find_work(work_id: WorkId) -> Work | None:

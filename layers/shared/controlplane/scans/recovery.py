@@ -1,10 +1,9 @@
 """Recovers requests and scans that no worker will end: retries those whose worker crashed, and fails the others."""
 
-from collections.abc import Callable
-
 from controlplane.platform.core import clock
-from controlplane.platform.core.ids import RepositoryId
-from controlplane.platform.queues import outbox
+from controlplane.platform.core.ids import RepositoryId, ScanId
+from controlplane.platform.queues import messages, outbox
+from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queue
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.queues.sweep_runs import SweepRun
 from controlplane.platform.table import keys, leases
@@ -21,13 +20,18 @@ LOST_AFTER_SECONDS = outbox.RETENTION_SECONDS + 86_400
 _GRACE_SECONDS = 60
 
 
-def recover_scans(run: SweepRun, message_of: Callable[[WorkId], Entry], dispatch: Callable[[Entry], None]) -> None:
+def message_of(work_id: WorkId) -> Entry:
+    """Returns the message that makes a worker take the scan or the scan request."""
+    if isinstance(work_id, ScanId):
+        return messages.entry(Queue.SCAN_EXECUTION, ExecuteScan(scan_id=work_id))
+    return messages.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=work_id))
+
+
+def recover_scans(run: SweepRun) -> None:
     """Recovers requests and scans that haven't ended ten minutes after the request, as a step of the sweep.
 
     Releases the work of a crashed worker and resends its message, once per attempt; ends the work as failed when no
     attempts are left. Leaves queued work alone for as long as its message can be in the queue.
-
-    message_of: creates the message for a request or scan. dispatch: sends that message.
     """
     for watch in run.entries(keys.SCAN_WATCH_PKS, before=clock.timestamp()):
         with run.isolating(watch):
@@ -43,7 +47,7 @@ def recover_scans(run: SweepRun, message_of: Callable[[WorkId], Entry], dispatch
             elif work.lease.is_abandoned(_GRACE_SECONDS):
                 message = message_of(work.work_id)
                 if _retry(work, message):
-                    dispatch(message)
+                    messages.dispatch(message)
                     run.finished += 1
 
 

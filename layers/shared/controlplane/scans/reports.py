@@ -4,7 +4,7 @@ A report is paid for once. The transaction that charges for it writes an item, w
 checks. A scan that is completed before that has an entry, so that it is unlocked in the background.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import suppress
 
 from controlplane.platform.core import clock
@@ -51,11 +51,11 @@ def entry_keys(scan: ScanItem) -> list[Key]:
     return [] if scan.report is None else [_entry_key(scan, scan.report)]
 
 
-def unlock_others(scan: ScanItem, publish: Callable[[ScanItem], None]) -> None:
-    """Unlocks the other scans of the report if it has been paid for, and publishes their findings.
+def unlock_others(scan: ScanItem) -> Iterator[ScanItem]:
+    """Unlocks the other scans of the report if it has been paid for, and yields each, to publish its findings.
 
-    Can be repeated: the entry of a scan is deleted after its findings were published. Scans whose findings have expired
-    stay locked.
+    Can be repeated: the entry of a scan is deleted after the caller has published its findings. Scans whose
+    findings have expired stay locked.
     """
     if scan.report is None:
         return
@@ -65,7 +65,7 @@ def unlock_others(scan: ScanItem, publish: Callable[[ScanItem], None]) -> None:
         return
     for entry in items[1:]:
         with suppress(ConditionFailed):
-            publish(_unlock(ScanId.stored(entry["scanId"])))
+            yield _unlock(ScanId.stored(entry["scanId"]))
         table.delete(Delete(Key(entry["pk"], entry["sk"])), Unrecorded.PUBLICATION)
 
 

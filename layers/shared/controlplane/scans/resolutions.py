@@ -13,24 +13,23 @@ from controlplane.findings.inbox import Change
 from controlplane.findings.items import Discovery, Resolution
 from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.queues import events
-from controlplane.platform.queues.events import Announce
+from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys, leases
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.leases import Lease
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import Check, Leg, LegFailed, Put, Unrecorded, table
 from controlplane.scans.findings import item_id_of
 from controlplane.scans.history import Absence, HistoryItem, held, put_history
 from controlplane.scans.items import ScanItem
 
 
-def resolve_gone(
-    scan: ScanItem, lease: Lease, gone: Sequence[HistoryItem], announce: Announce = events.leave_to_sweep
-) -> None:
+def resolve_gone(scan: ScanItem, lease: Lease, gone: Sequence[HistoryItem]) -> list[Entry]:
     """Resolves the open inbox items of findings that are marked as gone, with the scan as the reason.
 
     A finding that a person accepted or dismissed keeps that status, and its history stays unsettled, so that a later
-    scan resolves the item if it is open by then. Raises leases.LeaseLost.
+    scan resolves the item if it is open by then. Returns the messages to send. Raises leases.LeaseLost.
     """
     item_ids = [item_id_of(scan.repository_id, entry.fingerprint) for entry in gone]
     stored = table.batch_get([keys.inbox_item(*item_id.location) for item_id in item_ids])
@@ -40,16 +39,18 @@ def resolve_gone(
             settled.append(replace(entry, unsettled=False))
         elif item["status"] == "open":
             is_open[item_id] = entry
+    told = []
     for batch in batched(is_open.items(), events.MOST_SUBJECTS, strict=False):
-        _resolve(scan, lease, dict(batch), announce)
+        told += _resolve(scan, lease, dict(batch))
     put_history(lease, settled)
+    return told
 
 
-def _resolve(scan: ScanItem, lease: Lease, gone: Mapping[InboxItemId, HistoryItem], announce: Announce) -> None:
+def _resolve(scan: ScanItem, lease: Lease, gone: Mapping[InboxItemId, HistoryItem]) -> list[Entry]:
     """Resolves the items, except those that are no longer open or that a later scan has found."""
     resolution = _no_longer_found(scan.scan_id, scan.created_at, lease.attempt)
 
-    def resolve() -> None:
+    def resolve() -> list[Entry]:
         legs: dict[str, Leg] = {"scan": held(lease)}
         changes = []
         items = table.batch_get([keys.inbox_item(*item_id.location) for item_id in gone])
@@ -59,33 +60,31 @@ def _resolve(scan: ScanItem, lease: Lease, gone: Mapping[InboxItemId, HistoryIte
                 changes.append(Change(item_id, finding, item["status"]))
                 legs[f"history of {item_id}"] = Put(replace(entry, unsettled=False).to_item())
         if not changes:
-            return
+            return []
         try:
-            inbox.transact_and_tell(changes, legs, Unrecorded.PUBLICATION, announce)
+            return inbox.transact_and_tell(changes, legs, Unrecorded.PUBLICATION)
         except LegFailed as failure:
             if failure.leg == "scan":
                 raise leases.LeaseLost from None
             raise WriteConflict from None
 
-    retry_on_conflict(resolve, "the items")
+    return retry_on_conflict(resolve, "the items")
 
 
-def publish_late(
-    scan: ScanItem, discoveries: Mapping[str, Discovery], announce: Announce = events.leave_to_sweep
-) -> None:
+def publish_late(scan: ScanItem, discoveries: Mapping[str, Discovery]) -> list[Entry]:
     """Publishes findings, by fingerprint, of a scan that was unlocked.
 
-    Those that a later scan no longer found are resolved.
+    Those that a later scan no longer found are resolved. Returns the messages to send.
     """
-    for batch in batched(discoveries.items(), events.MOST_SUBJECTS, strict=False):
-        _publish_late(scan, dict(batch), announce)
+    batches = batched(discoveries.items(), events.MOST_SUBJECTS, strict=False)
+    return [it for batch in batches for it in _publish_late(scan, dict(batch))]
 
 
-def _publish_late(scan: ScanItem, discoveries: Mapping[str, Discovery], announce: Announce) -> None:
+def _publish_late(scan: ScanItem, discoveries: Mapping[str, Discovery]) -> list[Entry]:
     history_keys = [keys.finding_history(scan.repository_id, fingerprint) for fingerprint in discoveries]
     item_keys = [keys.inbox_item(*discovery.item_id.location) for discovery in discoveries.values()]
 
-    def publish() -> None:
+    def publish() -> list[Entry]:
         found = table.batch_get([*history_keys, *item_keys])
         legs: dict[str, Leg] = {}
         changes = []
@@ -102,19 +101,19 @@ def _publish_late(scan: ScanItem, discoveries: Mapping[str, Discovery], announce
             changes.append(Change(discovery.item_id, write, existing["status"] if existing else None))
             legs[f"history of {discovery.item_id}"] = _if_unchanged(key, gone)
         if not changes:
-            return
+            return []
         try:
-            inbox.transact_and_tell(changes, legs, Unrecorded.PUBLICATION, announce)
+            return inbox.transact_and_tell(changes, legs, Unrecorded.PUBLICATION)
         except LegFailed:
             raise WriteConflict from None
 
-    retry_on_conflict(publish, "the items")
+    return retry_on_conflict(publish, "the items")
 
 
 def _if_unchanged(history_key: Key, gone: Absence | None) -> Check:
     if gone is None:
         return Check(history_key, "attribute_not_exists(#gone)")
-    return Check(history_key, "#gone = :gone", {"gone": gone.to_item()})
+    return Check(history_key, "#gone = :gone", {"gone": to_map(gone)})
 
 
 def _no_longer_found(scan_id: str, scanned_at: str, attempt: int = 0) -> Resolution:

@@ -8,11 +8,11 @@ from controlplane.code_host.items import Link, RepositoryItem
 from controlplane.platform.core.errors import ApiError, NotFound
 from controlplane.platform.core.ids import RepositoryId, ScanRequestId
 from controlplane.platform.queues import messages
-from controlplane.platform.queues.messages import PrepareScan, Queue
 from controlplane.platform.table.table import Leg, StoreError
 from controlplane.scans import reads, requests, waits
 from controlplane.scans.items import RequestItem, Status
 from controlplane.scans.reads import ScanPage
+from controlplane.scans.recovery import message_of
 from controlplane.scans.waits import Outcome
 
 
@@ -57,7 +57,7 @@ def request_scan(
     UnknownRepository.
     """
     request_id = requests.new_request_id(repository.organization_id)
-    message = messages.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
+    message = message_of(request_id)
     for link in _candidates(repository, project_id):
         try:
             request = requests.create_request(

@@ -5,25 +5,27 @@ within a minute after its repository's last scan has ended.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from controlplane.code_host import limits as host_limits
 from controlplane.code_host import pull_requests, repositories, schedule
 from controlplane.code_host.items import Link, RepositoryItem
 from controlplane.code_host.repositories import ProjectGone, UnknownRepository
+from controlplane.platform.core import clock
 from controlplane.platform.core.ids import ProjectId, RepositoryId
 from controlplane.platform.core.plans import PLANS
-from controlplane.platform.core.schedules import Schedule
+from controlplane.platform.core.schedules import next_run
 from controlplane.platform.queues import messages
-from controlplane.platform.queues.messages import PrepareScan, Queue
 from controlplane.platform.queues.sweep_runs import SweepRun
 from controlplane.platform.table import keys
-from controlplane.platform.table.table import Leg, LegFailed, Put, table
+from controlplane.platform.table.keys import Key
+from controlplane.platform.table.table import Check, Delete, Leg, LegFailed, Put, Unrecorded, table
 from controlplane.scans import queue, reads, requests
 from controlplane.scans.causes import Cause
 from controlplane.scans.queue import QueuedScan
+from controlplane.scans.recovery import message_of
 
 
 def is_wanted(cause: Cause, link: Link | None, plan: str) -> bool:
@@ -63,8 +65,11 @@ def start_next(repository_id: RepositoryId, *, in_turn: bool = False, just_start
         most = PLANS[plan].automatic_scans
         if _has_enough(repository_id.organization_id, (most if in_turn else most // 2) - just_started):
             return False
-        with _dropping_unstartable(queued):
-            return _start(repository, link, queued)
+        if link is not None:
+            try:
+                return _start(repository, link, queued)
+            except (ProjectGone, UnknownRepository):
+                queue.drop(queued)
     return False
 
 
@@ -81,19 +86,9 @@ def _has_enough(organization_id: str, most: int) -> bool:
     )
 
 
-@contextmanager
-def _dropping_unstartable(queued: QueuedScan) -> Iterator[None]:
-    try:
-        yield
-    except (ProjectGone, UnknownRepository):
-        queue.drop(queued)
-
-
-def _start(repository: RepositoryItem, link: Link | None, queued: QueuedScan) -> bool:
-    if link is None:
-        return False
+def _start(repository: RepositoryItem, link: Link, queued: QueuedScan) -> bool:
     request_id = requests.new_request_id(repository.organization_id)
-    message = messages.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
+    message = message_of(request_id)
     legs: dict[str, Leg] = {"queued": queued.taken_leg()}
     number = queued.cause.pull_request_number
     if number is not None:
@@ -134,15 +129,29 @@ def start_queued(run: SweepRun) -> None:
 
 
 def queue_scheduled(run: SweepRun) -> None:
-    """Queues the scans that are due by their link's schedule. Runs as a step of the sweep."""
-    schedule.take_due(run, _schedule_of, _queued)
+    """Queues the scans that are due by their link's schedule, and replaces their entries by the next ones.
 
-
-def _schedule_of(repository_id: RepositoryId, project_id: ProjectId) -> Schedule | None:
-    repository = repositories.find_repository(repository_id)
-    link = repository.find_link(project_id) if repository else None
-    return link.schedule if link else None
-
-
-def _queued(repository_id: RepositoryId, project_id: ProjectId) -> Put:
-    return Put(QueuedScan.of(repository_id, project_id, Cause("scheduled")).to_item())
+    Runs as a step of the sweep. Runs that were missed, because no sweep ran, are made up for by one scan.
+    """
+    for entry in run.entries(keys.SCAN_SCHEDULE_PKS, before=clock.timestamp()):
+        with run.isolating(entry):
+            repository_id, project_id = RepositoryId.stored(entry["repositoryId"]), ProjectId.stored(entry["projectId"])
+            repository = repositories.find_repository(repository_id)
+            link = repository.find_link(project_id) if repository else None
+            due = link.schedule if link else None
+            key = Key(entry["pk"], entry["sk"])
+            at = datetime.fromisoformat(entry["sk"].partition("#")[0]).timestamp()
+            if due is None or next_run(due, repository_id, project_id, at - 1) != at:
+                table.delete(Delete(key), Unrecorded.MESSAGE)
+                continue
+            legs: dict[str, Leg] = {
+                "due": Delete(key, "attribute_exists(pk)"),
+                "next": schedule.entry_leg(due, repository_id, project_id),
+                "repository": Check(keys.repository(*repository_id.location), "attribute_exists(pk)"),
+                "scan": Put(QueuedScan.of(repository_id, project_id, Cause("scheduled")).to_item()),
+            }
+            try:
+                table.transact(legs, Unrecorded.MESSAGE)
+            except LegFailed:
+                continue  # another sweep was faster, or the repository was disconnected
+            run.finished += 1

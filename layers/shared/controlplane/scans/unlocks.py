@@ -12,6 +12,8 @@ from controlplane.organizations.items import BillingItem
 from controlplane.organizations.store import role_check
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.errors import ApiError, Conflict, Forbidden
+from controlplane.platform.queues import messages
+from controlplane.platform.queues.messages import PublishScan, Queue
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.table import Leg, LegFailed, Put, Recorded, Update, table
@@ -43,7 +45,19 @@ class InsufficientCredits(ApiError):
 Outcome = Literal["charged", "included", "already"]
 
 
-def unlock_scan(scan: ScanItem, caller_id: str, message: Entry, balance: BillingItem | None = None) -> Outcome:
+def unlock_scan(scan: ScanItem, user_id: str, balance: BillingItem | None = None) -> bool:
+    """Unlocks the scan and charges for it. Returns False, without charging, if its report was unlocked before.
+
+    Takes `balance` and raises as `charge`.
+    """
+    message = messages.entry(Queue.SCAN_EXECUTION, PublishScan(scan_id=scan.scan_id))
+    outcome = charge(scan, user_id, message, balance)
+    if outcome != "already":
+        messages.dispatch(message)
+    return outcome == "charged"
+
+
+def charge(scan: ScanItem, caller_id: str, message: Entry, balance: BillingItem | None = None) -> Outcome:
     """Unlocks all findings of the scan for its price, and writes the message to publish the rest of them.
 
     One transaction charges and unlocks. If the charge leaves too few credits, it also includes the automatic top-up.
@@ -61,7 +75,7 @@ def unlock_scan(scan: ScanItem, caller_id: str, message: Entry, balance: Billing
     price, account = scan.unlock_credits, balance or charges.unread(scan.organization_id)
     unlocking = _unlocking_legs(scan, caller_id, message)
 
-    def charge() -> Outcome:
+    def unlock() -> Outcome:
         nonlocal account
         legs = unlocking | reports.payment_legs(scan) | charges.charge_legs(account, scan.scan_id, price, caller_id)
         try:
@@ -71,11 +85,11 @@ def unlock_scan(scan: ScanItem, caller_id: str, message: Entry, balance: Billing
                 return "already"
             if failure.leg == "report":
                 return _unlock_included(scan, unlocking)
-            account = _read_account(failure, scan.organization_id, price)
+            account = _read_account(failure, price)
             raise WriteConflict from None
         return "charged"
 
-    return retry_on_conflict(charge, "the balance")
+    return retry_on_conflict(unlock, "the balance")
 
 
 def _unlock_included(scan: ScanItem, unlocking: Mapping[str, Leg]) -> Outcome:
@@ -111,11 +125,11 @@ def _is_unlocked(failure: LegFailed) -> bool:
     return failure.leg in {"scan", "ledger"}
 
 
-def _read_account(failure: LegFailed, organization_id: str, price: int) -> BillingItem:
+def _read_account(failure: LegFailed, price: int) -> BillingItem:
     """Returns the billing item for which the charge must be decided again. Raises InsufficientCredits."""
     if failure.leg != "billing" or failure.item is None:
         raise failure
-    account = BillingItem.from_item(organization_id, failure.item)
+    account = BillingItem.from_item(failure.item)
     if not charges.covers(account, price):
         raise InsufficientCredits(account.credits, price) from None
     return account

@@ -20,9 +20,7 @@ from controlplane.code_host.github.errors import (
     AccessLost,
     AppKeyUnreadable,
     AppNotConfigured,
-    HostUnavailable,
     InvalidName,
-    Refused,
     RepositoryGone,
 )
 from controlplane.code_host.github.quotas import Quotas
@@ -138,15 +136,8 @@ class AppAuth:
         response = self._transport.send_with_retries(
             Request("GET", _REPOSITORY, url, f"Bearer {finder.value}"), deadline
         )
-        context = {"operation": _REPOSITORY, "status": response.status, "requestId": response.request_id}
-        if response.status == 404:
-            raise RepositoryGone(**context)
-        if response.status != 200:
-            raise AccessLost(**context)
-        try:
-            selection = {"repository_ids": [int(response.content["id"])]}
-        except (KeyError, TypeError, ValueError) as failure:
-            raise HostUnavailable(reason="unexpected response", **context) from failure
+        response.require(200, {404: RepositoryGone}, AccessLost)
+        selection = {"repository_ids": [response.read(lambda content: int(content["id"]))]}
         return self._create_token(scope.installation_id, scope.purpose, selection, deadline)
 
     def _create_token(
@@ -158,16 +149,8 @@ class AppAuth:
         # A second token does no harm, so this write is retried like a read.
         wanted = {"permissions": dict(purpose), **selection}
         response = self.send_as_app("POST", _INSTALLATION_TOKENS, url, deadline, wanted)
-        context = {"operation": _INSTALLATION_TOKENS, "requestId": response.request_id}
-        if response.status in (403, 404, 422):  # suspended, removed, or without permission or repository
-            raise AccessLost(status=response.status, **context)
-        if response.status != 201:
-            raise Refused(response.status, **context)
-        try:
-            expires = datetime.fromisoformat(response.content["expires_at"])
-            return _Token(response.content["token"], expires.timestamp())
-        except (KeyError, TypeError, ValueError) as failure:
-            raise HostUnavailable(reason="no token in the response", **context) from failure
+        # AccessLost: suspended, removed, or without permission or repository.
+        return response.require(201, dict.fromkeys((403, 404, 422), AccessLost)).read(_to_token)
 
     def _sign(self) -> str:
         if not self._app_id:
@@ -175,6 +158,10 @@ class AppAuth:
         now = int(clock.now() + self._ahead_seconds)
         claims = {"iat": now - _BACKDATED_SECONDS, "exp": now + _APP_TOKEN_SECONDS, "iss": self._app_id}
         return sign(claims, self._read_private_key())
+
+
+def _to_token(content: Any) -> _Token:
+    return _Token(content["token"], datetime.fromisoformat(content["expires_at"]).timestamp())
 
 
 def sign(claims: Mapping[str, Any], private_key: str) -> str:

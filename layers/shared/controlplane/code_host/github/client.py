@@ -21,14 +21,12 @@ from controlplane.code_host.github.errors import (
     BranchGone,
     CodeHostError,
     CommitGone,
-    HostUnavailable,
     IssueGone,
     OutcomeUnknown,
     Refused,
     RepositoryGone,
 )
 from controlplane.code_host.github.names import checked_branch, checked_commit, is_commit, repository_names
-from controlplane.code_host.github.quotas import Quotas
 from controlplane.code_host.github.transport import Deadline, Request, Response, RetryPolicy, Transport
 from controlplane.platform.core.settings import settings
 
@@ -108,7 +106,7 @@ class CodeHost:
     def get_repository(self, owner: str, name: str) -> Repository:
         """Returns the repository. Raises RepositoryGone, AccessLost, and the errors common to all operations."""
         response = self._get(READ_CODE, _REPOSITORY, repository_names(owner, name), self._deadline())
-        return self._read(response, _REPOSITORY, _to_repository)
+        return response.read(_to_repository)
 
     def check_access(self, owner: str, name: str, purpose: Purpose) -> None:
         """Requests a token with these permissions. Raises AccessLost if the installation doesn't grant all of them."""
@@ -120,7 +118,7 @@ class CodeHost:
         """Returns the SHA of the branch's head commit. Raises BranchGone, RepositoryGone, AccessLost."""
         names = repository_names(owner, name) | {"branch": checked_branch(branch)}
         response = self._get(READ_CODE, _BRANCH, names, self._deadline(), gone=BranchGone)
-        return self._read(response, _BRANCH, _to_head)
+        return response.read(_to_head)
 
     def stream_tarball(
         self, owner: str, name: str, sha: str, *, limit_bytes: int = TARBALL_LIMIT_BYTES
@@ -145,7 +143,7 @@ class CodeHost:
 
         response = self._authorized(READ_CODE, names, send, deadline)
         if not opened:
-            self._raise_for_status(response, _TARBALL, names, deadline, CommitGone)
+            self._raise_for_status(response, names, deadline, CommitGone)
         return opened[0]
 
     def create_issue(self, owner: str, name: str, title: str, body: str, labels: Sequence[str] = ()) -> Issue:
@@ -168,8 +166,8 @@ class CodeHost:
 
         response = self._authorized(WRITE_ISSUES, names, send, deadline)
         if response.status != 201:
-            self._raise_for_status(response, _ISSUES, names, deadline, RepositoryGone)
-        return self._read(response, _ISSUES, _to_issue, unreadable=OutcomeUnknown)
+            self._raise_for_status(response, names, deadline)
+        return response.read(_to_issue, OutcomeUnknown)
 
     def get_issue(self, owner: str, name: str, number: int) -> Issue:
         """Returns the issue, which can be a pull request. Raises IssueGone, RepositoryGone, AccessLost.
@@ -183,7 +181,7 @@ class CodeHost:
             if refused.status == 410:  # it was deleted
                 raise IssueGone(**refused.context) from refused
             raise
-        return self._read(response, _ISSUE, _to_issue)
+        return response.read(_to_issue)
 
     def list_issues_since(self, owner: str, name: str, since: float) -> Iterator[Issue]:
         """Yields open and closed issues created or changed since the Unix time `since`, oldest first.
@@ -198,7 +196,7 @@ class CodeHost:
         query = {"state": "all", "sort": "created", "direction": "asc", "since": moment, "per_page": str(_PAGE_SIZE)}
         response = self._get(WRITE_ISSUES, _ISSUES, names, deadline, query=query)
         while True:
-            yield from self._read(response, _ISSUES, _to_issues)
+            yield from response.read(_to_issues)
             following = _NEXT_PAGE.search(response.headers.get("Link", ""))
             if following is None:
                 return
@@ -226,7 +224,7 @@ class CodeHost:
 
         response = self._authorized(purpose, names, send, deadline)
         if response.status != 200:
-            self._raise_for_status(response, operation, names, deadline, gone)
+            self._raise_for_status(response, names, deadline, gone)
         return response
 
     def _authorized(
@@ -249,88 +247,49 @@ class CodeHost:
     def _raise_for_status(
         self,
         response: Response,
-        operation: str,
         names: Mapping[str, str],
         deadline: Deadline,
-        gone: type[CodeHostError],
+        gone: type[CodeHostError] = RepositoryGone,
     ) -> None:
         """Raises the status's error. `gone` is the error for a 404 if the repository itself still exists."""
-        context = {"operation": operation, "status": response.status, "requestId": response.request_id}
-        if response.status in (401, 403):
-            raise AccessLost(**context)
-        if response.status == 404:
-            if gone is not RepositoryGone:  # the host doesn't say which of the two is missing
-                self._get(READ_CODE, _REPOSITORY, names, deadline)
-            raise gone(**context)
-        raise Refused(response.status, operation=operation, requestId=response.request_id)
-
-    @staticmethod
-    def _read[T](
-        response: Response,
-        operation: str,
-        read: Callable[[Any], T],
-        unreadable: type[HostUnavailable] = HostUnavailable,
-    ) -> T:
-        try:
-            return read(response.content)
-        except (KeyError, TypeError, AttributeError) as failure:
-            raise unreadable(
-                operation=operation, reason="unexpected response", requestId=response.request_id
-            ) from failure
+        if response.status == 404 and gone is not RepositoryGone:  # the host doesn't say which of the two is missing
+            self._get(READ_CODE, _REPOSITORY, names, deadline)
+        errors: dict[int, type[CodeHostError]] = {401: AccessLost, 403: AccessLost, 404: gone}
+        raise errors.get(response.status, Refused)(**response.context)
 
 
 def connect(installation_id: int) -> CodeHost:
     """Returns the configured code host as the installation. Sends no request."""
-    transport, auth = _app()
-    return CodeHost(transport, auth, installation_id)
-
-
-def get_quotas() -> Quotas:
-    """Returns which installations have no request left, as this process has seen it."""
-    return _app()[1].quotas
-
-
-def get_transport() -> tuple[Transport, AppAuth]:
-    """Returns the transport and the App's authentication, for the modules `installations` and `people`."""
-    return _app()
+    return CodeHost(*get_transport(), installation_id)
 
 
 def get_app() -> App:
     """Returns the App as registered at the code host. Raises Refused with 401 if its id and key don't match."""
-    transport, auth = _app()
-    response = auth.send_as_app("GET", _APP, transport.url(_APP), Deadline(transport.policy.total_timeout_seconds))
-    context = {"operation": _APP, "requestId": response.request_id}
-    if response.status != 200:
-        raise Refused(response.status, **context)
-    try:
-        content = response.content
-        permissions, events = dict(content["permissions"]), frozenset(content["events"])
-        return App(int(content["id"]), content["name"], content["html_url"], permissions, events)
-    except (KeyError, TypeError, ValueError) as failure:
-        raise HostUnavailable(reason="unexpected response", **context) from failure
+    return _get_as_app(_APP, {}).require(200).read(_to_app)
 
 
 def find_installation(owner: str, name: str) -> int:
     """Returns the id of the installation with access to the repository. Raises RepositoryGone if none has it."""
-    transport, auth = _app()
-    url = transport.url(_INSTALLATION.format(**repository_names(owner, name)))
-    response = auth.send_as_app("GET", _INSTALLATION, url, Deadline(transport.policy.total_timeout_seconds))
-    context = {"operation": _INSTALLATION, "requestId": response.request_id}
-    if response.status == 404:
-        raise RepositoryGone(**context)
-    if response.status != 200:
-        raise Refused(response.status, **context)
-    try:
-        return int(response.content["id"])
-    except (KeyError, TypeError, ValueError) as failure:
-        raise HostUnavailable(reason="unexpected response", **context) from failure
+    response = _get_as_app(_INSTALLATION, repository_names(owner, name)).require(200, {404: RepositoryGone})
+    return response.read(lambda content: int(content["id"]))
+
+
+def _get_as_app(operation: str, names: Mapping[str, str]) -> Response:
+    transport, auth = get_transport()
+    url, deadline = transport.url(operation.format(**names)), Deadline(transport.policy.total_timeout_seconds)
+    return auth.send_as_app("GET", operation, url, deadline)
 
 
 @cache
-def _app() -> tuple[Transport, AppAuth]:
+def get_transport() -> tuple[Transport, AppAuth]:
     """Returns the process-wide transport and authentication, which hold the connections and the tokens."""
     transport = Transport(settings.github_api_url, RetryPolicy(), time.sleep)
     return transport, AppAuth(transport, settings.github_app_id)
+
+
+def _to_app(content: Any) -> App:
+    permissions, events = dict(content["permissions"]), frozenset(content["events"])
+    return App(int(content["id"]), content["name"], content["html_url"], permissions, events)
 
 
 def _to_repository(content: Any) -> Repository:

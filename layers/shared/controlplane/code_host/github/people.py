@@ -5,8 +5,7 @@ A person's token is used within one request. It is never stored.
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -15,11 +14,11 @@ from controlplane.code_host.github.errors import (
     AccessLost,
     AppNotConfigured,
     CodeRejected,
-    HostUnavailable,
     InstallationGone,
-    Refused,
 )
-from controlplane.code_host.github.transport import Deadline, Request, Response, RetryPolicy, Transport
+from controlplane.code_host.github.installations import to_hosted
+from controlplane.code_host.github.transport import Deadline, Request, RetryPolicy, Transport
+from controlplane.code_host.items import HostedRepository
 from controlplane.platform.core import deadline
 from controlplane.platform.core.settings import settings
 
@@ -35,18 +34,6 @@ _INSTALLATION = "/app/installations/{installation_id}"
 _INSTALLATIONS = "/user/installations"
 _REPOSITORIES = "/user/installations/{installation_id}/repositories"
 _TOKENS = "/login/oauth/access_token"  # nosec B105 (a path)
-
-
-@dataclass(frozen=True, slots=True)
-class Granted:
-    """A repository that an installation has access to, and that the person can write to."""
-
-    repository_id: int
-    owner: str
-    name: str
-    html_url: str
-    default_branch: str
-    visibility: str
 
 
 def is_configured() -> bool:
@@ -82,12 +69,9 @@ def check_installation(installation_id: int) -> None:
     url = transport.url(_INSTALLATION.format(installation_id=installation_id))
     with deadline.spending():
         response = auth.send_as_app("GET", _INSTALLATION, url, _deadline())
-    if response.status == 404:
-        raise InstallationGone(operation=_INSTALLATION, requestId=response.request_id)
-    if response.status != 200:
-        raise Refused(response.status, operation=_INSTALLATION, requestId=response.request_id)
-    if _read(response, _INSTALLATION, lambda content: content["suspended_at"] is not None):
-        raise InstallationGone(operation=_INSTALLATION, reason="suspended", requestId=response.request_id)
+    response.require(200, {404: InstallationGone})
+    if response.read(lambda content: content["suspended_at"] is not None):
+        raise InstallationGone(reason="suspended", **response.context)
 
 
 class Person:
@@ -101,10 +85,10 @@ class Person:
         """Returns the IDs of the App's installations that the person has access to. Raises AccessLost."""
         return [it for page in self._pages(_INSTALLATIONS, _INSTALLATIONS, _to_installation_ids) for it in page]
 
-    def list_repositories(self, installation_id: int) -> list[Granted]:
+    def list_repositories(self, installation_id: int) -> list[HostedRepository]:
         """Returns the installation's repositories that the person can write to. Raises AccessLost."""
-        path = _REPOSITORIES.format(installation_id=installation_id)
-        return [it for page in self._pages(_REPOSITORIES, path, _to_granted) for it in page]
+        path, read = _REPOSITORIES.format(installation_id=installation_id), partial(_to_writable, installation_id)
+        return [it for page in self._pages(_REPOSITORIES, path, read) for it in page]
 
     def _pages[T](self, operation: str, path: str, read: Callable[[Any], tuple[int, list[T]]]) -> Iterator[list[T]]:
         for number in range(1, _MOST_PAGES + 1):
@@ -113,11 +97,8 @@ class Person:
                 response = self._transport.send_with_retries(
                     Request("GET", operation, url, self._authorization), _deadline()
                 )
-            if response.status in (401, 403, 404):
-                raise AccessLost(operation=operation, status=response.status, requestId=response.request_id)
-            if response.status != 200:
-                raise Refused(response.status, operation=operation, requestId=response.request_id)
-            total, entries = _read(response, operation, read)
+            response.require(200, dict.fromkeys((401, 403, 404), AccessLost))
+            total, entries = response.read(read)
             yield entries
             if number * _PAGE_SIZE >= total:
                 return
@@ -135,7 +116,7 @@ def identify(code: str) -> Person:
     # GitHub reports a rejected code with status 200.
     token = response.content.get("access_token") if isinstance(response.content, dict) else None
     if response.status != 200 or not isinstance(token, str) or not token:
-        raise CodeRejected(operation=_TOKENS, status=response.status, requestId=response.request_id)
+        raise CodeRejected(**response.context)
     return Person(transport, token)
 
 
@@ -149,30 +130,10 @@ def _app() -> tuple[Transport, AppAuth]:
     return transport, AppAuth(transport, settings.github_app_id)
 
 
-def _read[T](response: Response, operation: str, read: Callable[[Any], T]) -> T:
-    try:
-        return read(response.content)
-    except (KeyError, TypeError, ValueError, AttributeError) as failure:
-        raise HostUnavailable(
-            operation=operation, reason="unexpected response", requestId=response.request_id
-        ) from failure
-
-
 def _to_installation_ids(content: Any) -> tuple[int, list[int]]:
     return int(content["total_count"]), [int(it["id"]) for it in content["installations"]]
 
 
-def _to_granted(content: Any) -> tuple[int, list[Granted]]:
-    granted = [
-        Granted(
-            repository_id=int(it["id"]),
-            owner=it["owner"]["login"],
-            name=it["name"],
-            html_url=it["html_url"],
-            default_branch=it["default_branch"],
-            visibility=it.get("visibility") or ("private" if it["private"] else "public"),
-        )
-        for it in content["repositories"]
-        if it.get("permissions", {}).get("push") and not it["archived"]
-    ]
-    return int(content["total_count"]), granted
+def _to_writable(installation_id: int, content: Any) -> tuple[int, list[HostedRepository]]:
+    listed = [it for it in content["repositories"] if it.get("permissions", {}).get("push") and not it["archived"]]
+    return int(content["total_count"]), [to_hosted(it, installation_id) for it in listed]

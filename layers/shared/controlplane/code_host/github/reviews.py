@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 from controlplane.code_host.github.app_auth import WRITE_ISSUES, Purpose
 from controlplane.code_host.github.client import CodeHost, get_transport
-from controlplane.code_host.github.errors import OutcomeUnknown, RepositoryGone
+from controlplane.code_host.github.errors import OutcomeUnknown
 from controlplane.code_host.github.names import checked_commit, repository_names
 from controlplane.code_host.github.transport import Deadline, Request, Response
 
@@ -96,7 +96,7 @@ class ReviewHost(CodeHost):
         """Returns the pull request."""
         names = repository_names(owner, name) | {"pull_number": str(number)}
         response = self._get(READ_PULL_REQUESTS, _PULL_REQUEST, names, self._deadline())
-        return self._read(response, _PULL_REQUEST, _to_pull_request)
+        return response.read(_to_pull_request)
 
     def list_open_pull_requests(self, owner: str, name: str) -> Iterator[PullRequest]:
         """Yields the open pull requests, the newest first, at most 1,000."""
@@ -104,7 +104,7 @@ class ReviewHost(CodeHost):
         for page in range(1, _MOST_LISTED_PAGES + 1):
             query = {"state": "open", "per_page": str(_PAGE_SIZE), "page": str(page)}
             response = self._get(READ_PULL_REQUESTS, _PULL_REQUESTS, names, deadline, query=query)
-            found = self._read(response, _PULL_REQUESTS, lambda content: [*map(_to_pull_request, content)])
+            found = response.read(lambda content: [*map(_to_pull_request, content)])
             yield from found
             if len(found) < _PAGE_SIZE:
                 return
@@ -115,14 +115,14 @@ class ReviewHost(CodeHost):
         """Returns the check run."""
         names = repository_names(owner, name) | {"check_run_id": str(check_run_id)}
         response = self._get(WRITE_CHECKS, _CHECK_RUN, names, self._deadline())
-        return self._read(response, _CHECK_RUN, _to_check_run)
+        return response.read(_to_check_run)
 
     def find_check_run(self, owner: str, name: str, sha: str, title: str, external_id: str) -> CheckRun | None:
         """Returns the check run of the commit that we created under this external id, or None."""
         names = repository_names(owner, name) | {"ref": checked_commit(sha)}
         query = {"check_name": title, "filter": "all", "per_page": str(_PAGE_SIZE)}
         response = self._get(WRITE_CHECKS, _CHECK_RUNS_OF_COMMIT, names, self._deadline(), query=query)
-        runs = self._read(response, _CHECK_RUNS_OF_COMMIT, lambda content: [*map(_to_check_run, content["check_runs"])])
+        runs = response.read(lambda content: [*map(_to_check_run, content["check_runs"])])
         return next((run for run in runs if run.external_id == external_id), None)
 
     def create_check_run(  # noqa: PLR0917 (as GitHub has them)
@@ -131,7 +131,7 @@ class ReviewHost(CodeHost):
         """Creates a check run. The request is never repeated. Raises OutcomeUnknown if it may have been created."""
         body = {"name": title, "head_sha": checked_commit(sha), "external_id": external_id, **state.to_body()}
         response = self._send_once(201, "POST", WRITE_CHECKS, _CHECK_RUNS, repository_names(owner, name), body)
-        return self._read(response, _CHECK_RUNS, _to_check_run, unreadable=OutcomeUnknown)
+        return response.read(_to_check_run, OutcomeUnknown)
 
     def update_check_run(
         self, owner: str, name: str, check_run_id: int, state: CheckState, annotations: Sequence[Annotation] = ()
@@ -156,7 +156,7 @@ class ReviewHost(CodeHost):
         for page in range(1, _MOST_PAGES + 1):
             query = {"per_page": str(_PAGE_SIZE), "page": str(page)}
             response = self._get(WRITE_ISSUES, _COMMENTS, names, self._deadline(), query=query)
-            found = self._read(response, _COMMENTS, lambda content: [(int(it["id"]), it["body"]) for it in content])
+            found = response.read(lambda content: [(int(it["id"]), it["body"]) for it in content])
             for comment_id, body in found:
                 if marker in (body or ""):
                     return comment_id
@@ -168,7 +168,7 @@ class ReviewHost(CodeHost):
         """Creates a comment and returns its id. Never repeated. Raises OutcomeUnknown if it may have been created."""
         names = repository_names(owner, name) | {"issue_number": str(number)}
         response = self._send_once(201, "POST", WRITE_ISSUES, _COMMENTS, names, {"body": body})
-        return self._read(response, _COMMENTS, lambda content: int(content["id"]), unreadable=OutcomeUnknown)
+        return response.read(lambda content: int(content["id"]), OutcomeUnknown)
 
     def update_comment(self, owner: str, name: str, comment_id: int, body: str) -> None:
         """Replaces the comment's text."""
@@ -191,7 +191,7 @@ class ReviewHost(CodeHost):
             request = Request(method, operation, url, authorization, body)
             return self._transport.send_once(request, Deadline(_WRITE_SECONDS))
 
-        return self._expect(status, self._authorized(purpose, names, send, deadline), operation, names, deadline)
+        return self._expect(status, self._authorized(purpose, names, send, deadline), names, deadline)
 
     def _change(self, purpose: Purpose, operation: str, names: Mapping[str, str], body: Mapping[str, Any]) -> None:
         deadline = self._deadline()
@@ -201,20 +201,17 @@ class ReviewHost(CodeHost):
             # Repeating the change has no further effect, so this write is retried like a read.
             return self._transport.send_with_retries(Request("PATCH", operation, url, authorization, body), deadline)
 
-        self._expect(200, self._authorized(purpose, names, send, deadline), operation, names, deadline)
+        self._expect(200, self._authorized(purpose, names, send, deadline), names, deadline)
 
-    def _expect(
-        self, status: int, response: Response, operation: str, names: Mapping[str, str], deadline: Deadline
-    ) -> Response:
+    def _expect(self, status: int, response: Response, names: Mapping[str, str], deadline: Deadline) -> Response:
         if response.status != status:
-            self._raise_for_status(response, operation, names, deadline, RepositoryGone)
+            self._raise_for_status(response, names, deadline)
         return response
 
 
 def connect(installation_id: int) -> ReviewHost:
     """Returns the configured code host as the installation. Sends no request."""
-    transport, auth = get_transport()
-    return ReviewHost(transport, auth, installation_id)
+    return ReviewHost(*get_transport(), installation_id)
 
 
 def _to_pull_request(content: Any) -> PullRequest:

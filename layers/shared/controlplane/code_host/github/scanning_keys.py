@@ -5,7 +5,6 @@ https://docs.github.com/code-security/secret-scanning/secret-scanning-partnershi
 
 import base64
 import binascii
-from typing import Any
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, SECP256R1, EllipticCurvePublicKey
@@ -65,11 +64,11 @@ class ScanningKeys:
     def _read(self) -> dict[str, EllipticCurvePublicKey]:
         request = Request("GET", _OPERATION, self._transport.url(_OPERATION), "")
         response = self._transport.send_with_retries(request, Deadline(_POLICY.total_timeout_seconds))
-        try:
-            listed: list[Any] = response.content["public_keys"]
-            return {str(it["key_identifier"]): key for it in listed if (key := _load(it["key"])) is not None}
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise HostUnavailable(operation=_OPERATION, status=response.status) from None
+        return response.read(
+            lambda content: {
+                str(it["key_identifier"]): key for it in content["public_keys"] if (key := _load(it["key"])) is not None
+            }
+        )
 
 
 def _load(pem: str) -> EllipticCurvePublicKey | None:

@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from functools import cache
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlencode, urljoin, urlsplit
 
 import urllib3
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
 
 from controlplane.code_host.github.errors import (
+    CodeHostError,
     HostUnavailable,
     OutcomeUnknown,
     RateLimitedByHost,
@@ -81,11 +82,12 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A complete response. `content` is the parsed JSON, or None if the body isn't JSON."""
+    """A complete response to `operation`. `content` is the parsed JSON, or None if the body isn't JSON."""
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
     content: Any = field(repr=False)
+    operation: str = ""
 
     @property
     def request_id(self) -> str | None:
@@ -96,6 +98,29 @@ class Response:
     def date_seconds(self) -> float | None:
         """Returns the host's time when it responded, as Unix seconds."""
         return _date_seconds(self.headers.get("Date"))
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """Returns the context of an error of the response."""
+        return {"operation": self.operation, "status": self.status, "requestId": self.request_id}
+
+    def require(
+        self,
+        status: int,
+        errors: Mapping[int, type[CodeHostError]] | None = None,
+        otherwise: type[CodeHostError] = Refused,
+    ) -> Self:
+        """Returns the response if it has the status. Raises the error of its own status, or `otherwise`."""
+        if self.status != status:
+            raise (errors or {}).get(self.status, otherwise)(**self.context)
+        return self
+
+    def read[T](self, read: Callable[[Any], T], unreadable: type[HostUnavailable] = HostUnavailable) -> T:
+        """Returns the content as `read` converts it. Raises `unreadable` if it isn't as expected."""
+        try:
+            return read(self.content)
+        except (KeyError, TypeError, ValueError, AttributeError) as failure:
+            raise unreadable(reason="unexpected response", **self.context) from failure
 
 
 class _ConnectionFailed(Exception):
@@ -128,7 +153,8 @@ class Transport:
         """
 
         def attempt() -> Response:
-            return _read_response(self._follow(self._pool, request, deadline, _REDIRECTS), deadline)
+            raw = self._follow(self._pool, request, deadline, _REDIRECTS)
+            return _read_response(request, raw, deadline)
 
         return self._retry(request, deadline, attempt)
 
@@ -141,15 +167,15 @@ class Transport:
         # A new connection: a pooled one that the host closed while idle fails only after the request is sent.
         with _new_pool() as pool:
             try:
-                response = _read_response(self._follow(pool, request, deadline, _WRITE_REDIRECTS), deadline)
+                response = _read_response(request, self._follow(pool, request, deadline, _WRITE_REDIRECTS), deadline)
             except _ConnectionFailed as failure:
                 unavailable = OutcomeUnknown if failure.sent else HostUnavailable
                 raise unavailable(operation=request.operation, reason=str(failure)) from failure
         if response.status >= 500 or (response.status < 300 and response.content is None):
-            raise OutcomeUnknown(operation=request.operation, status=response.status, requestId=response.request_id)
+            raise OutcomeUnknown(**response.context)
         seconds = seconds_to_wait(response)
         if seconds is not None:
-            raise RateLimitedByHost(seconds, operation=request.operation, requestId=response.request_id)
+            raise RateLimitedByHost(seconds, **response.context)
         return response
 
     def download(self, request: Request, deadline: Deadline, limit_bytes: int) -> Response | Iterator[bytes]:
@@ -165,7 +191,7 @@ class Transport:
             if raw.status == 200:
                 streamed.append(raw)
                 return Response(200, raw.headers, None)
-            return _read_response(raw, deadline)
+            return _read_response(request, raw, deadline)
 
         response = self._retry(request, deadline, attempt)
         return _limit_size(streamed[0], request, deadline, limit_bytes) if streamed else response
@@ -194,12 +220,11 @@ class Transport:
             response = attempt()
         except _ConnectionFailed as failure:
             return HostUnavailable(operation=request.operation, reason=str(failure)), None
-        context = {"operation": request.operation, "requestId": response.request_id}
         if response.status >= 500:
-            return HostUnavailable(status=response.status, **context), _retry_after(response)
+            return HostUnavailable(**response.context), _retry_after(response)
         seconds = seconds_to_wait(response)
         if seconds is not None:
-            return RateLimitedByHost(seconds, **context), seconds
+            return RateLimitedByHost(seconds, **response.context), seconds
         return response, None
 
     def _follow(
@@ -305,7 +330,7 @@ def _date_seconds(value: str | None) -> float | None:
         return None
 
 
-def _read_response(raw: urllib3.BaseHTTPResponse, deadline: Deadline) -> Response:
+def _read_response(request: Request, raw: urllib3.BaseHTTPResponse, deadline: Deadline) -> Response:
     body = bytearray()
     try:
         for chunk in _chunks(raw, deadline):
@@ -318,7 +343,7 @@ def _read_response(raw: urllib3.BaseHTTPResponse, deadline: Deadline) -> Respons
         content = json.loads(body)
     except ValueError:
         content = None
-    return Response(raw.status, raw.headers, content)
+    return Response(raw.status, raw.headers, content, request.operation)
 
 
 def _chunks(raw: urllib3.BaseHTTPResponse, deadline: Deadline) -> Iterator[bytes]:

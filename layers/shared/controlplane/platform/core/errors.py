@@ -4,7 +4,7 @@ Each class represents one distinguishable outcome and is named after the fact. I
 do next. Details for operators go into `context`, which is logged and never sent.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 # The problems of a request, each with its code, message, and path.
@@ -50,6 +50,8 @@ class ApiError(Exception):
     code: ClassVar[str] = "INTERNAL_ERROR"
     message: ClassVar[str] = "Something went wrong on our side. Try again, and quote the request id if it persists."
     title: ClassVar[str | None] = None
+    # The details of a class whose errors all have the same.
+    fixed_details: ClassVar[Mapping[str, Any] | None] = None
 
     def __init__(
         self,
@@ -61,7 +63,7 @@ class ApiError(Exception):
         **context: Any,
     ) -> None:
         self.public = message or self.message
-        self.details = details
+        self.details: Any = self.fixed_details if details is None else details
         self.headers = headers or {}
         self.status = status or CATALOG[self.code]
         self.context = context

@@ -62,6 +62,8 @@ logger = Logger(level=settings.log_level, logger_formatter=_ScrubbingFormatter()
 logging.getLogger(logger.service).setLevel(settings.log_level)
 logging.getLogger().setLevel(logging.WARNING)
 metrics = Metrics()
+# Powertools reads it for the metrics that it writes itself.
+_METRICS_ENABLED = os.environ.get("POWERTOOLS_METRICS_DISABLED") != "true"
 
 
 def _encode(line: dict[str, Any]) -> str:
@@ -102,13 +104,18 @@ def _counter(*names: str) -> tuple[str, str]:
     return before + '"Timestamp":', after
 
 
+def _write_metrics(line: str) -> None:
+    if _METRICS_ENABLED:
+        _write(line)
+
+
 _SUCCEEDED, _FAILED = _counter("Requests"), _counter("Requests", "ServerErrors")
 
 
 def count_request(*, failed: bool) -> None:
     """Writes a request's metrics by service, requests and server errors, in the format of Powertools."""
     before, after = _FAILED if failed else _SUCCEEDED
-    _write(f"{before}{int(time.time() * 1000)}{after}")
+    _write_metrics(f"{before}{int(time.time() * 1000)}{after}")
 
 
 def count_limited(kind: str) -> None:
@@ -122,7 +129,9 @@ def count_limited(kind: str) -> None:
         "Metrics": [{"Name": "RateLimited", "Unit": "Count"}],
     }
     metadata = {"Timestamp": int(time.time() * 1000), "CloudWatchMetrics": [metric]}
-    _write(_encode({"_aws": metadata, "service": metrics.provider.service, "caller": kind, "RateLimited": [1.0]}))
+    _write_metrics(
+        _encode({"_aws": metadata, "service": metrics.provider.service, "caller": kind, "RateLimited": [1.0]})
+    )
 
 
 def describe(error: BaseException) -> dict[str, Any]:

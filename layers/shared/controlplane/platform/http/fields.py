@@ -3,9 +3,11 @@
 A field of such a type can override any of them: `created_at: Timestamp = Field(description="…")`.
 """
 
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 
 def _without_zero_fraction(value: Any) -> Any:
@@ -27,3 +29,42 @@ OrganizationId = Annotated[str, Field(description="The organization's ID.", exam
 OrganizationSlug = Annotated[str, Field(description="The organization's name used in URLs.", examples=["acme"])]
 ProjectId = Annotated[str, Field(description="The project's ID.", examples=["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"])]
 VendorId = Annotated[str, Field(description="The vendor's ID.", examples=["segment"])]
+
+
+def _read(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _time(text: str) -> str:
+    moment = _read(text)
+    if moment is None and _read(text.replace(" ", "+")) is not None:
+        raise _invalid("Write the + of the time zone as %2B, or send UTC, such as 2026-03-04T05:06:07Z.")
+    if moment is None or moment.tzinfo is None:
+        raise _invalid("Send a date and a time with its time zone, such as 2026-03-04T05:06:07Z.")
+    if not 2000 <= moment.year < 3000:
+        raise _invalid("Send a time from the years 2000 to 2999.")
+    return text
+
+
+def _invalid(advice: str) -> PydanticCustomError:
+    return PydanticCustomError("invalid_time", advice)
+
+
+Time = Annotated[str, Field(max_length=40, json_schema_extra={"format": "date-time"}), AfterValidator(_time)]
+
+
+def to_seconds(text: str | None) -> float | None:
+    """Returns the Unix time of a `Time`, or None without one."""
+    return datetime.fromisoformat(text).timestamp() if text is not None else None
+
+
+def to_timestamp(text: str | None) -> str | None:
+    """Returns a `Time` in the format of `clock.timestamp`, rounded up to milliseconds, or None without one."""
+    if text is None:
+        return None
+    moment = datetime.fromisoformat(text).astimezone(UTC)
+    moment += timedelta(microseconds=-moment.microsecond % 1000)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"

@@ -1,4 +1,4 @@
-"""The route class: runs every check of a request in the documented order and responds in the envelope.
+"""Routes: a class that runs every check of a request in the documented order, and groups that are built when needed.
 
 docs/architecture.md shows the order. The checks themselves are in `reader` (the request) and in the requirements that
 the endpoint declares (`callers`).
@@ -6,9 +6,10 @@ the endpoint declares (`callers`).
 
 import inspect
 import typing
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AsyncExitStack
 from functools import cached_property
+from importlib import import_module
 from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
@@ -16,16 +17,16 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, BeforeValidator
 from pydantic.alias_generators import to_camel
+from starlette.routing import BaseRoute, Match
 from starlette.types import Receive, Scope, Send
 
-from controlplane.platform.core import acting, dry_run
+from controlplane.platform.core import acting, dry_run, lazy_imports
 from controlplane.platform.core.errors import ApiError, DatabaseUnavailable, InvalidPayload, RateLimited
 from controlplane.platform.core.observability import describe, logger
 from controlplane.platform.http import deprecations
-from controlplane.platform.http.callers import CallerRequirements
+from controlplane.platform.http.callers import CallerRequirements, RequestState
 from controlplane.platform.http.envelope import Wire
 from controlplane.platform.http.reader import DRY_RUN, SINGLE_HEADERS, RequestReader
-from controlplane.platform.http.request_state import RequestState
 from controlplane.platform.http.validation import to_problems
 from controlplane.platform.table.table import TableUnavailable, Throttled
 
@@ -50,6 +51,9 @@ _DryRun = Annotated[
         examples=[True],
     ),
 ]
+# The attribute of an endpoint with the errors that it declares, and the scope's key with the route that a group found.
+_REFUSALS = "_refusals"
+_GROUP_ROUTE = "controlplane.route"
 _NO_REQUIREMENTS: CallerRequirements[Any] = CallerRequirements()
 # The scope's keys in which FastAPI's validation expects exit stacks.
 _SCOPES = ("fastapi_middleware_astack", "fastapi_inner_astack", "fastapi_function_astack")
@@ -72,22 +76,53 @@ class ControlRoute(APIRoute):
         super().__init__(path, adapted, **options)
         self.label = f"{next(iter(self.methods or ()))} {path}"
         self.app = self._respond
-
-    @cached_property
-    def _has_parameters(self) -> bool:
-        """Is True if the endpoint has parameters for FastAPI to validate."""
-        own = self.dependant
-        return any((own.path_params, own.query_params, own.header_params, own.cookie_params, own.body_params))
+        self._has_dry_runs = has_dry_runs and self.include_in_schema
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Replaces FastAPI's own way to a route, whose scopes for dependencies are a fourth of a request's time."""
-        if self._has_parameters:
+        """Runs every check, calls the endpoint, and responds.
+
+        It replaces FastAPI's own way to a route, whose scopes for dependencies are a fourth of a request's time.
+        """
+        request, state, requirements = RequestReader(scope, receive), RequestState.of(scope), self.requirements
+        try:
+            state.operation = self.label
+            state.deprecations += [self.deprecation] if self.deprecation else []
+            state.dialect = requirements.select_dialect(request)
+            state.is_dry_run = self._has_dry_runs and request.asks_for_dry_run
+            await request.read_body(requirements.body_limit_bytes)
+            state.caller = caller = requirements.identify(request)
+            acting.identify(caller.actor)
+            requirements.check(caller)
+            request.check_headers()
+            if self.body_field is not None:
+                request.parse_body(state.dialect.read if state.dialect else None)
+            # RFC 6749 (3.2): OAuth's endpoints ignore unknown parameters.
+            ignores_unknown = self.known_query is None or state.dialect is not None
+            request.check_query(self.accepted_query, ignores_unknown=ignores_unknown)
             async with AsyncExitStack() as stack:
                 scope.update(dict.fromkeys(_SCOPES, stack))
-                response = await self._handle(RequestReader(scope, receive))
-        else:
-            response = await self._handle(RequestReader(scope, receive))
+                response = await self._validate_and_call(request)
+        except ApiError as error:
+            response = state.refuse(error, self.declared_names)
+        except RequestValidationError as error:
+            problems = to_problems(error.errors(), self.accepted_fields)
+            response = state.refuse(InvalidPayload(details=problems), self.declared_names)
+        except (Throttled, TableUnavailable) as error:
+            # Without a record: the table is refusing writes.
+            response = state.failure(_public_error(error))
         await response(scope, receive, send)
+
+    def get_route_handler(self) -> Callable[[RequestReader], Awaitable[Response]]:  # type: ignore[override]
+        """Keeps FastAPI's validation, which calls the endpoint, for `_respond`."""
+        own = self.dependant
+        has_parameters = any((own.path_params, own.query_params, own.header_params, own.cookie_params, own.body_params))
+        self._validate_and_call = super().get_route_handler() if has_parameters else self._call
+        return self._validate_and_call
+
+    async def _call(self, request: Request) -> Response:
+        """Calls an endpoint without parameters."""
+        response: Response = await self.endpoint(adapted_request=request)
+        return response
 
     @cached_property
     def known_query(self) -> list[str] | None:
@@ -124,49 +159,6 @@ class ControlRoute(APIRoute):
     def requirements_as[R: CallerRequirements[Any]](self, kind: type[R]) -> R | None:
         """Returns the requirements if they are of that kind, for tools that describe or test routes."""
         return self.requirements if isinstance(self.requirements, kind) else None
-
-    def get_route_handler(self) -> Callable[[RequestReader], Awaitable[Response]]:  # type: ignore[override]
-        validate_and_call = super().get_route_handler() if self._has_parameters else self._call
-        requirements, has_body = self.requirements, self.body_field is not None
-        has_dry_runs = DRY_RUN in self.accepted_query and self.include_in_schema
-        accepted_query, ignores_unknown = self.accepted_query, self.known_query is None
-
-        async def run_checks(request: RequestReader, state: RequestState) -> Response:
-            state.operation = self.label
-            state.deprecations += [self.deprecation] if self.deprecation else []
-            state.dialect = requirements.select_dialect(request)
-            state.is_dry_run = has_dry_runs and request.asks_for_dry_run
-            await request.read_body(requirements.body_limit_bytes)
-            state.caller = caller = requirements.identify(request)
-            acting.identify(caller.actor)
-            requirements.check(caller)
-            request.check_headers()
-            if has_body:
-                request.parse_body(state.dialect.read if state.dialect else None)
-            # RFC 6749 (3.2): OAuth's endpoints ignore unknown parameters.
-            request.check_query(accepted_query, ignores_unknown=ignores_unknown or state.dialect is not None)
-            return await validate_and_call(request)
-
-        async def handle(request: RequestReader) -> Response:
-            state = RequestState.of(request.scope)
-            try:
-                return await run_checks(request, state)
-            except ApiError as error:
-                return state.refuse(error, self.declared_names)
-            except RequestValidationError as error:
-                problems = to_problems(error.errors(), self.accepted_fields)
-                return state.refuse(InvalidPayload(details=problems), self.declared_names)
-            except (Throttled, TableUnavailable) as error:
-                # Without a record: the table is refusing writes.
-                return state.failure(_public_error(error))
-
-        self._handle = handle
-        return handle
-
-    async def _call(self, request: Request) -> Response:
-        """Calls an endpoint without parameters."""
-        response: Response = await self.endpoint(adapted_request=request)
-        return response
 
 
 def _declared_requirements(endpoint: Callable[..., Any]) -> tuple[str | None, CallerRequirements[Any]]:
@@ -230,3 +222,75 @@ def _public_error(error: Exception) -> ApiError:
         return RateLimited(1)
     logger.error("table unavailable", extra=describe(error))
     return DatabaseUnavailable()
+
+
+def refuses[F: Callable[..., object]](*errors: type[ApiError]) -> Callable[[F], F]:
+    """Declares the errors that are specific to an operation.
+
+    It has no effect on requests: scripts/openapi reads it. The errors of the operation's access, parameters, body, and
+    Idempotency-Key are derived from their declarations.
+    """
+
+    def declare(endpoint: F) -> F:
+        setattr(endpoint, _REFUSALS, errors)
+        return endpoint
+
+    return declare
+
+
+def refusals_of(endpoint: Callable[..., object]) -> tuple[type[ApiError], ...]:
+    """Returns the errors that `refuses` declared, or an empty tuple."""
+    declared: tuple[type[ApiError], ...] = getattr(endpoint, _REFUSALS, ())
+    return declared
+
+
+class RouteGroup(BaseRoute):
+    """The routes of a module's `router`, which is imported at the first request for one of them.
+
+    A route takes more than a millisecond of a cold start, and its module imports what it needs. A cold start answers
+    one request, so it builds only the routes of that request's group. paths: those of the routes, as declared there.
+    """
+
+    def __init__(self, module: str, *paths: str) -> None:
+        self.module = module
+        self.paths = paths
+        self._segments = [path.split("/") for path in paths]
+
+    @cached_property
+    def routes(self) -> list[APIRoute]:
+        with lazy_imports.resumed():
+            return list(import_module(self.module).router.routes)
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Returns the first full match of the group's routes, or else the first one of another method."""
+        found: tuple[Match, Scope] = Match.NONE, {}
+        requested = scope["path"].split("/")
+        if not any(_may_match(declared, requested) for declared in self._segments):
+            return found
+        for route in self.routes:
+            match, child_scope = route.matches(scope)
+            if match.value > found[0].value:
+                found = match, {**child_scope, _GROUP_ROUTE: route}
+            if match is Match.FULL:
+                break
+        return found
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await scope[_GROUP_ROUTE].handle(scope, receive, send)
+
+
+def routes_of(routes: Iterable[BaseRoute]) -> Iterator[APIRoute]:
+    """Yields an app's routes, with those of groups in their places. Builds them."""
+    for route in routes:
+        if isinstance(route, RouteGroup):
+            yield from route.routes
+        elif isinstance(route, APIRoute):
+            yield route
+
+
+def _may_match(declared: list[str], requested: list[str]) -> bool:
+    """Returns False if a route of that path can't match. Compiling the path's expression would take longer."""
+    takes_rest = declared[-1].endswith(":path}")
+    if len(declared) != len(requested) and not (takes_rest and len(declared) < len(requested)):
+        return False
+    return all(name.startswith("{") or name == segment for name, segment in zip(declared, requested, strict=False))

@@ -1,11 +1,10 @@
 """Events that an organization's webhooks and emails tell about, written in the transaction of the change.
 
-An event's message is an outbox entry that is due immediately. Workers send it themselves, by passing
-`messages.dispatch` as `announce`. Requests leave it to the next run of the sweep, which is at most a minute away,
-because sending would make their response wait for two more calls.
+An event's message is an outbox entry that is due immediately. The write of the change returns it. Workers send it
+themselves. Requests leave it to the next run of the sweep, which is at most a minute away, because sending would make
+their response wait for two more calls.
 """
 
-from collections.abc import Callable
 from typing import Literal
 
 from controlplane.platform.core import clock, ids
@@ -40,8 +39,6 @@ EventName = Literal[
     "webhook.disabled",
 ]
 
-type Announce = Callable[[Entry], None]
-
 
 def entry(organization_id: str, event: EventName, *subjects: OwnedId) -> Entry:
     """Returns the message of a new event about these items, at most 25. Add its leg to the items' transaction."""
@@ -54,7 +51,3 @@ def entry(organization_id: str, event: EventName, *subjects: OwnedId) -> Entry:
         "subjects": list(subjects),
     }
     return outbox.new_entry(QUEUE, message, after_seconds=0)
-
-
-def leave_to_sweep(entry: Entry) -> None:
-    """Sends nothing: the sweep sends the entry."""

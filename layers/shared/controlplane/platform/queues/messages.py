@@ -212,9 +212,12 @@ class _Sender:
 sender = _Sender()
 
 
-def entry(queue: Queue, message: Message) -> Entry:
-    """Returns the message as an outbox entry. Add its leg to the transaction that the message is about."""
-    return outbox.new_entry(queue.value, message.model_dump(by_alias=True))
+def entry(queue: Queue, message: Message, after_seconds: int = outbox.RESEND_AFTER_SECONDS) -> Entry:
+    """Returns the message as an outbox entry. Add its leg to the transaction that the message is about.
+
+    The sweep sends it `after_seconds`, if no function did.
+    """
+    return outbox.new_entry(queue.value, message.model_dump(by_alias=True), after_seconds)
 
 
 def send(queue: str, message: Mapping[str, Any], delay_seconds: int = 0) -> None:
@@ -233,13 +236,14 @@ def send(queue: str, message: Mapping[str, Any], delay_seconds: int = 0) -> None
         raise Unreachable(queue) from error
 
 
-def dispatch(written: Entry) -> None:
-    """Sends an entry that a transaction has written, and deletes it from the outbox.
+def dispatch(*written: Entry) -> None:
+    """Sends entries that transactions have written, and deletes them from the outbox.
 
     Errors are only logged: the sweep sends the message later.
     """
-    if _is_sent(written):
-        _forget(written)
+    for it in written:
+        if _is_sent(it):
+            _forget(it)
 
 
 def dispatch_and_read[R](written: Entry, read: Callable[[], R]) -> R:

@@ -8,10 +8,11 @@ fail. Attempts are counted and limited, so work that crashes its worker also end
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple
 
 from controlplane.platform.core import clock
 from controlplane.platform.table.keys import Key
+from controlplane.platform.table.stored import SPARSE, Named, StoredMap
 from controlplane.platform.table.table import ConditionFailed, StoreError, Unrecorded, Update, table
 
 MAX_ATTEMPTS = 4
@@ -55,12 +56,12 @@ class Lease(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeaseState:
+class LeaseState(StoredMap):
     """The lease as a work item stores it: the attempts so far, and the last claim with its expiry."""
 
     attempts: int = 0
-    claim: str | None = None
-    until: int = _RELEASED
+    claim: Annotated[str | None, SPARSE] = None
+    until: Annotated[int, Named("leaseUntil")] = _RELEASED
 
     @property
     def is_waiting(self) -> bool:
@@ -75,14 +76,6 @@ class LeaseState:
     def values(self) -> dict[str, Any]:
         """The values of the condition UNCHANGED."""
         return {"until": self.until, "attempts": self.attempts}
-
-    def to_item(self) -> dict[str, Any]:
-        stored: dict[str, Any] = {"attempts": self.attempts, "leaseUntil": self.until}
-        return stored if self.claim is None else {**stored, "claim": self.claim}
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(attempts=item["attempts"], claim=item.get("claim"), until=item["leaseUntil"])
 
 
 def acquire(

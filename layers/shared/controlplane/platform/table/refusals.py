@@ -1,4 +1,7 @@
-"""Records of refused requests, from which a caller learns later why a request was refused. They are kept for a day.
+"""Records of refused requests, so that `GET /v1/requests/{requestId}` can say why, for a day.
+
+A record has facts only: codes, names of declared fields, ids, numbers, and the limits at that time. It has no text that
+was sent, no address, no person's name or id, and only the id of an API key.
 
 A record costs the refused request one write, and a successful request none. The number of writes is bounded for each
 owner (an organization, or a person whose request named none) and, within it, for each caller: the records of a minute
@@ -6,14 +9,17 @@ are in a fixed number of items, each caller belongs to one of them, and each ite
 is refused beyond that has no record. A record never changes a response: if it can't be written, it is missing.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from controlplane.platform.core import clock
+from controlplane.platform.core.errors import ApiError
 from controlplane.platform.core.request_ids import EXPLAINED_SECONDS, began_at
 from controlplane.platform.core.tokens import digest
 from controlplane.platform.table import keys, shards
+from controlplane.platform.table.codec import present
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.table import ConditionFailed, StoreError, Unrecorded, Update, table
 
@@ -22,24 +28,59 @@ ITEMS_PER_MINUTE = 8
 # An item with that many records has less than 8 KB, so that no write takes more than 8 units.
 RECORDS_PER_ITEM = 10
 _MINUTE_SECONDS = 60
+# Details that are numbers, ids, or values of enumerations.
+_DETAILS = (
+    "current",
+    "currentStatus",
+    "field",
+    "limit",
+    "lockedCount",
+    "number",
+    "plan",
+    "preparationId",
+    "reason",
+    "remainingCredits",
+    "requiredCredits",
+    "requiredScope",
+    "scanId",
+    "scope",
+    "status",
+    "unlockCredits",
+)
+_PROBLEMS = 10
+_WORD_START = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+class Refusal(NamedTuple):
+    """A refused request. declared: the names of the operation's fields, parameters, and headers."""
+
+    error: ApiError
+    operation: str
+    request_id: str
+    declared: Collection[str]
+
 
 # Items that are full, of the latest minute that this environment has seen.
 _full: set[Key] = set()
 
 
-def record(owner_id: str, caller_id: str, request_id: str, facts: Mapping[str, Any]) -> None:
-    """Records a refusal, unless the caller's item of that minute is full. At most one write.
+def record(refusal: Refusal, owner_id: str, caller_id: str, key_id: str | None, limits: Mapping[str, Any]) -> None:
+    """Records a refusal for its owner, unless the caller's item of that minute is full. At most one write.
+
+    limits: those of the caller at that time, with None for one that the request didn't get to know.
 
     An item that is known to be full isn't written to again, so that a flood of refusals costs each environment at most
     one rejected write a minute.
     """
-    began = began_at(request_id)
+    began = began_at(refusal.request_id)
     if began is None:
         return
-    key = keys.refusals(owner_id, int(began) // _MINUTE_SECONDS, shards.shard_of(caller_id, ITEMS_PER_MINUTE))
+    counted_as = key_id or caller_id
+    key = keys.refusals(owner_id, int(began) // _MINUTE_SECONDS, shards.shard_of(counted_as, ITEMS_PER_MINUTE))
     if key in _full:
         return
-    new = {"requestId": request_id, "caller": _mark(request_id, caller_id), **facts}
+    mark = _mark(refusal.request_id, counted_as)
+    new = {"requestId": refusal.request_id, "caller": mark, **_facts(refusal, key_id, limits)}
     values = {"new": [new], "none": [], "one": 1, "most": RECORDS_PER_ITEM}
     change = Update(
         key,
@@ -55,6 +96,29 @@ def record(owner_id: str, caller_id: str, request_id: str, facts: Mapping[str, A
             is_full = True
     if is_full:
         _note_full(key)
+
+
+def _facts(refusal: Refusal, key_id: str | None, limits: Mapping[str, Any]) -> dict[str, Any]:
+    error, details = refusal.error, refusal.error.details
+    facts: dict[str, Any] = {
+        "at": clock.timestamp(),
+        "status": error.status,
+        "code": error.code,
+        "rule": _WORD_START.sub("_", type(error).__name__).lower(),
+        "operation": refusal.operation,
+        "keyId": key_id,
+        "limits": present(**limits),
+    }
+    if isinstance(details, list):
+        facts["problems"] = [_problem(problem, refusal.declared) for problem in details[:_PROBLEMS]]
+    elif isinstance(details, dict):
+        facts["details"] = {name: details[name] for name in _DETAILS if name in details}
+    return present(**facts)
+
+
+def _problem(problem: dict[str, Any], declared: Collection[str]) -> dict[str, Any]:
+    """Returns the code of the problem, and its field or parameter if the operation declares that."""
+    return {"code": problem["code"], "field": next((name for name in problem["path"][:1] if name in declared), None)}
 
 
 def _note_full(key: Key) -> None:

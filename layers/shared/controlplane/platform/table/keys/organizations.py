@@ -83,7 +83,7 @@ def invitations_received(email: str) -> Key:
 # {pk: KH#9f86d0…, sk: KEY, keyId: key_2f…, organizationId: org_2f…, slug: acme, name: Acme, plan: pro, rateLimit: 1500,
 #  createdBy: usr_8k…, win: 29384756, hits: 17, usedHour: 489745, refusedFor: 29384756#org_2f…, requests20405: 8123,
 #  refused20405: 12, …}
-# Restrictions, if the key has any: {scopes: [inbox.read], projects: [01j…], networks: [192.0.2.0/24],
+# Restrictions, if the key has any: {scopes: [inbox.read], projects: [01j…], allowedIps: [192.0.2.0/24],
 #  validUntil: 1790000000}. A rolled key's, in the grace period: {validUntil, successor: key_2f…, expiresAt: 1790086400,
 #  rolledWin: 29384750, rolledHits: 9}, what `win` and `hits` were when it was rolled
 def key_secret(digest: str) -> Key:

@@ -1,0 +1,139 @@
+"""The requests that are measured: one for each function's cold start, and those that the goals name.
+
+`tests/functional/test_round_trips.py` counts the round trips of every other operation, and its neighbor in `dashboard/`
+those of every page.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from benchmarks.world import World
+from controlplane.access import web_session
+from controlplane.people import device, device_approvals, sessions
+from local import gateway
+
+type Parts = dict[str, Any]
+
+_CLIENT = "assent-cli"
+_SCOPES = ["projects.read"]
+_numbers = count(1)
+PROJECT = "/v1/projects/{projectId}"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One route of a function. `parts` makes what a request has besides its credential, and the items that it needs.
+
+    credentials: those with which round trips are counted. A cold start has the first one, and None is no credential.
+    """
+
+    group: str
+    method: str
+    resource: str
+    parts: Callable[[World], Parts] = lambda _world: {}
+    credentials: tuple[str | None, ...] = ("api key", "user token")
+
+    @property
+    def label(self) -> str:
+        return f"{self.method} {self.resource}"
+
+    def event(self, world: World, credential: str | None) -> dict[str, Any]:
+        token = {"api key": world.api_key, "user token": world.company.owner.token}.get(credential or "")
+        return rest_event(self.method, self.resource, token=token, **self.parts(world))
+
+    def two_events(self, world: World, credential: str | None) -> list[dict[str, Any]]:
+        """Returns equivalent requests: the first one of a minute has an additional write. A read is the same twice."""
+        first = self.event(world, credential)
+        return [first, first if self.method == "GET" else self.event(world, credential)]
+
+
+def rest_event(
+    method: str,
+    resource: str,
+    *,
+    token: str | None = None,
+    path: dict[str, str] | None = None,
+    query: dict[str, str] | None = None,
+    body: Any = None,
+    headers: dict[str, str] | None = None,
+) -> dict[str, Any]:
+    """Returns the event of one request. `resource` is the route in the template; `path` fills its parameters."""
+    target = resource.format_map({name: quote(value) for name, value in (path or {}).items()})
+    target += f"?{urlencode(query)}" if query else ""
+    sent = None if body is None else json.dumps(body).encode()
+    return gateway.rest_event(method, target, resource=resource, token=token, body=sent, headers=headers)
+
+
+def _fifty(_world: World) -> Parts:
+    return {"query": {"limit": "50"}}
+
+
+def _project(world: World) -> Parts:
+    return {"path": {"projectId": world.projects[0]}}
+
+
+def _changed_project(world: World) -> Parts:
+    return {**_project(world), "body": {"description": f"Changed {next(_numbers)}"}}
+
+
+def _revocation(world: World) -> Parts:
+    """The refresh token of a device that was approved and has redeemed its code."""
+    issued = device.create(_CLIENT, "0" * 43, _SCOPES, "laptop", "192.0.2.7")
+    device_approvals.approve(issued.user_code, world.company.owner.user_id, _SCOPES)
+    approved = device.find(issued.device_code)
+    assert approved is not None
+    return {"body": {"token": device.redeem(approved).refresh_token}}
+
+
+def _session(world: World) -> Parts:
+    """The header of a browser with a new session."""
+    user_id = world.company.owner.user_id
+    cookies = web_session.session_cookies(sessions.create(user_id), user_id, sessions.LIFE_SECONDS)
+    return {"headers": {"Cookie": "; ".join(cookie.partition(";")[0] for cookie in cookies)}}
+
+
+def _scan(world: World) -> Parts:
+    return {"path": {"scanId": world.scan.scan_id}}
+
+
+def _item(world: World) -> Parts:
+    """A finding in code."""
+    return {"path": {"itemId": world.builder.finding(world.company, world.repository).item_id}}
+
+
+def _feedback(_world: World) -> Parts:
+    message = f"Creating a project with a wildcard website answers 400, for the {next(_numbers)}th time."
+    return {"body": {"category": "bug", "message": message}}
+
+
+# A function's cold start is a read, if it has one, by an existing caller.
+COLD = (
+    Measured("system", "GET", "/v1/me"),
+    Measured(
+        "organizations",
+        "GET",
+        "/v1/organizations/{organizationId}",
+        lambda world: {"path": {"organizationId": world.company.organization_id}},
+    ),
+    Measured("members", "GET", "/v1/members", _fifty, ("user token", "api key")),
+    Measured("projects", "GET", PROJECT, _project),
+    Measured("api_keys", "GET", "/v1/api-keys", _fifty),
+    Measured("billing", "GET", "/v1/billing"),
+    Measured("device_auth", "POST", "/v1/auth/device/revoke", _revocation, (None,)),
+    Measured("dashboard", "GET", "/organizations", _session, ("session",)),
+    Measured("code_audit", "GET", "/v1/code-audit/scans/{scanId}", _scan, ("user token", "api key")),
+    Measured("inbox", "GET", "/v1/inbox/{itemId}", _item),
+    Measured("feedback", "POST", "/v1/feedback", _feedback),
+)
+COUNTED = (
+    *COLD,
+    Measured("projects", "GET", "/v1/projects", _fifty),
+    Measured("projects", "PATCH", PROJECT, _changed_project),
+    Measured("system", "GET", "/v1/regions", credentials=(None,)),
+)

@@ -1,1 +1,0 @@
-"""The commands: one module, with its own Typer app, per noun."""
