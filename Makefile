@@ -21,13 +21,13 @@ WHEEL_SOURCES := $(shell find cli/src layers/analysis/openassent_analysis cli/RE
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: .venv/.ready .tools/ministack/.ready $(REFERENCE) ## Run the whole stack on this machine, with demo data (PORT=3000)
+run: .venv/.ready .tools/sam/.ready .tools/ministack/.ready $(REFERENCE) ## Run the whole stack on this machine, with demo data (PORT=3000)
 	@.venv/bin/python -m local
 
 reset: ## Delete the local stack's data and credentials
 	@scripts/reset
 
-test: .venv/.ready $(REFERENCE) $(SDK) ## Run what a change to the product can break: every operation, page, worker, and command (ENGINE=fast, CLIENT=boto3)
+test: .venv/.ready .tools/sam/.ready $(REFERENCE) $(SDK) ## Run what a change to the product can break: every operation, page, worker, and command (ENGINE=fast, CLIENT=boto3)
 	@$(NICE) .venv/bin/python -m pytest -n 2 --dist worksteal --engine=$(or $(ENGINE),moto) --client=$(or $(CLIENT),own) \
 		tests/architecture tests/functional tests/unit cli/tests layers/analysis/tests
 
@@ -37,10 +37,10 @@ test-analysis: .venv/.ready ## Run the tests of the code analysis alone
 test-cli: .venv/.ready $(SDK) ## Run the tests of the command line and the SDK alone
 	@.venv/bin/python -m pytest -n 2 cli/tests
 
-races: .venv/.ready .tools/ministack/.ready node_modules/.ready $(REFERENCE) ## Run concurrent requests in every order that matters, and with every fault
+races: .venv/.ready .tools/sam/.ready .tools/ministack/.ready node_modules/.ready $(REFERENCE) ## Run concurrent requests in every order that matters, and with every fault
 	@$(NICE) .venv/bin/python -m pytest -n 2 --dist worksteal --engine=fast tests/races
 
-conformance: .venv/.ready .tools/conformance/.ready node_modules/.ready $(REFERENCE) ## Test the API with requests and clients that are generated from docs/openapi.json
+conformance: .venv/.ready .tools/sam/.ready .tools/conformance/.ready node_modules/.ready $(REFERENCE) ## Test the API with requests and clients that are generated from docs/openapi.json
 	@$(NICE) .venv/bin/python -m pytest -n 2 tests/conformance
 
 linear: .venv/.ready ## Check that text from clients and repositories is read in linear time
@@ -55,18 +55,18 @@ tools: .venv/.ready node_modules/.ready $(patsubst %,.tools/%/.ready,ministack s
 timed-%:
 	@start=$$(date +%s); $(MAKE) --no-print-directory $*; code=$$?; echo "took $$(($$(date +%s) - start)) s: $*"; exit $$code
 
-mutate: .venv/.ready node_modules/.ready $(REFERENCE) $(SDK) ## Change the changed lines (BASE=main), or a FILE, and list what no test notices (TESTS=tests/functional/billing LIMIT=40 SEED=7 WITHIN=80)
+mutate: .venv/.ready .tools/sam/.ready node_modules/.ready $(REFERENCE) $(SDK) ## Change the changed lines (BASE=main), or a FILE, and list what no test notices (TESTS=tests/functional/billing LIMIT=40 SEED=7 WITHIN=80)
 	@.venv/bin/python -m tools.mutate $(addprefix --base ,$(BASE)) $(addprefix --file ,$(FILE)) $(addprefix --tests ,$(TESTS)) \
 		$(if $(ONLY),--only '$(ONLY)') $(addprefix --limit ,$(LIMIT)) $(addprefix --seed ,$(SEED)) $(addprefix --seconds ,$(WITHIN))
 
-lagging: .venv/.ready node_modules/.ready $(REFERENCE) $(SDK) ## Run the functional and race tests on a table whose eventually consistent reads are late (BOUND=1: by one write)
+lagging: .venv/.ready .tools/sam/.ready node_modules/.ready $(REFERENCE) $(SDK) ## Run the functional and race tests on a table whose eventually consistent reads are late (BOUND=1: by one write)
 	@.venv/bin/python -m pytest -n 2 --dist worksteal --engine=fast $(if $(BOUND),--lagging=$(BOUND),--lagging) -- tests/functional tests/races
 
-models: .venv/.ready node_modules/.ready $(REFERENCE) ## Compare attempts at issues with a model in random schedules (SCHEDULES=20000 SEED=7)
+models: .venv/.ready .tools/sam/.ready node_modules/.ready $(REFERENCE) ## Compare attempts at issues with a model in random schedules (SCHEDULES=20000 SEED=7)
 	@MODEL_SCHEDULES=$(or $(SCHEDULES),20000) MODEL_SEED=$(SEED) .venv/bin/python -m pytest --engine=fast \
 		tests/races/test_issue_states.py
 
-fuzz: .venv/.ready .tools/conformance/.ready node_modules/.ready $(REFERENCE) $(SDK) ## Test with requests generated from docs/openapi.json, and properties with random examples (EXAMPLES=300 SEED=7)
+fuzz: .venv/.ready .tools/sam/.ready .tools/conformance/.ready node_modules/.ready $(REFERENCE) $(SDK) ## Test with requests generated from docs/openapi.json, and properties with random examples (EXAMPLES=300 SEED=7)
 	@FUZZ_EXAMPLES=$(or $(EXAMPLES),300) FUZZ_SEED=$(SEED) .venv/bin/python -m pytest -n 2 \
 		$(if $(SEED),--hypothesis-seed=$(SEED)) tests/conformance/test_document.py $$(grep -rlE 'hypothesis import .*given' tests cli/tests layers/analysis/tests)
 
@@ -100,10 +100,10 @@ build: .tools/sam/.ready .venv/.ready $(REFERENCE) ## Build the deployable artif
 e2e: .venv/.ready .tools/ministack/.ready .tools/sam/.ready .tools/lambda/.ready $(REFERENCE) ## Build, deploy to a local AWS, and test the deployment
 	@.venv/bin/python -m pytest -m e2e tests/e2e
 
-browser: .venv/.ready .tools/ministack/.ready .tools/cli/.installed node_modules/.ready $(REFERENCE) ## Test the pages in Chromium, and the command line in a terminal
+browser: .venv/.ready .tools/sam/.ready .tools/ministack/.ready .tools/cli/.installed node_modules/.ready $(REFERENCE) ## Test the pages in Chromium, and the command line in a terminal
 	@.venv/bin/python -m pytest -m browser tests/browser
 
-bench: .venv/.ready node_modules/.ready $(REFERENCE) ## Measure: ratios, round trips and capacity units per operation
+bench: .venv/.ready .tools/sam/.ready node_modules/.ready $(REFERENCE) ## Measure: ratios, round trips and capacity units per operation
 	@.venv/bin/python -m benchmarks
 
 accuracy: .venv/.ready ## Compare the code analysis with verdicts on the repositories in FOLDER

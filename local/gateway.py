@@ -16,7 +16,6 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import cache
-from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote
@@ -53,7 +52,6 @@ _API = "abcdefghij"
 HOST = f"{_API}.execute-api.eu-central-1.amazonaws.com"
 _STAGE = "live"
 SOURCE_IP = "198.51.100.7"
-_NUMBERS = count(1)
 
 type Headers = list[tuple[str, str]]
 type Event = dict[str, Any]
@@ -195,30 +193,6 @@ def template_routes() -> tuple[Route, ...]:
     )
 
 
-def rest_event(
-    method: str,
-    target: str,
-    *,
-    resource: str | None = None,
-    token: str | None = None,
-    body: bytes | None = None,
-    headers: dict[str, str] | None = None,
-    source_ip: str = SOURCE_IP,
-) -> Event:
-    """Returns the event of one request.
-
-    target: path and query. resource: the route in the template; by default, the path itself. The body is sent as JSON
-    unless `headers` names another content type.
-    """
-    sent = {"Accept": "application/json", "Host": HOST, "User-Agent": "assent-event/1.0"}
-    if token is not None:
-        sent["Authorization"] = f"Bearer {token}"
-    if body is not None:
-        sent["Content-Type"] = "application/json"
-    request = Request(method, target, [*(sent | (headers or {})).items()], body or b"", source_ip)
-    return proxy_event(request, resource or target.partition("?")[0], f"request-{next(_NUMBERS)}")
-
-
 def proxy_event(request: Request, resource: str, request_id: str) -> Event:
     """Returns the event (payload format 1.0) of a request to the route `resource`."""
     path, _, query_string = request.target.partition("?")
@@ -324,8 +298,10 @@ def rename_headers[Value](headers: Iterable[tuple[str, Value]]) -> list[tuple[st
 def body_of(response: dict[str, Any]) -> tuple[str, str]:
     """Returns the media type and the body of one of the template's responses, with the address of this process."""
     ((media_type, declared),) = response["ResponseTemplates"].items()
-    text, _ = declared["Fn::Sub"]
-    return media_type, text.replace("${Address}", settings.public_base_url or "")
+    text, values = declared["Fn::Sub"]
+    for name, value in {**values, "Docs": f"{settings.public_base_url or ''}/docs/errors"}.items():
+        text = text.replace(f"${{{name}}}", value)
+    return media_type, text
 
 
 def own_response(kind: str, request_id: str, responses: dict[str, Any] | None = None) -> Response:

@@ -1,14 +1,21 @@
-"""template.yaml as data, and the stateful part of it, which a local run deploys. Nothing is defined twice."""
+"""template.yaml and its nested stacks as data, and the stateful part, which a local run deploys."""
 
+import hashlib
+import json
+import os
+import subprocess
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from local.checkout import ROOT
+from local import expansion
+from local.checkout import DIRECTORY, ROOT
 
 TEMPLATE = ROOT / "template.yaml"
+# The templates of nested stacks, by the logical IDs that they have in template.yaml.
+NESTED = {"Observability": ROOT / "observability.yaml", "FrontDoor": ROOT / "front_door.yaml"}
 
 STATEFUL_TYPES = (
     "AWS::Cognito::UserPool",
@@ -42,29 +49,30 @@ _Loader.add_multi_constructor("!", _expand)
 
 
 def load_template(path: Path = TEMPLATE) -> dict[str, Any]:
-    """Returns the whole template with the files it includes, every tag in its long form. Cached: don't change it."""
-    return _parse(path.read_text(), path.parent)
+    """Returns a template without loops, every tag in its long form. Cached: don't change it."""
+    return _parse(path.read_text())
 
 
 @cache
-def _parse(text: str, folder: Path) -> dict[str, Any]:
-    template = yaml.load(text, Loader=_Loader)  # nosec B506  # noqa: S506 - a safe loader with tags added
-    return dict(with_includes(template, folder))
+def _parse(text: str) -> dict[str, Any]:
+    template: dict[str, Any] = yaml.load(text, Loader=_Loader)  # nosec B506  # noqa: S506 - a safe loader with tags added
+    return _expand_loops(template) if expansion.TRANSFORM in template.get("Transform", ()) else template
 
 
-def with_includes(node: Any, folder: Path) -> Any:
-    """Returns the node with each `AWS::Include` of a local file replaced by the file's content.
-
-    CloudFormation does the same when it transforms the template, with the copies in S3 that `sam deploy` uploads.
-    """
-    match node:
-        case {"Fn::Transform": {"Name": "AWS::Include", "Parameters": {"Location": str(location)}}}:
-            return yaml.safe_load((folder / location).read_text())
-        case dict():
-            return {name: with_includes(value, folder) for name, value in node.items()}
-        case list():
-            return [with_includes(value, folder) for value in node]
-    return node
+def _expand_loops(template: dict[str, Any]) -> dict[str, Any]:
+    """Runs local/expansion.py in SAM's environment, unless it has expanded the same template before."""
+    text = json.dumps(template)
+    digest = hashlib.sha256((text + Path(expansion.__file__).read_text()).encode()).hexdigest()
+    kept = DIRECTORY / "expanded" / f"{digest}.json"
+    if not kept.exists():
+        command = [str(ROOT / ".tools/sam/bin/python"), "-m", expansion.__name__]
+        done = subprocess.run(command, cwd=ROOT, input=text, capture_output=True, text=True, check=True)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = kept.with_suffix(f".{os.getpid()}")
+        unfinished.write_text(done.stdout)
+        unfinished.replace(kept)
+    result: dict[str, Any] = json.loads(kept.read_text())
+    return result
 
 
 def stateful_part(template: dict[str, Any]) -> dict[str, Any]:

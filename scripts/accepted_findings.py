@@ -39,6 +39,13 @@ ACCEPTED: dict[str, Accepted] = {
     "CKV_AWS_115": Accepted(
         _WITHOUT_KEY, "A new account has no executions to reserve. ReservedConcurrency reserves them."
     ),
+    "CKV_AWS_116": Accepted(
+        _ALL,
+        "The gateway or CodeDeploy waits, a failed message stays in its queue, and the next sweep follows.",
+    ),
+    "CKV_AWS_117": Accepted(
+        _ALL, "Functions call AWS and the code host over TLS, and don't listen. A VPC would add a NAT gateway."
+    ),
     "CKV_AWS_119": Accepted(_WITHOUT_KEY, "The table is encrypted with AWS's managed key. KmsKeyArn replaces it."),
     "CKV_AWS_149": Accepted(_WITHOUT_KEY, "Secrets are encrypted with AWS's managed key. KmsKeyArn replaces it."),
     "CKV_AWS_158": Accepted(_WITHOUT_KEY, "Logs are encrypted with a key of CloudWatch Logs. KmsKeyArn replaces it."),
@@ -64,10 +71,8 @@ ACCEPTED: dict[str, Accepted] = {
         _POOL, "NIST SP 800-63B advises against composition rules. The minimum length is 12 characters."
     ),
     "AwsSolutions-COG2": Accepted("defaults", "Not everyone has an authenticator app. MultiFactorSignIn requires one."),
-    'AwsSolutions-COG8[not evaluated: The parameter resolved to to a non-primitive value "{"Ref":"SignInTier"}", '
-    "therefore the rule could not be validated.]": Accepted(
-        _POOL,
-        "PLUS costs for each person who signs in. SignInTier sets it, and an issuer of your own can detect threats.",
+    "AwsSolutions-COG8": Accepted(
+        _POOL, "PLUS costs for each person who signs in. An issuer of your own (SignInIssuer) can detect threats."
     ),
     f"{_PARTITION_POLICY}service-role/AWSBackupServiceRolePolicyForBackup]": Accepted(
         "everything", "AWS keeps it in step with what AWS Backup calls. Only AWS Backup can assume the role."

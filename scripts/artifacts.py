@@ -67,9 +67,14 @@ class BuildFailed(Exception):
     """The artifacts are not what the deployment needs; the message says which and why."""
 
 
+def artifacts_in(build_dir: Path) -> list[Path]:
+    """The folders of the layers and the functions. A nested stack's folder has its template only."""
+    return sorted(it for it in build_dir.iterdir() if it.is_dir() and not (it / "template.yaml").exists())
+
+
 def prepare(build_dir: Path) -> None:
     """Prepare every artifact that SAM left in `build_dir`. A second run changes nothing."""
-    artifacts = sorted(path for path in build_dir.iterdir() if path.is_dir())
+    artifacts = artifacts_in(build_dir)
     if not artifacts:
         raise BuildFailed(f"{build_dir} holds no artifact")
     for artifact in artifacts:
@@ -246,7 +251,7 @@ def zipped_size_bytes(root: Path) -> int:
 
 def report(build_dir: Path) -> None:
     """Print what each artifact weighs. Raises BuildFailed when a function with the layers is more than Lambda takes."""
-    sizes = {path.name: size_bytes(path) for path in sorted(build_dir.iterdir()) if path.is_dir()}
+    sizes = {path.name: size_bytes(path) for path in artifacts_in(build_dir)}
     for name, size in sizes.items():
         zipped = zipped_size_bytes(build_dir / name)
         print(f"{name:24} {size / 2**20:6.2f} MiB unpacked  {zipped / 2**20:6.2f} MiB zipped")

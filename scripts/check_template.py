@@ -1,11 +1,13 @@
-"""Checks the transformed template.yaml with cfn-lint, checkov, parliament, and cdk-nag, measures what AWS limits, and
+"""Checks the transformed templates with cfn-lint, checkov, parliament, and cdk-nag, measures what AWS limits, and
 compares it with the last release's: `make template`. Nothing is downloaded.
 
-The template is transformed as SAM does it, for each variant of its parameters, with every condition decided as
-CloudFormation does. checkov takes any `Fn::If` for a value, and the others would check what is never deployed. A
-template with deliberate mistakes is checked too, to prove that each tool looks. Runs in SAM's environment.
+The template is transformed as CloudFormation and SAM do it, for each variant of its parameters, with every condition
+decided, and with the resources of its nested stacks. checkov takes any `Fn::If` for a value, and the others would check
+what is never deployed. A template with deliberate mistakes is checked too, to prove that each tool looks. Runs in SAM's
+environment.
 """
 
+import copy
 import json
 import logging
 import os
@@ -13,6 +15,7 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,15 +24,16 @@ import yaml
 from samtranslator.translator.transform import transform
 from samtranslator.yaml_helper import yaml_parse
 
-from local.template import with_includes
+from local.expansion import expanded
+from local.template import NESTED, TEMPLATE
 from scripts.accepted_findings import ACCEPTED, ANNOUNCED
 from scripts.conditions import resolve
-from scripts.limits import Measured, excesses, measure
+from scripts.limits import Measured, excesses, measure, of_template
+from scripts.nested_stacks import inlined
 from scripts.releases import last_release
 from scripts.upgrade_gate import problems
 
 ROOT = Path(__file__).resolve().parents[1]
-TEMPLATE = ROOT / "template.yaml"
 LINTER = ROOT / ".tools/sam/bin/cfn-lint"
 SCANNER = ROOT / ".tools/checkov/bin/checkov"
 POLICY_CHECKER = ROOT / ".tools/parliament/bin/python"
@@ -59,9 +63,9 @@ VARIANTS: dict[str, dict[str, str]] = {
         "SignInEmailIdentityArn": "arn:aws:ses:eu-central-1:123456789012:identity/example.com",
         "SnapStart": "PublishedVersions",
         "TableName": "assent-restored",
-        "ThrottlingBurst": "100",
         "ThrottlingRate": "100",
         "TracedShare": "0.005",
+        "WarmWriteUnits": "10000",
         "WebAclArn": "arn:aws:wafv2:eu-central-1:123456789012:regional/webacl/assent/0123",
     },
     "elsewhere": {
@@ -70,7 +74,6 @@ VARIANTS: dict[str, dict[str, str]] = {
         "CustomDomain": "api.example.com",
         "DeletionProtection": "false",
         "GatewayLogRoleArn": "arn:aws:iam::123456789012:role/gateway-logs",
-        "PlatformLogs": "failures",
         "SignInClientId": "assent",
         "SignInIssuer": "https://login.example.com",
     },
@@ -110,25 +113,43 @@ class _NoManagedPolicies:
         return {}
 
 
+@cache
+def _without_loops(path: Path) -> dict[str, Any]:
+    return expanded(_unshared(path))
+
+
+def _unshared(path: Path) -> Any:
+    """Returns the template's data without anchors, as `sam deploy` sends it."""
+    return json.loads(json.dumps(yaml_parse(path.read_text(encoding="utf-8"))))
+
+
 def transformed(parameters: dict[str, str], folder: Path = ROOT) -> dict[str, Any]:
     """Returns the template that CloudFormation deploys with these parameters. The artifacts' locations are made up."""
-    template = with_includes(yaml_parse((folder / TEMPLATE.name).read_text(encoding="utf-8")), folder)
+    template = copy.deepcopy(_without_loops(folder / TEMPLATE.name))
     for resource in template["Resources"].values():
-        for place in {"CodeUri", "ContentUri"} & resource.get("Properties", {}).keys():
+        for place in {"CodeUri", "ContentUri", "Location"} & resource.get("Properties", {}).keys():
             resource["Properties"][place] = "s3://artifacts/artifact"
     return dict(transform(template, parameters, _NoManagedPolicies(), passthrough_metadata=True))
 
 
 def decided(parameters: dict[str, str], folder: Path = ROOT) -> dict[str, Any]:
-    """Returns the same with every condition decided. Ignores parameters that the template doesn't have."""
+    """Returns the same with nested stacks and every condition decided. Ignores parameters that it doesn't have."""
     template = transformed(parameters, folder)
-    return resolve(template, {name: it for name, it in parameters.items() if name in template["Parameters"]})
+    return with_nested(
+        resolve(template, {it: parameters[it] for it in parameters.keys() & template["Parameters"]}), folder
+    )
 
 
-def as_sent() -> str:
-    """Returns the template as `sam deploy` sends it: without anchors, but before the transformation."""
-    unshared = json.loads(json.dumps(yaml_parse(TEMPLATE.read_text(encoding="utf-8"))))
-    return yaml.dump(unshared, Dumper=yaml.CSafeDumper)
+def with_nested(template: dict[str, Any], folder: Path = ROOT) -> dict[str, Any]:
+    """Returns a decided template with the resources of its nested stacks."""
+    for name in NESTED.keys() & template["Resources"].keys():
+        template = inlined(template, name, _without_loops(folder / NESTED[name].name))
+    return template
+
+
+def as_sent(path: Path) -> str:
+    """Returns a template as `sam deploy` sends it: without anchors, but before the transformation."""
+    return yaml.dump(_unshared(path), Dumper=yaml.CSafeDumper)
 
 
 def referring(template: dict[str, Any]) -> dict[str, Any]:
@@ -241,14 +262,16 @@ def _accepted(name: str, rule: str) -> bool:
 def main() -> int:
     logging.disable()  # SAM's translator warns of a switch that only AWS has
     os.environ.setdefault("AWS_DEFAULT_REGION", "eu-central-1")
-    source, wrong, sizes, fullest = as_sent(), [], {}, dict[str, Measured]()
+    source, wrong, sizes, fullest = as_sent(TEMPLATE), [], {}, dict[str, Measured]()
+    nested = [it for path in NESTED.values() for it in of_template(as_sent(path), _without_loops(path))]
     with TemporaryDirectory() as directory:
         files = [Path(directory) / f"{name}.json" for name in (*VARIANTS, TWIN)]
         files[-1].write_text(json.dumps(WRONG_TWIN, indent=1), encoding="utf-8")
         for (name, parameters), path in zip(VARIANTS.items(), files, strict=False):
             whole = transformed(parameters)
             template = resolve(whole, parameters)
-            measured = measure(source, whole, template)
+            template = with_nested(template)
+            measured = [*measure(source, whole, template), *nested]
             wrong += [f"{name}: {excess}" for excess in excesses(measured)]
             fullest[name] = max(measured, key=lambda it: it.share)
             sizes[name] = len(template["Resources"])
@@ -280,7 +303,7 @@ def check(files: list[Path]) -> dict[str, int]:
     tools = {"cfn-lint": "E3002", "checkov": "CKV_AWS_27", "parliament": "UNKNOWN_ACTION"}
     # cfn-lint takes most of the time. It also gets the source, whose conditions it evaluates itself.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        linted = [pool.submit(lint, path) for path in (TEMPLATE, *files)]
+        linted = [pool.submit(lint, path) for path in (TEMPLATE, *NESTED.values(), *files)]
         scanned = pool.submit(scan, files)
         others = [pool.submit(check_policies, files)]
         if NAG.exists() and shutil.which("node"):

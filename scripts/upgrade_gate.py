@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from local.checkout import ROOT
+from local.template import NESTED, TEMPLATE
 
 # Replacing one of these loses data, logs, people, or the key that signs tokens.
 STATEFUL_TYPES = (
@@ -21,7 +22,7 @@ STATEFUL_TYPES = (
     "AWS::SecretsManager::Secret",
     "AWS::SQS::Queue",
 )
-_SOURCES = {"template.yaml", "dashboard.yaml"}
+_SOURCES = {path.name for path in (TEMPLATE, *NESTED.values())}
 # The region whose schemas are used. They hardly differ.
 _REGION = "us-east-1"
 

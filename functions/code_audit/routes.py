@@ -9,7 +9,7 @@ from code_audit.fields import REPOSITORY_ID
 from code_audit.preferences import APPLIED, Prefer, applied, read_wait
 from code_audit.repository_schemas import Repository
 from code_audit.resources import SCAN
-from code_audit.scan_schemas import Reason, Scan, ScanStatus
+from code_audit.scan_schemas import Reason, Scan
 from code_audit.start_schemas import ScanCreate, ScanNotStarted, ScanStarted, ScanStarting, Unlocked
 from controlplane.access.access import Access, Requires, Resource
 from controlplane.access.idempotency import IdempotencyKey, idempotent
@@ -25,7 +25,7 @@ from controlplane.platform.table import keys, parallel
 from controlplane.platform.table.table import Leg
 from controlplane.projects import store as projects
 from controlplane.scans import starting, unlocks, waits
-from controlplane.scans.items import RequestItem, ScanItem
+from controlplane.scans.items import RequestItem, ScanItem, Status
 from controlplane.scans.requests import ScanInProgress
 from controlplane.scans.unlocks import InsufficientCredits, NothingToUnlock
 from controlplane.scans.waits import RETRY_AFTER_SECONDS, Outcome
@@ -54,7 +54,7 @@ RepositoryFilter = Annotated[
     ),
 ]
 StatusFilter = Annotated[
-    ScanStatus | None, Query(description="Returns only scans with this status.", examples=["completed"])
+    Status | None, Query(description="Returns only scans with this status.", examples=["completed"])
 ]
 RequestedRepository = Annotated[
     str,

@@ -62,14 +62,14 @@ def _check(function: str, version: str, request_id: str) -> None:
     """Raises Rejected unless the version responds to its function's check as it must."""
     functions = boto3.client("lambda", config=_CONFIG)
     tags = functions.list_tags(Resource=function)["Tags"]
-    # A request with the status that its response must have, such as `GET /health 200`, or the event of a worker.
-    check = json.loads(os.environ["CHECKS"])[tags["aws:cloudformation:logical-id"]]
-    event = check if isinstance(check, dict) else _request(check, request_id)
+    # A request with the status that its response must have, such as `GET /health 200`. A worker has none.
+    check = json.loads(os.environ["CHECKS"]).get(tags["aws:cloudformation:logical-id"])
+    event = _request(check, request_id) if check else {"Records": []}
     invoked = functions.invoke(FunctionName=function, Qualifier=version, Payload=json.dumps(event).encode())
     answer = json.load(invoked["Payload"])
     if "FunctionError" in invoked:
         raise Rejected(f"it failed with {answer.get('errorType')}")
-    if isinstance(check, str):
+    if check:
         _check_response(answer, int(check.rpartition(" ")[2]), request_id)
 
 

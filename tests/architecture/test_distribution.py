@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
-from dashboard.snippets import list_snippets
+from dashboard.projects.snippets import list_snippets
 from openassent_cli.extras import EXTRAS, installation
 from scripts.openapi.texts import BASE_URL, PAGES_URL
 from tests.support.each import each
@@ -54,7 +54,7 @@ def repository_texts() -> Iterator[tuple[str, str]]:
     for name in listed.stdout.splitlines():
         path = ROOT / name
         # A test below has the snippets as people get them, too.
-        if path.is_file() and not name.startswith(("tests/", "functions/dashboard/snippets.py")):
+        if path.is_file() and not name.startswith(("tests/", "functions/dashboard/projects/snippets.json")):
             try:
                 yield name, path.read_text(encoding="utf-8")
             except UnicodeDecodeError:

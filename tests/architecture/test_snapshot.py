@@ -80,7 +80,7 @@ from awsclient.errors import NoAnswer
 from awsclient.retries import Attempts, Quota
 from awsclient.time_limit import NO_LIMIT
 from controlplane.platform.core import ids
-from local.gateway import rest_event
+from tests.support.events import rest_event
 
 def tell():
     event = rest_event("GET", "/health")

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from controlplane.platform.core.errors import CATALOG
-from controlplane.platform.core.settings import Settings
+from controlplane.platform.core.settings import Settings, load
 from controlplane.platform.core.urls import error_page
 from controlplane.platform.http.app import TRANSPORT_SECURITY
 from controlplane.platform.http.envelope import HINTS
 from controlplane.platform.queues.messages import MAX_RECEIVES
 from local.gateway import body_of
-from local.template import load_template
+from local.template import NESTED, load_template
 from scan_execution import service as scan_execution
 from scan_preparation import service as scan_preparation
 from scripts.artifacts import ARCHITECTURES
@@ -26,17 +26,19 @@ from tests.support.response_checks import check_problems
 from tests.support.template import (
     Route,
     api_functions,
+    every_resource,
     functions,
     gateway_responses,
     gateway_route,
     resources,
     routes_by_group,
+    text_of,
 )
 
 ROOT = Path(__file__).parents[2]
 TEMPLATE = load_template()
 RULES = load_template(Path(__file__).with_name("template_rules.yaml"))
-PARAMETERS, RESOURCES = TEMPLATE["Parameters"], TEMPLATE["Resources"]
+PARAMETERS, RESOURCES = TEMPLATE["Parameters"], every_resource()
 FUNCTIONS, GLOBALS = functions(), TEMPLATE["Globals"]["Function"]
 WORKERS = FUNCTIONS.keys() - api_functions().keys()
 ALARMS = resources("AWS::CloudWatch::Alarm")
@@ -45,6 +47,8 @@ MAPPINGS = {name: it["Properties"] for name, it in resources("AWS::Lambda::Event
 QUEUES = {name: it["Properties"] for name, it in resources("AWS::SQS::Queue").items()}
 WORK_QUEUES = [name for name, it in QUEUES.items() if "RedrivePolicy" in it]
 NOTHING = {"Ref": "AWS::NoValue"}
+# The variables that every function needs.
+GOOD = {"TABLE_NAME": "assent-table"}
 
 
 def properties(name: str) -> dict[str, Any]:
@@ -147,7 +151,7 @@ class TestEachFunction:
         log_group = properties(name)["LoggingConfig"]["LogGroup"]["Ref"]
         assert [it for it in FUNCTIONS if properties(it)["LoggingConfig"]["LogGroup"]["Ref"] == log_group] == [name]
         expected = f"/aws/lambda/${{AWS::StackName}}-{group_of(name).replace('_', '-')}"
-        assert properties(log_group)["LogGroupName"] == {"Fn::Sub": expected}
+        assert text_of(properties(log_group)["LogGroupName"]) == expected
 
     def test_a_function_is_published_whatever_changed_and_named_after_the_release(self, name: str):
         assert properties(name)["AutoPublishAliasAllProperties"] is True
@@ -155,8 +159,10 @@ class TestEachFunction:
         assert "Tracing" not in properties(name)
 
     def test_a_gradual_deployment_is_rolled_back_by_the_functions_own_errors_in_time(self, name: str):
-        condition, [alarm], otherwise = properties(name)["DeploymentPreference"]["Alarms"]["Fn::If"]
+        condition, [found], otherwise = properties(name)["DeploymentPreference"]["Alarms"]["Fn::If"]
         assert (condition, otherwise) == ("IsGradual", [NOTHING])
+        stack, output = found["Fn::GetAtt"]
+        alarm = load_template(NESTED[stack])["Outputs"][output.removeprefix("Outputs.")]["Value"]
         is_api = name in api_functions()
         assert ALARMS[alarm["Ref"]].get("Condition") == ("IsGradual" if is_api else None)
         declared = properties(alarm["Ref"])
@@ -168,7 +174,9 @@ class TestEachFunction:
         }
         expected = {("Errors", "FunctionName", json.dumps({"Ref": name}))}
         if name != "SweeperFunction":
-            expected |= {("Errors", "Resource", json.dumps({"Fn::Sub": f"${{{name}}}:live"}))}
+            expected |= {
+                ("Errors", "Resource", json.dumps({"Fn::Sub": ["${Function}:live", {"Function": {"Ref": name}}]}))
+            }
         assert watched >= expected | ({("ServerErrors", "service", json.dumps(group_of(name)))} if is_api else set())
         quickest = 5 * 60  # Canary10Percent5Minutes
         periods = [it["Period"] for it in metrics] or [declared["Period"]]
@@ -186,24 +194,17 @@ class TestEachFunction:
 
 
 class TestAllFunctions:
-    def test_limits_are_parameters_with_the_settings_default_and_reach_their_functions(self):
-        invites = {"Members", "Dashboard"}
-        limits: dict[str, set[str] | None] = {
-            "RequestsPerMinuteUser": None,
-            "OrganizationRateFactor": None,
-            "RejectedCredentialsPerMinute": None,
-            "SignInRequestsPerMinute": None,
-            "OrganizationsPerPerson": {"Organizations", *invites},
-            "InvitationsPerOrganization": invites,
-            "InvitationsPerAddress": invites,
-        }
-        for parameter, owners in limits.items():
-            variable = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", parameter).upper()
-            assert PARAMETERS[parameter]["Default"] == Settings.model_fields[variable.lower()].default
-            given = {it for it in FUNCTIONS if variable in properties(it)["Environment"]["Variables"]}
-            assert given == {f"{it}Function" for it in owners or ()}
-            for values in [properties(it) for it in given] or [GLOBALS]:
-                assert values["Environment"]["Variables"][variable] == {"Ref": parameter}
+    def test_every_function_gets_the_settings_that_have_no_parameter(self):
+        assert GLOBALS["Environment"]["Variables"]["SETTINGS"] == {"Ref": "Settings"}
+        assert load({**GOOD, "SETTINGS": PARAMETERS["Settings"]["Default"]}) == load(GOOD)
+        assert not any("SETTINGS" in properties(it)["Environment"]["Variables"] for it in FUNCTIONS)
+
+    @each(
+        ("value", "is_valid"),
+        [("AUDIT_LOG_RETENTION_DAYS=90", True), ("A=1;B=2,3", True), ("A", False), ("a=1", False), ("A=1;", False)],
+    )
+    def test_settings_are_names_with_values(self, value: str, is_valid: bool):
+        assert bool(re.fullmatch(PARAMETERS["Settings"]["AllowedPattern"], value)) is is_valid
 
     def test_functions_time_out_after_a_cold_start_with_all_retries_and_before_the_gateway(self):
         gateway_seconds, calls = 29, Settings.model_fields["dependency_seconds"].default
@@ -229,10 +230,10 @@ class TestAllFunctions:
         workers = [PARAMETERS[it["ScalingConfig"]["MaximumConcurrency"]["Ref"]]["Default"] for it in enabled.values()]
         assert 1 + sum(workers) <= PARAMETERS["AccountConcurrency"]["Default"] / 2  # with the sweep
 
-    def test_a_deployment_style_is_gradual_and_checked_unless_its_name_says_otherwise(self):
+    def test_a_deployment_style_is_checked_unless_its_name_says_otherwise(self):
+        """SAM reads a map while it transforms the template, when conditions have no value yet."""
         styles = TEMPLATE["Mappings"]["DeploymentStyles"]
         assert [*styles] == PARAMETERS["DeploymentStyle"]["AllowedValues"]
-        assert {name for name, it in styles.items() if it["IsGradual"] == "false"} == {"AllAtOnce", "Unchecked"}
         assert {name for name, it in styles.items() if it["IsChecked"] == "false"} == {"Unchecked"}
 
 
@@ -253,7 +254,7 @@ class TestEachQueue:
         assert redrive["maxReceiveCount"] == MAX_RECEIVES
         assert QUEUES[dead]["MessageRetentionPeriod"] > QUEUES[name]["MessageRetentionPeriod"]
         watched = {
-            (it["Properties"]["MetricName"], dimension["Value"]["Fn::GetAtt"][0])
+            (it["Properties"]["MetricName"], dimension["Value"]["Ref"])
             for it in ALARMS.values()
             if it["Properties"].get("Namespace") == "AWS/SQS"
             for dimension in it["Properties"]["Dimensions"]
@@ -288,7 +289,7 @@ class TestParameters:
         assert bool(re.fullmatch(PARAMETERS["TracedShare"]["AllowedPattern"], value)) is is_valid
 
     def test_names_after_the_stack_have_room_for_64_letters(self):
-        longest = {"Dashboard": 255, "LogGroup": 512, "Api": 1_024, "ConfigurationSet": 64}
+        longest = {"LogGroup": 512, "Api": 1_024, "ConfigurationSet": 64}
         found = [
             (it["Type"].split("::")[-1], name)
             for it in RESOURCES.values()
@@ -303,8 +304,8 @@ def names_after_the_stack(node: Any, key: str = "") -> Iterator[str]:
     match node:
         case {"Ref": "AWS::StackName"} if key.endswith("Name"):
             yield "s" * 64
-        case {"Fn::Sub": str(text)} if key.endswith("Name") and "${AWS::StackName}" in text:
-            yield text.replace("${AWS::StackName}", "s" * 64)
+        case {"Fn::Sub": _} if key.endswith("Name") and "${AWS::StackName}" in text_of(node):
+            yield text_of(node).replace("${AWS::StackName}", "s" * 64)
         case dict():
             for name, value in node.items():
                 yield from names_after_the_stack(value, name)
@@ -318,7 +319,9 @@ class TestGateway:
         settings = properties("Api")["MethodSettings"]
         assert (settings[0]["HttpMethod"], settings[0]["ResourcePath"]) == ("*", "/*")
         rate = {"Fn::If": ["SetsThrottlingRate", {"Ref": "ThrottlingRate"}, {"Fn::Sub": "${AccountConcurrency}0"}]}
-        burst = {"Fn::If": ["SetsThrottlingBurst", {"Ref": "ThrottlingBurst"}, {"Ref": "AccountConcurrency"}]}
+        # A browser asks for a page and what it loads at once: more than the executions of a new account.
+        derived = {"Fn::If": ["IsNewAccount", 50, {"Ref": "AccountConcurrency"}]}
+        burst = {"Fn::If": ["SetsThrottlingRate", {"Ref": "ThrottlingRate"}, derived]}
         assert all((it["ThrottlingRateLimit"], it["ThrottlingBurstLimit"]) == (rate, burst) for it in settings)
 
     def test_the_gateway_pays_only_for_metrics_that_an_alarm_uses(self):

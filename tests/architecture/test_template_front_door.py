@@ -5,10 +5,11 @@ import json
 from controlplane.platform.core.settings import read_signing_secret
 from controlplane.platform.http.client_address import SECRET_HEADER
 from local.front_door import restore_challenge
-from local.template import load_template
+from local.template import NESTED, load_template
 from tests.support.template import resources, without
 
 RESOURCES = load_template()["Resources"]
+OWN = load_template(NESTED["FrontDoor"])
 (DISTRIBUTION,) = [it["Properties"]["DistributionConfig"] for it in resources("AWS::CloudFront::Distribution").values()]
 BEHAVIOR, (ORIGIN,) = DISTRIBUTION["DefaultCacheBehavior"], DISTRIBUTION["Origins"]
 
@@ -16,7 +17,8 @@ BEHAVIOR, (ORIGIN,) = DISTRIBUTION["DefaultCacheBehavior"], DISTRIBUTION["Origin
 class TestConditions:
     def test_nothing_that_always_exists_refers_to_the_front_door(self):
         own = {name for name, it in RESOURCES.items() if it.get("Condition") == "HasFrontDoor"}
-        assert len(own) == 4
+        assert own == {"FrontDoor", "FrontDoorSecret"}
+        assert RESOURCES["FrontDoor"]["Properties"]["Parameters"].keys() == OWN["Parameters"].keys()
         for name in RESOURCES.keys() - own:
             assert not any(front in json.dumps(without(RESOURCES[name], "HasFrontDoor")) for front in own), name
 
@@ -36,6 +38,6 @@ class TestFunctions:
 
     def test_names_are_short_enough_and_differ_between_stacks(self):
         for name in ("FrontDoorAddressFunction", "FrontDoorChallengeFunction"):
-            text, variables = RESOURCES[name]["Properties"]["Name"]["Fn::Sub"]
+            text, variables = OWN["Resources"][name]["Properties"]["Name"]["Fn::Sub"]
             assert "AWS::StackId" in json.dumps(variables)
             assert len(text.replace("${Stack}", "x" * 36)) <= 64

@@ -11,13 +11,13 @@ from controlplane.platform.core import observability
 from controlplane.platform.core.observability import count_limited, count_request
 from controlplane.platform.queues.messages import MAX_RECEIVES, Message, Queue
 from controlplane.platform.queues.worker import create_worker
-from local.template import load_template
+from local.template import NESTED, load_template
 from sweeper import app as sweeper
 from sweeper import service as sweeps
 from tests.support.each import each
 from tests.support.logs import captured_logs
 from tests.support.sqs import FakeSqs
-from tests.support.template import api_functions, functions, resources
+from tests.support.template import api_functions, functions, resources, text_of
 
 # The metrics that AWS publishes: namespace, dimensions, metrics.
 AWS_METRICS = [
@@ -38,9 +38,10 @@ PUBLISHED = {
     for namespace, dimensions, metrics in AWS_METRICS
     for metric in metrics.split()
 }
-OWN = "${AWS::StackName}"
+OWN = "${Stack}"
 ALARMS = resources("AWS::CloudWatch::Alarm")
 FUNCTIONS = functions()
+LOG_GROUPS = resources("AWS::Logs::LogGroup")
 LIVE = [name for name, alarm in ALARMS.items() if "Condition" not in alarm]
 WORK_QUEUES = [name for name, it in resources("AWS::SQS::Queue").items() if "RedrivePolicy" in it["Properties"]]
 INDEXES = [it["IndexName"] for it in resources("AWS::DynamoDB::Table")["Table"]["Properties"]["GlobalSecondaryIndexes"]]
@@ -87,8 +88,8 @@ type Series = tuple[str, str, frozenset[tuple[str, str]]]
 
 
 def dashboard() -> list[dict[str, Any]]:
-    body, _ = resources("AWS::CloudWatch::Dashboard")["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
-    widgets: list[dict[str, Any]] = json.loads(body)["widgets"]
+    body = resources("AWS::CloudWatch::Dashboard")["Dashboard"]["Properties"]["DashboardBody"]["Fn::ToJsonString"]
+    widgets: list[dict[str, Any]] = body["widgets"]
     return widgets
 
 
@@ -98,11 +99,26 @@ def drawn() -> list[Series]:
     for widget in dashboard():
         before: list[str] = []
         for row in widget["properties"].get("metrics", []):
-            cells = [cell for cell in row if isinstance(cell, str)]
+            if "expression" in row[0]:
+                continue
+            cells = [_text(cell) for cell in row if isinstance(cell, str) or "Ref" in cell]
             cells = [before[place] if cell == "." else cell for place, cell in enumerate(cells)]
             found.append((cells[0], cells[1], frozenset(zip(cells[2::2], cells[3::2], strict=True))))
             before = cells
     return found
+
+
+def searched() -> set[tuple[str, str, frozenset[str]]]:
+    """Returns what the dashboard searches for, whatever the values: namespace, metric, and names of dimensions."""
+    rows = [row for widget in dashboard() for row in widget["properties"].get("metrics", [])]
+    texts = [text_of(row[0]["expression"]) for row in rows if "expression" in row[0]]
+    found = [
+        re.fullmatch(r"SEARCH\('\{(.+?)\} (?:TableName=\"\$\{Table\}\" )?MetricName=\"(\w+)\"', 'Sum', 60\)", it)
+        for it in texts
+    ]
+    assert all(found), texts
+    parts = [(it[1].replace('"', "").split(","), it[2]) for it in found if it]
+    return {(names[0], metric, frozenset(names[1:])) for names, metric in parts}
 
 
 def _text(value: Any) -> str:
@@ -112,8 +128,8 @@ def _text(value: Any) -> str:
             return f"${{{name}}}"
         case {"Fn::GetAtt": [name, attribute]}:
             return f"${{{name}.{attribute}}}"
-        case {"Fn::Sub": text}:
-            return str(text)
+        case {"Fn::Sub": ["${Function}:live", {"Function": {"Ref": name}}]}:
+            return f"${{{name}}}:live"
     return str(value)
 
 
@@ -178,76 +194,77 @@ def sweep_badly(patched: pytest.MonkeyPatch) -> None:
 
 class TestDashboard:
     def test_the_dashboard_shows_every_functions_invocations_errors_and_duration(self):
-        for logical_id, function in FUNCTIONS.items():
-            service = function["Properties"]["Environment"]["Variables"]["POWERTOOLS_SERVICE_NAME"]
-            shown = {
-                metric
-                for namespace, metric, dimensions in drawn()
-                if dimensions & {("FunctionName", f"${{{logical_id}}}"), ("service", service)}
-            }
+        for logical_id in FUNCTIONS:
+            shown = {metric for _, metric, by in drawn() if ("FunctionName", f"${{{logical_id}}}") in by}
             assert {"Errors", "Duration"} <= shown, logical_id
-            if logical_id in api_functions():
-                assert {"Requests", "ServerErrors", "RateLimited"} <= shown, logical_id
-            else:
-                assert {"Messages", "FailedMessages", "DeadLetters"} <= shown or "Invocations" in shown, logical_id
+        of_services = {
+            metric for namespace, metric, by in searched() if (namespace, by) == (OWN, frozenset({"service"}))
+        }
+        # Of each function of the API, and of each worker.
+        assert of_services == {"Requests", "ServerErrors", "RateLimited", "Messages", "FailedMessages", "DeadLetters"}
 
     def test_the_dashboard_shows_every_queue_and_the_table_with_its_indexes(self):
         size, age = "ApproximateNumberOfMessagesVisible", "ApproximateAgeOfOldestMessage"
         wanted = {(metric, name) for name in WORK_QUEUES for metric in (size, age)} | {
             (size, it) for it in DEAD_LETTERS
         }
-        expected = {("AWS/SQS", metric, frozenset({("QueueName", f"${{{it}.QueueName}}")})) for metric, it in wanted}
+        expected = {("AWS/SQS", metric, frozenset({("QueueName", f"${{{it}}}")})) for metric, it in wanted}
         assert expected <= {*drawn()}
-        table = ("TableName", "${TableInUse}")
-        shown = {metric for _, metric, dimensions in drawn() if table in dimensions}
+        shown = {metric for _, metric, dimensions in drawn() if ("TableName", "${Table}") in dimensions}
         assert shown == {metric for namespace, metric, _ in PUBLISHED if namespace == "AWS/DynamoDB"}
-        for index in INDEXES:
-            here = frozenset({table, ("GlobalSecondaryIndexName", index)})
-            assert {metric for _, metric, at in drawn() if at == here} == {"ReadThrottleEvents", "WriteThrottleEvents"}
+        of_indexes = {(metric, by) for namespace, metric, by in searched() if namespace == "AWS/DynamoDB"}
+        by_index = frozenset({"TableName", "GlobalSecondaryIndexName"})
+        assert of_indexes == {("ReadThrottleEvents", by_index), ("WriteThrottleEvents", by_index)}
 
     def test_the_dashboard_lists_every_permanent_alarm(self):
         (listed,) = [widget["properties"]["alarms"] for widget in dashboard() if widget["type"] == "alarm"]
-        assert sorted(listed) == sorted(f"${{{name}.Arn}}" for name in LIVE)
+        assert sorted(it["Fn::GetAtt"] for it in listed) == sorted([name, "Arn"] for name in LIVE)
 
     def test_the_dashboard_reads_the_logs_of_every_function_with_rate_limits(self):
-        _, variables = resources("AWS::CloudWatch::Dashboard")["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
-        groups = {it["Properties"]["LoggingConfig"]["LogGroup"]["Ref"] for it in api_functions().values()}
-        separator, sources = variables["Logs"]["Fn::Join"]
-        assert separator == " | "
-        assert sorted(source["Fn::Sub"] for source in sources) == sorted(f"SOURCE '${{{name}}}'" for name in groups)
+        names = {it["Properties"]["LoggingConfig"]["LogGroup"]["Ref"] for it in api_functions().values()}
+        groups = [text_of(it["Properties"]["LogGroupName"]) for name, it in LOG_GROUPS.items() if name in names]
+        expected = " | ".join(f"SOURCE '{it.replace('AWS::StackName', 'Stack')}'" for it in groups)
+        texts = [text_of(query_of(widget)) for widget in dashboard()]
+        assert [it for it in texts if it.startswith(f"{expected} | filter message = 'request'")]
 
     def test_the_dashboard_queries_existing_log_fields(self):
         gateway = resources("AWS::Serverless::Api")["Api"]["Properties"]["AccessLogSetting"]["Format"]
         request = {"requestId", "operation", "method", "status", "principal", "caller", "organizationId", "message"}
         for widget in dashboard():
-            query = widget["properties"].get("query", "")
+            query = text_of(query_of(widget))
             grouped = re.findall(r"\bby ([a-zA-Z, ]+)", query)
             names = {name.strip() for group in grouped for name in group.split(",")}
             known = set(json.loads(gateway)) if "GatewayLogGroup" in query else request
             assert names <= known, query
 
     def test_the_dashboard_names_existing_resources(self):
-        # SAM gives the schedule's rule this name.
-        known = {
-            *load_template()["Resources"],
-            *load_template()["Parameters"],
-            "SweeperFunctionSweep",
-            "Logs",
-            "TableInUse",
-        }
-        body, _ = resources("AWS::CloudWatch::Dashboard")["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
-        named = {name.partition(".")[0] for name in re.findall(r"\$\{([^}]+)\}", body)}
-        assert named - known == {"AWS::Region", "AWS::StackName"}
+        template = load_template(NESTED["Observability"])
+        body = json.dumps(dashboard())
+        named = {*re.findall(r"\$\{(\w+)", body), *re.findall(r'"(?:Ref|Fn::GetAtt)": \[?"([\w:]+)"', body)}
+        assert named - {*template["Resources"], *template["Parameters"], "Logs"} == {"AWS::Region"}
+
+    def test_the_nested_stack_gets_the_names_of_the_resources_that_its_parameters_are_named_after(self):
+        given = load_template()["Resources"]["Observability"]["Properties"]["Parameters"]
+        assert given.keys() == load_template(NESTED["Observability"])["Parameters"].keys()
+        for name in given.keys() & resources("AWS::SQS::Queue").keys():
+            assert given[name] == {"Fn::GetAtt": [name, "QueueName"]}
+        for name in given.keys() & {*FUNCTIONS, "GatewayLogGroup"}:
+            assert given[name] == {"Ref": name}
+        for name in resources("AWS::Events::Rule"):
+            assert given[name] == {"Fn::If": ["SendsEmail", {"Ref": name}, ""]}
+        assert given["Stack"] == {"Ref": "AWS::StackName"}
+        assert given["Table"] == {"Fn::If": ["AdoptsTable", {"Ref": "TableName"}, {"Ref": "Table"}]}
+        assert given["RollsBack"] == {"Fn::If": ["IsGradual", "true", "false"]}
 
 
 class TestEveryMetric:
-    def everything(self) -> list[Series]:
-        return [*drawn(), *(series for name in ALARMS for series in watched(name))]
+    def everything(self) -> set[tuple[str, str, frozenset[str]]]:
+        series = [*drawn(), *(it for name in ALARMS for it in watched(name))]
+        return searched() | {(namespace, metric, frozenset(dict(by))) for namespace, metric, by in series}
 
     def test_every_metric_is_published_with_these_dimensions(self, emitted: dict[str, list[set[str]]]):
-        assert len(self.everything()) > 100
-        for namespace, metric, dimensions in self.everything():
-            by = frozenset(name for name, _ in dimensions)
+        assert len(drawn()) > 100
+        for namespace, metric, by in self.everything():
             if namespace == OWN:
                 assert by in emitted.get(metric, []), (metric, by)
             else:
@@ -258,6 +275,15 @@ class TestEveryMetric:
 
     def test_no_metric_dimension_identifies_a_person_or_an_organization(self, emitted: dict[str, list[set[str]]]):
         assert {name for sets in emitted.values() for names in sets for name in names} == {"service", "caller"}
+
+
+def query_of(widget: dict[str, Any]) -> Any:
+    """Returns the query of a log widget, in which other texts have their place."""
+    match widget["properties"].get("query", ""):
+        case {"Fn::Sub": [str(text), {"Logs": logs}]}:
+            return {"Fn::Sub": [text, {"Logs": text_of(logs)}]}
+        case query:
+            return query
 
 
 def condition_of(alarm: dict[str, Any]) -> tuple[str, str, str]:
@@ -276,7 +302,7 @@ def test_an_alarm_has_its_condition_a_description_and_a_rule_for_missing_data(na
     declared = ALARMS[name]["Properties"]
     expected, *_ = (it for pattern, it in CONDITIONS.items() if re.fullmatch(f"{pattern}Alarm", name))
     assert condition_of(declared) == expected[:3]
-    assert len(declared["AlarmDescription"].split()) > 5
+    assert len(text_of(declared["AlarmDescription"]).split()) > 5
     assert declared["TreatMissingData"] == ("breaching" if name == "SweeperMissingAlarm" else "notBreaching")
     sums = {it["Id"]: it["MetricStat"] for it in declared.get("Metrics", []) if "MetricStat" in it}
     failed_requests = {("errors", "Sum", "Errors"), ("answers", "Sum", "ServerErrors"), ("calls", "Sum", "Invocations")}
@@ -290,7 +316,7 @@ class TestAlarms:
 
     def test_throttled_writes_of_every_index_have_an_alarm_on_the_table_in_use(self):
         """The metric of the table doesn't count them, and they fail the table's writes."""
-        table = {"Fn::If": ["AdoptsTable", {"Ref": "TableName"}, {"Ref": "Table"}]}
+        table = {"Ref": "Table"}
         alarms = [it["Properties"] for it in ALARMS.values() if it["Properties"].get("Namespace") == "AWS/DynamoDB"]
         found = {
             (it["MetricName"], at.pop("GlobalSecondaryIndexName", None)): at

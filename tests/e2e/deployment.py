@@ -18,6 +18,7 @@ import boto3
 from controlplane.platform.http.client_address import SECRET_HEADER
 from local.front_door import FrontDoor
 from local.gateway import TIMEOUT_SECONDS, Gateway, Request, Response, body_of
+from local.template import NESTED, load_template
 from tests.e2e.external import ExternalServices
 from tests.e2e.gateway import Invocations, deployed_responses, deployed_routes
 from tests.support.api import Reply
@@ -59,8 +60,15 @@ def adapt(template: Path) -> None:
     """Changes what MiniStack doesn't support.
 
     It has no CodeDeploy, and transforms with the defaults. It ignores `ExcludePunctuation`, so that one key in 94 would
-    start with a brace, and the API would take it for JSON.
+    start with a brace, and the API would take it for JSON. It doesn't transform the templates of nested stacks.
     """
+    folder = template.parent
+    for nested in [
+        *folder.glob("*/template.yaml"),
+        *(it for path in NESTED.values() if (it := folder / path.name).exists()),
+    ]:
+        plain = {name: part for name, part in load_template(nested).items() if name != "Transform"}
+        nested.write_text(json.dumps(plain))
     text = template.read_text()
     text = text.replace("ExcludePunctuation: true", f"ExcludeCharacters: {json.dumps(string.punctuation)}")
     if "Unchecked" in text:  # an older version has no check
@@ -69,7 +77,8 @@ def adapt(template: Path) -> None:
 
 
 def deploy(endpoint_url: str, parameters: Mapping[str, str], template: Path = BUILD / "template.yaml") -> None:
-    """Deploys the built artifacts of a template with these parameters."""
+    """Deploys the built artifacts of a template with those of the parameters that it has."""
+    declared = load_template(template)["Parameters"]
     run(
         ROOT / ".tools" / "sam" / "bin" / "sam",
         "deploy",
@@ -80,7 +89,11 @@ def deploy(endpoint_url: str, parameters: Mapping[str, str], template: Path = BU
         "--stack-name",
         STACK,
         "--parameter-overrides",
-        *(f"{name}={value}" for name, value in {"Architecture": ARCHITECTURE, **parameters}.items()),
+        *(
+            f"{name}={value}"
+            for name, value in {"Architecture": ARCHITECTURE, **parameters}.items()
+            if name in declared
+        ),
         "--no-confirm-changeset",
         "--no-progressbar",
         AWS_ENDPOINT_URL=endpoint_url,
@@ -120,8 +133,13 @@ class Stack:
 
     @cached_property
     def physical_ids(self) -> dict[str, str]:
-        """Returns the physical IDs of the resources, by logical ID."""
-        pages = self.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=STACK)
+        """Returns the physical IDs of the resources, by logical ID, also of those of nested stacks."""
+        own = self._resources(STACK)
+        nested = [self._resources(own[name]) for name in NESTED if name in own]
+        return {name: it for ids in (own, *nested) for name, it in ids.items()}
+
+    def _resources(self, stack: str) -> dict[str, str]:
+        pages = self.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack)
         summaries = [summary for page in pages for summary in page["StackResourceSummaries"]]
         return {summary["LogicalResourceId"]: summary["PhysicalResourceId"] for summary in summaries}
 

@@ -21,11 +21,11 @@ from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table.table import table
 from controlplane.scans import requests
 from local.github import setup
-from local.github.faults import Fault
 from tests.e2e.deployment import Invoked, Stack
 from tests.e2e.external import ExternalServices
 from tests.e2e.people import Caller, Operator
 from tests.e2e.story import LIMITED, Organization, Scans, eventually
+from tests.support.github_faults import Fault
 from tests.support.table import PREPARED
 from tests.support.world import World
 

@@ -78,7 +78,7 @@ def _invoked(uri: str) -> str:
 def deployed_responses(processed: dict[str, Any], address: str) -> dict[str, Any]:
     """Returns the own responses of a processed template's REST API, by type, as an unprocessed template declares them.
 
-    address: replaces `${Address}`, which CloudFormation resolves, and the gateway its variables.
+    address: is in place of the one that CloudFormation resolves, and the gateway its variables.
     """
     (api,) = [it for it in processed["Resources"].values() if it["Type"] == "AWS::ApiGateway::RestApi"]
     declared = api["Properties"]["Body"]["x-amazon-apigateway-gateway-responses"]
@@ -89,7 +89,9 @@ def deployed_responses(processed: dict[str, Any], address: str) -> dict[str, Any
                 "Headers": {name.removeprefix(_HEADER): value for name, value in it["responseParameters"].items()}
             },
             "ResponseTemplates": {
-                media_type: {"Fn::Sub": [text["Fn::Sub"][0].replace("${Address}", address), {}]}
+                media_type: {
+                    "Fn::Sub": [text["Fn::Sub"][0].replace("${Docs}", f"{address}/docs/errors"), text["Fn::Sub"][1]]
+                }
                 for media_type, text in it["responseTemplates"].items()
             },
         }

@@ -16,7 +16,7 @@ from tests.e2e.deployment import ARCHITECTURE, BUILD, ROOT, CommandFailed, adapt
 
 _FOLDER = BUILD.parents[1] / "previous"
 _CODE = ("functions", "layers")
-_DEPLOYED = ("template.yaml", "dashboard.yaml", *_CODE)
+_DEPLOYED = ("template.yaml", "observability.yaml", "front_door.yaml", *_CODE)
 _LOCKS = ("layers/*/requirements.txt", "functions/*/requirements.txt")
 _SOURCE = {"AWS::Serverless::Function": "CodeUri", "AWS::Serverless::LayerVersion": "ContentUri"}
 _PREPARE = "import sys, pathlib; from scripts import artifacts; artifacts.prepare(pathlib.Path(sys.argv[1]))"

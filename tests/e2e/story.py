@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from local.github import setup
-from local.github.faults import Fault
 from tests.e2e.deployment import ROOT, Stack
 from tests.e2e.external import ExternalServices
 from tests.e2e.people import Caller, Device, Operator, Person
 from tests.support.api import Reply
 from tests.support.browser import text_of
+from tests.support.github_faults import Fault
 
 ORIGIN = "shop.example.com"
 UNLOCK_CREDITS = 50

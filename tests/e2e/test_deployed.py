@@ -6,7 +6,7 @@ import re
 import httpx
 import pytest
 
-from dashboard.pages import asset
+from dashboard.assets import asset
 from local.gateway import REQUEST_LIMIT_BYTES
 from tests.e2e.deployment import STAGE, Stack
 from tests.e2e.people import Caller

@@ -9,10 +9,10 @@ import pytest
 
 from controlplane.platform.http.client_address import ADDRESS_HEADER, SECRET_HEADER
 from local.front_door import request_headers, restore_challenge
-from local.template import load_template
+from local.template import NESTED, load_template
 from tests.support.missing import is_missing
 
-RESOURCES = load_template()["Resources"]
+RESOURCES = load_template(NESTED["FrontDoor"])["Resources"]
 (DISTRIBUTION,) = [
     it["Properties"]["DistributionConfig"] for it in RESOURCES.values() if it["Type"] == "AWS::CloudFront::Distribution"
 ]

@@ -14,10 +14,11 @@ from controlplane.platform.core.errors import RouteNotFound
 from controlplane.platform.http.envelope import failure
 from controlplane.platform.table.table import table
 from dashboard.app import handler
-from local.gateway import Request, body_of, own_response, rename_headers, rest_event
+from local.gateway import Request, body_of, own_response, rename_headers
 from tests.support.api import Api, Reply
 from tests.support.calls import intercepted
 from tests.support.each import each
+from tests.support.events import rest_event
 from tests.support.logs import captured_logs
 from tests.support.operations import operations
 from tests.support.template import gateway_responses

@@ -50,7 +50,7 @@ def only_new(monkeypatch: pytest.MonkeyPatch) -> Fleet:
 @pytest.fixture
 def issuer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Issuer]:
     running = Issuer()
-    monkeypatch.setattr("dashboard.sign_in._providers", {})
+    monkeypatch.setattr("dashboard.access.sign_in._providers", {})
     monkeypatch.setitem(settings.__dict__, "sign_in_issuer", running.url)
     monkeypatch.setitem(settings.__dict__, "sign_in_client_id", running.client_id)
     yield running

@@ -58,19 +58,10 @@ def bearer(company: Company) -> str:
     return World().token(company.owner.user_id)
 
 
-def test_the_templates_defaults_are_those_of_the_settings():
+def test_logs_and_backups_have_their_defaults():
     parameters = load_template()["Parameters"]
     found = {name: it["Default"] for name, it in parameters.items() if name.endswith("RetentionDays")}
-    assert found == {
-        "FindingRetentionDays": settings.finding_retention_days,
-        "ResolvedItemRetentionDays": settings.resolved_item_retention_days,
-        "AuditRunRetentionDays": settings.audit_run_retention_days,
-        "AuditLogRetentionDays": settings.audit_log_retention_days,
-        "FeedbackRetentionDays": settings.feedback_retention_days,
-        "LedgerRetentionDays": settings.ledger_retention_days,
-        "LogRetentionDays": 30,
-        "BackupRetentionDays": 35,
-    }
+    assert found == {"LogRetentionDays": 30, "BackupRetentionDays": 35}
 
 
 def later_scan(repository: RepositoryItem, now: FakeClock) -> ScanItem:

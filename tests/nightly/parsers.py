@@ -31,7 +31,8 @@ from controlplane.platform.http.fields import to_timestamp
 from controlplane.platform.queues import worker
 from controlplane.platform.table import refusals
 from controlplane.projects import origins
-from dashboard import highlighting, sign_in
+from dashboard.access import sign_in
+from dashboard.findings import highlighting
 from device_auth.dialect import OAuthForm
 from github_events import reports
 from issue_creation import text as issue_text

@@ -4,10 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from local.template import load_template
+from local.template import NESTED, TEMPLATE, load_template
 
 # The function that checks new versions of all others.
 DEPLOYMENT_CHECK = "DeploymentCheckFunction"
+# The statement of every function, which is the only conditional one. It needs a customer's key.
+KEY_USE = load_template()["Resources"]["SystemFunction"]["Properties"]["Policies"][0]["Statement"][0]
 # How the names of SES's resources begin.
 _EMAIL = "arn:${AWS::Partition}:ses:${AWS::Region}:${AWS::AccountId}:"
 
@@ -18,9 +20,15 @@ class Route:
     path: str
 
 
+def every_resource() -> dict[str, dict[str, Any]]:
+    """Returns the resources of the template and of its nested stacks, whose parameters have the names of resources."""
+    paths = (TEMPLATE, *NESTED.values())
+    return {name: entry for path in paths for name, entry in load_template(path)["Resources"].items()}
+
+
 def resources(kind: str) -> dict[str, dict[str, Any]]:
     """Returns the resources of that type, by logical id."""
-    return {name: entry for name, entry in load_template()["Resources"].items() if entry["Type"] == kind}
+    return {name: entry for name, entry in every_resource().items() if entry["Type"] == kind}
 
 
 def functions() -> dict[str, dict[str, Any]]:
@@ -86,6 +94,7 @@ def policies() -> dict[str, list[Statement]]:
             )
             for policy in function["Properties"]["Policies"]
             for entry in policy["Statement"]
+            if entry != KEY_USE
         ]
         for function in functions().values()
     }
@@ -127,9 +136,21 @@ def target_of(value: dict[str, Any]) -> str:
             return "EmailIdentity"  # which SES resource verifies the sender isn't known
         case {"Fn::Sub": str(text)} if text == f"{_EMAIL}configuration-set/${{AWS::StackName}}":
             return "EmailConfiguration"
-        case {"Fn::Sub": [str(text), {"Arn": arn}]} if text.startswith("${Arn}/index/") and "*" not in text:
+        case {"Fn::Sub": [str(text), {"Arn": arn}]} if text.startswith("${Arn}/index/"):
             return text.replace("${Arn}", target_of(arn))
     raise ValueError(value)
+
+
+def text_of(value: Any) -> str:
+    """Returns a text, or that of `Fn::Sub`, with those of its variables whose values are texts."""
+    match value:
+        case {"Fn::Sub": [str(text), dict(values)]}:
+            for name, given in values.items():
+                text = text.replace(f"${{{name}}}", given) if isinstance(given, str) else text
+            return text
+        case {"Fn::Sub": str(text)}:
+            return text
+    return str(value)
 
 
 def gateway_responses() -> dict[str, dict[str, Any]]:

@@ -139,3 +139,18 @@ def test_a_number_has_its_default_and_ends():
         "ledger_retention_days": (3_650, 0, None),
         "audit_log_retention_days": (400, 0, None),
     }
+
+
+def test_one_variable_can_have_several_settings():
+    loaded = load(
+        {**GOOD, "SETTINGS": "AUDIT_LOG_RETENTION_DAYS=90;TRUSTED_PROXY_ADDRESSES=192.0.2.0/24,2001:db8::/32"}
+    )
+    assert loaded.audit_log_retention_days == 90
+    assert [str(it) for it in loaded.trusted_proxy_addresses] == ["192.0.2.0/24", "2001:db8::/32"]
+    assert load({**GOOD, "SETTINGS": ""}) == load(GOOD)
+
+
+@pytest.mark.parametrize("text", ["AUDIT_LOG_DAYS=90", "AUDIT_LOG_RETENTION_DAYS=-1", "AUDIT_LOG_RETENTION_DAYS"])
+def test_unknown_names_and_values_of_settings_are_an_error(text: str):
+    with pytest.raises(ValueError, match=r"SETTINGS|audit_log_retention_days|dictionary"):
+        load({**GOOD, "SETTINGS": text})

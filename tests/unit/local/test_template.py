@@ -21,6 +21,26 @@ Resources:
 """
 
 
+LOOPING = """
+Transform: [AWS::LanguageExtensions, AWS::Serverless-2016-10-31]
+Parameters:
+  Key: {Type: String, Default: ""}
+Mappings:
+  Queues: {One: {Seconds: 1}, Two: {Seconds: 2}}
+Conditions:
+  HasKey: !Not [!Equals [!Ref Key, ""]]
+Resources:
+  Fn::ForEach::Queues:
+    - Name
+    - [One, Two]
+    - ${Name}Queue:
+        Type: AWS::SQS::Queue
+        Properties:
+          VisibilityTimeout: !FindInMap [Queues, !Ref Name, Seconds]
+          KmsMasterKeyId: !If [HasKey, !Ref Key, !Ref AWS::NoValue]
+"""
+
+
 @pytest.fixture
 def template(tmp_path):
     path = tmp_path / "template.yaml"
@@ -35,12 +55,21 @@ class TestLoadTemplate:
             "Arn": {"Fn::GetAtt": ["Other", "Arn"]},
         }
 
-    def test_includes_files_next_to_the_template(self, tmp_path):
-        (tmp_path / "body.yaml").write_text("Fn::Sub: ${AWS::StackName}")
-        include = "{Fn::Transform: {Name: AWS::Include, Parameters: {Location: body.yaml}}}"
-        (tmp_path / "template.yaml").write_text(f"Resources: {{Board: {{Properties: {{Body: {include}}}}}}}")
-        board = load_template(tmp_path / "template.yaml")["Resources"]["Board"]
-        assert board["Properties"] == {"Body": {"Fn::Sub": "${AWS::StackName}"}}
+    def test_a_loop_becomes_its_resources_and_leaves_references_and_conditions(self, tmp_path):
+        path = tmp_path / "template.yaml"
+        path.write_text(LOOPING)
+        template = load_template(path)
+        assert template["Resources"] == {
+            f"{name}Queue": {
+                "Type": "AWS::SQS::Queue",
+                "Properties": {
+                    "VisibilityTimeout": seconds,
+                    "KmsMasterKeyId": {"Fn::If": ["HasKey", {"Ref": "Key"}, {"Ref": "AWS::NoValue"}]},
+                },
+            }
+            for name, seconds in (("One", 1), ("Two", 2))
+        }
+        assert template["Conditions"] == {"HasKey": {"Fn::Not": [{"Fn::Equals": [{"Ref": "Key"}, ""]}]}}
 
 
 class TestStatefulPart:

@@ -4,17 +4,19 @@ A secret is shown once, when it is created. It is stored encrypted (`core.sealin
 it. The organization's counter is changed in the transaction that creates or deletes an endpoint.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from controlplane.notify.webhook_items import Format, WebhookItem
 from controlplane.organizations import store as organizations
 from controlplane.organizations.store import UnknownOrganization
-from controlplane.platform.core import clock, dry_run, ids, sealing
+from controlplane.platform.core import clock, dry_run, ids, sealing, webhook_urls
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Conflict, Forbidden, NotFound
+from controlplane.platform.core.errors import Conflict, Forbidden, InvalidPayload, NotFound
 from controlplane.platform.core.ids import WebhookId
+from controlplane.platform.core.webhook_urls import UnacceptableUrl
+from controlplane.platform.queues.events import WEBHOOK_EVENTS
 from controlplane.platform.table import keys
 from controlplane.platform.table.legs import set_expression
 from controlplane.platform.table.table import (
@@ -138,8 +140,8 @@ def update_webhook(webhook: WebhookItem, changes: Mapping[str, Any], caller_id: 
     )
     _write(webhook, Update(webhook.key, set_expression(changed) + forgets, _EXISTS, changed), caller_id, record)
     if dry_run.is_active():
-        kept = {**webhook.to_item(), "disabledReason": webhook.disabled_reason, "disabledAt": webhook.disabled_at}
-        return WebhookItem.from_item({**(webhook.to_item() if forgets else kept), **changed})
+        kept = {name: value for name, value in webhook.to_item().items() if f"#{name}" not in forgets}
+        return WebhookItem.from_item({**kept, **changed})
     return get_webhook(webhook.webhook_id)
 
 
@@ -206,3 +208,26 @@ def seal_again(webhook: WebhookItem) -> None:
 def _sealed(webhook: WebhookItem) -> dict[str, str]:
     previous = webhook.sealed_secrets[1:]
     return {"secret": webhook.secret, **({"previousSecret": previous[0]} if previous else {})}
+
+
+# Values of endpoints
+
+
+def check_url(url: str) -> str:
+    """Returns the URL without spaces around it. Raises InvalidPayload if webhooks can't be sent to it."""
+    text = url.strip()
+    try:
+        webhook_urls.parse(text)
+    except UnacceptableUrl as problem:
+        raise InvalidPayload.at(["url"], str(problem), "invalid_url") from None
+    return text
+
+
+def check_events(events: Iterable[str]) -> tuple[str, ...]:
+    """Returns the events in the order of the documentation, each once. Raises InvalidPayload."""
+    chosen = {*events}
+    if not chosen:
+        raise InvalidPayload.at(["events"], "Select at least one event.", "missing")
+    if not chosen <= {*WEBHOOK_EVENTS}:
+        raise InvalidPayload.at(["events"], f"Choose from these events: {', '.join(WEBHOOK_EVENTS)}.", "unknown_event")
+    return tuple(event for event in WEBHOOK_EVENTS if event in chosen)

@@ -9,7 +9,7 @@ from controlplane.platform.core.roles import Role
 from controlplane.platform.core.settings import settings
 from controlplane.projects import changes as project_changes
 from controlplane.projects.changes import ProjectChange
-from controlplane.projects.items import NO_BRANDING, Address, AddressKind, ConsentItem, ProjectItem
+from controlplane.projects.items import NO_BRANDING, Address, ConsentItem, ProjectItem
 from controlplane.projects.origins import InvalidOrigin, parse_origin
 
 BRANDINGS = (settings.service_brand, settings.library_brand, NO_BRANDING)
@@ -53,18 +53,16 @@ def parse_addresses(path: list[str], listed: Sequence[str]) -> list[Address]:
 
     path: where the addresses come from, for the error's details.
     """
-    kinds: dict[str, AddressKind] = {}
+    addresses: list[Address] = []
     reasons: dict[int, str] = {}
     for position, text in enumerate(listed):
         try:
-            origin = parse_origin(text)
+            addresses.append(parse_origin(text))
         except InvalidOrigin as error:
             reasons[position] = error.reason
-        else:
-            kinds[origin.origin] = origin.kind
     if reasons:
         raise UnusableOrigin(path, reasons)
-    return [Address(origin, kind) for origin, kind in kinds.items()]
+    return [*dict.fromkeys(addresses)]
 
 
 def get_consent(project: ProjectItem) -> ConsentItem:

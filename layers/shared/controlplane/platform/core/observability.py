@@ -50,7 +50,7 @@ def scrub(text: str) -> str:
 
 class _ScrubbingFormatter(LambdaPowertoolsFormatter):
     def __init__(self) -> None:
-        # Lambda reads the level only of lines with such a time, if it writes JSON (PlatformLogs).
+        # Lambda reads the level only of lines with such a time, if it writes JSON.
         super().__init__(utc=True, location=None, use_rfc3339=True)
 
     def serialize(self, log: Any) -> str:

@@ -3,6 +3,7 @@
 import ipaddress
 import json
 import os
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -199,11 +200,19 @@ class Settings(BaseModel):
         return tuple((self.device_client_ids or f"{self.service_brand}-cli").split(","))
 
 
-def load(environment: dict[str, str] | None = None) -> Settings:
-    """Reads settings from the environment. Raises pydantic's ValidationError, which names every invalid variable."""
+def load(environment: Mapping[str, str] | None = None) -> Settings:
+    """Reads settings from the environment. Raises pydantic's ValidationError, which names every invalid variable.
+
+    The variable SETTINGS has some in the form `NAME=value;OTHER=value`, which are used instead of variables of their
+    own. Raises ValueError for a name that no setting has.
+    """
     source = os.environ if environment is None else environment
+    given = dict(it.split("=", 1) for it in source.get("SETTINGS", "").split(";") if it)
+    if unknown := given.keys() - {name.upper() for name in Settings.model_fields}:
+        raise ValueError(f"SETTINGS has unknown names: {', '.join(sorted(unknown))}")
+    found = {**source, **given}
     return Settings.model_validate(
-        {name: source[name.upper()] for name in Settings.model_fields if name.upper() in source}
+        {name: found[name.upper()] for name in Settings.model_fields if name.upper() in found}
     )
 
 

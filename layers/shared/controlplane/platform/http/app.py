@@ -159,8 +159,7 @@ async def _reject(scope: Scope, receive: Receive, send: Send) -> None:
 def _add_headers(start: Message, state: RequestState) -> None:
     headers = start.setdefault("headers", [])
     headers.append((b"x-request-id", state.request_id.encode()))
-    if state.scope["scheme"] == "https":
-        headers.append(TRANSPORT_SECURITY)
+    headers.append(TRANSPORT_SECURITY)
     more = state.caller.headers | deprecations.headers(state.deprecations)
     if state.is_dry_run and start["status"] < 400:
         more["Dry-Run"] = "true"
@@ -239,14 +238,6 @@ def create_app(*routers: APIRouter | RouteGroup) -> FastAPI:
     for router in routers:
         app.router.routes.extend([router] if isinstance(router, RouteGroup) else router.routes)
     return app
-
-
-async def _respond_not_found(scope: Scope, receive: Receive, send: Send) -> None:
-    await RequestState.of(scope).failure(RouteNotFound())(scope, receive, send)
-
-
-# For a server that mounts several apps: handles paths that don't exist in any of them.
-not_found_app: ASGIApp = RequestMiddleware(_respond_not_found)
 
 
 class _Event(APIGateway):
