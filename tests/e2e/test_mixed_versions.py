@@ -43,7 +43,7 @@ _TIMEOUT_SECONDS = 120
 
 @dataclass
 class Ran:
-    """What happened while the stack was upgraded and rolled back. lost: what a version read otherwise, by step."""
+    """Stores what happened during the upgrade and the rollback. lost: what a version read otherwise, by step."""
 
     stack: Stack
     traffic: Traffic

@@ -59,7 +59,7 @@ class Traffic:
 
     problems: list[str] = field(default_factory=list)
     written: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What responses confirmed of projects and decisions, by the path that reads them."""
+    """Projects and decisions as responses confirmed them, by the path that reads them."""
 
     advisories: list[str] = field(default_factory=list)
     """The titles of those that were sent to the intake."""
