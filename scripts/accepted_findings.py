@@ -97,6 +97,11 @@ ACCEPTED: dict[str, Accepted] = {
     "<AWS::StackName>-*]": Accepted(
         _ALL, "A list of the functions' log groups would take half of the length that AWS allows for the boundary."
     ),
+    'AwsSolutions-IAM5[Resource::["${Arn}/index/*",{"Arn":{"Fn::GetAtt":["Table","Arn"]}}]]': Accepted(
+        "defaults elsewhere", "FunctionBoundary allows every index, and each function's own policy names its own."
+    ),
+    'AwsSolutions-IAM5[Resource::["${Arn}/index/*",{"Arn":{"Fn::Sub":"arn:${AWS::Partition}:dynamodb:${AWS::Region}:'
+    '${AWS::AccountId}:table/${TableName}"}}]]': Accepted("everything", "The same, of the table that TableName names."),
     **{
         f"AwsSolutions-IAM5[Resource::<{name}Function.Arn>*]": Accepted(
             _ALL, "The check of a deployment invokes versions, whose numbers aren't known before."

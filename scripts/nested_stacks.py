@@ -41,7 +41,7 @@ def _with_values(node: Any, given: Mapping[str, Any]) -> Any:
         case {"Fn::Sub": str(text)} if named := _named(text, given):
             return {"Fn::Sub": [text, named]}
         case {"Fn::ToJsonString": content}:  # which cdk-nag doesn't know; nothing checks its references
-            return json.dumps(content)
+            return json.dumps(content).replace("${", "$ {")
         case dict():
             return {key: _with_values(value, given) for key, value in node.items()}
         case list():

@@ -137,10 +137,7 @@ async def start_scan(
     if dry_run.is_active() and not _replayed(requested):
         return Answer(requested.content, headers=requested.headers)
     preparation_id, wait_seconds = _preparation_id(requested), read_wait(prefer)
-    if wait_seconds is None:
-        outcome, is_applied = await waits.wait_for_outcome(preparation_id, current), False
-    else:
-        outcome, is_applied = await waits.wait_for_result(preparation_id, wait_seconds, current)
+    outcome, is_applied = await waits.wait_for_request(preparation_id, wait_seconds, current)
     # Also stores the outcome after the wait, so that a retry returns the same response.
     answer = idempotent(access, "startScan.answer", idempotency_key, body, lambda _: _answer(outcome))
     waited = applied(wait_seconds, is_applied=is_applied)

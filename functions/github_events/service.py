@@ -9,7 +9,7 @@ from collections.abc import Callable
 from controlplane.code_host import installations, repositories
 from controlplane.code_host.github.errors import AccessLost, InvalidName, Refused, RepositoryGone
 from controlplane.code_host.items import RepositoryItem
-from controlplane.code_host.limits import retried_later
+from controlplane.code_host.requests import retried_later
 from controlplane.platform.core import clock
 from controlplane.platform.core.ids import RepositoryId
 from controlplane.platform.core.observability import describe, logger

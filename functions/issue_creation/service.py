@@ -22,7 +22,7 @@ from controlplane.code_host.github.errors import (
     RepositoryGone,
 )
 from controlplane.code_host.items import RepositoryItem
-from controlplane.code_host.limits import LIMITED, within_limits
+from controlplane.code_host.requests import LIMITED, within_limits
 from controlplane.findings import issue_attempts
 from controlplane.findings.issue_attempts import UNSETTLED_SECONDS, AttemptChanged, AttemptItem, IssueExists
 from controlplane.findings.items import GithubIssue, InboxItem

@@ -125,7 +125,7 @@ class TestEachFunction:
 
     def test_only_functions_that_use_the_apps_secrets_can_read_them(self, function: str):
         variables = FUNCTIONS[function]["Properties"]["Environment"]["Variables"]
-        sources = [path.read_text() for path in (ROOT / "functions" / function).glob("*.py")]
+        sources = [path.read_text() for path in (ROOT / "functions" / function).rglob("*.py")]
         signs = any("controlplane.code_host.github" in source for source in sources)
         readable = {"GithubAppKey": signs, "GithubClientSecret": function == "dashboard"}
         assert ("GITHUB_APP_SECRET_ARN" in variables) is signs
@@ -298,12 +298,12 @@ class TestDeploymentCheck:
         (statement,) = RESOURCES["DeploymentCheckInvocations"]["Properties"]["PolicyDocument"]["Statement"]
         assert statement["Action"] == ["lambda:InvokeFunction", "lambda:ListTags"]
         assert statement["Resource"] == [{"Fn::Sub": f"${{{name}.Arn}}*"} for name in functions()]
-        place = {"Place": {"Fn::Sub": "arn:${AWS::Partition}:codedeploy:${AWS::Region}:${AWS::AccountId}"}}
-        group = {"Fn::Sub": ["${Place}:deploymentgroup:${ServerlessDeploymentApplication}/*", place]}
+        place = "arn:${AWS::Partition}:codedeploy:${AWS::Region}:${AWS::AccountId}"
+        group = {"Fn::Sub": f"{place}:deploymentgroup:${{ServerlessDeploymentApplication}}/*"}
         found = self.allowed(f"{DEPLOYMENT_CHECK}Role")
         assert {action: target for action, target in found.items() if action.startswith("codedeploy:")} == {
             "codedeploy:GetApplicationRevision": {
-                "Fn::Sub": ["${Place}:application:${ServerlessDeploymentApplication}", place]
+                "Fn::Sub": f"{place}:application:${{ServerlessDeploymentApplication}}"
             },
             "codedeploy:GetDeployment": group,
             "codedeploy:PutLifecycleEventHookExecutionStatus": group,

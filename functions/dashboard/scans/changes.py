@@ -41,7 +41,7 @@ async def start(organization_id: str, form: Mapping[str, str], user_id: str) -> 
     except NotFound:
         raise NotConnected from None
     request, current = starting.request_scan(repository, project_id, user_id, {})
-    outcome = await waits.wait_for_outcome(request.request_id, current)
+    outcome, _ = await waits.wait_for_request(request.request_id, current=current)
     return outcome.scan.scan_id if outcome.scan is not None else outcome.request.request_id
 
 

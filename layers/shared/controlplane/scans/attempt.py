@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from controlplane.code_host.github import errors as host
-from controlplane.code_host.limits import retried_later
+from controlplane.code_host.requests import retried_later
 from controlplane.platform.core.observability import describe, logger
 from controlplane.platform.queues.worker import Delayed, LeftToSweep, Postponed, Rejected, is_last_delivery
 from controlplane.platform.table import leases

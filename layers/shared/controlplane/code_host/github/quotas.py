@@ -1,7 +1,7 @@
 """The requests that installations have left, by the responses that this process has seen.
 
 https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api: each response has the number of requests
-that are left, and the time at which the number is reset. `code_host.limits` tells other processes.
+that are left, and the time at which the number is reset. `code_host.requests` tells other processes.
 """
 
 from controlplane.code_host.github.errors import RateLimitedByHost
