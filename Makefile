@@ -1,7 +1,7 @@
 # Every target installs what it needs; a second run installs nothing.
 
 SHELL := /bin/sh
-PYTHON_FILES := functions layers cli local ops scripts tests benchmarks tools
+PYTHON_FILES := conftest.py functions layers cli local ops scripts tests benchmarks tools
 # These aren't deployed. They run other programs (B404, B603) and contain sample secrets (B105); ruff's more precise
 # versions of these rules apply to them.
 RISKY_TOOLS := cli/src/openassent_cli local ops scripts benchmarks tools
@@ -77,7 +77,7 @@ lint: .venv/.ready node_modules/.ready .tools/supply/.ready $(SDK) ## Check styl
 	@.venv/bin/mypy --python-version 3.11 layers/analysis cli/src
 	@.venv/bin/lint-imports
 	@.venv/bin/python -m scripts.language
-	@.tools/supply/bin/bandit -q -r functions layers cli/src/openassent
+	@.tools/supply/bin/bandit -q -r functions layers/shared layers/analysis/openassent_analysis cli/src/openassent
 	@.tools/supply/bin/bandit -q -r $(wildcard $(RISKY_TOOLS)) --skip B101,B105,B404,B603
 	@$(MAKE) --no-print-directory licenses >/dev/null
 	@.venv/bin/python -m scripts.openapi --check

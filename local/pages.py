@@ -21,7 +21,7 @@ _templates = Jinja2Templates(Path(__file__).with_name("templates"))
 
 def markdown(text: str | None) -> Markup:
     """Returns the text as GitHub shows it, without comments, which are hidden markers."""
-    return Markup(_MARKDOWN.render(_COMMENT.sub("", text or "")))  # noqa: S704 - HTML in it is escaped
+    return Markup(_MARKDOWN.render(_COMMENT.sub("", text or "")))  # noqa: S704  # nosec B704  # HTML is escaped
 
 
 def moment(seconds: float) -> str:
