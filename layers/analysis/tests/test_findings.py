@@ -1,9 +1,6 @@
 """A finding's location, snippet, and rank, and what a finding never shows."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -145,30 +142,6 @@ class TestVersions:
     def test_a_librarys_version_is_read_from_a_url(self, address, version):
         found = outdated_address(address)
         assert (found[1] if found else None) == version
-
-
-class TestCommand:
-    def run(self, *arguments):
-        package = Path(__file__).parents[3] / "layers" / "analysis"
-        return subprocess.run(
-            [sys.executable, "-m", "openassent_analysis", *arguments],
-            capture_output=True,
-            text=True,
-            env={"PYTHONPATH": str(package), "PATH": ""},
-            check=False,
-        )
-
-    def test_the_command_prints_findings_as_text_and_as_json(self, tmp_path):
-        (tmp_path / "a.js").write_text("document.cookie = 'visitor_id=1';")
-        text = self.run(str(tmp_path))
-        assert "a.js:1:1" in text.stdout
-        assert "1 findings in 1 files" in text.stdout
-        written = json.loads(self.run(str(tmp_path), "--json").stdout)
-        assert written["findings"][0]["ruleId"] == "tracking-cookie-written"
-        assert written["filesAnalyzed"] == 1
-
-    def test_the_command_refuses_a_path_that_isnt_a_folder(self, tmp_path):
-        assert self.run(str(tmp_path / "nothing")).returncode == 2
 
 
 class TestMissingConsentManager:

@@ -216,7 +216,7 @@ class TestStaleConnections:
             with scripted_server(answer(ITEM), fault, answer(ITEM)) as server:
                 client = client_of(server.url)
                 client.get_item(**KEY)
-                client._connections._idle.insert(0, Connection(client._endpoint))
+                client._connections._idle.insert(0, Connection(client._connections._endpoint))
                 assert client.get_item(**KEY) == ITEM
                 assert (server.connections, len(server.requests), paused) == (3, 3, [])
                 assert len(client._connections._idle) == 1

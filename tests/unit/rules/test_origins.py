@@ -385,7 +385,7 @@ def test_large_tables_are_loaded_by_the_first_address_that_needs_them() -> None:
         "assert 'idna' not in sys.modules\n"
     )
     subprocess.run(  # A new interpreter, because this one may have loaded them for another test.
-        [sys.executable, "-c", program], check=True, env={"PYTHONPATH": os.pathsep.join(sys.path)}
+        [sys.executable, "-c", program], check=True, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     )
 
 

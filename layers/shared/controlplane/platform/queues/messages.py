@@ -287,8 +287,8 @@ def resend(run: SweepRun) -> None:
     """
     unresponsive: set[str] = set()
     for item in run.entries(keys.OUTBOX_PKS, before=clock.timestamp(clock.now() - outbox.RESEND_AFTER_SECONDS)):
-        entry = Entry(Key(item["pk"], item["sk"]), item["queue"], item["message"])
         with run.isolating(item):
+            entry = Entry(Key(item["pk"], item["sk"]), item["queue"], item["message"])
             if entry.queue in unresponsive:
                 raise Unreachable(entry.queue)
             try:
