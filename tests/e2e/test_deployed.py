@@ -204,4 +204,4 @@ class TestStack:
     def test_the_stack_throttles_all_methods_by_concurrency(self, stack: Stack):
         stage = stack.client("apigateway").get_stage(restApiId=stack.outputs["ApiId"], stageName=STAGE)
         limits = stage["methodSettings"]["*/*"]
-        assert (limits["throttlingRateLimit"], limits["throttlingBurstLimit"]) == (100, 10)
+        assert (limits["throttlingRateLimit"], limits["throttlingBurstLimit"]) == (100, 50)
