@@ -1,4 +1,4 @@
-"""Settings of all tests: those in tests/, and those beside the command line and the analysis."""
+"""Settings of all tests: in tests/, and in the folders of the command line and the analysis."""
 
 import os
 

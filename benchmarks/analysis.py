@@ -44,6 +44,17 @@ _FETCH_SECONDS = 300
 # Conditions that select few of many candidates, for example a name's package, and that ast-grep can't express.
 _SELECTIVE = frozenset({"package", "path", "plugin", "unknown_script", "outdated_library"})
 _LOOK_AROUND = re.compile(r"\(\?<?[=!]")  # which its patterns don't have
+# Prints the numbers of analyzed files, of their lines, and of findings.
+_OURS = """
+import json, pathlib, sys
+from openassent_analysis import Limits, analyze_folder
+from openassent_analysis.sandbox import Sandbox
+
+limits = Limits(max_seconds=600)
+with Sandbox(limits) as sandbox:
+    done = analyze_folder(pathlib.Path(sys.argv[1]), sandbox.examine, limits)
+print(json.dumps([done.files_analyzed, done.lines, len(done.findings)]))
+"""
 
 
 class Run(NamedTuple):
@@ -132,8 +143,7 @@ def run(command: list[str], output: Path) -> Run:
 
     The usage that wait() reports includes the process that started it.
     """
-    paths = [str(ROOT / folder) for folder in ("layers/analysis", "cli/src")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "layers" / "analysis")}
     # The size of a function's memory in other benchmarks, which would decide on the number of cores.
     environment.pop("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", None)
     peaks: dict[int, float] = {}
@@ -153,16 +163,7 @@ def run(command: list[str], output: Path) -> Run:
 
 
 def ours(tree: Path) -> Run:
-    command = [sys.executable, "-m", "openassent_analysis", str(tree), "--json", "--seconds", "600"]
-    return run(command, tree.parent / "ours.json")
-
-
-def local(tree: Path) -> Run:
-    """Runs the command line, which also lists the files with git's rules, takes the inventory, and proposes fixes."""
-    program = "from openassent_cli.program import run; run()"
-    return run(
-        [sys.executable, "-c", program, "scan", "local", str(tree), "--format", "json"], tree.parent / "local.json"
-    )
+    return run([sys.executable, "-c", _OURS, str(tree)], tree.parent / "ours.json")
 
 
 def plain(config: Path, tree: Path) -> Run:
@@ -192,17 +193,12 @@ def measure() -> str:
         runs = _interleave(
             {
                 "analysis": lambda: ours(tree),
-                "assent scan local": lambda: local(tree),
                 "plain ast-grep": lambda: plain(config, tree),
             }
         )
-        account: dict[str, Any] = json.loads(runs["analysis"][0].output.read_bytes())
-        files, lines = account["filesAnalyzed"], account["lines"]
-        answers = {
-            "analysis": len(account["findings"]),
-            "assent scan local": len(json.loads(runs["assent scan local"][0].output.read_bytes())["findings"]),
-            "plain ast-grep": runs["plain ast-grep"][0].output.read_bytes().count(b"\n"),
-        }
+        files, lines, findings = json.loads(runs["analysis"][0].output.read_bytes())
+        matches = runs["plain ast-grep"][0].output.read_bytes().count(b"\n")
+        answers = {"analysis": findings, "plain ast-grep": matches}
         rows = []
         for side, measured in runs.items():
             seconds = statistics.median(run.seconds for run in measured)
@@ -213,12 +209,10 @@ def measure() -> str:
         text += table(
             rows, ("one thread that parses per core", "files/s", "lines/s", "peak MB", "s", "CPU s", "answers")
         )
-        for side in ("analysis", "assent scan local"):
-            pairs = list(zip(runs[side], runs["plain ast-grep"], strict=True))
-            elapsed = statistics.median(mine.seconds / theirs.seconds for mine, theirs in pairs)
-            cpu = statistics.median(mine.cpu_seconds / theirs.cpu_seconds for mine, theirs in pairs)
-            text += f"\n{side}: {elapsed:.2f} x the time and {cpu:.2f} x the CPU time of plain ast-grep"
-        return text
+        pairs = list(zip(runs["analysis"], runs["plain ast-grep"], strict=True))
+        elapsed = statistics.median(mine.seconds / theirs.seconds for mine, theirs in pairs)
+        cpu = statistics.median(mine.cpu_seconds / theirs.cpu_seconds for mine, theirs in pairs)
+        return text + f"\nanalysis: {elapsed:.2f} x the time and {cpu:.2f} x the CPU time of plain ast-grep"
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode
 from benchmarks.world import World
 from controlplane.access import web_session
 from controlplane.people import device, device_approvals, sessions
-from local import gateway
+from local.gateway import HOST, Request, proxy_event
 
 type Parts = dict[str, Any]
 
@@ -67,7 +67,11 @@ def rest_event(
     target = resource.format_map({name: quote(value) for name, value in (path or {}).items()})
     target += f"?{urlencode(query)}" if query else ""
     sent = None if body is None else json.dumps(body).encode()
-    return gateway.rest_event(method, target, resource=resource, token=token, body=sent, headers=headers)
+    given = {"Accept": "application/json", "Host": HOST, "User-Agent": "assent-event/1.0"}
+    given |= {"Authorization": f"Bearer {token}"} if token else {}
+    given |= {"Content-Type": "application/json"} if sent else {}
+    request = Request(method, target, [*(given | (headers or {})).items()], sent or b"")
+    return proxy_event(request, resource, f"request-{next(_numbers)}")
 
 
 def _fifty(_world: World) -> Parts:

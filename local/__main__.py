@@ -75,7 +75,7 @@ def _prepare(memory: checkout.Memory, ministack: MiniStack, base_url: str) -> di
         print(f"The demo repository wasn't created: {failure}.", file=sys.stderr)
     ministack.wait_until_ready()
     deployment = stack.deploy(memory.deployed)
-    memory.deployed = stack.digest
+    memory.deployed, memory.code_host = stack.digest, setup.function_variables(github, base_url)
     variables = environment.function_environment(memory, base_url, ministack.endpoint, deployment.resources)
     environment.apply(variables)
     sam.write_files(variables)
@@ -89,7 +89,6 @@ def _prepare(memory: checkout.Memory, ministack: MiniStack, base_url: str) -> di
 
         memory.demo = create_demo(base_url)
     people.ensure_people(ministack.endpoint, deployment.resources["UserPool"], memory.demo["users"])
-    memory.code_host = setup.function_variables(github, base_url)
     memory.save()
     credentials = {"baseUrl": base_url, **memory.demo}
     checkout.write_private(checkout.CREDENTIALS, json.dumps(credentials, indent=2) + "\n")

@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import secrets
+import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ CREDENTIALS = DIRECTORY / "credentials.json"
 _MEMORY = DIRECTORY / "stack.json"
 _LOCK = DIRECTORY / "lock"
 _PAUSE_SECONDS = 0.02
+_STOP_TIMEOUT_SECONDS = 30
 
 HOST = "127.0.0.1"
 
@@ -88,6 +90,21 @@ def sole_run() -> Iterator[None]:
         file.write(str(os.getpid()))
         file.flush()
         yield
+
+
+def stop() -> None:
+    """Stops this checkout's stack if it is running, and returns when it has ended. Raises TimeoutError."""
+    deadline, asked = time.monotonic() + _STOP_TIMEOUT_SECONDS, 0
+    while time.monotonic() < deadline:
+        try:
+            with sole_run():
+                return
+        except AlreadyRunning as running:
+            if running.process_id != asked:
+                os.kill(running.process_id, signal.SIGTERM)
+                asked = running.process_id
+        time.sleep(_PAUSE_SECONDS)
+    raise TimeoutError("The running stack did not stop.")
 
 
 def _read_process_id() -> int:

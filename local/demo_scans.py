@@ -8,11 +8,11 @@ from dataclasses import replace
 from hashlib import sha256
 
 from controlplane.code_host import repositories
-from controlplane.code_host.items import Link, RepositoryItem
+from controlplane.code_host.items import RepositoryItem
 from controlplane.findings import publications
-from controlplane.platform.core.ids import RepositoryId
 from controlplane.platform.queues import messages, outbox
 from controlplane.platform.queues.messages import ExecuteScan, PrepareScan, Queue
+from controlplane.platform.table.leases import Lease
 from controlplane.scans import execution, findings, requests, starting
 from controlplane.scans.findings import FindingItem, Location
 from controlplane.scans.history import HistoryItem, put_history
@@ -22,60 +22,45 @@ from controlplane.scans.progress import Coverage, CoveredKind
 _LEASE_SECONDS = 60
 _COMMIT = "5e0d3a7c" * 5
 _FILE = "src/legacy/pixels.js"
-_VENDORS = (
-    ("P0", "critical", "Microsoft Clarity"),
-    ("P1", "high", "TikTok Pixel"),
-    ("P1", "high", "Pinterest Tag"),
-    ("P1", "high", "Snap Pixel"),
-    ("P2", "medium", "Matomo"),
-)
 
 
-def create_scans(repository_id: RepositoryId, project_id: str, requested_by: str) -> None:
-    """Writes a past scan of the repository, and requests another. The findings go to the inbox."""
-    repository = repositories.get_repository(repository_id)
-    link = repository.find_link(project_id)
-    if link is not None:
-        _write_past_scan(repository, link, requested_by)
-        starting.request_scan(repositories.get_repository(repository_id), project_id, requested_by, {})
+def create_scans(repository: RepositoryItem, described: list[dict[str, str]], requested_by: str) -> None:
+    """Writes a past scan of the repository, and requests another. The findings go to the inbox.
 
-
-def _write_past_scan(repository: RepositoryItem, link: Link, requested_by: str) -> None:
-    """Writes the same items as the workers, without messages."""
-    request_id = requests.new_request_id(repository.organization_id)
-    prepare = messages.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
-    requests.create_request(repository, link, request_id, message=prepare, requested_by=requested_by)
-    lease, request = requests.acquire_request(request_id, _LEASE_SECONDS)
-    scan_id = requests.new_scan_id(repository.organization_id)
-    execute = messages.entry(Queue.SCAN_EXECUTION, ExecuteScan(scan_id=scan_id))
-    target = requests.Target(repository, link, link.production_branch or repository.default_branch or "main", _COMMIT)
-    requests.start_scan(request, lease, scan_id, target, access="free-preview", message=execute)
-    for message in (prepare, execute):
-        outbox.delete_entry(message)
-    running, scan = execution.acquire_scan(scan_id, _LEASE_SECONDS)
-    found = [_finding(scan, number) for number in range(len(_VENDORS))]
+    described: priority, severity, and vendor of each finding of the past scan.
+    """
+    scan, running = _start_past_scan(repository, requested_by)
+    found = [_finding(scan, line, **it) for line, it in enumerate(described, 1)]
     put_history(running, [_history(scan, finding) for finding in found])
-    findings.put_findings(scan_id, running.attempt, found)
+    findings.put_findings(scan.scan_id, running.attempt, found)
     counts = Counter(finding.priority for finding in found)
     scan = replace(scan, issue_count=len(found), priority_counts=counts)
     for finding in found[: scan.visible_count]:
         publications.publish_finding(findings.as_discovery(scan, finding))
     coverage = Coverage(9, 8, {}, (CoveredKind("JavaScript and TypeScript", 8, 0), CoveredKind("Markdown", 0, 1)))
     execution.complete_scan(scan, running, len(found), len(found), coverage)
+    current = repositories.get_repository(repository.repository_id)
+    starting.request_scan(current, repository.links[0].project_id, requested_by, {})
 
 
-def _finding(scan: ScanItem, number: int) -> FindingItem:
-    priority, severity, vendor = _VENDORS[number]
-    line = 4 * number + 1
-    location = Location(
-        path=_FILE,
-        start_line=line,
-        end_line=line,
-        start_column=1,
-        end_column=19,
-        snippet="loadScript(address)",
-        permalink=f"{scan.repository_url}/blob/{scan.head_commit_sha}/{_FILE}#L{line}",
-    )
+def _start_past_scan(repository: RepositoryItem, requested_by: str) -> tuple[ScanItem, Lease]:
+    """Writes the same items as the workers, without messages."""
+    (link,) = repository.links
+    request_id = requests.new_request_id(repository.organization_id)
+    prepare = messages.entry(Queue.SCAN_PREPARATION, PrepareScan(request_id=request_id))
+    requests.create_request(repository, link, request_id, message=prepare, requested_by=requested_by)
+    lease, request = requests.acquire_request(request_id, _LEASE_SECONDS)
+    scan_id = requests.new_scan_id(repository.organization_id)
+    execute = messages.entry(Queue.SCAN_EXECUTION, ExecuteScan(scan_id=scan_id))
+    target = requests.Target(repository, link, repository.default_branch or "main", _COMMIT)
+    requests.start_scan(request, lease, scan_id, target, access="free-preview", message=execute)
+    for message in (prepare, execute):
+        outbox.delete_entry(message)
+    running, scan = execution.acquire_scan(scan_id, _LEASE_SECONDS)
+    return scan, running
+
+
+def _finding(scan: ScanItem, line: int, priority: str, severity: str, vendor: str) -> FindingItem:
     return FindingItem(
         fingerprint=sha256(f"demo {vendor}".encode()).hexdigest(),
         rule_id="tracker-loaded",
@@ -84,7 +69,15 @@ def _finding(scan: ScanItem, number: int) -> FindingItem:
         category="trackers",
         severity=severity,
         priority=priority,
-        location=location,
+        location=Location(
+            path=_FILE,
+            start_line=line,
+            end_line=line,
+            start_column=1,
+            end_column=19,
+            snippet="loadScript(address)",
+            permalink=f"{scan.repository_url}/blob/{scan.head_commit_sha}/{_FILE}#L{line}",
+        ),
         remediation=f"Load {vendor} only after the visitor has agreed.",
         references=("https://eur-lex.europa.eu/eli/dir/2002/58/oj",),
         first_seen_at=scan.created_at,

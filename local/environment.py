@@ -6,8 +6,7 @@ from collections.abc import MutableMapping
 from typing import Any
 
 from local import mail, workers
-from local.checkout import DIRECTORY, Memory
-from local.github import setup as github
+from local.checkout import Memory
 from local.template import load_template
 
 REGION = "eu-central-1"
@@ -18,6 +17,9 @@ SECRET_KEY = "local"  # noqa: S105
 
 def function_environment(memory: Memory, base_url: str, endpoint: str, resources: dict[str, str]) -> dict[str, str]:
     """Returns the variables of every function. `resources` maps logical ids to physical ids."""
+    pool_id = resources["UserPool"]
+    # A new one for each run.
+    front_door = {} if os.environ.get("FRONT_DOOR") == "off" else {"FRONT_DOOR_SECRET": secrets.token_hex(32)}
     return {
         "AWS_ENDPOINT_URL": endpoint,
         "AWS_REGION": REGION,
@@ -34,9 +36,12 @@ def function_environment(memory: Memory, base_url: str, endpoint: str, resources
         "DASHBOARD_BASE_URL": base_url,
         # Test clients make organizations without end.
         "ORGANIZATIONS_PER_PERSON": "1000",
-        **_front_door(),
-        **_sign_in(endpoint, resources),
-        **github.function_variables(DIRECTORY / github.FOLDER, base_url),
+        # MiniStack's user pools call themselves what AWS would, and are found at MiniStack's own address.
+        "SIGN_IN_ISSUER": f"https://cognito-idp.{pool_id.partition('_')[0]}.amazonaws.com/{pool_id}",
+        "SIGN_IN_METADATA_URL": f"{endpoint}/{pool_id}/.well-known/openid-configuration",
+        "SIGN_IN_CLIENT_ID": resources["UserPoolClient"],
+        **front_door,
+        **(memory.code_host or {}),
         **workers.variables(load_template(), resources),
         **mail.function_variables(base_url),
         "WEBHOOKS_TO_THIS_MACHINE": "true",
@@ -47,21 +52,6 @@ def function_environment(memory: Memory, base_url: str, endpoint: str, resources
         "POWERTOOLS_SERVICE_NAME": "local",
         "POWERTOOLS_METRICS_DISABLED": "true",
         "POWERTOOLS_TRACE_DISABLED": "true",
-    }
-
-
-def _front_door() -> dict[str, str]:
-    """Returns the front door's secret, a new one for each run, unless FRONT_DOOR is off."""
-    return {} if os.environ.get("FRONT_DOOR") == "off" else {"FRONT_DOOR_SECRET": secrets.token_hex(32)}
-
-
-def _sign_in(endpoint: str, resources: dict[str, str]) -> dict[str, str]:
-    """MiniStack's user pools call themselves what AWS would, and are found at MiniStack's own address."""
-    pool_id = resources["UserPool"]
-    return {
-        "SIGN_IN_ISSUER": f"https://cognito-idp.{pool_id.partition('_')[0]}.amazonaws.com/{pool_id}",
-        "SIGN_IN_METADATA_URL": f"{endpoint}/{pool_id}/.well-known/openid-configuration",
-        "SIGN_IN_CLIENT_ID": resources["UserPoolClient"],
     }
 
 

@@ -16,7 +16,6 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import cache
-from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote
@@ -53,7 +52,6 @@ _API = "abcdefghij"
 HOST = f"{_API}.execute-api.eu-central-1.amazonaws.com"
 _STAGE = "live"
 SOURCE_IP = "198.51.100.7"
-_NUMBERS = count(1)
 
 type Headers = list[tuple[str, str]]
 type Event = dict[str, Any]
@@ -193,30 +191,6 @@ def template_routes() -> tuple[Route, ...]:
         for event in function.get("Events", {}).values()
         if event["Type"] == "Api"
     )
-
-
-def rest_event(
-    method: str,
-    target: str,
-    *,
-    resource: str | None = None,
-    token: str | None = None,
-    body: bytes | None = None,
-    headers: dict[str, str] | None = None,
-    source_ip: str = SOURCE_IP,
-) -> Event:
-    """Returns the event of one request.
-
-    target: path and query. resource: the route in the template; by default, the path itself. The body is sent as JSON
-    unless `headers` names another content type.
-    """
-    sent = {"Accept": "application/json", "Host": HOST, "User-Agent": "assent-event/1.0"}
-    if token is not None:
-        sent["Authorization"] = f"Bearer {token}"
-    if body is not None:
-        sent["Content-Type"] = "application/json"
-    request = Request(method, target, [*(sent | (headers or {})).items()], body or b"", source_ip)
-    return proxy_event(request, resource or target.partition("?")[0], f"request-{next(_NUMBERS)}")
 
 
 def proxy_event(request: Request, resource: str, request_id: str) -> Event:

@@ -11,12 +11,12 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import wait
 from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response as HttpResponse
 from starlette.routing import Mount
@@ -33,7 +33,6 @@ from local.github.secret_scanning import SecretScanning
 from local.github.stand_in import StandIn
 from local.github.webhooks import Webhooks
 
-_MOST_REQUESTS = 32
 _TRANSPORT_SECURITY = "strict-transport-security"
 
 
@@ -43,12 +42,8 @@ class Server:
     Never prints queries and headers: they can contain sign-in codes and credentials.
     """
 
-    def __init__(self, respond: Callable[[Request], Response], threads: int = _MOST_REQUESTS) -> None:
+    def __init__(self, respond: Callable[[Request], Response]) -> None:
         self._respond = respond
-        # Handlers use the event loop of their thread.
-        self._threads = ThreadPoolExecutor(
-            threads, initializer=lambda: asyncio.set_event_loop(asyncio.new_event_loop())
-        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         http, started_at = HttpRequest(scope, receive), time.perf_counter()
@@ -56,7 +51,7 @@ class Server:
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
         target = f"{path}?{query}" if query else path
         request = Request(http.method, target, headers, await http.body(), scope["client"][0])
-        response = await asyncio.get_running_loop().run_in_executor(self._threads, self._respond, request)
+        response = await run_in_threadpool(_with_event_loop, self._respond, request)
         await _to_http(response)(scope, receive, send)
         duration_ms = (time.perf_counter() - started_at) * 1000
         request_id = dict(response.headers).get("x-request-id", "-")
@@ -64,9 +59,14 @@ class Server:
         print(time.strftime("%H:%M:%S"), line, flush=True)
 
 
-def _set_event_loop() -> None:
-    """Creates the event loop that handlers use: that of their thread."""
-    asyncio.set_event_loop(asyncio.new_event_loop())
+def _with_event_loop(respond: Callable[[Request], Response], request: Request) -> Response:
+    """Responds in a thread, which has no event loop. Handlers need one."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        return respond(request)
+    finally:
+        loop.close()
 
 
 def _to_http(response: Response) -> HttpResponse:
@@ -94,10 +94,9 @@ def _create_service() -> Server:
 
 def _create_github() -> Starlette:
     """Returns the GitHub stand-in, which sends its webhooks and reports to this server."""
-    root, service = checkout.DIRECTORY / setup.FOLDER, f"{settings.public_base_url}/v1/github"
-    stand_in = StandIn(root)
-    webhooks = Webhooks(f"{service}/webhooks", setup.webhook_secret(root))
-    return create_github(stand_in, webhooks, SecretScanning(f"{service}/leaked-keys"))
+    service, secret = f"{settings.public_base_url}/v1/github", settings.github_webhook_secret
+    webhooks = Webhooks(f"{service}/webhooks", secret.current if secret else "")
+    return create_github(StandIn(checkout.DIRECTORY / setup.FOLDER), webhooks, SecretScanning(f"{service}/leaked-keys"))
 
 
 def _create_mail() -> Starlette:

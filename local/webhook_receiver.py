@@ -105,6 +105,6 @@ def _list_deliveries() -> list[dict[str, Any]]:
 
 
 def _described(item: dict[str, Any]) -> tuple[Any, ...]:
-    results = ", ".join(str(it.get("status") or it.get("error")) for it in item["log"])
-    shown = (item[name] for name in ("createdAt", "event", "webhookId", "status", "attempts"))
-    return *shown, results, item.get("nextAttemptAt") or ""
+    results = ", ".join(str(it.get("status") or it.get("error")) for it in item.get("log", ()))
+    shown = (item.get(name, "") for name in ("createdAt", "event", "webhookId", "status", "attempts"))
+    return *shown, results, item.get("nextAttemptAt", "")

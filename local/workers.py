@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import boto3
 from botocore.config import Config
@@ -24,23 +24,10 @@ _LONG_POLL_SECONDS = 10
 _PAUSE_SECONDS = 1
 _RATE = re.compile(r"rate\((\d+) (minute|hour|day)s?\)")
 _UNIT_SECONDS = {"minute": 60, "hour": 3600, "day": 86_400}
+_SCHEDULED = {"source": "aws.events", "detail-type": "Scheduled Event", "detail": {}}
 _logger = logging.getLogger("local.workers")
 
 type Handler = Callable[[dict[str, Any], Any], Any]
-
-
-class Route(NamedTuple):
-    """A queue, by the variable with its URL, and the function that processes its messages."""
-
-    variable: str
-    function: str
-
-
-class Schedule(NamedTuple):
-    """A function, and the seconds between its calls."""
-
-    function: str
-    seconds: int
 
 
 def variables(template: dict[str, Any], resources: dict[str, str]) -> dict[str, str]:
@@ -52,16 +39,15 @@ def variables(template: dict[str, Any], resources: dict[str, str]) -> dict[str, 
     }
 
 
-def routes(template: dict[str, Any]) -> list[Route]:
-    """Returns the template's event source mappings."""
+def queues(template: dict[str, Any]) -> dict[str, str]:
+    """Returns the functions that process queues' messages, by the variable with the queue's URL."""
     named = {logical_id: name for name, logical_id in _references(template).items()}
-    found = []
+    found = {}
     for entry in template["Resources"].values():
         if entry["Type"] == "AWS::Lambda::EventSourceMapping":
             function = entry["Properties"]["FunctionName"]["Ref"].removesuffix(".Alias")
-            folder = Path(template["Resources"][function]["Properties"]["CodeUri"]).name
             queue = entry["Properties"]["EventSourceArn"]["Fn::GetAtt"][0]
-            found.append(Route(named[queue], folder))
+            found[named[queue]] = Path(template["Resources"][function]["Properties"]["CodeUri"]).name
     return found
 
 
@@ -76,9 +62,9 @@ def _references(template: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def schedules(template: dict[str, Any]) -> list[Schedule]:
-    """Returns the schedules of the template's functions. Raises ValueError if one isn't a rate."""
-    found = []
+def schedules(template: dict[str, Any]) -> dict[str, int]:
+    """Returns the seconds between the calls of scheduled functions. Raises ValueError if a schedule isn't a rate."""
+    found = {}
     for entry in template["Resources"].values():
         if entry["Type"] != "AWS::Serverless::Function":
             continue
@@ -88,44 +74,39 @@ def schedules(template: dict[str, Any]) -> list[Schedule]:
                 rate = _RATE.fullmatch(expression)
                 if rate is None:
                     raise ValueError(f"{expression} isn't a rate")
-                folder = Path(entry["Properties"]["CodeUri"]).name
-                found.append(Schedule(folder, int(rate[1]) * _UNIT_SECONDS[rate[2]]))
+                found[Path(entry["Properties"]["CodeUri"]).name] = int(rate[1]) * _UNIT_SECONDS[rate[2]]
     return found
 
 
 def start() -> None:
-    """Starts a thread for each schedule, and for each queue whose address the environment has.
-
-    They end with the process.
-    """
+    """Starts a thread for each schedule and queue. They end with the process."""
     template = load_template()
-    for schedule in schedules(template):
-        _start(schedule.function, _repeat, schedule)
-    for route in routes(template):
-        if url := os.environ.get(route.variable):
-            _start(route.function, _poll, url)
+    for function, seconds in schedules(template).items():
+        _start(function, _repeat, seconds)
+    for variable, function in queues(template).items():
+        _start(function, _poll, os.environ[variable])
 
 
-def _start(function: str, run: Callable[[Any, Handler], None], subject: Any) -> None:
+def _start(function: str, run: Callable[[Handler, Any], None], subject: Any) -> None:
     handler = importlib.import_module(f"{function}.app").handler
-    threading.Thread(target=run, args=(subject, handler), name=function, daemon=True).start()
+    threading.Thread(target=run, args=(handler, subject), name=function, daemon=True).start()
 
 
-def _repeat(schedule: Schedule, handler: Handler) -> None:
+def _repeat(handler: Handler, seconds: int) -> None:
     while True:
-        time.sleep(schedule.seconds)
-        call_once(schedule, handler)
+        time.sleep(seconds)
+        call_once(handler)
 
 
-def call_once(schedule: Schedule, handler: Handler) -> None:
-    """Calls the function once. As on AWS, a failure doesn't affect the next call."""
+def call_once(handler: Handler) -> None:
+    """Calls the scheduled function once. As on AWS, a failure doesn't affect the next call."""
     try:
-        handler({"source": "aws.events", "detail-type": "Scheduled Event", "detail": {}}, None)
+        handler(_SCHEDULED, None)
     except Exception:
-        _logger.exception("%s failed", schedule.function)
+        _logger.exception("a scheduled function failed")
 
 
-def _poll(url: str, handler: Handler) -> None:
+def _poll(handler: Handler, url: str) -> None:
     client = boto3.Session().client("sqs", config=Config(read_timeout=_LONG_POLL_SECONDS + 10))
     while True:
         try:
@@ -139,12 +120,8 @@ def _poll(url: str, handler: Handler) -> None:
 
 def _process_next(client: Any, url: str, handler: Handler) -> None:
     """Waits for a message, passes it to the worker as Lambda does, and deletes it if the worker succeeds."""
-    answer = client.receive_message(
-        QueueUrl=url,
-        MaxNumberOfMessages=1,
-        WaitTimeSeconds=_LONG_POLL_SECONDS,
-        MessageSystemAttributeNames=["All"],
-    )
+    wanted = {"MaxNumberOfMessages": 1, "MessageSystemAttributeNames": ["All"]}
+    answer = client.receive_message(QueueUrl=url, WaitTimeSeconds=_LONG_POLL_SECONDS, **wanted)
     for message in answer.get("Messages", []):
         record = {
             "messageId": message["MessageId"],

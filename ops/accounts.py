@@ -25,7 +25,7 @@ from controlplane.organizations import store as organizations
 from controlplane.people import credential_index
 from controlplane.people.users import UserItem
 from controlplane.platform.core import ids
-from controlplane.platform.core.emails import normalize_email
+from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Throttled, table
 from ops import personal_data

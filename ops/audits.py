@@ -11,8 +11,9 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.table import Leg, table
 from controlplane.projects import audits
 from controlplane.projects.audits import AuditItem, UnknownAudit
+from controlplane.projects.changes import change_until_written
 from controlplane.projects.items import ProjectItem
-from controlplane.projects.store import audit_deletions, change_until_written
+from controlplane.projects.store import audit_deletions
 from ops.arguments import Project, Yes, new_group, one_of
 from ops.errors import Conflict, NotFound, Refused
 from ops.lookup import get_project

@@ -10,7 +10,7 @@ from controlplane.platform.core.plans import PLANS
 from ops.arguments import Organization, new_group, one_of
 from ops.errors import Refused
 from ops.lookup import get_organization_id, organization_document
-from ops.output import Result
+from ops.output import Result, fields
 
 _MOST = 1_000_000_000
 _MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])")
@@ -68,19 +68,8 @@ def list_credits(
 ) -> Result:
     """List the changes of the balance, oldest first. Invoice those of the kind top-up."""
     entries = billing.list_ledger(get_organization_id(organization))
-    return Result(
-        [
-            {
-                "at": entry.at,
-                "kind": entry.kind,
-                "credits": entry.credits,
-                "scanId": entry.scan_id,
-                "by": entry.by,
-            }
-            for entry in entries
-            if entry.at.startswith(month) and kind in ("", entry.kind)
-        ]
-    )
+    wanted = [entry for entry in entries if entry.at.startswith(month) and kind in ("", entry.kind)]
+    return Result([fields(entry, "at", "kind", "credits", "scan_id", "by") for entry in wanted])
 
 
 @top_ups.command("enable")

@@ -10,7 +10,7 @@ from controlplane.feedback.store import ReportItem
 from controlplane.platform.core import clock
 from ops.arguments import new_group
 from ops.errors import NotFound
-from ops.output import Result
+from ops.output import Result, fields
 
 _SUMMARY_LENGTH = 100
 
@@ -47,9 +47,8 @@ def show_report(reference: Annotated[str, typer.Argument(metavar="REFERENCE", he
         report = feedback.get_report(reference)
     except feedback.UnknownReport:
         raise NotFound(f"There is no report {reference}. Reports are kept for 400 days.") from None
-    fields = {name: report.fields.get(name) for name in ("category", "surface", *feedback.FIELD_LIMITS)}
-    callers = {"reference": report.reference, "createdAt": report.created_at, "callerId": report.caller_id}
-    return Result(callers | fields)
+    texts = {name: report.fields.get(name) for name in ("category", "surface", *feedback.FIELD_LIMITS)}
+    return Result(fields(report, "reference", "created_at", "caller_id") | texts)
 
 
 @app.command("pause")
@@ -73,8 +72,7 @@ def _summary(report: ReportItem) -> dict[str, Any]:
     """Returns a report with the beginning of its message, on one line."""
     message = " ".join(report.fields["message"].split())
     return {
-        "reference": report.reference,
-        "createdAt": report.created_at,
+        **fields(report, "reference", "created_at"),
         "category": report.fields["category"],
         "surface": report.fields.get("surface"),
         "callerId": report.caller_id,

@@ -13,7 +13,7 @@ from controlplane.platform.core.ids import InboxItemId
 from controlplane.platform.queues.messages import CreateIssue
 from ops.arguments import Yes, new_group
 from ops.errors import Conflict, Misused, NotFound, Refused
-from ops.output import Result, confirm
+from ops.output import Result, confirm, fields
 from ops.target import find_queue
 
 app = new_group("Issues whose creation is pending.")
@@ -32,10 +32,7 @@ def list_attempts() -> Result:
     return Result(
         [
             {
-                "itemId": attempt.item_id,
-                "state": attempt.state,
-                "requestedBy": attempt.requested_by,
-                "requestedAt": attempt.requested_at,
+                **fields(attempt, "item_id", "state", "requested_by", "requested_at"),
                 "sentAt": clock.timestamp(attempt.sent_at) if attempt.sent_at else None,
                 "overdue": attempt.is_overdue,
                 "marker": attempt.marker,

@@ -16,6 +16,7 @@ from controlplane.platform.table.table import table
 from controlplane.projects import store as projects
 from controlplane.projects.items import ProjectItem
 from ops.errors import NotFound
+from ops.output import fields
 
 
 def find_user(reference: str) -> UserItem | None:
@@ -73,39 +74,24 @@ def parse_id[Id: OwnedId](kind: type[Id], text: str, noun: str) -> Id:
 
 def user_document(profile: UserItem) -> dict[str, Any]:
     """Returns the displayed fields of a user, without organizations."""
-    return {
-        "userId": profile.user_id,
-        "email": profile.email,
-        "name": profile.name,
-        "image": profile.image,
-        "savedOrganizationId": profile.saved_organization_id,
-        "createdAt": profile.created_at,
-    }
+    return fields(profile, "user_id", "email", "name", "image", "saved_organization_id", "created_at")
 
 
-def identity_document(identity: IdentityItem) -> dict[str, str]:
-    return {"issuer": identity.issuer, "subject": identity.subject, "createdAt": identity.created_at}
+def identity_document(identity: IdentityItem) -> dict[str, Any]:
+    return fields(identity, "issuer", "subject", "created_at")
 
 
 def organization_document(organization_id: str) -> dict[str, Any]:
     """Returns the displayed fields of an organization. Raises UnknownOrganization."""
     organization, account = billing.get_billing(organization_id)
     top_up = account.top_up
+    used = {"usedThisMonth": top_up.used_in(clock.month())}
     return {
         "organizationId": organization_id,
-        "slug": organization.slug,
-        "name": organization.name,
-        "plan": organization.plan,
+        **fields(organization, "slug", "name", "plan"),
         "credits": account.credits,
-        "topUp": {
-            "enabled": top_up.enabled,
-            "threshold": top_up.threshold,
-            "amount": top_up.amount,
-            "monthlyLimit": top_up.monthly_limit,
-            "usedThisMonth": top_up.used_in(clock.month()),
-        },
+        "topUp": fields(top_up, "enabled", "threshold", "amount", "monthly_limit") | used,
         "owners": organization.owners,
         "apiKeys": organization.keys,
-        "projects": organization.projects,
-        "createdAt": organization.created_at,
+        **fields(organization, "projects", "created_at"),
     }

@@ -3,14 +3,14 @@
 An operator adds a user without an invitation, and has no role that limits which roles they can give.
 """
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from controlplane.organizations import members
 from controlplane.organizations import store as organizations
 from controlplane.organizations.items import OrganizationItem
-from controlplane.organizations.store import MemberItem, Membership
+from controlplane.organizations.store import Membership
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.ids import MemberId
 from controlplane.platform.core.roles import Role
@@ -21,7 +21,7 @@ from controlplane.platform.table.table import Check, LegFailed, Update, table
 from ops.arguments import Organization, User, new_group
 from ops.errors import Conflict, NotFound
 from ops.lookup import get_organization, get_organization_id, get_user
-from ops.output import Result
+from ops.output import Result, fields
 
 app = new_group("An organization's members and their roles.")
 
@@ -49,7 +49,7 @@ def list_members(organization: Organization) -> Result:
     while page.next_sk is not None:
         page = members.list_members(organization_id, _PAGE, page.next_sk)
         roster += page.members
-    return Result([_document(member) for member in roster])
+    return Result([fields(member, "user_id", "email", "name", "role", "joined_at") for member in roster])
 
 
 @app.command("set-role")
@@ -63,16 +63,6 @@ def set_role(
     except members.UnknownMember:
         raise NotFound(f"{user} isn't a member of {organization}.") from None
     return _changed(organization_id, user_id, role)
-
-
-def _document(member: MemberItem) -> dict[str, Any]:
-    return {
-        "userId": member.user_id,
-        "email": member.email,
-        "name": member.name,
-        "role": member.role,
-        "joinedAt": member.joined_at,
-    }
 
 
 def _changed(organization_id: str, user_id: str, role: Role) -> Result:

@@ -1,17 +1,16 @@
 """`assent-ops organization` and `key`: organizations and their API keys."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from controlplane.api_keys import changes as key_changes
 from controlplane.api_keys import store as api_keys
-from controlplane.api_keys.items import ApiKeyItem
 from controlplane.erasure import deletions
 from controlplane.platform.core.ids import KeyId
 from ops.arguments import Organization, Yes, new_group
 from ops.lookup import get_organization, get_organization_id, organization_document, parse_id
-from ops.output import Result, confirm
+from ops.output import Result, confirm, fields
 
 _PAGE = 100
 
@@ -43,7 +42,8 @@ def delete_organization(organization: Organization, yes: Yes = False) -> Result:
 def list_keys(organization: Organization) -> Result:
     """List an organization's keys, newest first."""
     page = api_keys.list_keys(get_organization_id(organization), _PAGE, None)  # 50 keys at most: one page has them all
-    return Result([_key_document(key) for key in page.keys])
+    shown = ("key_id", "name", "start", "rate_limit", "created_at", "created_by", "created_from", "last_used_at")
+    return Result([fields(key, *shown) | key.restrictions.describe() for key in page.keys])
 
 
 @keys.command("delete")
@@ -53,17 +53,3 @@ def delete_key(key_id: Annotated[str, typer.Argument(metavar="KEY_ID", help="key
     confirm(f"Revoke {key_id} for good?", yes=yes)
     key_changes.delete_key(parsed)
     return Result({"deleted": True, "keyId": key_id})
-
-
-def _key_document(key: ApiKeyItem) -> dict[str, Any]:
-    return {
-        "keyId": key.key_id,
-        "name": key.name,
-        "start": key.start,
-        "rateLimit": key.rate_limit,
-        "createdAt": key.created_at,
-        "createdBy": key.created_by,
-        "createdFrom": key.created_from,
-        "lastUsedAt": key.last_used_at,
-        **key.restrictions.describe(),
-    }

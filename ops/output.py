@@ -7,6 +7,8 @@ import json
 import sys
 from typing import Any, NamedTuple
 
+from pydantic.alias_generators import to_camel
+
 from ops.errors import Misused, Refused
 
 
@@ -15,6 +17,11 @@ class Result(NamedTuple):
 
     document: dict[str, Any] | list[dict[str, Any]]
     note: str | None = None
+
+
+def fields(item: object, *names: str) -> dict[str, Any]:
+    """Returns these fields of an item, under their names in JSON."""
+    return {to_camel(name): getattr(item, name) for name in names}
 
 
 def show(result: Result, *, as_json: bool) -> None:

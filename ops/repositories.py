@@ -12,7 +12,7 @@ from ops import code_host
 from ops.arguments import Organization, Project, new_group, parse_full_name
 from ops.errors import Conflict, NotFound
 from ops.lookup import get_organization_id, parse_id
-from ops.output import Result
+from ops.output import Result, fields
 
 app = new_group("Connected repositories, and the projects linked to them.")
 
@@ -101,26 +101,14 @@ def _fetch_repository(owner: str, name: str) -> HostedRepository:
 
 
 def _document(repository: RepositoryItem) -> dict[str, Any]:
+    shown = ("repository_id", "organization_id", "owner", "name", "default_branch", "visibility", "connected_at")
+    in_links = ("project_id", "production_branch", "root_directory", "scan_on_push", "schedule", "failure_threshold")
     return {
-        "repositoryId": repository.repository_id,
-        "organizationId": repository.organization_id,
-        "owner": repository.owner,
-        "name": repository.name,
+        **fields(repository, *shown),
         "url": repository.html_url,
         "installation": repository.installation_id,
-        "defaultBranch": repository.default_branch,
-        "visibility": repository.visibility,
-        "connectedAt": repository.connected_at,
         "projects": [
-            {
-                "projectId": link.project_id,
-                "productionBranch": link.production_branch,
-                "rootDirectory": link.root_directory,
-                "pullRequestScans": link.pull_request_scans_enabled,
-                "scanOnPush": link.scan_on_push,
-                "schedule": link.schedule,
-                "failureThreshold": link.failure_threshold,
-            }
+            {**fields(link, *in_links), "pullRequestScans": link.pull_request_scans_enabled}
             for link in repository.links
         ],
     }

@@ -156,40 +156,31 @@ def deployed_at() -> float | None:
 def _find_resource(logical_id: str, variable: str, kind: str) -> str:
     """Returns the physical id of a resource. Raises Misused, NotFound."""
     stack, endpoint_url = _connected
-    found = os.environ.get(variable)
     if stack is not None:
-        try:
-            client = create_client("cloudformation", endpoint_url)
-            resource = client.describe_stack_resource(StackName=stack, LogicalResourceId=logical_id)
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "ValidationError":
-                raise
-            raise NotFound(f"The stack {stack} has no {logical_id}.") from None
-        found = str(resource["StackResourceDetail"]["PhysicalResourceId"])
-    if not found:
+        return _describe_resource(create_client("cloudformation", endpoint_url), stack, logical_id)
+    if variable not in os.environ:
         raise Misused(f"Say which {kind}: --local, --stack NAME, or the variable {variable}.")
-    return found
+    return os.environ[variable]
+
+
+def _describe_resource(client: Any, stack: str, logical_id: str) -> str:
+    """Returns the physical id of the stack's resource. Raises NotFound."""
+    try:
+        found = client.describe_stack_resource(StackName=stack, LogicalResourceId=logical_id)
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "ValidationError":
+            raise
+        raise NotFound(f"The stack {stack} has no {logical_id} in this region and account.") from None
+    return str(found["StackResourceDetail"]["PhysicalResourceId"])
 
 
 def _read_stack(stack: str, endpoint_url: str | None) -> str:
     """Returns the name of the table that the stack uses. Sets variables for its brands, App, and retention times."""
     client = create_client("cloudformation", endpoint_url)
-    try:
-        described = client.describe_stacks(StackName=stack)["Stacks"][0]
-        resource = client.describe_stack_resource(StackName=stack, LogicalResourceId=_TABLE)
-    except ClientError as error:
-        if error.response["Error"]["Code"] != "ValidationError":
-            raise
-        raise NotFound(f"There is no stack {stack} with a table in this region and account.") from None
-    for parameter in described.get("Parameters", []):
-        if parameter["ParameterKey"] in _PARAMETERS:
-            os.environ[_PARAMETERS[parameter["ParameterKey"]]] = parameter["ParameterValue"]
-    for output in described.get("Outputs", []):
-        if output["OutputKey"] in _OUTPUTS:
-            os.environ[_OUTPUTS[output["OutputKey"]]] = output["OutputValue"]
-    adopted = next(
-        (it["ParameterValue"] for it in described.get("Parameters", []) if it["ParameterKey"] == _ADOPTED), ""
-    )
-    if adopted:
-        return str(adopted)
-    return str(resource["StackResourceDetail"]["PhysicalResourceId"])
+    own_table = _describe_resource(client, stack, _TABLE)
+    described = client.describe_stacks(StackName=stack)["Stacks"][0]
+    parameters = {it["ParameterKey"]: it["ParameterValue"] for it in described.get("Parameters", [])}
+    outputs = {it["OutputKey"]: it["OutputValue"] for it in described.get("Outputs", [])}
+    os.environ.update({variable: parameters[name] for name, variable in _PARAMETERS.items() if name in parameters})
+    os.environ.update({variable: outputs[name] for name, variable in _OUTPUTS.items() if name in outputs})
+    return parameters.get(_ADOPTED) or own_table

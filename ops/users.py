@@ -11,7 +11,7 @@ from controlplane.people import identities, users
 from controlplane.people import tokens as user_tokens
 from controlplane.people.identities import AccountHasIdentity, IdentityTaken
 from controlplane.platform.core import clock, ids
-from controlplane.platform.core.emails import is_email, normalize_email
+from controlplane.platform.core.naming import is_email, normalize_email
 from controlplane.platform.core.scopes import SCOPES
 from controlplane.platform.table.retry import WriteConflict
 from ops import accounts, personal_data

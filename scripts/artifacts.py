@@ -253,8 +253,7 @@ def report(build_dir: Path) -> None:
     """Print what each artifact weighs. Raises BuildFailed when a function with the layers is more than Lambda takes."""
     sizes = {path.name: size_bytes(path) for path in artifacts_in(build_dir)}
     for name, size in sizes.items():
-        zipped = zipped_size_bytes(build_dir / name)
-        print(f"{name:24} {size / 2**20:6.2f} MiB unpacked  {zipped / 2**20:6.2f} MiB zipped")
+        print(f"{name:24} {size / 2**20:6.2f} MiB unpacked")
     if sum(sizes.values()) > SIZE_LIMIT_BYTES:
         raise BuildFailed("The artifacts together are over the 250 MB that Lambda unpacks.")
 

@@ -1,17 +1,50 @@
-"""Writes the texts about each rule of the analysis, for the functions, which don't have the analysis."""
+"""Writes what functions show of the analysis, which they don't have: texts about its rules, and code of its fixes."""
 
 import json
 from pathlib import Path
+from typing import Any
 
+from openassent_analysis import consent_code
+from openassent_analysis.fixes import consent_library_version
 from openassent_analysis.rules import rules
 
-RULE_TEXTS = Path(__file__).parents[1] / "layers" / "shared" / "controlplane" / "scans" / "rule_texts.json"
+ROOT = Path(__file__).parents[1]
+RULE_TEXTS = ROOT / "layers" / "shared" / "controlplane" / "scans" / "rule_texts.json"
+SNIPPETS = ROOT / "functions" / "dashboard" / "projects" / "snippets.json"
+# The address of a project's consent instance, which the pages replace.
+RUNTIME_URL = "{runtime_url}"
+_OFFLINE, _HOSTED = ["mode: 'offline',"], ["mode: 'hosted',", f"backendURL: '{RUNTIME_URL}',"]
+_CATEGORIES = "consentCategories: ['necessary', 'measurement', 'marketing'],"
 
 
 def describe() -> str:
-    texts = {rule.id: rule.texts() for rule in sorted(rules(), key=lambda rule: rule.id)}
-    return json.dumps(texts, indent=1, ensure_ascii=False) + "\n"
+    return _text({rule.id: rule.texts() for rule in sorted(rules(), key=lambda rule: rule.id)})
+
+
+def describe_snippets() -> str:
+    """Returns the code that installs the consent library, by framework, with and without a consent instance."""
+    return _text(
+        [
+            {"framework": "Next.js", **_snippet("@c15t/nextjs")},
+            {"framework": "React", **_snippet("@c15t/react")},
+            {"framework": "Any other framework", **_snippet("c15t")},
+        ]
+    )
+
+
+def _snippet(package: str) -> dict[str, str]:
+    def code(mode: list[str]) -> str:
+        options = [*mode, _CATEGORIES]
+        return consent_code.runtime(options) if package == "c15t" else consent_code.provider(package, options)
+
+    install = f"npm install {package}@^{consent_library_version()}"
+    return {"install": install, "hosted": code(_HOSTED), "offline": code(_OFFLINE)}
+
+
+def _text(document: Any) -> str:
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":
     RULE_TEXTS.write_text(describe())
+    SNIPPETS.write_text(describe_snippets())

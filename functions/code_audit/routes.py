@@ -9,12 +9,12 @@ from code_audit.fields import REPOSITORY_ID
 from code_audit.preferences import APPLIED, Prefer, applied, read_wait
 from code_audit.repository_schemas import Repository
 from code_audit.resources import SCAN
-from code_audit.scan_schemas import Reason, Scan, ScanStatus
+from code_audit.scan_schemas import Reason, Scan
 from code_audit.start_schemas import ScanCreate, ScanNotStarted, ScanStarted, ScanStarting, Unlocked
 from controlplane.access.access import Access, Requires, Resource
 from controlplane.access.idempotency import IdempotencyKey, idempotent
 from controlplane.code_host import repositories
-from controlplane.platform.core import dry_run
+from controlplane.platform.core import acting
 from controlplane.platform.core.errors import NotFound
 from controlplane.platform.core.ids import ScanRequestId
 from controlplane.platform.http.app import ControlRouter
@@ -25,7 +25,7 @@ from controlplane.platform.table import keys, parallel
 from controlplane.platform.table.table import Leg
 from controlplane.projects import store as projects
 from controlplane.scans import starting, unlocks, waits
-from controlplane.scans.items import RequestItem, ScanItem
+from controlplane.scans.items import RequestItem, ScanItem, Status
 from controlplane.scans.requests import ScanInProgress
 from controlplane.scans.unlocks import InsufficientCredits, NothingToUnlock
 from controlplane.scans.waits import RETRY_AFTER_SECONDS, Outcome
@@ -54,7 +54,7 @@ RepositoryFilter = Annotated[
     ),
 ]
 StatusFilter = Annotated[
-    ScanStatus | None, Query(description="Returns only scans with this status.", examples=["completed"])
+    Status | None, Query(description="Returns only scans with this status.", examples=["completed"])
 ]
 RequestedRepository = Annotated[
     str,
@@ -123,7 +123,9 @@ async def start_scan(
 
     With `Prefer: wait=20`, the call waits up to 20 seconds until the scan has ended, and returns it as it is then.
     """
-    _, repository = parallel.read_both(access.enter, lambda: starting.find_repository(body.repository_id))
+    with parallel.reading(lambda: starting.find_repository(body.repository_id)) as find_repository:
+        access.enter()
+    repository = find_repository()
     if repository is None or repository.organization_id != access.organization_id:
         raise NotFound
     current: Outcome | None = None
@@ -134,13 +136,10 @@ async def start_scan(
         return Answer(ScanStarting.of(made), headers={"Retry-After": str(RETRY_AFTER_SECONDS)})
 
     requested = idempotent(access, "startScan", idempotency_key, body, request)
-    if dry_run.is_active() and not _replayed(requested):
+    if acting.is_dry_run() and not _replayed(requested):
         return Answer(requested.content, headers=requested.headers)
     preparation_id, wait_seconds = _preparation_id(requested), read_wait(prefer)
-    if wait_seconds is None:
-        outcome, is_applied = await waits.wait_for_outcome(preparation_id, current), False
-    else:
-        outcome, is_applied = await waits.wait_for_result(preparation_id, wait_seconds, current)
+    outcome, is_applied = await waits.wait_for_request(preparation_id, wait_seconds, current)
     # Also stores the outcome after the wait, so that a retry returns the same response.
     answer = idempotent(access, "startScan.answer", idempotency_key, body, lambda _: _answer(outcome))
     waited = applied(wait_seconds, is_applied=is_applied)

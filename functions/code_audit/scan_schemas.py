@@ -1,6 +1,6 @@
 """Response models of scans."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field
 
@@ -9,11 +9,10 @@ from code_audit.inventory_schemas import ScanInventory
 from controlplane.platform.http.envelope import Wire
 from controlplane.scans.causes import Trigger
 from controlplane.scans.inventories import Inventory
-from controlplane.scans.items import ScanItem
+from controlplane.scans.items import Access, ScanItem, Status
 from controlplane.scans.progress import STAGES, Stage
 
 StageStatus = Annotated[str, Field(json_schema_extra={"enum": ["pending", "running", "completed", "failed"]})]
-ScanStatus = Literal["queued", "running", "completed", "failed", "canceled"]
 
 
 class Progress(Wire):
@@ -120,8 +119,8 @@ class Scan(Wire):
         "production branch.",
         examples=["manual"],
     )
-    status: ScanStatus = Field(description="The status of the scan.", examples=["completed"])
-    access: Literal["full", "free-preview", "locked"] = Field(
+    status: Status = Field(description="The status of the scan.", examples=["completed"])
+    access: Access = Field(
         description="Which findings are readable: all, the three most urgent, or none.", examples=["free-preview"]
     )
     unlock_credits: int | None = Field(

@@ -1,21 +1,80 @@
-"""Errors of the sign-in provider. In a separate module, because importing `provider` is slow."""
+"""Renders errors as pages (`controlplane.platform.http.callers.Dialect`)."""
 
-from controlplane.platform.core.errors import InvalidPayload, RouteNotFound, ServiceUnavailable
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import Response
+
+from controlplane.access.web_session import SignedOut, WebSession
+from controlplane.platform.core import acting
+from controlplane.platform.core.errors import ApiError, NotFound, RouteNotFound
+from controlplane.platform.http.callers import Caller
+from dashboard.navigation import own_page
+from dashboard.pages import address, page, redirect
+
+_TITLES = {
+    400: "This request can't be used",
+    401: "Your session has ended",
+    403: "Your role doesn't allow this",
+    404: "There is no such page",
+    409: "Something has changed in the meantime",
+    413: "This is too large",
+    415: "This could not be read",
+    429: "Too many requests",
+    500: "Something failed on our side",
+    503: "The service is not available",
+}
+# The last parts of paths that only take forms. The page with the form is one level up.
+_FORMS = {
+    *("all", "approve", "change", "delete", "deny", "issue", "links", "replay", "resend", "resume", "revoke"),
+    *("revoke-others", "roll", "rotate", "sign-out", "status", "vendor", "withdraw"),
+}
+# What the API says about a path or a resource that doesn't exist.
+_OF_API = {NotFound.message, RouteNotFound.message}
 
 
-class NoPage(RouteNotFound):
-    """There is no such page. Pages raise it instead of RouteNotFound, which names the API."""
+class NoPage(NotFound):
+    """There is no such page, or what it showed is gone or of another organization."""
 
     message = "The link may be mistyped, or what it led to was deleted or renamed."
 
 
-class ProviderUnavailable(ServiceUnavailable):
-    title = "You can't sign in at the moment"
-    message = "The sign-in service is unavailable. Try again in a minute."
+class PageLook:
+    """Renders an error as a page, or as a redirect: to the sign-in, or from the address of a form to its page."""
+
+    def read(self, body: bytes) -> dict[str, Any]:
+        raise NotImplementedError("pages declare no body")
+
+    def success(self, content: Any) -> Response:
+        raise NotImplementedError("pages build their own responses")
+
+    def failure(self, error: ApiError, caller: Caller) -> Response:
+        session = caller if isinstance(caller, WebSession) else None
+        if type(error) is RouteNotFound and session is not None:
+            above, _, name = session.path.rpartition("/")
+            if name in _FORMS:
+                return redirect(above or "/")
+        target = None
+        if isinstance(error, SignedOut):
+            if error.method == "GET":
+                return redirect(_sign_in(error.target))
+            target = error.target.partition("?")[0]
+        elif session is not None and session.path.startswith("/sign-in") and not isinstance(error, NotFound):
+            target = "/"
+        if error.public in _OF_API:
+            error = NoPage()
+        return page(
+            "refused",
+            session,
+            error,
+            organization=None,
+            account=session.known_account if session else None,
+            title=error.title or _TITLES.get(error.status, _TITLES[500]),
+            sign_in=address(_sign_in(target)) if target else None,
+            request_id=acting.request_id(),
+        )
 
 
-class SignInRejected(InvalidPayload):
-    """The provider rejected the code, or its response can't be trusted. `reason` is only logged."""
-
-    title = "The sign-in failed"
-    message = "Sign-in failed. Try again."
+def _sign_in(target: str) -> str:
+    """Returns the path of the sign-in that leads back to the target."""
+    return f"/sign-in?return_to={quote(own_page(target), safe='')}"

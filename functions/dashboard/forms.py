@@ -1,18 +1,39 @@
-"""Helpers of forms: reading a field, and the error that the page shows above the form."""
+"""Reading forms, and the errors that a page shows above its form."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
-from controlplane.platform.core.errors import InvalidPayload
+from controlplane.platform.core.errors import Conflict, InvalidPayload
 from controlplane.platform.core.naming import clean_name
+
+# The field of a form that takes effect once: see `once`.
+ONCE = "once"
 
 
 class NotAcceptable(InvalidPayload):
     """A value of the form can't be used. The message says which, and what to enter."""
 
 
-def read_name(form: Mapping[str, str], field: str) -> str:
+class StillRunning(Conflict):
+    message = "This is already being done. Wait a moment, and look at the list."
+
+
+def read_name(form: Mapping[str, str], field: str = "name") -> str:
     """Returns the name in that field, trimmed. Raises NotAcceptable."""
     name = clean_name(form.get(field, ""))
     if name is None:
         raise NotAcceptable("Enter a name of up to 100 characters.")
     return name
+
+
+def read_choice[T: str](form: Mapping[str, str], field: str, choices: Collection[T], refusal: str) -> T:
+    """Returns the choice that the field names. Raises NotAcceptable with the text of the refusal."""
+    chosen = next((it for it in choices if it == form.get(field, "")), None)
+    if chosen is None:
+        raise NotAcceptable(refusal)
+    return chosen
+
+
+def require_confirmed(form: Mapping[str, str], texts: Collection[str], named: str) -> None:
+    """Checks that the person typed one of the texts. named: what they are. Raises NotAcceptable."""
+    if form.get("confirmation", "").strip() not in {text.strip() for text in texts}:
+        raise NotAcceptable(f"That isn't {named}. Nothing was deleted.")

@@ -1,5 +1,6 @@
-"""The pages' menus: the areas of an organization, and those of a person's account."""
+"""The pages' menus, and the pages that a sign-in can lead back to."""
 
+import re
 from typing import NamedTuple
 
 from controlplane.organizations.store import Membership
@@ -43,6 +44,22 @@ _MORE = (
     Tab("export", "Export my data", "/account#export"),
     Tab("delete", "Delete my account", "/account/delete"),
 )
+# Paths that a sign-in can return to.
+_PAGES = {tab.path for tab in _ACCOUNT} | {
+    "/",
+    "/account/delete",
+    "/account/export",
+    "/github/callback",
+    "/organizations",
+}
+_SLUG = r"[a-z0-9-]{1,64}"
+_PATTERNS = (
+    # A page or download of an organization, such as /organizations/acme/projects/shop/settings or …/findings.csv.
+    re.compile(rf"/organizations/{_SLUG}(?:/[a-z0-9_-]{{1,64}}){{0,4}}(?:\.[a-z]{{1,8}})?"),
+    # The link of an invitation's email.
+    re.compile(r"/invitations/[a-z0-9_]{1,64}"),
+    re.compile(r"/device\?user_code=[A-Za-z]{4}-?[A-Za-z]{4}"),
+)
 
 
 def list_areas(organization: Membership) -> list[Tab]:
@@ -54,13 +71,16 @@ def list_areas(organization: Membership) -> list[Tab]:
 
 def list_account_tabs() -> list[Tab]:
     """Returns the menu of the account's pages."""
-    return [tab for tab in _ACCOUNT if _is_offered(tab)]
+    return [tab for tab in _ACCOUNT if tab.path != _DEVICE or settings.device_authorization_enabled]
 
 
 def list_account_links() -> list[Tab]:
     """Returns the links of the person's menu."""
-    return [tab for tab in (*_ACCOUNT, *_MORE) if _is_offered(tab)]
+    return [*list_account_tabs(), *_MORE]
 
 
-def _is_offered(tab: Tab) -> bool:
-    return tab.path != _DEVICE or settings.device_authorization_enabled
+def own_page(target: str | None) -> str:
+    """Returns the target if it is a dashboard page, or else `/`, which prevents open redirects."""
+    if target is not None and (target in _PAGES or any(pattern.fullmatch(target) for pattern in _PATTERNS)):
+        return target
+    return "/"

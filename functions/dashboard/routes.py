@@ -1,4 +1,4 @@
-"""Routes of `dashboard`, one module per subject: HTML pages that work without scripts. Errors are HTML pages, too.
+"""Routes of `dashboard`, one module per group of pages: HTML that works without scripts. Errors are HTML pages, too.
 
 A GET changes nothing except during sign-in. Every change is a POST of a form with the session's CSRF token. A module is
 imported at the first request for one of its paths, which are listed here.
@@ -7,140 +7,45 @@ imported at the first request for one of its paths, which are listed here.
 from controlplane.platform.http.route import RouteGroup
 
 # Imports of all pages run in advance, when Lambda gives a function more processor time.
-from dashboard import page_parameters  # noqa: F401
+from dashboard import parameters  # noqa: F401
+
+_ORGANIZATION = "/organizations/{organizationSlug}"
+
+
+def _below(*paths: str) -> list[str]:
+    """Returns the paths, and all below them."""
+    return [*paths, *(f"{path}/{{rest:path}}" for path in paths)]
+
 
 GROUPS = (
-    RouteGroup("dashboard.overview_routes", "/", "/assets/{fileName}"),
-    RouteGroup("dashboard.account_routes", "/account", "/account/export", "/account/delete"),
+    RouteGroup("dashboard.account.invitations", "/", *_below("/invitations")),
+    RouteGroup("dashboard.notify.emails", *_below("/account/notifications", "/account/unsubscribe")),
+    RouteGroup("dashboard.account.pages", "/account", "/account/export", "/account/delete"),
+    RouteGroup("dashboard.account.sessions", *_below("/sessions")),
+    RouteGroup("dashboard.account.devices", *_below("/device")),
+    RouteGroup("dashboard.access.pages", *_below("/sign-in"), "/sign-out", "/signed-out"),
     RouteGroup(
-        "dashboard.notification_routes",
-        "/account/notifications",
-        "/account/notifications/resume",
-        "/account/unsubscribe/{link}",
-        "/account/unsubscribe/{link}/all",
+        "dashboard.code_host.pages",
+        "/github/callback",
+        *_below(f"{_ORGANIZATION}/repositories"),
+        f"{_ORGANIZATION}/github",
     ),
-    RouteGroup("dashboard.sign_in_routes", "/sign-in", "/sign-in/callback", "/sign-out", "/signed-out"),
-    RouteGroup("dashboard.device_routes", "/device", "/device/approve", "/device/deny"),
+    RouteGroup("dashboard.projects.pages", *_below(f"{_ORGANIZATION}/projects")),
+    RouteGroup("dashboard.findings.pages", *_below(f"{_ORGANIZATION}/inbox")),
+    RouteGroup("dashboard.scans.pages", *_below(f"{_ORGANIZATION}/scans")),
+    RouteGroup("dashboard.api_keys.pages", *_below(f"{_ORGANIZATION}/keys")),
+    RouteGroup("dashboard.notify.webhooks", *_below(f"{_ORGANIZATION}/webhooks")),
+    RouteGroup("dashboard.organizations.members", *_below(f"{_ORGANIZATION}/members")),
+    RouteGroup("dashboard.billing.pages", f"{_ORGANIZATION}/billing"),
     RouteGroup(
-        "dashboard.invitation_routes",
-        "/invitations",
-        "/invitations/accept",
-        "/invitations/decline",
-        "/invitations/block",
-        "/invitations/blocked",
-        "/invitations/unblock",
-        "/invitations/{invitationId}",
+        "dashboard.organizations.audit_log", *(f"{_ORGANIZATION}/audit-log{kind}" for kind in ("", ".csv", ".json"))
     ),
-    RouteGroup("dashboard.session_routes", "/sessions", "/sessions/revoke", "/sessions/revoke-others"),
     RouteGroup(
-        "dashboard.organization_routes",
+        "dashboard.organizations.pages",
         "/organizations",
         "/organizations/new",
-        "/organizations/{organizationSlug}",
-        "/organizations/{organizationSlug}/settings",
-        "/organizations/{organizationSlug}/delete",
-    ),
-    RouteGroup(
-        "dashboard.project_routes",
-        "/organizations/{organizationSlug}/projects",
-        "/organizations/{organizationSlug}/projects/new",
-        "/organizations/{organizationSlug}/projects/{projectSlug}",
-        "/organizations/{organizationSlug}/projects/{projectSlug}/consent",
-        "/organizations/{organizationSlug}/projects/{projectSlug}/settings",
-        "/organizations/{organizationSlug}/projects/{projectSlug}/delete",
-        "/organizations/{organizationSlug}/projects/{projectSlug}/vendors",
-    ),
-    RouteGroup(
-        "dashboard.inbox_routes",
-        "/organizations/{organizationSlug}/inbox",
-        "/organizations/{organizationSlug}/inbox/{itemId}",
-        "/organizations/{organizationSlug}/inbox/{itemId}/issue",
-        "/organizations/{organizationSlug}/inbox/{itemId}/vendor",
-    ),
-    RouteGroup(
-        "dashboard.key_routes",
-        "/organizations/{organizationSlug}/keys",
-        "/organizations/{organizationSlug}/keys/{keyId}",
-        "/organizations/{organizationSlug}/keys/{keyId}/roll",
-        "/organizations/{organizationSlug}/keys/{keyId}/revoke",
-    ),
-    RouteGroup(
-        "dashboard.webhook_routes",
-        "/organizations/{organizationSlug}/webhooks",
-        "/organizations/{organizationSlug}/webhooks/{webhookId}",
-        "/organizations/{organizationSlug}/webhooks/{webhookId}/status",
-        "/organizations/{organizationSlug}/webhooks/{webhookId}/rotate",
-        "/organizations/{organizationSlug}/webhooks/{webhookId}/delete",
-        "/organizations/{organizationSlug}/webhooks/{webhookId}/deliveries/{eventId}",
-        "/organizations/{organizationSlug}/webhooks/{webhookId}/deliveries/{eventId}/replay",
-    ),
-    RouteGroup(
-        "dashboard.member_routes",
-        "/organizations/{organizationSlug}/members",
-        "/organizations/{organizationSlug}/members/change",
-        "/organizations/{organizationSlug}/members/resend",
-        "/organizations/{organizationSlug}/members/withdraw",
-    ),
-    RouteGroup("dashboard.billing_routes", "/organizations/{organizationSlug}/billing"),
-    RouteGroup(
-        "dashboard.audit_log_routes",
-        "/organizations/{organizationSlug}/audit-log",
-        "/organizations/{organizationSlug}/audit-log.csv",
-        "/organizations/{organizationSlug}/audit-log.json",
-    ),
-    RouteGroup(
-        "dashboard.scan_routes",
-        "/organizations/{organizationSlug}/scans",
-        "/organizations/{organizationSlug}/scans/{scanId}",
-        "/organizations/{organizationSlug}/scans/{scanId}/unlock",
-        "/organizations/{organizationSlug}/scans/{scanId}/findings.sarif",
-        "/organizations/{organizationSlug}/scans/{scanId}/findings.csv",
-    ),
-    RouteGroup(
-        "dashboard.repository_routes",
-        "/organizations/{organizationSlug}/repositories",
-        "/organizations/{organizationSlug}/repositories/{repositoryId}",
-        "/organizations/{organizationSlug}/repositories/{repositoryId}/links",
-        "/organizations/{organizationSlug}/repositories/{repositoryId}/disconnect",
-    ),
-    RouteGroup(
-        "dashboard.github_routes",
-        "/organizations/{organizationSlug}/github",
-        "/github/callback",
-        "/organizations/{organizationSlug}/repositories",
+        *(_ORGANIZATION + page for page in ("", "/settings", "/delete")),
     ),
     # Last: it has the addresses that no other route has.
-    RouteGroup(
-        "dashboard.lost_routes",
-        "/sign-out",
-        "/device/approve",
-        "/device/deny",
-        "/account/notifications/resume",
-        "/account/unsubscribe/{link}/all",
-        "/invitations/accept",
-        "/invitations/decline",
-        "/invitations/block",
-        "/invitations/unblock",
-        "/sessions/revoke",
-        "/sessions/revoke-others",
-        "/organizations/{organizationSlug}/repositories/{repositoryId}/links",
-        "/organizations/{organizationSlug}/inbox/{itemId}/issue",
-        "/organizations/{organizationSlug}/inbox/{itemId}/vendor",
-        "/organizations/{organizationSlug}/keys/{keyId}/roll",
-        "/organizations/{organizationSlug}/keys/{keyId}/revoke",
-        "/organizations/{organizationSlug}/webhooks/{webhookId}/status",
-        "/organizations/{organizationSlug}/webhooks/{webhookId}/rotate",
-        "/organizations/{organizationSlug}/webhooks/{webhookId}/delete",
-        "/organizations/{organizationSlug}/webhooks/{webhookId}/deliveries/{eventId}/replay",
-        "/organizations/{organizationSlug}/members/change",
-        "/organizations/{organizationSlug}/members/resend",
-        "/organizations/{organizationSlug}/members/withdraw",
-        "/favicon.ico",
-        "/robots.txt",
-        "/{page}",
-        "/account/{page}",
-        "/organizations/{organizationSlug}/{page}",
-        "/organizations/{organizationSlug}/{area}/{page}",
-        "/organizations/{organizationSlug}/{area}/{name}/{page}",
-    ),
+    RouteGroup("dashboard.other_addresses", "/{rest:path}"),
 )

@@ -13,8 +13,7 @@ from controlplane.people import device, token_families
 from controlplane.people.device import DeviceRequestItem, Issued
 from controlplane.people.token_families import Pair
 from controlplane.platform.core import tokens
-from controlplane.platform.core.errors import Conflict, Forbidden, InvalidPayload, Unauthorized
-from controlplane.platform.core.nearest import did_you_mean
+from controlplane.platform.core.errors import Conflict, Forbidden, InvalidPayload, Unauthorized, did_you_mean
 from controlplane.platform.core.scopes import READ_SCOPES, SCOPES
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table.retry import retry_on_conflict

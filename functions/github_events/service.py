@@ -7,10 +7,9 @@ of order, and the last one that is processed leaves the current state.
 from collections.abc import Callable
 
 from controlplane.code_host import installations, repositories
-from controlplane.code_host.github import errors as host
 from controlplane.code_host.github.errors import AccessLost, InvalidName, Refused, RepositoryGone
 from controlplane.code_host.items import RepositoryItem
-from controlplane.code_host.requests import KEY_SECONDS, LIMITED, NO_KEY, within_limits
+from controlplane.code_host.requests import retried_later
 from controlplane.platform.core import clock
 from controlplane.platform.core.ids import RepositoryId
 from controlplane.platform.core.observability import describe, logger
@@ -60,23 +59,14 @@ def _process_within_limits(
     message: HostEvent | ReportPullRequest, installation_id: int, rule: Callable[[], None]
 ) -> None:
     try:
-        with within_limits(installation_id):
+        with retried_later(installation_id, _UNAVAILABLE_SECONDS):
             _within_reach(rule)
-    except host.RateLimitedByHost as error:
-        raise _until(message, Delayed(error.retry_after_seconds, LIMITED)) from error
-    except host.HostUnavailable as error:
-        raise _until(message, Postponed(_UNAVAILABLE_SECONDS, "code host unavailable")) from error
-    except (host.AppKeyUnreadable, host.AppNotConfigured, host.Refused) as error:
-        raise _until(message, Postponed(KEY_SECONDS, NO_KEY)) from error
-    except Postponed as postponed:
-        raise _until(message, postponed) from postponed
-
-
-def _until(message: HostEvent | ReportPullRequest, later: Postponed | Delayed) -> Postponed | Delayed | Rejected:
-    """Returns the exception to raise: `later`, or Rejected if the message isn't retried anymore."""
-    if clock.now() >= message.until:
-        return Rejected(later.reason)
-    return Delayed(later.seconds, later.reason) if is_last_delivery() else later
+    except (Postponed, Delayed) as later:
+        if clock.now() >= message.until:
+            raise Rejected(later.reason) from later
+        if is_last_delivery():
+            raise Delayed(later.seconds, later.reason) from later
+        raise
 
 
 def _within_reach(rule: Callable[[], None]) -> None:

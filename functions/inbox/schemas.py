@@ -7,14 +7,13 @@ from pydantic_core import PydanticCustomError
 
 from controlplane.findings import items as inbox_items
 from controlplane.findings.changes import Outcome
-from controlplane.findings.code_fixes import FindingConfidence, Fix
 from controlplane.findings.inbox import UnknownItem
 from controlplane.findings.issues import ISSUE_INVALID
 from controlplane.findings.items import Source
+from controlplane.findings.responses import AppliedDecision, FindingConfidence, Fix
 from controlplane.findings.status_history import Status
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.http.envelope import Wire, public_details
-from controlplane.projects.vendor_responses import AppliedDecision
 
 _SCAN_ID = "scn_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _DATE_TIME: dict[str, Any] = {"format": "date-time"}

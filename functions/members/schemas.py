@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from controlplane.platform.core.emails import MAX_LENGTH, is_email
+from controlplane.platform.core.naming import MAX_EMAIL_LENGTH, is_email
 from controlplane.platform.core.roles import Role
 from controlplane.platform.http.envelope import Wire
 from controlplane.platform.http.fields import Timestamp
@@ -70,7 +70,7 @@ class InvitationCreate(Wire):
 
     email: Email = Field(
         min_length=1,
-        max_length=MAX_LENGTH,
+        max_length=MAX_EMAIL_LENGTH,
         description="The email address to invite. Case-insensitive.",
         examples=["grace@example.com"],
         json_schema_extra={"format": "email"},

@@ -9,10 +9,10 @@ two attempts at the same time, and none for some time after it has timed out: `n
 from controlplane.notify import mail_messages, webhook_deliveries, webhooks
 from controlplane.notify.webhook_deliveries import Begun, EndpointBusy, Held
 from controlplane.notify.webhook_items import Attempt, WebhookItem
-from controlplane.platform.core import clock, sealing
+from controlplane.platform.core import clock, keyring
 from controlplane.platform.core.ids import EventId, WebhookId
+from controlplane.platform.core.keyring import Unsealable
 from controlplane.platform.core.observability import logger
-from controlplane.platform.core.sealing import Unsealable
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import DeliverWebhook, Message, OrganizationEvent
@@ -94,6 +94,6 @@ def _attempt(begun: Begun) -> Attempt:
 def _send(begun: Begun) -> int:
     """Returns the status of the response. Raises NotDelivered and Unsealable."""
     webhook, body = begun.webhook, formats.render(begun.webhook.format, begun.body)
-    secrets = [sealing.unseal(webhook.webhook_id, sealed).text for sealed in webhook.sealed_secrets]
+    secrets = [keyring.unseal(webhook.webhook_id, sealed).text for sealed in webhook.sealed_secrets]
     headers = formats.signed_headers(begun.delivery.event_id, int(clock.now()), body, secrets)
     return transport.post(webhook.url, body, headers)

@@ -8,12 +8,13 @@ from controlplane.access.access import Access, Requires
 from controlplane.organizations import audit_log
 from controlplane.platform.core import clock
 from controlplane.platform.core.errors import NotFound
-from controlplane.platform.core.request_ids import EXPLAINED_SECONDS, began_at
+from controlplane.platform.core.ids import request_began_at
 from controlplane.platform.core.roles import RANK
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.route import refuses
 from controlplane.platform.table import refusals
 from controlplane.platform.table.parallel import read_both, read_each
+from controlplane.platform.table.refusals import EXPLAINED_SECONDS
 from organizations.request_schemas import DecidedRequest
 
 router = ControlRouter(tags=["Requests"])
@@ -55,7 +56,7 @@ async def get_request(
     is 404 for these. It is the same for requests of other organizations. Of an organization, or a caller, with many
     refusals in one minute, only the first ones are recorded.
     """
-    began = began_at(request_id)
+    began = request_began_at(request_id)
     if began is None or not clock.now() - EXPLAINED_SECONDS <= began <= clock.now():
         raise NothingRecorded
     caller = access.principal.key_id or access.user_id

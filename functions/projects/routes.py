@@ -19,7 +19,7 @@ from controlplane.platform.http.route import refuses
 from controlplane.platform.http.validation import described
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Leg
-from controlplane.projects import rules, websites
+from controlplane.projects import changes, rules
 from controlplane.projects import store as projects
 from controlplane.projects.items import ProjectItem
 from projects import service
@@ -119,7 +119,7 @@ async def get_project(access: ReadsProject) -> Project:
 
 
 @router.patch("/v1/projects/{projectId}", operation_id="updateProject", summary="Change a project")
-@refuses(rules.UnusableOrigin, projects.BrandingNotIncluded, websites.WebsiteRemovalNeedsAdmin, rules.NoConsent)
+@refuses(rules.UnusableOrigin, projects.BrandingNotIncluded, changes.WebsiteRemovalNeedsAdmin, rules.NoConsent)
 async def update_project(access: ChangesProject, body: ProjectUpdate) -> ListedProject:
     """Changes the name, description, websites, or consent settings. Omitted fields keep their values.
 
@@ -132,7 +132,10 @@ async def update_project(access: ChangesProject, body: ProjectUpdate) -> ListedP
     """
     change = service.read_change(body)
     access.enter()
-    project = service.update_project(access.resource, access.membership.role, change)
+    if "consent" in body.model_fields_set:
+        rules.get_consent(access.resource)
+    may_remove = access.membership.role != "member"
+    project = changes.update_project(access.resource, change, may_remove_websites=may_remove)
     return ListedProject.of(access.membership, project.served_on(access.plan))
 
 
@@ -163,14 +166,14 @@ async def get_project_consent(access: ReadsProject) -> ListedConsent:
     operation_id="deleteWebsite",
     summary="Delete a website of a project",
 )
-@refuses(websites.LastTrustedWebsite)
+@refuses(changes.LastTrustedWebsite)
 async def delete_website(access: DeletesOfProject, website_id: WebsiteId) -> DeletedWebsite:
     """Deletes a website of a project. The consent runtime stops allowing its origin.
 
     The audits that use the website are deleted along with their schedules. Their past runs are kept. The last consent
     entry can't be deleted, even if there are audited websites that aren't consent entries.
     """
-    deleted_audits = projects.delete_website(access.resource, website_id, access.principal.user_id)
+    deleted_audits = changes.delete_website(access.resource, website_id, access.principal.user_id)
     return DeletedWebsite(website_id=website_id, deleted_audits=deleted_audits)
 
 

@@ -10,15 +10,15 @@ from pydantic_core import PydanticCustomError
 
 from controlplane.organizations.store import Membership
 from controlplane.platform.core.naming import Name
-from controlplane.platform.core.regions import REGIONS
+from controlplane.platform.core.plans import REGIONS
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import consent_runtime_url, project_page
 from controlplane.platform.http.deprecations import CONSENT_ORIGINS, OLDER_PROJECT
 from controlplane.platform.http.envelope import Row, Wire
 from controlplane.platform.http.fields import OptionalUrl, OrganizationId, OrganizationSlug, ProjectId, Timestamp, Url
+from controlplane.projects.changes import MAX_WEBSITES
 from controlplane.projects.items import NO_BRANDING, AddressKind, ConsentItem, ProjectItem, WebsiteItem
 from controlplane.projects.rules import BRANDINGS, MAX_DESCRIPTION
-from controlplane.projects.websites import MAX_WEBSITES
 
 
 def _known(branding: str) -> str:

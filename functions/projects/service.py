@@ -1,12 +1,11 @@
-"""Business rules of `projects`: converts the shapes of its bodies. `controlplane.projects.rules` has the rules."""
+"""Converts the shapes of the bodies of `projects`. `controlplane.projects.rules` has the rules."""
 
 from typing import NamedTuple
 
 from controlplane.platform.core.errors import InvalidPayload
-from controlplane.platform.core.roles import Role
 from controlplane.projects import rules
 from controlplane.projects.changes import ProjectChange
-from controlplane.projects.items import Address, ProjectItem
+from controlplane.projects.items import Address
 from projects.schemas import ProjectCreate, ProjectUpdate
 
 
@@ -39,14 +38,7 @@ def read_draft(body: ProjectCreate) -> Draft:
     return Draft(body.name, body.region, rules.parse_addresses(path, listed), consent.branding)
 
 
-class Change(NamedTuple):
-    """A change, validated without the database. `of_consent` is True if the body has `consent`."""
-
-    fields: ProjectChange
-    of_consent: bool
-
-
-def read_change(body: ProjectUpdate) -> Change:
+def read_change(body: ProjectUpdate) -> ProjectChange:
     """Converts the body. Raises InvalidPayload, UnusableOrigin."""
     given, consent = body.model_fields_set, body.consent
     change = ProjectChange()
@@ -64,18 +56,7 @@ def read_change(body: ProjectUpdate) -> Change:
         change["trusted_origins"] = rules.parse_addresses(["consent", "trustedOrigins"], consent.trusted_origins)
     if not change:
         raise InvalidPayload.at([], "Name at least one thing to change.", "empty")
-    return Change(change, "consent" in given)
-
-
-def update_project(project: ProjectItem, role: Role, change: Change) -> ProjectItem:
-    """Applies the change and returns the updated project.
-
-    Raises NoConsent, WebsiteRemovalNeedsAdmin, BrandingNotIncluded, InvalidPayload for too many websites, and
-    UnknownProject if the project was deleted.
-    """
-    if change.of_consent:
-        rules.get_consent(project)
-    return rules.update_project(project, role, change.fields)
+    return change
 
 
 def _contradiction(path: list[str], message: str) -> InvalidPayload:

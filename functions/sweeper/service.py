@@ -8,7 +8,7 @@ expiration time themselves, and TTL deletes the items a few days later.
 from aws_lambda_powertools.metrics import MetricUnit
 
 from controlplane.erasure import cleanup
-from controlplane.findings import issue_messages
+from controlplane.findings import issue_attempts
 from controlplane.platform.core import clock
 from controlplane.platform.core.observability import describe, logger, metrics
 from controlplane.platform.queues import messages
@@ -21,7 +21,7 @@ SWEEP_SECONDS = 38
 # Keyed by the name of the step's count in logs and metrics.
 STEPS: dict[str, Step] = {
     "ResentMessages": messages.resend,
-    "ResumedIssueAttempts": issue_messages.resend_overdue,
+    "ResumedIssueAttempts": issue_attempts.resend_overdue,
     "RecoveredScans": recovery.recover_scans,
     "ScheduledScans": scan_starts.queue_scheduled,
     "StartedScans": scan_starts.start_queued,

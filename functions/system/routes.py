@@ -9,7 +9,7 @@ from fastapi import Header, Path, Response
 from controlplane.access.access import Access, Requires
 from controlplane.code_host.webhook_requests import Delivery, SignedByGithub
 from controlplane.platform.core.errors import RouteNotFound
-from controlplane.platform.core.regions import REGIONS
+from controlplane.platform.core.plans import REGIONS
 from controlplane.platform.http.app import ControlRouter
 from controlplane.platform.http.route import refuses
 from system import documents, service, webhooks

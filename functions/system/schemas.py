@@ -1,6 +1,6 @@
 """Response models of `system`."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -29,50 +29,29 @@ class Region(Wire):
     label: str = Field(description="The display name.", examples=["Europe (Frankfurt)"])
 
 
-def _is_absent(value: object) -> bool:
-    """Returns True if the field must be omitted, not null, because this kind of principal doesn't have it."""
-    return value is None
+def _of_some(description: str, example: object) -> Any:
+    """Returns a field that is omitted, not null, for a kind of principal that doesn't have it."""
+    return Field(None, exclude_if=lambda value: value is None, description=description, examples=[example])
 
 
 class CallingPrincipal(Wire):
     """The identity of the caller."""
 
     type: Literal["session", "api_key", "oauth"] = Field(description="The kind of credential.", examples=["oauth"])
-    user_id: str | None = Field(
-        None,
-        exclude_if=_is_absent,
-        description="The user's ID. Session and oauth principals only.",
-        examples=["usr_5w1n8q2k7m3r9t4v"],
+    user_id: str | None = _of_some("The user's ID. Session and oauth principals only.", "usr_5w1n8q2k7m3r9t4v")
+    key_id: str | None = _of_some("The key's ID. API keys only.", "key_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v")
+    organization_id: str | None = _of_some(
+        "The organization that the key belongs to. API keys only.", "org_3f8k2m9q7r1s5t6v"
     )
-    key_id: str | None = Field(
-        None,
-        exclude_if=_is_absent,
-        description="The key's ID. API keys only.",
-        examples=["key_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v"],
+    created_by: str | None = _of_some(
+        "The user who created the key, for attribution only. API keys only.", "usr_5w1n8q2k7m3r9t4v"
     )
-    organization_id: str | None = Field(
-        None,
-        exclude_if=_is_absent,
-        description="The organization that the key belongs to. API keys only.",
-        examples=["org_3f8k2m9q7r1s5t6v"],
+    project_ids: list[str] | None = _of_some(
+        "The projects that the key is limited to. Only for API keys that are.",
+        ["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"],
     )
-    created_by: str | None = Field(
-        None,
-        exclude_if=_is_absent,
-        description="The user who created the key, for attribution only. API keys only.",
-        examples=["usr_5w1n8q2k7m3r9t4v"],
-    )
-    project_ids: list[str] | None = Field(
-        None,
-        exclude_if=_is_absent,
-        description="The projects that the key is limited to. Only for API keys that are.",
-        examples=[["prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"]],
-    )
-    expires_at: OptionalTimestamp = Field(
-        None,
-        exclude_if=_is_absent,
-        description="The time from which the key is rejected. Only for API keys that expire.",
-        examples=["2027-01-01T00:00:00.000Z"],
+    expires_at: OptionalTimestamp = _of_some(
+        "The time from which the key is rejected. Only for API keys that expire.", "2027-01-01T00:00:00.000Z"
     )
     active_organization_id: str | None = Field(
         None, description="The organization used if a request doesn't name one.", examples=["org_3f8k2m9q7r1s5t6v"]

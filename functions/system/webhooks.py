@@ -12,10 +12,15 @@ from typing import Any, NamedTuple
 from controlplane.code_host.webhook_requests import Delivery
 from controlplane.platform.core import clock
 from controlplane.platform.core.errors import InvalidPayload
-from controlplane.platform.queues import deliveries, messages
+from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import HostEvent, HostEventName, Queue, ref_digest
+from controlplane.platform.queues.outbox import Entry
+from controlplane.platform.table import keys
+from controlplane.platform.table.table import LegFailed, Put, Unrecorded, table
 
 _RETRIED_SECONDS = 86_400
+# GitHub offers a delivery for redelivery for three days. Later copies can only come from someone who kept one.
+_KNOWN_SECONDS = 7 * 86_400
 _DELIVERY_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
 
 
@@ -57,9 +62,21 @@ def receive(delivery: Delivery) -> bool:
     if event is None:
         return False
     message = messages.entry(Queue.GITHUB_EVENTS, event)
-    if not deliveries.accept(delivery.delivery_id, message):
+    if not _is_new(delivery.delivery_id, message):
         return False
     messages.dispatch(message)
+    return True
+
+
+def _is_new(delivery_id: str, message: Entry) -> bool:
+    """Records the delivery with its message, in one write. Returns False if it was accepted in the last seven days."""
+    now = int(clock.now())
+    item = {**keys.delivery(delivery_id)._asdict(), "expiresAt": now + _KNOWN_SECONDS}
+    unknown = "attribute_not_exists(pk) OR #expiresAt <= :now"
+    try:
+        table.transact({"delivery": Put(item, unknown, {"now": now}), "message": message.leg}, Unrecorded.MESSAGE)
+    except LegFailed:
+        return False
     return True
 
 

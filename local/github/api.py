@@ -8,7 +8,6 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import RedirectResponse, StreamingResponse
 from pydantic import BaseModel, Field
 
-from controlplane.platform.core import clock
 from local.github import shapes
 from local.github.host import API, Base, Host, HostRoute, Installed, Page, check_app, check_person, repository
 from local.github.records import Denied
@@ -63,7 +62,7 @@ def get_repository_installation(host: Host, owner: str, repo: str, base: Base) -
 
 def _installation(host: StandIn, owner: str, base: str) -> dict[str, Any]:
     number = installation_id(owner)
-    return shapes.installation(owner, host.permissions(number), base, is_suspended=number in host.faults.suspended)
+    return shapes.installation(owner, host.permissions(number), base, is_suspended=host.is_suspended(number))
 
 
 @router.get("/user/installations", dependencies=_PERSON)
@@ -90,8 +89,7 @@ def list_repositories(host: Host, installation_id: int, page: Page, base: Base) 
 
 @router.get("/installation/repositories")
 def list_granted(host: Host, token: Installed, page: Page, base: Base) -> dict[str, Any]:
-    granted = [it for it in host.repositories.list() if it.owner == token.owner]
-    found = [it for it in granted if it.full_name not in host.faults.removed]
+    found = host.list_granted(token)
     return {"total_count": len(found), "repositories": [shapes.repository(it, base) for it in page.of(found)]}
 
 
@@ -110,15 +108,16 @@ def get_branch(found: Readable, branch: str, base: Base) -> dict[str, Any]:
 
 @router.get(_REPOSITORY + "/tarball/{ref}")
 def get_tarball(host: Host, found: Readable, ref: str, base: Base) -> Response:
-    ticket = host.offer_download(found, ref)
-    path = f"/_codeload/{found.full_name}/legacy.tar.gz/{ref}?token={ticket}"
-    return RedirectResponse((host.download_url or base) + path, 302)
+    # The host of archives, which can be another one, gets no token. GitHub's URLs have a temporary one in the query.
+    return RedirectResponse(f"{host.download_url or base}/_codeload/{found.full_name}/legacy.tar.gz/{ref}", 302)
 
 
-@downloads.get("/_codeload/{owner}/{repo}/legacy.tar.gz/{ref}")  # noqa: FAST003 (the ticket has them)
-def download(host: Host, token: str = "") -> Response:
-    found, sha = host.take_download(token)
-    return StreamingResponse(found.archive(sha), media_type="application/x-gzip")
+@downloads.get("/_codeload/{owner}/{repo}/legacy.tar.gz/{ref}")
+def download(host: Host, owner: str, repo: str, ref: str) -> Response:
+    found = host.find_repository(owner, repo)
+    if found.find_commit(ref) is None:
+        raise Denied
+    return StreamingResponse(found.archive(ref), media_type="application/x-gzip")
 
 
 @router.get(_REPOSITORY + "/issues")
@@ -133,11 +132,10 @@ def list_issues(
     since: datetime | None = None,
     direction: str = "desc",
 ) -> list[Any]:
-    until = clock.now() - host.faults.list_lag_seconds
     issues = [
         issue
-        for issue in host.issues.list(found.owner, found.name)
-        if issue.created_seconds <= until and (since is None or issue.updated_seconds >= since.timestamp())
+        for issue in host.list_issues(found.owner, found.name)
+        if since is None or issue.updated_seconds >= since.timestamp()
     ]
     if direction == "desc":
         issues.reverse()
@@ -152,8 +150,6 @@ def list_issues(
 def create_issue(
     host: Host, found: Annotated[GitRepository, repository("issues", "write")], sent: NewIssue, base: Base
 ) -> dict[str, Any]:
-    if found.full_name in host.faults.without_issues:
-        raise Denied(410, "Issues has been disabled in this repository.")
     stored = host.issues.create(found.owner, found.name, sent.title, sent.body, sent.labels)
     return shapes.issue(found, stored, base)
 

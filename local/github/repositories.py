@@ -3,12 +3,11 @@
 import os
 import shutil
 import subprocess
-import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 _CHUNK_BYTES = 64 * 1024
 # The configuration, hooks, and credentials of the machine's user are ignored.
@@ -19,30 +18,16 @@ _ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_TERMINAL_PROMPT": "0",
 }
-_AUTHOR = {
-    f"GIT_{role}_{part}": value
-    for role in ("AUTHOR", "COMMITTER")
-    for part, value in (
-        ("NAME", "Demo Shop"),
-        ("EMAIL", "developers@demo-shop.example"),
-        ("DATE", "2026-01-05T09:00:00Z"),
-    )
-}
+_PERSON = "Demo Shop <developers@demo-shop.example> 1767603600 +0000"
 
 
 class GitFailed(Exception):
     """git isn't installed, or failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(NamedTuple):
     sha: str
-    tree: str
     parents: tuple[str, ...]
-    author: str
-    email: str
-    date: str
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +56,10 @@ class GitRepository:
     def find_commit(self, revision: str) -> Commit | None:
         """Returns the commit of a full ref name or a SHA."""
         try:
-            text = self._git("log", "-1", "--format=%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%B", revision, "--")
+            sha, *parents = self._git("rev-list", "--parents", "-1", "--end-of-options", revision, "--").split()
         except GitFailed:
             return None
-        sha, tree, parents, author, email, date, message = text.rstrip("\n").split("\0")
-        moment = datetime.fromisoformat(date).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return Commit(sha, tree, tuple(parents.split()), author, email, moment, message.strip())
+        return Commit(sha, tuple(parents))
 
     def find_file(self, sha: str, path: str) -> bytes | None:
         """Returns the content of a file at a commit."""
@@ -87,20 +70,20 @@ class GitRepository:
 
     def commit_files(self, ref: str, files: Mapping[str, str], message: str, start: str | None = None) -> str:
         """Adds a commit to the ref, with these files changed. start: where a new ref begins. Returns the SHA."""
-        git_dir = ["--git-dir", str(self.path)]
-        head = self.find_commit(ref) or (self.find_commit(start) if start else None)
-        with tempfile.TemporaryDirectory() as folder:
-            index = {"GIT_INDEX_FILE": f"{folder}/index"}
-            if head is not None:
-                _run([*git_dir, "read-tree", head.sha], variables=index)
-            for path, content in files.items():
-                blob = _run([*git_dir, "hash-object", "-w", "--stdin"], content=content.encode()).decode().strip()
-                _run([*git_dir, "update-index", "--add", "--cacheinfo", f"100644,{blob},{path}"], variables=index)
-            tree = _run([*git_dir, "write-tree"], variables=index).decode().strip()
-        parents = ["-p", head.sha] if head else []
-        sha = _run([*git_dir, "commit-tree", tree, *parents, "-m", message]).decode().strip()
-        _run([*git_dir, "update-ref", ref, sha])
-        return sha
+        contents = {path: content.encode() for path, content in files.items()}
+        return self.commit(ref, contents, message, start=start)
+
+    def commit(
+        self, ref: str, files: Mapping[str, bytes], message: str, *, start: str | None = None, replaces: bool = False
+    ) -> str:
+        """Adds a commit to the ref, with these files. replaces: without any others. Returns the SHA."""
+        former = next((it for it in (ref, start) if it and self.find_commit(it)), None)
+        lines = [f"commit {ref}\n".encode(), *(f"{role} {_PERSON}\n".encode() for role in ("author", "committer"))]
+        lines += [_data(message.encode()), *([f"from {former}^0\n".encode()] if former else [])]
+        lines += [b"deleteall\n"] if replaces else []
+        lines += [f"M 100644 inline {path}\n".encode() + _data(content) for path, content in sorted(files.items())]
+        _run(["--git-dir", str(self.path), "fast-import", "--quiet", "--force"], b"".join(lines))
+        return self._git("rev-parse", ref).strip()
 
     def archive(self, sha: str) -> Iterator[bytes]:
         """Returns a gzipped tar of the commit, in one folder, named as on GitHub."""
@@ -141,24 +124,23 @@ class Repositories:
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.parent.mkdir(parents=True, exist_ok=True)
         _run(["init", "--quiet", "--bare", f"--initial-branch={branch}", str(unfinished)])
-        _commit(GitRepository(owner, name, unfinished), source, "Open the shop", branch)
+        GitRepository(owner, name, unfinished).commit(f"refs/heads/{branch}", _read(source), "Open the shop")
         unfinished.replace(path)
         return GitRepository(owner, name, path)
 
     def commit(self, owner: str, name: str, source: Path, message: str, branch: str = "main") -> str:
         """Adds a commit to the branch with exactly the files below `source`. Returns its SHA."""
-        return _commit(GitRepository(owner, name, self._root / owner / f"{name}.git"), source, message, branch)
+        repository = GitRepository(owner, name, self._root / owner / f"{name}.git")
+        return repository.commit(f"refs/heads/{branch}", _read(source), message, replaces=True)
 
 
-def _commit(repository: GitRepository, source: Path, message: str, branch: str) -> str:
-    git_dir = ["--git-dir", str(repository.path)]
-    _run([*git_dir, "--work-tree", str(source), "add", "--all", "--force", "."], source)
-    tree = _run([*git_dir, "write-tree"]).decode().strip()
-    head = repository.find_commit(f"refs/heads/{branch}")
-    parents = ["-p", head.sha] if head else []
-    sha = _run([*git_dir, "commit-tree", tree, *parents, "-m", message]).decode().strip()
-    _run([*git_dir, "update-ref", f"refs/heads/{branch}", sha])
-    return sha
+def _read(source: Path) -> dict[str, bytes]:
+    return {path.relative_to(source).as_posix(): path.read_bytes() for path in source.rglob("*") if path.is_file()}
+
+
+def _data(content: bytes) -> bytes:
+    """Returns the content as `git fast-import` reads it."""
+    return b"data %d\n%b\n" % (len(content), content)
 
 
 def stable_id(name: str) -> int:
@@ -171,16 +153,9 @@ def _git() -> list[str]:
     return ["git", "-c", "safe.directory=*", "-c", "core.autocrlf=false"]
 
 
-def _run(
-    arguments: list[str],
-    directory: Path | None = None,
-    *,
-    variables: Mapping[str, str] | None = None,
-    content: bytes = b"",
-) -> bytes:
-    command, environment = [*_git(), *arguments], _ENVIRONMENT | _AUTHOR | dict(variables or {})
+def _run(arguments: list[str], content: bytes = b"") -> bytes:
     try:
-        result = subprocess.run(command, cwd=directory, env=environment, input=content, capture_output=True, check=True)
+        result = subprocess.run([*_git(), *arguments], env=_ENVIRONMENT, input=content, capture_output=True, check=True)
     except FileNotFoundError as failure:
         raise GitFailed("git is not installed") from failure
     except subprocess.CalledProcessError as failure:

@@ -55,16 +55,9 @@ class SecretScanning:
         return urllib3.request("POST", self.url, body=body, headers=headers, timeout=_TIMEOUT_SECONDS, retries=False)
 
 
-def _scanning(request: Request) -> SecretScanning:
-    found: SecretScanning = request.app.state.scanning
-    return found
-
-
-Scanning = Annotated[SecretScanning, Depends(_scanning)]
-
-
 @keys.get("/meta/public_keys/secret_scanning")
-def list_keys(scanning: Scanning) -> dict[str, Any]:
+def list_keys(request: Request) -> dict[str, Any]:
+    scanning: SecretScanning = request.app.state.scanning
     listed = {"key_identifier": scanning.identifier, "key": scanning.public_key, "is_current": True}
     return {"public_keys": [listed]}
 
@@ -75,10 +68,8 @@ def show(request: Request) -> HTMLResponse:
 
 
 @router.post(_PAGE)
-def report(
-    request: Request, scanning: Scanning, fields: Annotated[dict[str, str], Depends(pages.form)]
-) -> HTMLResponse:
-    sent = scanning.report(fields.get("token", ""), fields.get("url", ""))
+def report(request: Request, fields: Annotated[dict[str, str], Depends(pages.form)]) -> HTMLResponse:
+    sent = request.app.state.scanning.report(fields.get("token", ""), fields.get("url", ""))
     labels = [it["label"] for it in sent.json()] if sent.status == 200 else []
     answer = f"The partner answered {sent.status} {', '.join(labels)}."
     return pages.page(request, "github/scanning.html", "Secret scanning", answer=answer)

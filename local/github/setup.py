@@ -19,6 +19,7 @@ DEMO_OWNER = "demo-shop"
 DEMO_NAME = "storefront"
 DEMO_BRANCH = "main"
 DEMO_FILES = Path(__file__).with_name("demo")
+_WEBHOOK_SECRET = "webhook-secret"  # noqa: S105 (a name)
 
 
 def prepare(root: Path) -> None:
@@ -27,6 +28,7 @@ def prepare(root: Path) -> None:
         write_key(key_file(root))
     if not client_secret_file(root).exists():
         write_private(client_secret_file(root), secrets.token_hex(20))
+        write_private(root / _WEBHOOK_SECRET, secrets.token_hex(32))
     repositories = Repositories(root / "repositories")
     if repositories.find(DEMO_OWNER, DEMO_NAME) is None:
         repositories.create(DEMO_OWNER, DEMO_NAME, DEMO_FILES, DEMO_BRANCH)
@@ -48,11 +50,8 @@ def installation_id(owner: str) -> int:
 
 
 def webhook_secret(root: Path) -> str:
-    """Returns the secret with which the App signs its webhooks. Creates it on first use."""
-    path = root / "webhook-secret"
-    if not path.exists():
-        write_private(path, secrets.token_hex(32))
-    return path.read_text()
+    """Returns the secret with which the App signs its webhooks."""
+    return (root / _WEBHOOK_SECRET).read_text()
 
 
 def function_variables(root: Path, base_url: str) -> dict[str, str]:

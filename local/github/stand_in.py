@@ -1,20 +1,19 @@
 """The state of the stand-in: repositories, issues, tokens, and who may do what. It speaks no HTTP; `app` does."""
 
 import secrets
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from fastapi import Request, Response
 from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import RSAKey
 
 from controlplane.platform.core import clock
-from local.github.faults import Faults
-from local.github.records import Denied, Issues, PullRequest, Store
+from local.github.records import Denied, Issues, PullRequest, Store, StoredIssue
 from local.github.repositories import GitRepository, Repositories, stable_id
 from local.github.setup import APP_ID, CLIENT_ID, client_secret_file, key_file
 
@@ -29,6 +28,7 @@ _TOKEN_SECONDS = 3600
 _PERSONS_TOKEN_SECONDS = 8 * 3600
 # GitHub's codes expire after ten minutes, and it takes an App's token for ten minutes at most.
 _CODE_SECONDS = _APP_TOKEN_LIMIT_SECONDS = 600
+type Respond = Callable[[Request], Awaitable[Response]]
 _LEVELS = {"read": 1, "write": 2, "admin": 3}
 
 
@@ -43,18 +43,6 @@ class Token:
     # None: all of them.
     repository_ids: frozenset[int] | None
     expires_seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """A received request."""
-
-    operation: str
-    method: str
-    path: str
-    query: dict[str, str]
-    headers: dict[str, str] = field(repr=False)
-    body: Any = field(repr=False)
 
 
 class PullRequestChange(NamedTuple):
@@ -106,17 +94,16 @@ class StandIn:
         self.repositories = Repositories(root / "repositories")
         self.reviews = Store(root / "records")
         self.issues = Issues(self.reviews)
-        self.faults = Faults()
         self.accounts = Accounts()
-        self.requests: deque[Recorded] = deque(maxlen=200)
-        """The last requests, oldest first."""
-
         self.download_url: str | None = None
         """Where archives are served from. None: by the host that was asked."""
 
         self._root = root
         self._tokens: dict[str, Token] = {}
-        self._downloads: dict[str, tuple[GitRepository, str]] = {}
+
+    async def respond(self, request: Request, operation: str, respond: Respond) -> Response:  # noqa: ARG002
+        """Responds to each request of the REST API. Tests record them and cause faults here."""
+        return await respond(request)
 
     def check_app(self, authorization: str) -> None:
         """Raises Denied unless it is a token that the App signed, and that is valid now."""
@@ -156,7 +143,7 @@ class StandIn:
         repository_ids: list[int] | None = None,
     ) -> Token:
         owner = self.find_owner(installation_id)
-        if installation_id in self.faults.suspended:
+        if self.is_suspended(installation_id):
             raise Denied(403, "This installation has been suspended")
         granted = self.permissions(installation_id)
         wanted = granted if permissions is None else permissions
@@ -179,9 +166,17 @@ class StandIn:
             raise Denied(422, "There is at least one repository that does not exist or is not accessible.")
         return frozenset(selected)
 
-    def permissions(self, installation_id: int) -> dict[str, str]:
-        withheld = self.faults.withheld.get(installation_id, set())
-        return {name: level for name, level in PERMISSIONS.items() if name not in withheld}
+    def is_suspended(self, installation_id: int) -> bool:  # noqa: ARG002
+        return False
+
+    def permissions(self, installation_id: int) -> dict[str, str]:  # noqa: ARG002
+        return PERMISSIONS
+
+    def list_granted(self, token: Token) -> list[GitRepository]:
+        return [it for it in self.repositories.list() if it.owner == token.owner]
+
+    def list_issues(self, owner: str, name: str) -> list[StoredIssue]:
+        return self.issues.list(owner, name)
 
     def revoke_tokens(self) -> None:
         self._tokens.clear()
@@ -199,7 +194,7 @@ class StandIn:
     def get_repository(self, token: Token, owner: str, name: str, permission: str, level: str) -> GitRepository:
         """Returns the repository if the token has access to it. Raises Denied."""
         found = self.find_repository(owner, name)
-        if found.owner != token.owner or found.full_name in self.faults.removed:
+        if found not in self.list_granted(token):
             raise Denied
         if token.repository_ids is not None and found.repository_id not in token.repository_ids:
             raise Denied
@@ -235,19 +230,6 @@ class StandIn:
         """Closes or reopens the pull request. Raises Denied if it doesn't exist."""
         with self.reviews.change(owner, name) as records:
             return records.set_pull_request_state(number, state)
-
-    def offer_download(self, repository: GitRepository, sha: str) -> str:
-        """Returns a ticket for the archive, because the host that serves it gets no token."""
-        ticket = secrets.token_urlsafe(18)
-        self._downloads[ticket] = repository, sha
-        return ticket
-
-    def take_download(self, ticket: str) -> tuple[GitRepository, str]:
-        """Raises Denied."""
-        found = self._downloads.pop(ticket, None)
-        if found is None or found[0].find_commit(found[1]) is None:
-            raise Denied
-        return found
 
 
 @cache

@@ -56,12 +56,4 @@ class Components:
         """Returns a reference. If a different component has the name, the new one stays inline in its operation."""
         name = parameter["name"].replace("-", "")
         name = name[0].upper() + name[1:]
-        if self.parameters.get(name, parameter) != parameter:
-            return parameter
-        return self._shared("parameters", self.parameters, name, parameter)
-
-    @staticmethod
-    def _shared(kind: str, collected: Object, name: str, value: Object) -> dict[str, str]:
-        if collected.setdefault(name, value) != value:
-            raise SystemExit(f"components.{kind}.{name} has two different definitions")
-        return reference(kind, name)
+        return reference("parameters", name) if self.parameters.setdefault(name, parameter) == parameter else parameter

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from controlplane.access.access import AddressNotAllowed, NotForLimitedKeys, Requires, UserTokenRequired
 from controlplane.access.anonymous import Anonymous
-from controlplane.access.idempotency_errors import AnswerLost, KeyOfAnotherRequest, RequestInFlight
+from controlplane.access.idempotency import AnswerLost, KeyOfAnotherRequest, RequestInFlight
 from controlplane.platform.core.errors import (
     ApiError,
     DatabaseUnavailable,
@@ -57,7 +57,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "unlocks.InsufficientCredits": (20, 50),
     "unlocks.NothingToUnlock": ("running",),
     "requests.ScanInProgress": (_PREPARATION, _SCAN),
-    "websites.WebsiteRemovalNeedsAdmin": (
+    "projects.WebsiteRemovalNeedsAdmin": (
         [SimpleNamespace(website_id="web_01kb2m3n4p5q6r7s8t", origin="shop.example.com")],
     ),
 }
@@ -76,7 +76,7 @@ _DETAILS: dict[str, Any] = {
     ],
 }
 # Modules that most rooms have.
-_SAME_IN_EACH_ROOM = {"routes", "store", "rules", "service", "items", "errors"}
+_SAME_IN_EACH_ROOM = {"routes", "store", "changes", "rules", "service", "items", "errors"}
 _INVALID = InvalidPayload.at(["name"], "Field required", "missing")
 
 

@@ -6,7 +6,6 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
-from code_audit.scan_schemas import ScanStatus
 from controlplane.feedback.store import Category, Surface
 from controlplane.findings.items import Source
 from controlplane.findings.status_history import Status
@@ -15,9 +14,8 @@ from controlplane.platform.core.acting import ActorKind
 from controlplane.platform.core.acting import Source as ActionSource
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.errors import CATALOG
-from controlplane.platform.core.plans import PLANS
+from controlplane.platform.core.plans import PLANS, REGIONS
 from controlplane.platform.core.priorities import Priority
-from controlplane.platform.core.regions import REGIONS
 from controlplane.platform.core.roles import Role
 from controlplane.platform.core.schedules import Schedule
 from controlplane.platform.core.scopes import API_KEY_SCOPES
@@ -25,6 +23,7 @@ from controlplane.platform.http.envelope import HINTS
 from controlplane.projects.items import AddressKind
 from controlplane.projects.rules import BRANDINGS
 from controlplane.scans.items import Access
+from controlplane.scans.items import Status as ScanStatus
 from controlplane.scans.progress import Stage
 from openassent_analysis.findings import CATEGORIES, SEVERITIES
 from organizations.request_schemas import Decision
@@ -117,24 +116,6 @@ _EXTENDED = {
     "RolledKey": "CreatedKey",
     "ScanDetail": "Scan",
     "WebhookEndpointWithSecret": "WebhookEndpoint",
-}
-
-OAUTH_ERROR: Schema = {
-    "type": "object",
-    "description": "The body of an error response to a form-encoded request (RFC 6749 section 5.2).",
-    "required": ["error"],
-    "properties": {
-        "error": {
-            "type": "string",
-            "description": "OAuth's error code.",
-            "examples": ["authorization_pending"],
-        },
-        "error_description": {
-            "type": "string",
-            "description": "A message for people.",
-            "examples": ["The request hasn't been approved or denied yet. Poll again after the interval."],
-        },
-    },
 }
 
 
@@ -311,39 +292,41 @@ class Schemas:
         return {**self.collected[schema["$ref"].removeprefix(REFERENCE)], **keywords}
 
 
+def _field(about: str, example: Any, kind: str | list[str] = "string", **more: Any) -> Schema:
+    return {"type": kind, "description": about, "examples": [example], **more}
+
+
+def _object(about: str, fields: dict[str, Schema], *optional: str) -> Schema:
+    required = [name for name in fields if name not in optional]
+    return {"type": "object", "description": about, "required": required, "properties": fields}
+
+
+OAUTH_ERROR = _object(
+    "The body of an error response to a form-encoded request (RFC 6749 section 5.2).",
+    {
+        "error": _field("OAuth's error code.", "authorization_pending"),
+        "error_description": _field(
+            "A message for people.", "The request hasn't been approved or denied yet. Poll again after the interval."
+        ),
+    },
+    "error_description",
+)
+
+
 def fixed_schemas() -> dict[str, Schema]:
-    """Returns the schemas that no model describes: errors, pagination, and OAuth's errors."""
+    """Returns the schemas that no model describes: errors and pagination."""
+    lines = {"items": {"type": "string"}}
+    known = "For an unknown query parameter: the parameters that the operation accepts."
+    documented = "Where the error is documented. In a list of problems, only the first one has it."
+    advice = "What to do next, by code. In a list of problems, only the first one has it."
+    place = "The path to the field; empty if the problem concerns the whole request."
     problem = {
-        "type": "object",
-        "description": "One problem with the request.",
-        "required": ["code", "message", "path"],
-        "properties": {
-            "code": {"type": "string", "description": "The kind of problem.", "examples": ["missing"]},
-            "message": {"type": "string", "description": "The problem in words.", "examples": ["Field required"]},
-            "path": {
-                "type": "array",
-                "items": {"type": "string"},
-                "description": "The path to the field; empty if the problem concerns the whole request.",
-                "examples": [["consent", "branding"]],
-            },
-            "known": {
-                "type": "array",
-                "items": {"type": "string"},
-                "description": "For an unknown query parameter: the parameters that the operation accepts.",
-                "examples": [["organizationId", "limit", "cursor"]],
-            },
-            "docsUrl": {
-                "type": "string",
-                "format": "uri",
-                "description": "Where the error is documented. In a list of problems, only the first one has it.",
-                "examples": [_DOCS_URL],
-            },
-            "hint": {
-                "type": "string",
-                "description": "What to do next, by code. In a list of problems, only the first one has it.",
-                "examples": [_HINT],
-            },
-        },
+        "code": _field("The kind of problem.", "missing"),
+        "message": _field("The problem in words.", "Field required"),
+        "path": _field(place, ["consent", "branding"], "array", **lines),
+        "known": _field(known, ["organizationId", "limit", "cursor"], "array", **lines),
+        "docsUrl": _field(documented, _DOCS_URL, format="uri"),
+        "hint": _field(advice, _HINT),
     }
     details = {
         "description": (
@@ -357,46 +340,21 @@ def fixed_schemas() -> dict[str, Schema]:
         ],
         "examples": [{"requiredScope": "projects.read", "docsUrl": _DOCS_URL, "hint": _HINT}],
     }
+    message = "A message for people that says what to do next. Its text can change."
     error = {
-        "type": "object",
-        "description": "An error.",
-        "required": ["code", "message"],
-        "properties": {
-            "code": reference(open_name("ErrorCode")),
-            "message": {
-                "type": "string",
-                "description": "A message for people that says what to do next. Its text can change.",
-                "examples": ["There is no such resource."],
-            },
-            "details": details,
-        },
+        "code": reference(open_name("ErrorCode")),
+        "message": _field(message, "There is no such resource."),
+        "details": details,
     }
-    error_body = {
-        "type": "object",
-        "description": "The body of an error response.",
-        "required": ["success", "error"],
-        "properties": {
-            "success": {"type": "boolean", "description": "Always false.", "examples": [False]},
-            "error": reference("ErrorDescription"),
-        },
-    }
-    pagination = {
-        "type": "object",
-        "description": "The position of this page in its list.",
-        "required": ["nextCursor", "hasMore"],
-        "properties": {
-            "nextCursor": {
-                "type": ["string", "null"],
-                "description": "The `cursor` of the next page, valid only for the same filters. Null on the last page.",
-                "examples": [None, "Yk1xZ2p0c2V3cVJ4TzF1cFBST0pFQ1QjMDFrYjJt"],
-            },
-            "hasMore": {"type": "boolean", "description": "Whether there is a next page.", "examples": [False]},
-        },
-    }
+    cursor = "The `cursor` of the next page, valid only for the same filters. Null on the last page."
+    next_cursor = _field(cursor, None, ["string", "null"])
+    next_cursor["examples"] += ["Yk1xZ2p0c2V3cVJ4TzF1cFBST0pFQ1QjMDFrYjJt"]
+    pages = {"nextCursor": next_cursor, "hasMore": _field("Whether there is a next page.", False, "boolean")}
+    failed = {"success": _field("Always false.", False, "boolean"), "error": reference("ErrorDescription")}
     return {
-        "Success": {"type": "boolean", "description": "Always true.", "examples": [True]},
-        "ErrorEnvelope": error_body,
-        "ErrorDescription": error,
-        "Pagination": pagination,
-        "Problem": problem,
+        "Success": _field("Always true.", True, "boolean"),
+        "ErrorEnvelope": _object("The body of an error response.", failed),
+        "ErrorDescription": _object("An error.", error, "details"),
+        "Pagination": _object("The position of this page in its list.", pages),
+        "Problem": _object("One problem with the request.", problem, "known", "docsUrl", "hint"),
     }

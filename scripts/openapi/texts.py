@@ -131,96 +131,66 @@ PARAMETERS = {
     "itemId": ("The inbox item's id.", "inb_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"),
 }
 
-_REQUEST_ID = "1f0c2b9e-7d3a-4a55-9a51-6f1f8f0c9a11-01kb2m3n4p"
-HEADERS: dict[str, dict[str, Any]] = {
-    "X-Request-Id": {
-        "description": "The id of this request. Quote it when you report a problem.",
-        "required": True,
-        "schema": {"type": "string", "minLength": 1},
-        "example": _REQUEST_ID,
-    },
-    "X-RateLimit-Limit": {
-        "description": "Requests that this credential can make per minute.",
-        "schema": {"type": "integer", "minimum": 0},
-        "example": 1500,
-    },
-    "X-RateLimit-Remaining": {
-        "description": "Requests left in this minute.",
-        "schema": {"type": "integer", "minimum": 0},
-        "example": 1499,
-    },
-    "X-RateLimit-Reset": {
-        "description": "Unix time, in seconds, when the minute ends.",
-        "schema": {"type": "integer", "minimum": 0},
-        "example": 1772600820,
-    },
-    "X-Key-Expires-At": {
-        "description": "The time from which this API key is rejected, if it expires or is in its grace period.",
-        "schema": {"type": "string", "format": "date-time"},
-        "example": "2027-01-01T00:00:00.000Z",
-    },
-    "X-Key-Replaced-By": {
-        "description": "The id of the key that replaced this API key, which was rolled and is in its grace period.",
-        "schema": {"type": "string"},
-        "example": "key_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v",
-    },
-    "Retry-After": {
-        "description": "Seconds to wait before sending the request again.",
-        "schema": {"type": "integer", "minimum": 1},
-        "example": 12,
-    },
-    "WWW-Authenticate": {
-        "description": (
-            "The authentication scheme, and as its `error` `invalid_token` if the bearer token was rejected, or "
-            "`insufficient_scope` with the missing scope (RFC 6750). Without a bearer token, there is no `error`. In a "
-            "deployment without the front door, the header's name is `x-amzn-Remapped-WWW-Authenticate`."
-        ),
-        "schema": {"type": "string"},
-        "example": 'Bearer error="insufficient_scope", scope="projects.read"',
-    },
-    "Idempotency-Replayed": {
-        "description": "Present if this is the response to an earlier request with the same Idempotency-Key.",
-        "schema": {"type": "string", "const": "true"},
-        "example": "true",
-    },
-    "Preference-Applied": {
-        "description": "For `Prefer: wait`: how many seconds the request would have waited (RFC 7240).",
-        "schema": {"type": "string", "pattern": "^wait=[0-9.]+$"},
-        "example": "wait=20",
-    },
-    "Dry-Run": {
-        "description": "Present if the request was a dry run: it had no effect.",
-        "schema": {"type": "string", "const": "true"},
-        "example": "true",
-    },
-    "ETag": {
-        "description": "Identifies this version of the document, for `If-None-Match`.",
-        "schema": {"type": "string"},
-        "example": 'W/"5d41402abc4b2a76b9719d911017c592"',
-    },
-    "Deprecation": {
-        "description": "For a request that uses something deprecated: since when, as Unix time after `@` (RFC 9745).",
-        "schema": {"type": "string", "pattern": "^@[0-9]+$"},
-        "example": "@1793491200",
-    },
-    "Sunset": {
-        "description": "For a request that uses something deprecated: until when it works at least (RFC 8594).",
-        "schema": {"type": "string"},
-        "example": "Sat, 01 Jan 2028 00:00:00 GMT",
-    },
-    "Link": {
-        "description": (
-            'For a request that uses something deprecated: `rel="deprecation"` is the section on deprecations, and '
-            '`rel="successor-version"` the operation that replaces this one.'
-        ),
-        "schema": {"type": "string"},
-        "example": f'<{BASE_URL}/docs#section/Deprecations>; rel="deprecation"; type="text/html"',
-    },
-    "Cache-Control": {
-        "description": "`no-store`, except for documents that are the same for every caller.",
-        "schema": {"type": "string"},
-        "example": "no-store",
-    },
+
+def _header(about: str, example: str | int, *, required: bool = False, **schema: Any) -> dict[str, Any]:
+    kind = "integer" if isinstance(example, int) else "string"
+    mark = {"required": True} if required else {}
+    return {"description": about, **mark, "schema": {"type": kind, **schema}, "example": example}
+
+
+HEADERS = {
+    "X-Request-Id": _header(
+        "The id of this request. Quote it when you report a problem.",
+        "1f0c2b9e-7d3a-4a55-9a51-6f1f8f0c9a11-01kb2m3n4p",
+        required=True,
+        minLength=1,
+    ),
+    "X-RateLimit-Limit": _header("Requests that this credential can make per minute.", 1500, minimum=0),
+    "X-RateLimit-Remaining": _header("Requests left in this minute.", 1499, minimum=0),
+    "X-RateLimit-Reset": _header("Unix time, in seconds, when the minute ends.", 1772600820, minimum=0),
+    "X-Key-Expires-At": _header(
+        "The time from which this API key is rejected, if it expires or is in its grace period.",
+        "2027-01-01T00:00:00.000Z",
+        format="date-time",
+    ),
+    "X-Key-Replaced-By": _header(
+        "The id of the key that replaced this API key, which was rolled and is in its grace period.",
+        "key_3f8k2m9q7r1s5t6v01jq2m4n5p6r7s8t9v",
+    ),
+    "Retry-After": _header("Seconds to wait before sending the request again.", 12, minimum=1),
+    "WWW-Authenticate": _header(
+        "The authentication scheme, and as its `error` `invalid_token` if the bearer token was rejected, or "
+        "`insufficient_scope` with the missing scope (RFC 6750). Without a bearer token, there is no `error`. In a "
+        "deployment without the front door, the header's name is `x-amzn-Remapped-WWW-Authenticate`.",
+        'Bearer error="insufficient_scope", scope="projects.read"',
+    ),
+    "Idempotency-Replayed": _header(
+        "Present if this is the response to an earlier request with the same Idempotency-Key.", "true", const="true"
+    ),
+    "Preference-Applied": _header(
+        "For `Prefer: wait`: how many seconds the request would have waited (RFC 7240).",
+        "wait=20",
+        pattern="^wait=[0-9.]+$",
+    ),
+    "Dry-Run": _header("Present if the request was a dry run: it had no effect.", "true", const="true"),
+    "ETag": _header(
+        "Identifies this version of the document, for `If-None-Match`.", 'W/"5d41402abc4b2a76b9719d911017c592"'
+    ),
+    "Deprecation": _header(
+        "For a request that uses something deprecated: since when, as Unix time after `@` (RFC 9745).",
+        "@1793491200",
+        pattern="^@[0-9]+$",
+    ),
+    "Sunset": _header(
+        "For a request that uses something deprecated: until when it works at least (RFC 8594).",
+        "Sat, 01 Jan 2028 00:00:00 GMT",
+    ),
+    "Link": _header(
+        'For a request that uses something deprecated: `rel="deprecation"` is the section on deprecations, and '
+        '`rel="successor-version"` the operation that replaces this one.',
+        f'<{BASE_URL}/docs#section/Deprecations>; rel="deprecation"; type="text/html"',
+    ),
+    "Cache-Control": _header("`no-store`, except for documents that are the same for every caller.", "no-store"),
 }
 
 # The headers of many responses, which the introduction explains: once in the document, not in each response.

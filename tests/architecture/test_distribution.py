@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
-from dashboard.snippets import list_snippets
+from dashboard.projects.snippets import list_snippets
 from openassent_cli.extras import EXTRAS, installation
 from scripts.openapi.texts import BASE_URL, PAGES_URL
 from tests.support.each import each
@@ -54,7 +54,7 @@ def repository_texts() -> Iterator[tuple[str, str]]:
     for name in listed.stdout.splitlines():
         path = ROOT / name
         # A test below has the snippets as people get them, too.
-        if path.is_file() and not name.startswith(("tests/", "functions/dashboard/snippets.py")):
+        if path.is_file() and not name.startswith(("tests/", "functions/dashboard/projects/snippets.json")):
             try:
                 yield name, path.read_text(encoding="utf-8")
             except UnicodeDecodeError:
@@ -111,20 +111,3 @@ class TestAdvice:
 
     def test_the_command_line_has_none_for_other_modules(self):
         assert installation(ModuleNotFoundError(name="openassent_cli.mian")) is None
-
-    @each(
-        ("text", "names"),
-        [
-            ("pipx install 'assent[mcp]'", ["pipx install assent[mcp"]),
-            ("`pip install -U assent` or `uvx assent ci`", ["pip install assent", "uvx assent"]),
-            ("python -m pip install -r requirements.txt openassent", ["pip install openassent"]),
-            ("uv tool install ./a.whl openassent==1", ["uv tool install openassent==1"]),
-            ("pipx run --spec ./a.whl assent ci", []),
-            ('pipx install "$(ls dist/a-*.whl)[mcp]"', []),
-            ("npm install c15t left-pad", ["npm install left-pad"]),
-            ("npx @c15t/cli@1 generate", []),
-            ("packages as pip installs them", []),
-        ],
-    )
-    def test_the_search_finds_names(self, text: str, names: list[str]):
-        assert [*bare_names(text)] == names

@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from controlplane.access.owner_limits import limit_of_plan
+from controlplane.access.authentication import limit_of_plan
 from controlplane.platform.core import tokens
 from local.template import load_template
 from ops.cli import app

@@ -77,10 +77,10 @@ COPIES = """
 import json, os
 from system.app import handler
 from awsclient.errors import NoAnswer
-from awsclient.retries import Attempts, Quota
-from awsclient.time_limit import NO_LIMIT
+from awsclient.client import Attempts, Quota
+from awsclient.connection import NO_LIMIT
 from controlplane.platform.core import ids
-from local.gateway import rest_event
+from tests.support.events import rest_event
 
 def tell():
     event = rest_event("GET", "/health")
@@ -146,30 +146,6 @@ class TestCopies:
         assert one["pauses"] != other["pauses"]
         # None were requested before the copies were made, and each copy signs with its own.
         assert _Aws.given == _Aws.used == ["KEY0", "KEY1"]
-
-
-class TestTheseTests:
-    @each(
-        "module",
-        ["controlplane.platform.table.table import table", "controlplane.platform.queues.messages import sender"],
-    )
-    def test_a_client_created_at_import_is_detected(self, module: str):
-        before, name = "from controlplane.platform.queues import messages", module.rpartition(" ")[2]
-        _, told = before_snapshot("billing", PROGRAM.replace(before, f"from {module}; {name}.client\n{before}"))
-        assert told["held"][:2] == [{"table": "table", "sender": "queues"}[name], "credentials"]
-
-    @each(
-        ("code", "lines"),
-        [
-            *((it, [1]) for it in ("STARTED = clock.now()", "SALT: str = secrets.token_hex(8)", "x(time.time())")),
-            *(
-                (it, [])
-                for it in ("def f(): return clock.now()", "START = datetime(2020, 1, 1)", "new = lambda: uuid.a()")
-            ),
-        ],
-    )
-    def test_a_time_or_random_value_is_detected_at_import_and_not_later(self, code: str, lines: list[int]):
-        assert made_at_import(ast.parse(code)) == lines
 
 
 def made_at_import(tree: ast.AST) -> list[int]:

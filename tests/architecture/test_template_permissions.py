@@ -125,7 +125,7 @@ class TestEachFunction:
 
     def test_only_functions_that_use_the_apps_secrets_can_read_them(self, function: str):
         variables = FUNCTIONS[function]["Properties"]["Environment"]["Variables"]
-        sources = [path.read_text() for path in (ROOT / "functions" / function).glob("*.py")]
+        sources = [path.read_text() for path in (ROOT / "functions" / function).rglob("*.py")]
         signs = any("controlplane.code_host.github" in source for source in sources)
         readable = {"GithubAppKey": signs, "GithubClientSecret": function == "dashboard"}
         assert ("GITHUB_APP_SECRET_ARN" in variables) is signs

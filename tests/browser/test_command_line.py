@@ -98,7 +98,6 @@ def signed_in(terminal: Terminal, visit: Callable[..., Visit]) -> Terminal:
     code = program.match[1]
     person = visit()
     person.open(f"/device?user_code={code}")
-    terminal.stack.wait_for_sign_in()
     person.sign_in(terminal.stack.person())
     person.press("Continue")
     person.look("Approve this device?", "command-line-review")

@@ -13,6 +13,7 @@ import os
 import random
 import socket
 import sys
+import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -186,10 +187,13 @@ def _product(base_url: str) -> Iterator[tuple[Served, Callable[[Request], Respon
         handlers = load_handlers()
         gateway = Gateway(lambda function, event: handlers[function](event, None))
 
+        one_at_a_time = threading.Lock()
+
         def respond(request: Request) -> Response:
-            now.seconds += 60
-            background.work()
-            return gateway.respond(request)
+            with one_at_a_time:
+                now.seconds += 60
+                background.work()
+                return gateway.respond(request)
 
         yield served, respond
 
@@ -244,8 +248,7 @@ def main() -> None:
                 answer.write(json.dumps(counted.answers) + "\n")
                 answer.flush()
 
-        # One thread, so that requests come one after the other.
-        asyncio.run(_serve(Server(counted.respond, threads=1), listener, tell))
+        asyncio.run(_serve(Server(counted.respond), listener, tell))
 
 
 if __name__ == "__main__":

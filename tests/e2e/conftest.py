@@ -6,78 +6,20 @@ import pytest
 
 from controlplane.platform.core.aws_clients import create_client
 from controlplane.platform.table.table import table
-from tests.e2e import deployment
+from tests.e2e import deployment, failures, story
 from tests.e2e.deployment import ROOT, Stack
 from tests.e2e.external import ExternalServices, running_services
-from tests.e2e.failures import (
-    dead_letters,
-    deleted_project,
-    late_issue,
-    refused_scan,
-    second_scan,
-    swept,
-    unfinished_deletion,
-    unsent_message,
-)
-from tests.e2e.story import (
-    ada,
-    advisory,
-    approved_device,
-    call,
-    decision,
-    detection,
-    findings,
-    grace,
-    issue,
-    key,
-    operator,
-    organization,
-    preview,
-    project,
-    reported,
-    repository,
-    scan,
-    scans,
-    unlock,
-    vendor_decision,
-)
 from tests.support.engines import running_engine
 from tests.support.world import Company, World
 
-__all__ = [
-    "ada",
-    "advisory",
-    "approved_device",
-    "call",
-    "dead_letters",
-    "decision",
-    "deleted_project",
-    "detection",
-    "findings",
-    "grace",
-    "issue",
-    "key",
-    "late_issue",
-    "operator",
-    "organization",
-    "preview",
-    "project",
-    "refused_scan",
-    "reported",
-    "repository",
-    "scan",
-    "scans",
-    "second_scan",
-    "swept",
-    "unfinished_deletion",
-    "unlock",
-    "unsent_message",
-    "vendor_decision",
-]
-
-# The first test of a session waits for the build and the deployment, and the first one of an upgrade also for two more
+# The first test of a session waits for the build and the deployment, and the first one of an upgrade for three
 # deployments, under traffic.
 _SETUP_SECONDS = 900
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for steps in (story, failures):  # their fixtures
+        config.pluginmanager.register(steps)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -85,6 +27,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.is_relative_to(ROOT / "tests" / "e2e"):
             item.add_marker(pytest.mark.e2e)
             item.add_marker(pytest.mark.timeout(_SETUP_SECONDS))
+    # What changes the stack for good comes last.
+    items.sort(key=lambda item: item.path.name == "test_deployed_restore.py")
 
 
 @pytest.fixture(scope="session")
@@ -105,9 +49,8 @@ def stack(sizes: str, external: ExternalServices) -> Iterator[Stack]:
         # MiniStack then enforces the functions' own roles: a call that a policy doesn't allow is denied here too.
         environment.setenv("AUTH", "true")
         with running_engine("MiniStack", *deployment.MINISTACK) as engine:
-            deployment.deploy(engine.endpoint_url, external.parameters)
+            deployment.deploy(engine.endpoint_url, external.parameters, deployment.PACKED)
             deployed = Stack(engine.endpoint_url)
-            deployment.import_gateway_responses(deployed)
             deployment.convert_concurrency(deployed)
             deployment.connect(deployed, external)
             yield deployed

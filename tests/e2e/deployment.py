@@ -6,6 +6,7 @@ import platform
 import re
 import string
 import subprocess
+import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +18,7 @@ import boto3
 
 from controlplane.platform.http.client_address import SECRET_HEADER
 from local.front_door import FrontDoor
-from local.gateway import TIMEOUT_SECONDS, Gateway, Request, Response, body_of
+from local.gateway import TIMEOUT_SECONDS, Gateway, Request, Response
 from local.template import NESTED, load_template
 from tests.e2e.external import ExternalServices
 from tests.e2e.gateway import Invocations, deployed_responses, deployed_routes
@@ -27,6 +28,8 @@ from tests.support.response_checks import check_envelope, check_response
 ROOT = Path(__file__).parents[2]
 # A separate folder: these artifacts are for this machine's processor and must not be deployed to AWS by mistake.
 BUILD = ROOT / ".aws-sam" / "e2e" / "build"
+PACKED = BUILD / "packed.yaml"
+_ARTIFACT = re.compile(r"(?<=Uri: )\S+$", re.MULTILINE)
 MINISTACK = (ROOT / ".tools" / "ministack" / "bin" / "python", Path(__file__).with_name("ministack_process.py"))
 ARCHITECTURE = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}[platform.machine().lower()]
 STACK = "assent-e2e"
@@ -50,9 +53,10 @@ def run(*command: str | Path, folder: Path = ROOT, **environment: str) -> str:
 
 
 def build() -> str:
-    """Builds every artifact for this machine's processor. Returns the report of sizes."""
+    """Builds and packs every artifact for this machine's processor. Returns the report of sizes."""
     report = run(ROOT / "scripts" / "build", "--architecture", ARCHITECTURE, "--build-dir", BUILD)
     adapt(BUILD / "template.yaml")
+    pack(BUILD / "template.yaml")
     return report
 
 
@@ -76,8 +80,28 @@ def adapt(template: Path) -> None:
     template.write_text(text)
 
 
-def deploy(endpoint_url: str, parameters: Mapping[str, str], template: Path = BUILD / "template.yaml") -> None:
-    """Deploys the built artifacts of a template with those of the parameters that it has."""
+def pack(template: Path) -> Path:
+    """Packs the template's artifacts. Returns a copy that names the archives.
+
+    SAM would pack them again for each deployment, and compress them well, which takes most of its time.
+    """
+
+    def pack_one(found: re.Match[str]) -> str:
+        folder = template.parent / found[0]
+        if not folder.is_dir():
+            return found[0]
+        with zipfile.ZipFile(f"{folder}.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+            for path in sorted(folder.rglob("*")):
+                archive.write(path, path.relative_to(folder))
+        return f"{found[0]}.zip"
+
+    copy = template.with_name(PACKED.name)
+    copy.write_text(_ARTIFACT.sub(pack_one, template.read_text()))
+    return copy
+
+
+def deploy(endpoint_url: str, parameters: Mapping[str, str], template: Path) -> None:
+    """Deploys a template with those of the parameters that it has."""
     declared = load_template(template)["Parameters"]
     run(
         ROOT / ".tools" / "sam" / "bin" / "sam",
@@ -241,27 +265,6 @@ class Stack:
         signs = ('"level":"ERROR"', '"level":"WARNING"', "[ERROR]", "Traceback")
         logged = [message for messages in self.logs().values() for message in messages]
         return "\n".join([*self.failures, *(it for it in logged if any(sign in it for sign in signs))])
-
-
-def import_gateway_responses(stack: Stack) -> None:
-    """Imports the gateway's own responses, as AWS does during the API import and MiniStack doesn't."""
-    gateway, api_id = stack.client("apigateway"), stack.outputs["ApiId"]
-    for kind, declared in stack.own_responses().items():
-        headers = declared["ResponseParameters"]["Headers"]
-        media_type, text = body_of(declared)
-        gateway.put_gateway_response(
-            restApiId=api_id,
-            responseType=kind,
-            statusCode=str(declared["StatusCode"]),
-            responseParameters={f"gatewayresponse.header.{name}": value for name, value in headers.items()},
-            responseTemplates={media_type: text},
-        )
-    deployment = gateway.create_deployment(restApiId=api_id)["id"]
-    gateway.update_stage(
-        restApiId=api_id,
-        stageName=STAGE,
-        patchOperations=[{"op": "replace", "path": "/deploymentId", "value": deployment}],
-    )
 
 
 def convert_concurrency(stack: Stack) -> None:

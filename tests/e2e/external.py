@@ -19,8 +19,8 @@ from starlette.routing import Mount, Route
 from local.github import setup
 from local.github.app import create_app
 from local.github.host import API
-from local.github.stand_in import StandIn
 from local.github.webhooks import Webhooks
+from tests.support.github_faults import FaultyStandIn
 
 _METADATA = "/user-pool/openid-configuration"
 
@@ -34,7 +34,7 @@ class ExternalServices:
 
     def __init__(self, root: Path, url: str) -> None:
         self.url = url
-        self.github = StandIn(root)
+        self.github = FaultyStandIn(root)
         self.webhooks = Webhooks()
         self.pool_url = ""
         """Where the deployed user pool is."""

@@ -21,11 +21,11 @@ from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table.table import table
 from controlplane.scans import requests
 from local.github import setup
-from local.github.faults import Fault
 from tests.e2e.deployment import Invoked, Stack
 from tests.e2e.external import ExternalServices
 from tests.e2e.people import Caller, Operator
 from tests.e2e.story import LIMITED, Organization, Scans, eventually
+from tests.support.github_faults import Fault
 from tests.support.table import PREPARED
 from tests.support.world import World
 
@@ -153,32 +153,9 @@ def refused_scan(scans: Scans, second_scan: dict[str, Any], external: ExternalSe
     return scans.wait_for_answer(answer["preparationId"]) if answer["status"] == "starting" else answer
 
 
-@dataclass
-class DeadLetter:
-    """A message in a dead-letter queue, as a worker put it there."""
-
-    body: str
-    reason: str
-
-
-def take_dead_letter(stack: Stack, queue: str, body: str) -> DeadLetter | None:
-    """Returns the message with that body from the dead-letter queue, without removing it."""
-    answer = stack.client("sqs").receive_message(
-        QueueUrl=stack.physical_ids[f"{queue}DeadLetters"],
-        MaxNumberOfMessages=10,
-        MessageAttributeNames=["All"],
-        VisibilityTimeout=0,
-    )
-    for message in answer.get("Messages", []):
-        if message["Body"] == body:
-            attributes = message.get("MessageAttributes", {})
-            return DeadLetter(body, attributes.get("reason", {}).get("StringValue", ""))
-    return None
-
-
 @pytest.fixture(scope="session")
-def dead_letters(stack: Stack) -> dict[str, DeadLetter]:
-    """Returns the dead letter of each queue, after a message that no retry can process."""
+def dead_letters(stack: Stack) -> dict[str, str]:
+    """Returns why each worker dead-lettered a message that no retry can process, by queue."""
     sqs, body = stack.client("sqs"), json.dumps({"kind": "unknown", "version": 1})
     for queue in QUEUES:
         waiting = stack.physical_ids[f"{queue}Queue"]
@@ -187,9 +164,14 @@ def dead_letters(stack: Stack) -> dict[str, DeadLetter]:
             for _ in range(MAX_RECEIVES - 1):  # The worker's receive is the last one.
                 assert receive(stack, queue, body)
 
-    def find(queue: str) -> DeadLetter:
-        what = f"a message among the dead letters of {queue}"
-        return eventually(lambda: take_dead_letter(stack, queue, body), what, stack)
+    def find(queue: str) -> str:
+        def poll() -> str | None:
+            answer = sqs.receive_message(
+                QueueUrl=stack.physical_ids[f"{queue}DeadLetters"], MessageAttributeNames=["All"]
+            )
+            return next((it["MessageAttributes"]["reason"]["StringValue"] for it in answer.get("Messages", [])), None)
+
+        return eventually(poll, f"a message among the dead letters of {queue}", stack)
 
     return {queue: find(queue) for queue in QUEUES}
 

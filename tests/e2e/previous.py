@@ -12,7 +12,7 @@ from pathlib import Path
 
 from local.template import load_template
 from scripts.artifacts import TEMPLATE_CODE
-from tests.e2e.deployment import ARCHITECTURE, BUILD, ROOT, CommandFailed, adapt, run
+from tests.e2e.deployment import ARCHITECTURE, BUILD, ROOT, CommandFailed, adapt, pack, run
 
 _FOLDER = BUILD.parents[1] / "previous"
 _CODE = ("functions", "layers")
@@ -47,7 +47,7 @@ def find_previous(root: Path = ROOT) -> str:
 
 
 def build(commit: str) -> Path:
-    """Builds the commit's artifacts, after this version's. Returns the template to deploy."""
+    """Builds and packs the commit's artifacts, after this version's. Returns the template to deploy."""
     shutil.rmtree(_FOLDER, ignore_errors=True)
     _check_out(commit)
     adapt(_FOLDER / "template.yaml")
@@ -61,10 +61,10 @@ def build(commit: str) -> Path:
         if (field := _SOURCE.get(it["Type"])) is not None
     }
     if _locks(_FOLDER) == _locks(ROOT) and all((BUILD / name).is_dir() for name in sources):
-        return _exchange_code(sources)
+        return pack(_exchange_code(sources))
     folder = _FOLDER / "build"
     run(_FOLDER / "scripts" / "build", "--architecture", ARCHITECTURE, "--build-dir", folder)
-    return folder / "template.yaml"
+    return pack(folder / "template.yaml")
 
 
 def _exchange_code(sources: dict[str, str]) -> Path:

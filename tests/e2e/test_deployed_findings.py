@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from local.github import setup
 from tests.e2e.external import ExternalServices
 from tests.e2e.people import Caller
@@ -31,15 +29,10 @@ class TestScan:
         (found,) = [it for it in call(200, "GET", "/v1/code-audit/repositories") if it["id"] == repository]
         assert [it["projectId"] for it in found["projects"]] == [project["id"]]
 
-    @pytest.mark.parametrize("by", ["", "repository", "status", "both"])
-    def test_the_scan_is_listed_under_each_filter(self, call: Caller, repository: str, scan: dict[str, Any], by: str):
-        filters = {
-            "": "",
-            "repository": f"&repositoryId={repository}",
-            "status": "&status=completed",
-            "both": f"&repositoryId={repository}&status=completed",
-        }
-        listed = call(200, "GET", f"/v1/code-audit/scans?limit=50{filters[by]}")
+    def test_the_scan_is_listed_under_its_repository_and_status(
+        self, call: Caller, repository: str, scan: dict[str, Any]
+    ):
+        listed = call(200, "GET", f"/v1/code-audit/scans?limit=50&repositoryId={repository}&status=completed")
         assert scan["id"] in [it["id"] for it in listed]
 
 
@@ -56,11 +49,8 @@ class TestPreview:
 
 
 class TestUnlock:
-    def test_unlocking_requires_credits(self, unlock: Unlock):
+    def test_unlocking_requires_credits_and_charges_once(self, unlock: Unlock):
         assert unlock.refused.code == "INSUFFICIENT_CREDITS"
-        assert unlock.refused.error["details"] == {"remainingCredits": 0, "requiredCredits": UNLOCK_CREDITS}
-
-    def test_unlocking_charges_once(self, unlock: Unlock):
         assert (unlock.first["status"], unlock.again["status"]) == ("unlocked", "already-unlocked")
         assert unlock.balance == 1
 

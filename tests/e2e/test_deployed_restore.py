@@ -2,8 +2,6 @@
 
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -32,15 +30,11 @@ def restored(operator: Operator, project: dict[str, Any], older_key: str) -> dic
     return found
 
 
-def test_the_restored_table_is_another_table(stack: Stack, restored: dict[str, Any]):
-    assert restored["table"] == RESTORED
-    assert restored["source"] == stack.outputs["TableName"] != RESTORED
-    found = stack.client("dynamodb").describe_table(TableName=restored["source"])["Table"]
-    assert found["TableStatus"] == "ACTIVE"
-
-
-def test_the_restored_table_has_the_settings_that_a_restore_leaves_out(stack: Stack, restored: dict[str, Any]):
+def test_the_restored_table_is_another_one_with_the_settings_that_a_restore_leaves_out(
+    stack: Stack, restored: dict[str, Any]
+):
     client = stack.client("dynamodb")
+    assert (restored["table"], restored["source"]) == (RESTORED, stack.outputs["TableName"])
     expiry = client.describe_time_to_live(TableName=restored["table"])["TimeToLiveDescription"]
     assert (expiry["TimeToLiveStatus"], expiry["AttributeName"]) == ("ENABLED", "expiresAt")
     backups = client.describe_continuous_backups(TableName=restored["table"])["ContinuousBackupsDescription"]
@@ -48,7 +42,7 @@ def test_the_restored_table_has_the_settings_that_a_restore_leaves_out(stack: St
     assert client.describe_table(TableName=restored["table"])["Table"]["DeletionProtectionEnabled"] is True
 
 
-def test_the_restored_table_passes_the_check(stack: Stack, restored: dict[str, Any], project: dict[str, Any]):
+def test_the_restored_table_passes_the_check(stack: Stack, restored: dict[str, Any]):
     where = ("--table", restored["table"], "--region", REGION, "--endpoint-url", stack.endpoint_url, "--json")
     told = run(
         *(sys.executable, "-m", "ops", "table", "check", *where),
@@ -66,32 +60,11 @@ def test_a_table_that_exists_is_never_restored_into(operator: Operator, restored
         operator("table", "restore", restored["table"])
 
 
-@contextmanager
-def unswept(stack: Stack) -> Iterator[None]:
-    """Keeps the sweep from running in the block, as docs/operations/repair.md says.
-
-    A deployment changes a function's role before the function. In between, a sweep would be denied its table, and log
-    an error that `test_deployed_traces` doesn't expect.
-    """
-    events, rule = stack.client("events"), stack.physical_ids["SweeperFunctionSweep"]
-    events.disable_rule(Name=rule)
-    yield
-    assert events.describe_rule(Name=rule)["State"] == "DISABLED"
-    events.enable_rule(Name=rule)
-
-
 @pytest.fixture(scope="module")
-def adopting(stack: Stack, external: ExternalServices, restored: dict[str, Any]) -> Iterator[None]:
-    """Has the stack use the restored table. Afterward, it uses its own table again, as the other tests expect."""
-
-    def deploy(table: str, release: str) -> None:
-        with unswept(stack):
-            deployment.deploy(stack.endpoint_url, {**external.parameters, "TableName": table, "Release": release})
-        deployment.convert_concurrency(stack)
-
-    deploy(restored["table"], "adopting")
-    yield
-    deploy('""', "own")
+def adopting(stack: Stack, external: ExternalServices, restored: dict[str, Any]) -> None:
+    """Has the stack use the restored table, and never again its own: no other test uses the stack after this one."""
+    parameters = {**external.parameters, "TableName": restored["table"], "Release": "adopting"}
+    deployment.deploy(stack.endpoint_url, parameters, deployment.PACKED)
 
 
 @pytest.mark.usefixtures("adopting")

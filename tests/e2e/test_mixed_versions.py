@@ -8,7 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +17,14 @@ import pytest
 from local.gateway import Request
 from local.github import setup
 from tests.e2e import deployment, previous
-from tests.e2e.deployment import ALIAS, BUILD, Stack
+from tests.e2e.deployment import Stack
 from tests.e2e.external import ExternalServices, running_services
 from tests.e2e.failures import QUEUES
 from tests.e2e.people import Caller, Operator, Person
 from tests.e2e.story import eventually
 from tests.e2e.traffic import KINDS, Client, Traffic
 from tests.support.engines import running_engine
-from tests.support.template import resources
 
-FUNCTIONS = resources("AWS::Serverless::Function")
 OLD, UPGRADE, NEW, ROLLBACK, OLD_AGAIN = "N-1", "the upgrade", "N", "the rollback", "N-1 after the rollback"
 STEPS = (OLD, NEW, OLD_AGAIN)
 _FRONT_DOOR = {
@@ -44,44 +42,12 @@ _TIMEOUT_SECONDS = 120
 
 
 @dataclass
-class Deployments:
-    """The stack that is upgraded and rolled back, and what was seen after each deployment."""
-
-    endpoint_url: str
-    external: ExternalServices
-    codes: dict[str, dict[str, str]] = field(default_factory=dict)
-    """The hash of the code of each function and layer, by step."""
-
-    lost: dict[str, list[str]] = field(default_factory=dict)
-    """Stores, by step, what a version reads in another state than it was written."""
-
-    def deploy(self, template: Path, step: str) -> Stack:
-        deployment.deploy(self.endpoint_url, {**self.external.parameters, **_FRONT_DOOR}, patient(template))
-        # This version's checks don't apply to the responses of another one.
-        stack = Stack(self.endpoint_url, _TIMEOUT_SECONDS, checks_responses=False)
-        deployment.convert_concurrency(stack)
-        deployment.connect(stack, self.external)
-        functions = stack.client("lambda")
-        configurations = {
-            name: functions.get_function_configuration(FunctionName=stack.physical_ids[name], Qualifier=ALIAS)
-            for name in FUNCTIONS.keys() & stack.physical_ids.keys()
-        }
-        layers = {layer["Arn"] for it in configurations.values() for layer in it.get("Layers", [])}
-        codes = {
-            arn.rsplit(":", 1)[0]: functions.get_layer_version_by_arn(Arn=arn)["Content"]["CodeSha256"]
-            for arn in layers
-        }
-        self.codes[step] = codes | {name: it["CodeSha256"] for name, it in configurations.items()}
-        return stack
-
-
-@dataclass
 class Ran:
-    """Stores what happened while the stack was upgraded and rolled back."""
+    """The events while the stack was upgraded and rolled back. lost: what a version read otherwise, by step."""
 
     stack: Stack
-    deployments: Deployments
     traffic: Traffic
+    lost: dict[str, list[str]]
 
 
 @pytest.fixture(scope="module")
@@ -99,20 +65,28 @@ def ran(old_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     ):
         environment.setenv("AUTH", "true")
         with running_engine("MiniStack", *deployment.MINISTACK) as engine:
-            deployments = Deployments(engine.endpoint_url, external)
-            stack = deployments.deploy(old_template, OLD)
-            traffic = started_traffic(stack)
-            with traffic.running():
-                observe(deployments, traffic, OLD)
+            stack = deploy(engine.endpoint_url, external, old_template)
+            ran = Ran(stack, started_traffic(stack), {})
+            with ran.traffic.running():
+                observe(ran, OLD)
                 for phase, template, step in (
-                    (UPGRADE, BUILD / "template.yaml", NEW),
+                    (UPGRADE, deployment.PACKED, NEW),
                     (ROLLBACK, old_template, OLD_AGAIN),
                 ):
-                    traffic.phase = phase
-                    stack = deployments.deploy(template, step)
-                    traffic.use(stack)
-                    observe(deployments, traffic, step)
-            yield Ran(stack, deployments, traffic)
+                    ran.traffic.phase = phase
+                    ran.stack = deploy(engine.endpoint_url, external, template)
+                    ran.traffic.use(ran.stack)
+                    observe(ran, step)
+            yield ran
+
+
+def deploy(endpoint_url: str, external: ExternalServices, template: Path) -> Stack:
+    deployment.deploy(endpoint_url, {**external.parameters, **_FRONT_DOOR}, patient(template))
+    # This version's checks don't apply to the responses of another one.
+    stack = Stack(endpoint_url, _TIMEOUT_SECONDS, checks_responses=False)
+    deployment.convert_concurrency(stack)
+    deployment.connect(stack, external)
+    return stack
 
 
 def patient(template: Path) -> Path:
@@ -151,11 +125,12 @@ def started_traffic(stack: Stack) -> Traffic:
     return Traffic(Client(stack, key), Client(stack, ada.browser.secret), organization["id"], repository, OLD)
 
 
-def observe(deployments: Deployments, traffic: Traffic, step: str) -> None:
+def observe(ran: Ran, step: str) -> None:
     """Waits for traffic, reads what was written so far, and uses a key of this version from now on."""
+    traffic = ran.traffic
     traffic.wait_for_each(step)
     traffic.machine.token = traffic.call(201, "POST", "/v1/api-keys", {"name": f"Key of {step}"})["key"]
-    deployments.lost[step] = traffic.lost()
+    ran.lost[step] = traffic.lost()
 
 
 @pytest.fixture(scope="module")
@@ -163,39 +138,27 @@ def left(ran: Ran) -> Counter[str]:
     """Returns the messages that are left in queues when all work is done, by queue."""
     sqs = ran.stack.client("sqs")
 
-    def count() -> Counter[str]:
-        names = [f"{queue}{end}" for queue in QUEUES for end in ("Queue", "DeadLetters")]
-        attributes = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
-        answers = {
-            name: sqs.get_queue_attributes(QueueUrl=ran.stack.physical_ids[name], AttributeNames=attributes)
-            for name in names
-        }
-        return +Counter({name: sum(map(int, it["Attributes"].values())) for name, it in answers.items()})
+    names = [f"{queue}{end}" for queue in QUEUES for end in ("Queue", "DeadLetters")]
+    counted = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
 
     def poll() -> Counter[str] | None:
-        found = count()
-        return None if any(name.endswith("Queue") for name in found) else found
+        found: Counter[str] = Counter()
+        for name in names:
+            answer = sqs.get_queue_attributes(QueueUrl=ran.stack.physical_ids[name], AttributeNames=counted)
+            found[name] = sum(map(int, answer["Attributes"].values()))
+        return None if any(name.endswith("Queue") for name in +found) else +found
 
     return eventually(poll, "the end of all work", ran.stack)
 
 
 class TestMixedVersions:
-    def test_the_versions_have_different_code_and_the_rollback_restores_it(self, ran: Ran):
-        old, new, again = (ran.deployments.codes[step] for step in STEPS)
-        assert old == again
-        assert old != new
-
-    def test_clients_sent_requests_in_every_phase(self, ran: Ran):
-        assert {phase for phase, _ in ran.traffic.done} == {OLD, UPGRADE, NEW, ROLLBACK, OLD_AGAIN}
-        assert [kind for step in STEPS for kind in KINDS if not ran.traffic.done[step, kind]] == []
-
-    def test_no_request_failed(self, ran: Ran):
+    def test_clients_sent_requests_in_every_phase_and_none_failed(self, ran: Ran):
         assert ran.traffic.problems == []
-        assert {*ran.traffic.call.statuses, *ran.traffic.machine.statuses} == {200, 201, 202}
+        assert {phase for phase, _ in ran.traffic.done} == {OLD, UPGRADE, NEW, ROLLBACK, OLD_AGAIN}
+        assert {(step, kind) for step in STEPS for kind in KINDS} <= ran.traffic.done
 
-    @pytest.mark.parametrize("step", STEPS)
-    def test_a_version_reads_what_either_version_wrote(self, ran: Ran, step: str):
-        assert ran.deployments.lost[step] == []
+    def test_a_version_reads_what_either_version_wrote(self, ran: Ran):
+        assert ran.lost == {step: [] for step in STEPS}
 
     def test_every_scan_is_completed(self, ran: Ran):
         assert {(scan["status"], scan["failure"]) for scan in ran.traffic.scans} == {("completed", None)}

@@ -82,8 +82,14 @@ def environment(sizes: str, tmp_path_factory: pytest.TempPathFactory) -> dict[st
 
 
 @pytest.fixture(scope="module")
-def credentials(environment: dict[str, str]) -> Iterator[dict[str, Any]]:
-    """Yields the credentials that `make run` writes, while it runs."""
+def engine() -> Iterator[dict[str, str]]:
+    with containers.running_engine() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def credentials(environment: dict[str, str], engine: dict[str, str]) -> Iterator[dict[str, Any]]:
+    """Yields the credentials that `make run` writes, while it runs. Docker's network must exist before it starts."""
     process = subprocess.Popen(
         [sys.executable, "-m", "local"],
         cwd=ROOT,
@@ -110,9 +116,9 @@ def credentials(environment: dict[str, str]) -> Iterator[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def sam(environment: dict[str, str], credentials: dict[str, Any]) -> Iterator[Sam]:
-    with containers.running_engine() as found, containers.imported_image(found) as image:
-        yield Sam({**environment, **found}, image)
+def sam(environment: dict[str, str], engine: dict[str, str], credentials: dict[str, Any]) -> Iterator[Sam]:
+    with containers.imported_image(engine) as image:
+        yield Sam({**environment, **engine}, image)
 
 
 @pytest.fixture(scope="module")

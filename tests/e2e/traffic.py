@@ -4,7 +4,6 @@ import itertools
 import random
 import secrets
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,12 +24,10 @@ _MAX_PROJECTS = 150
 
 @dataclass
 class Client(Caller):
-    """Repeats what the table was unavailable for, and counts the statuses of all other responses.
+    """Repeats what the table was unavailable for.
 
     MiniStack doesn't respond for seconds while it deploys. On AWS, a deployment doesn't affect the table.
     """
-
-    statuses: Counter[int] = field(default_factory=Counter)
 
     def ask(self, expected: int, method: str, target: str, body: Any = None, **headers: str) -> Reply:
         if method == "POST":
@@ -41,17 +38,8 @@ class Client(Caller):
             return None if _UNAVAILABLE in reply.text else reply
 
         reply = eventually(send, "a response of the table", self.stack)
-        self.statuses[reply.status] += 1
         assert reply.status == expected, f"{method} {target}: {reply.status} {reply.text}"
         return reply
-
-
-@dataclass
-class Written:
-    """The state of something that a response confirmed, and the phase in which it was written."""
-
-    state: dict[str, Any]
-    phase: str
 
 
 @dataclass
@@ -66,12 +54,12 @@ class Traffic:
     organization_id: str
     repository_id: str
     phase: str
-    done: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """The number of completed operations, by phase and kind."""
+    done: set[tuple[str, str]] = field(default_factory=set)
+    """The phases and kinds of completed operations."""
 
     problems: list[str] = field(default_factory=list)
-    written: dict[str, Written] = field(default_factory=dict)
-    """Projects and decisions, by the path that reads them."""
+    written: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The answers that confirmed states of projects and decisions, by the path that reads them."""
 
     advisories: list[str] = field(default_factory=list)
     """The titles of those that were sent to the intake."""
@@ -109,7 +97,7 @@ class Traffic:
         self.phase = phase
 
         def poll() -> bool | None:
-            return bool(self.problems) or all(self.done[phase, kind] for kind in KINDS) or None
+            return bool(self.problems) or all((phase, kind) in self.done for kind in KINDS) or None
 
         eventually(poll, f"traffic of {phase}", self.call.stack)
 
@@ -119,9 +107,9 @@ class Traffic:
         with self._writing:
             for path, written in self.written.items():
                 read = self.call(200, "GET", path)
-                left = {name: read.get(name) for name in written.state}
-                if left != written.state:
-                    found.append(f"{path}, written in {written.phase}: {written.state} is {left}")
+                left = {name: read.get(name) for name in written}
+                if left != written:
+                    found.append(f"{path}: {written} is {left}")
         return found
 
     def use(self, stack: Stack) -> None:
@@ -146,7 +134,7 @@ class Traffic:
             except Exception as error:  # noqa: BLE001 - a test reports it
                 self.problems.append(f"{kind} in {phase}: {error!r}")
             else:
-                self.done[phase, kind] += 1
+                self.done.add((phase, kind))
 
     def _project(self, phase: str) -> None:
         """Creates a project, twice with the same key, and changes one, which may be from an earlier phase."""
@@ -156,8 +144,8 @@ class Traffic:
             created = self.machine(201, "POST", "/v1/projects", body, **{"Idempotency-Key": name})
             assert self.machine(201, "POST", "/v1/projects", body, **{"Idempotency-Key": name}) == created
             self._projects.append(f"/v1/projects/{created['id']}")
-            self._write(self.machine, self._projects[-1], {"projectName": f"{name} of {phase}"}, phase)
-        self._write(self.machine, random.choice(self._projects), {"description": f"Changed in {phase}"}, phase)
+            self._write(self.machine, self._projects[-1], {"projectName": f"{name} of {phase}"})
+        self._write(self.machine, random.choice(self._projects), {"description": f"Changed in {phase}"})
 
     def _decide(self, phase: str) -> None:
         """Changes the status of an advisory in the inbox."""
@@ -165,16 +153,15 @@ class Traffic:
         path = f"/v1/inbox/{random.choice(items)['id']}"
         item = self.call(200, "GET", path)
         status = "accepted" if item["status"] == "dismissed" else "dismissed"
-        self._write(self.call, path, {"status": status}, phase, version=item["version"])
+        self._write(self.call, path, {"status": status}, version=item["version"])
 
     def _advisories(self) -> list[dict[str, Any]]:
         return [it for it in self.call(200, "GET", "/v1/inbox?limit=100") if it["source"] == "advisory"]
 
-    def _write(self, call: Client, path: str, state: dict[str, Any], phase: str, **more: str) -> None:
+    def _write(self, call: Client, path: str, state: dict[str, Any], **more: str) -> None:
         with self._writing:
             call(200, "PATCH", path, state | more)
-            known = self.written[path].state if path in self.written else {}
-            self.written[path] = Written(known | state, phase)
+            self.written[path] = self.written.get(path, {}) | state
 
     def _advisory(self, phase: str) -> None:
         number = next(self._numbers)

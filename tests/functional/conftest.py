@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from analysis_testing.warm_sandbox import warm_sandboxes
-from controlplane.access import rejections
+from controlplane.access import authentication
 from controlplane.platform.core import clock, deadline
 from controlplane.platform.table import refusals
 from controlplane.platform.table.table import table
@@ -50,7 +50,7 @@ def _fresh_table(_client: Any) -> Iterator[None]:
     table.name = f"assent-test-{next(_TABLES)}"
     # Clears the rejection counts per client that the environment kept from the previous test, whose clock had the same
     # time.
-    rejections.reset_malformed()
+    authentication.reset_malformed()
     refusals.forget_full()
     table._client = _client
     create_table(table.client, table.name)

@@ -10,7 +10,7 @@ from controlplane.access.access import Requires, UserTokenRequired
 from controlplane.platform.core import ids, tokens
 from controlplane.platform.core.scopes import API_KEY_SCOPES, SCOPES
 from controlplane.platform.http.route import ControlRoute
-from dashboard.lost_routes import show_form, show_nothing
+from dashboard.other_addresses import show_nothing
 from local.gateway import Request
 from tests.support.api import FORM, Api
 from tests.support.each import each
@@ -45,7 +45,7 @@ UNSUBSCRIPTIONS = {
     "POST /account/unsubscribe/{link}/all",
 }
 _ADDRESSES = count(1)
-_LOCALS = {ids.MEMBER: 16}
+_LOCALS = {ids.MemberId.prefix: 16}
 _PROJECT_ID = "prj_3f8k2m9q7r1s5t6v01kb2m3n4p5q6r7s8t"
 _OTHER_PARAMETERS = {"sessionId": "ses_0123456789abcdefgh", "websiteId": "web_0123456789abcdef", "vendorId": "segment"}
 
@@ -114,7 +114,7 @@ def address(operation: Operation, organization_id: str) -> str:
             return organization_id
         if resource is not None and resource.parameter == name:
             return _unknown_id(resource.id_type.prefix, organization_id)
-        return _OTHER_PARAMETERS.get(name) or _unknown_id(ids.KEY, organization_id)
+        return _OTHER_PARAMETERS.get(name) or _unknown_id(ids.KeyId.prefix, organization_id)
 
     return re.sub(r"\{(\w+)\}", fill, operation.path) + _QUERIES.get(operation.path, "")
 
@@ -194,8 +194,8 @@ def test_only_these_routes_are_public_and_all_others_declare_requirements():
 
 
 def test_only_these_pages_are_public_and_every_change_is_a_form_of_a_session():
-    # What shows nothing: redirects to a form's page, and the page of an unknown address.
-    empty = {operation.name for operation in PAGES if operation.route.service_endpoint in {show_form, show_nothing}}
+    # The page of an unknown address, or a redirect to that of a form.
+    empty = {operation.name for operation in PAGES if operation.route.service_endpoint is show_nothing}
     assert {operation.name for operation in PAGES if not operation.requires_session.signed_in} == (
         OPEN_PAGES | UNSUBSCRIPTIONS | empty
     )

@@ -19,13 +19,13 @@ from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import Queue
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Check, TableUnavailable, table
-from local.gateway import rest_event
 from tests.functional.device_auth.devices import code_body
+from tests.functional.hung_server import FailureMode, HungServer, hung_server
 from tests.functional.test_every_route import ANONYMOUS, PAGES, PROTECTED, WITH_BODY, address, valid_body
 from tests.support.api import Api, Reply
 from tests.support.asgi import DirectApi
 from tests.support.calls import Call, Proceed, intercepted, refused
-from tests.support.hung_server import FailureMode, HungServer, hung_server
+from tests.support.events import rest_event
 from tests.support.operations import operations
 from tests.support.table import PREPARED
 from tests.support.world import Company, World, table_dump
@@ -281,7 +281,7 @@ class TestIssuer:
         self, api: Api, monkeypatch: pytest.MonkeyPatch, failure_mode: FailureMode
     ):
         with hung_server(failure_mode) as server:
-            monkeypatch.setattr("dashboard.sign_in._providers", {})
+            monkeypatch.setattr("dashboard.access.sign_in._providers", {})
             monkeypatch.setitem(settings.__dict__, "sign_in_issuer", server.url)
             monkeypatch.setitem(settings.__dict__, "sign_in_client_id", "pages")
             reply, seconds = timed(server, lambda: api.get("/sign-in"))

@@ -11,7 +11,7 @@ import pytest
 from controlplane.people import device_approvals
 from controlplane.people.device import LIFE_SECONDS, USER_CODE_LETTERS
 from controlplane.people.device_approvals import UnknownUserCode
-from controlplane.platform.core import cursors, keyring, tokens
+from controlplane.platform.core import keyring, tokens
 from controlplane.platform.core.errors import InvalidPayload
 from controlplane.platform.core.settings import SigningSecret, settings
 from controlplane.platform.table.table import table
@@ -50,7 +50,7 @@ def only_new(monkeypatch: pytest.MonkeyPatch) -> Fleet:
 @pytest.fixture
 def issuer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Issuer]:
     running = Issuer()
-    monkeypatch.setattr("dashboard.sign_in._providers", {})
+    monkeypatch.setattr("dashboard.access.sign_in._providers", {})
     monkeypatch.setitem(settings.__dict__, "sign_in_issuer", running.url)
     monkeypatch.setitem(settings.__dict__, "sign_in_client_id", running.client_id)
     yield running
@@ -283,7 +283,7 @@ class TestProperty:
             issued, verifying = secrets.token_hex(16), secrets.token_hex(16)
             text = secrets.token_urlsafe(number % 40)
             use_ring(monkeypatch, SigningSecret(current=issued))
-            token, cursor = tokens.mint_refresh("0123456789abcdef"), cursors.seal(binding, text)
+            token, cursor = tokens.mint_refresh("0123456789abcdef"), keyring.seal_cursor(binding, text)
             digest, successors = tokens.keyed_digest("form", text), tokens.successors_of(token)
             for ring in (
                 SigningSecret(current=verifying, previous=issued),
@@ -291,11 +291,11 @@ class TestProperty:
             ):
                 use_ring(monkeypatch, ring)
                 assert tokens.family_of(token) == "0123456789abcdef"
-                assert cursors.open_sealed(binding, cursor) == text
+                assert keyring.open_cursor(binding, cursor) == text
                 assert keyring.signer_of("form", text, digest) is not None
                 assert successors[0] in tokens.successors_of(token)
             use_ring(monkeypatch, SigningSecret(current=verifying))
             assert tokens.family_of(token) is None
             assert keyring.signer_of("form", text, digest) is None
             with pytest.raises(InvalidPayload):
-                cursors.open_sealed(binding, cursor)
+                keyring.open_cursor(binding, cursor)

@@ -20,7 +20,7 @@ from controlplane.organizations import store as organizations
 from controlplane.platform.core.ids import MemberId
 from controlplane.platform.core.roles import RANK, Role
 from controlplane.platform.table.table import table
-from dashboard import connecting
+from dashboard.code_host import connecting
 from tests.functional.projects.builders import COUNTERS, make_project
 from tests.support.api import Api, Reply
 from tests.support.audits import make_issue, make_scan
@@ -255,7 +255,10 @@ def _connect(scene: Scene) -> Callable[[], Reply]:
     browser = Browser(scene.api).signed_in(scene.caller.user_id)
     own = organizations.find_membership(scene.caller.user_id, scene.company.organization_id)
     assert own is not None
-    fields = {"offers": connecting._seal_offers(own, [hosted], browser.secret).sealed, "repository": "1"}
+    fields = {
+        "offers": connecting._seal_offers(own.organization_id, [hosted], browser.secret).sealed,
+        "repository": "1",
+    }
     path = f"{scene.pages}/repositories"
     return lambda: browser.forge(path, fields)
 

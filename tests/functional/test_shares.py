@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from controlplane.platform.core.settings import settings
-from controlplane.platform.queues import messages, worker_slots
+from controlplane.platform.queues import messages, shares
 from controlplane.platform.queues.messages import Queue
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Put, table
@@ -42,7 +42,7 @@ def test_a_message_waits_with_all_of_its_receives(
     organization_id = messages.organization_of(content) or "org_" + "0" * 16
     if number := content.get("installationId"):
         table.put(Put({**keys.installation(number)._asdict(), "organizationId": organization_id}), PREPARED)
-    worker_slots.acquire(organization_id, queue.value, 1, 30, 1)
+    shares._acquire(organization_id, queue.value, 1, 30, 1)
     letter = SqsMessage(queue.url, record["body"], now(), receives=4)
     sqs.letters.append(letter)
     handler = importlib.import_module(f"{queue.value.replace('-', '_')}.app").handler

@@ -23,7 +23,7 @@ from controlplane.code_host.github.transport import Transport
 from controlplane.findings import issues
 from controlplane.findings.items import Evidence, InboxItem
 from controlplane.notify import unsubscriptions
-from controlplane.platform.core import cursors, emails, ids, naming, nearest, observability, request_ids
+from controlplane.platform.core import errors, ids, keyring, naming, observability
 from controlplane.platform.core.settings import settings
 from controlplane.platform.http import reader
 from controlplane.platform.http.client_address import client_address
@@ -31,7 +31,8 @@ from controlplane.platform.http.fields import to_timestamp
 from controlplane.platform.queues import worker
 from controlplane.platform.table import refusals
 from controlplane.projects import origins
-from dashboard import highlighting, sign_in
+from dashboard.access import sign_in
+from dashboard.findings import highlighting
 from device_auth.dialect import OAuthForm
 from github_events import reports
 from issue_creation import text as issue_text
@@ -278,13 +279,13 @@ PARSERS: dict[str, Call | tuple[Call, int]] = {
     "cookies": web_session._read_cookies,
     "note of a sign-in": _open_note,
     "client address": _client_address,
-    "name of a parameter": lambda text: nearest.did_you_mean(text, ["organizationId"]),
+    "name of a parameter": lambda text: errors.did_you_mean(text, ["organizationId"]),
     "preference": preferences.read_wait,
     "time": to_timestamp,
-    "cursor": lambda text: cursors.open_sealed(("a",), text),
+    "cursor": lambda text: keyring.open_cursor(("a",), text),
     "ID": ids.KeyId.parse,
-    "ID of a request": request_ids.began_at,
-    "email address": emails.normalize_email,
+    "ID of a request": ids.request_began_at,
+    "email address": naming.normalize_email,
     "name": naming.clean_name,
     "slug": naming.slugify,
     "branch": naming.is_branch,

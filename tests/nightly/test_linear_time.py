@@ -18,11 +18,10 @@ from openassent_analysis.examine import examine
 from openassent_analysis.limits import Limits
 from openassent_analysis.report import USES
 from openassent_analysis.rules import rules
-from tests.nightly import expressions
+from tests.nightly import expressions, growth
 from tests.nightly.expressions import FoundPattern
 from tests.nightly.hostile_text import PIECES, Hostile, attacks
 from tests.nightly.parsers import PARSERS, as_bytes
-from tests.support import growth
 
 # Longer than the longest bounded run of any expression; quadratic time is obvious at this length.
 _LONGEST_MATCHED = 8_192

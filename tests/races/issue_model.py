@@ -16,14 +16,14 @@ from unittest import mock
 from awsclient.errors import NoAnswer
 from controlplane.code_host import repositories
 from controlplane.code_host.github import transport
-from controlplane.findings import inbox, issue_attempts, issue_messages, opened_issues
+from controlplane.findings import inbox, issue_attempts, opened_issues
 from controlplane.findings.issue_attempts import IssueExists, RepositoryUnlinked, RoleLost
 from controlplane.findings.items import GithubIssue
 from controlplane.platform.core import clock, deadline
 from controlplane.platform.queues.messages import Queue
 from controlplane.platform.queues.worker import Delayed, LeftToSweep, Postponed, Rejected
 from controlplane.platform.table import codec, keys
-from controlplane.platform.table.errors import StoreError
+from controlplane.platform.table.retry import StoreError
 from controlplane.platform.table.table import Delete, Update, table
 from issue_creation.service import settle_attempt
 from ops import issues as operators
@@ -225,7 +225,7 @@ class IssueModel:
 
     def sweep(self) -> None:
         self.sqs.letters.clear()
-        swept(issue_messages.resend_overdue)
+        swept(issue_attempts.resend_overdue)
 
     def demote(self, person: int) -> None:
         key = keys.membership(self.people[person], self.organization_id)

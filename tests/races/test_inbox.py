@@ -13,7 +13,7 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address, ProjectItem
-from dashboard import triage
+from dashboard.findings import triage
 from tests.races.stage import Stage, faults, race
 from tests.races.verdicts import check_first
 from tests.support.api import Reply

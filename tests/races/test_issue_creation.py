@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from controlplane.code_host.items import RepositoryItem
-from controlplane.findings import inbox, issue_attempts, issue_messages
+from controlplane.findings import inbox, issue_attempts
 from controlplane.findings.items import InboxItem
 from controlplane.platform.core import clock
 from controlplane.platform.core.settings import settings
@@ -61,7 +61,7 @@ class IssueCreation:
     def want(self, item: InboxItem) -> None:
         """Requests an issue, as the endpoint does before it waits."""
         issue_attempts.begin_attempt(item.item_id, self.company.owner.user_id)
-        issue_messages.send_message(item.item_id)
+        issue_attempts.send_message(item.item_id)
 
     def advance(self, seconds: float) -> None:
         self._set_clock(clock.now() + seconds)
@@ -94,7 +94,7 @@ class IssueCreation:
                 self.deliver(letter)
             if not due:
                 self.advance(60)
-                swept(issue_messages.resend_overdue)
+                swept(issue_attempts.resend_overdue)
 
     def check_one_issue(self, item: InboxItem) -> None:
         self.settle()

@@ -14,9 +14,8 @@ from controlplane.platform.queues.deletion_items import DeletionItem, work_item
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
 from controlplane.projects import audits
-from controlplane.projects.slugs import MAX_FORMER
+from controlplane.projects.changes import MAX_FORMER, UnknownWebsite
 from controlplane.projects.store import get_project, get_project_by_slug
-from controlplane.projects.websites import UnknownWebsite
 from ops.audits import remove_audit
 from tests.races.stage import Stage, faults, race
 from tests.races.verdicts import check_first

@@ -18,10 +18,10 @@ from pydantic import TypeAdapter
 from controlplane.notify import mail_messages
 from controlplane.platform.core import clock
 from controlplane.platform.core.settings import settings
-from controlplane.platform.queues import messages, shares, worker_slots
+from controlplane.platform.queues import messages, shares
 from controlplane.platform.queues.messages import CreateIssue, PrepareScan, Queue
+from controlplane.platform.queues.shares import NoSlot, Slot
 from controlplane.platform.queues.worker import create_worker
-from controlplane.platform.queues.worker_slots import NoSlot, Slot
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Put, table
 from github_events import app as github_events
@@ -168,7 +168,7 @@ def _two_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def acquire(wait_seconds: float = 1) -> Slot:
-    return worker_slots.acquire(ORGANIZATION, Queue.EMAILS.value, 1, 30, wait_seconds)
+    return shares._acquire(ORGANIZATION, Queue.EMAILS.value, 1, 30, wait_seconds)
 
 
 @pytest.mark.parametrize("queue", WORK)
@@ -217,10 +217,10 @@ def test_an_organization_has_half_of_the_workers_rounded_up(stage, sqs, monkeypa
 def test_of_workers_at_once_as_many_as_there_are_slots_get_one(world):
     results = yield [acquire] * 3
     (held,) = [it for it in results if not isinstance(it, NoSlot)]
-    worker_slots.release(held._replace(holder="another"))
+    shares._release(held._replace(holder="another"))
     with pytest.raises(NoSlot):
         acquire()
-    worker_slots.release(held)
+    shares._release(held)
     acquire()
 
 

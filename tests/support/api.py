@@ -11,9 +11,10 @@ from functools import cache
 from typing import Any
 from urllib.parse import unquote, urlencode
 
-from local.gateway import Event, Gateway, Request, Response, Route, rest_event
+from local.gateway import Event, Gateway, Request, Response, Route
 from tests.support import lagging
 from tests.support.documented import check_documented
+from tests.support.events import rest_event
 from tests.support.operations import operations, operations_at
 from tests.support.reply import Reply
 from tests.support.response_checks import FORM, check_envelope, check_request_id, check_response, is_oauth
@@ -93,7 +94,7 @@ class Api:
         sent: dict[str, str] = {}
         for name, value in request.headers:
             sent[name] = f"{sent[name]}, {value}" if name in sent else value
-        routes = [operation for operation in operations_at(path) if operation.method == method]
+        routes = operations_at(path, method)
         assert reply.headers["strict-transport-security"] == "max-age=31536000"
         if method == "HEAD":
             assert reply.text == ""

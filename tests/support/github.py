@@ -28,12 +28,11 @@ from controlplane.code_host.github.transport import RetryPolicy, Transport
 from controlplane.platform.core.settings import settings
 from local.github import setup
 from local.github.app import create_app
-from local.github.faults import Fault
 from local.github.host import API
 from local.github.secret_scanning import SecretScanning
 from local.github.setup import DEMO_OWNER, installation_id, key_file
-from local.github.stand_in import StandIn
 from local.github.webhooks import Webhooks
+from tests.support.github_faults import Fault, FaultyStandIn
 
 _DESCRIPTION = Path(__file__).parents[1] / "data" / "github-openapi.json"
 # Long enough for the stand-in to respond on a busy machine.
@@ -107,7 +106,7 @@ def github(root: Path, prefix: str = "", webhooks_url: str = "") -> Iterator["Gi
 
 def _served(root: Path, prefix: str, webhooks_url: str) -> Iterator["GitHub"]:
     setup.prepare(root)
-    stand_in = StandIn(root)
+    stand_in = FaultyStandIn(root)
     exchanges: list[Exchange] = []
     webhooks = Webhooks(webhooks_url, setup.webhook_secret(root))
     scanning = SecretScanning()
@@ -123,7 +122,7 @@ class GitHub:
     """A running stand-in. `slept` records the simulated pauses of its clients between requests."""
 
     def __init__(
-        self, stand_in: StandIn, url: str, root: Path, exchanges: list["Exchange"], scanning: SecretScanning
+        self, stand_in: FaultyStandIn, url: str, root: Path, exchanges: list["Exchange"], scanning: SecretScanning
     ) -> None:
         self.scanning = scanning
         self.exchanges = exchanges
@@ -157,7 +156,7 @@ class GitHub:
         return [request for request in self.stand_in.requests if request.operation == operation]
 
 
-def open_pull_request(stand_in: StandIn, **files: str) -> str:
+def open_pull_request(stand_in: FaultyStandIn, **files: str) -> str:
     """Opens a pull request of the demo repository, whose branch has these changed files. Returns its head commit."""
     return stand_in.open_pull_request(setup.DEMO_OWNER, setup.DEMO_NAME, "A change", files or {"new.js": "1"}).head
 

@@ -321,7 +321,7 @@ def repositories_have_one_scan_at_a_time(items: Items) -> None:
 def names_of_repositories_lead_to_them(items: Items) -> None:
     """Each name of a repository leads to a connected repository that has it. One may have lost its name to another."""
     names = {
-        item["repositoryId"]: keys.repository_name(item["organizationId"], item["owner"], item["name"])
+        item["repositoryId"]: keys.repository_name(key.pk.removeprefix("ORG#"), item["owner"], item["name"])
         for key, item in items.items()
         if key.pk.startswith("ORG#") and key.sk.startswith(keys.REPOSITORY_PREFIX)
     }

@@ -1,7 +1,7 @@
 """moto's DynamoDB in the tests' own process: the product's client hands it the request instead of sending it.
 
 moto answers requests of any kind on tables of any size, and repeats much of its work. The subclasses and replacements
-here give the same answers in a fifth of the time, which tests/unit/support/test_moto.py checks:
+here give the same answers in a fifth of the time:
 
 - An item in a table is replaced, never changed, so neither answers nor transactions need copies.
 - A query sorts the items of its partition, not those of the table.
@@ -205,7 +205,7 @@ def _check_root(validator: Any, expression: Any) -> Any:
     return validator._processing_map()[UpdateExpression](expression)
 
 
-_QUICK: tuple[tuple[Any, str, Any], ...] = (
+for _owner, _name, _quick in (
     (DepthFirstTraverser, "traverse", _traverse),
     (ActionCountValidator, "traverse", _check_root),
     (OverlappingPathsValidator, "traverse", _check_root),
@@ -213,7 +213,5 @@ _QUICK: tuple[tuple[Any, str, Any], ...] = (
     (UpdateExpressionParser, "make", staticmethod(lru_cache(maxsize=None)(UpdateExpressionParser.make))),
     (validators, "deepcopy", lambda node: pickle.loads(pickle.dumps(node))),
     (dynamo_type, "LimitedSizeDict", _Attributes),
-)
-PLAIN = tuple((owner, name, getattr(owner, name)) for owner, name, _ in _QUICK)
-for owner, name, quick in _QUICK:
-    setattr(owner, name, quick)
+):
+    setattr(_owner, _name, _quick)

@@ -56,9 +56,10 @@ def operations() -> list[Operation]:
 
 
 @lru_cache(maxsize=4_096)
-def operations_at(path: str) -> tuple[Operation, ...]:
-    """Returns the operations of the path, with any method: of the route with the fewest parameters, as the gateway."""
-    found = [operation for operation in operations() if operation.route.path_regex.match(path)]
+def operations_at(path: str, method: str | None = None) -> tuple[Operation, ...]:
+    """Returns the operations of the path, by default with any method: of the route with the fewest parameters."""
+    known = (operation for operation in operations() if method in {None, operation.method})
+    found = [operation for operation in known if operation.route.path_regex.match(path)]
     fewest = min((operation.path.count("{") for operation in found), default=0)
     return tuple(operation for operation in found if operation.path.count("{") == fewest)
 

@@ -1,6 +1,6 @@
 """Validation of email addresses, and when two addresses are the same."""
 
-from controlplane.platform.core.emails import MAX_LENGTH, is_email, normalize_email
+from controlplane.platform.core.naming import MAX_EMAIL_LENGTH, is_email, normalize_email
 from tests.support.each import each
 
 KELVIN = "\u212aate@corp.example"
@@ -59,9 +59,9 @@ def test_rejects_everything_else(email: str):
 
 
 def test_an_address_has_at_most_255_characters():
-    assert MAX_LENGTH == 255
+    assert MAX_EMAIL_LENGTH == 255
     domain = f"{'b' * 60}.{'c' * 60}.{'d' * 60}"
-    room = MAX_LENGTH - len(f"{'a' * 64}@{domain}.")
+    room = MAX_EMAIL_LENGTH - len(f"{'a' * 64}@{domain}.")
     assert is_email(f"{'a' * 64}@{domain}.{'e' * room}")
     assert not is_email(f"{'a' * 64}@{domain}.{'e' * (room + 1)}")
 

@@ -2,12 +2,11 @@
 
 import pytest
 
-from controlplane.access import replays
+from controlplane.access import idempotency
 from controlplane.access.access import Access
 from controlplane.access.authentication import Principal
-from controlplane.platform.core import cursors, keyring, sealing, tokens
-from controlplane.platform.core.keyring import NoSigningSecret
-from controlplane.platform.core.sealing import Unsealable
+from controlplane.platform.core import keyring, tokens
+from controlplane.platform.core.keyring import NoSigningSecret, Unsealable
 from controlplane.platform.core.settings import SigningSecret, load
 from controlplane.platform.table.rate import Counted
 from tests.support.rings import NEW, use_ring
@@ -41,32 +40,32 @@ def test_signatures_remain_valid_while_keys_are_rotated(secret: SigningSecret, m
     use_ring(monkeypatch, secret)
     assert tokens.family_of(REFRESH_TOKEN) == "0123456789abcdef"
     assert SUCCESSORS in tokens.successors_of(REFRESH_TOKEN)
-    assert cursors.open_sealed(BINDING, CURSOR) == POSITION
+    assert keyring.open_cursor(BINDING, CURSOR) == POSITION
     assert USER_CODE_DIGEST in [key.digest("user code", "BCDF-GHJK") for key in keyring.ring()]
     access: Access[None] = Access(Principal("api_key", (), key_id="key_1", organization_id="org_1"), Counted(1, 1, 1))
-    record = replays.Record.of(access, "createThing", "k")
+    record = idempotency.Record.of(access, "createThing", "k")
     (key,) = (key for key in record.seeds if key.pk == RECORD)
     assert record.secret("assent", key, "0" * 32) == API_KEY
-    assert sealing.unseal("web_1", SEALED) == (WEBHOOK_SECRET, secret.current == SECRET)
+    assert keyring.unseal("web_1", SEALED) == (WEBHOOK_SECRET, secret.current == SECRET)
     with pytest.raises(Unsealable):
-        sealing.unseal("web_2", SEALED)
+        keyring.unseal("web_2", SEALED)
 
 
 def test_the_current_key_signs(monkeypatch: pytest.MonkeyPatch):
     use_ring(monkeypatch, SigningSecret(current=SECRET, next=NEW))
     assert tokens.successors_of(REFRESH_TOKEN)[0] == SUCCESSORS
-    assert cursors.seal(BINDING, POSITION) == CURSOR
+    assert keyring.seal_cursor(BINDING, POSITION) == CURSOR
     assert tokens.keyed_digest("user code", "BCDF-GHJK") == USER_CODE_DIGEST
 
 
 def test_a_text_of_any_length_is_sealed():
     for length in range(71):
-        assert sealing.unseal("web_1", sealing.seal("web_1", "x" * length)) == ("x" * length, True)
+        assert keyring.unseal("web_1", keyring.seal("web_1", "x" * length)) == ("x" * length, True)
 
 
 def test_a_text_is_never_sealed_in_the_same_way_twice():
     """A stream that is used for two texts reveals where they differ."""
-    assert sealing.seal("web_1", "x" * 32) != sealing.seal("web_1", "x" * 32)
+    assert keyring.seal("web_1", "x" * 32) != keyring.seal("web_1", "x" * 32)
 
 
 def test_a_function_without_the_secret_fails_with_a_telling_name(monkeypatch: pytest.MonkeyPatch):

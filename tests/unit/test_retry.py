@@ -4,8 +4,7 @@ import time
 
 import pytest
 
-from controlplane.platform.table.errors import Throttled
-from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
+from controlplane.platform.table.retry import Throttled, WriteConflict, retry_on_conflict
 
 
 @pytest.fixture

@@ -81,7 +81,7 @@ def test_a_pattern_is_described_in_words():
 def test_every_pattern_of_a_request_is_described():
     """A regular expression says what a program accepts, not what a person should send."""
     files = [*ROOT.glob("functions/*/*schemas.py"), *ROOT.glob("functions/*/*routes.py")]
-    sources = [path.read_text() for path in (*files, *ROOT.glob("layers/shared/controlplane/http/*.py"))]
+    sources = [path.read_text() for path in (*files, *ROOT.glob("layers/shared/controlplane/platform/http/*.py"))]
     assert re.findall(r"(?:[ (]pattern=)(?!described\().*", "\n".join(sources)) == []
 
 

@@ -45,7 +45,7 @@ _HUNK = re.compile(r"^\+\+\+ b/(.*)$|^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILI
 type Line = tuple[str, int]
 
 
-@dataclass
+@dataclass(eq=False)  # pytest compares plugins by identity
 class _Session:
     """A plugin of pytest that runs the tests once, and then the mutants."""
 
@@ -108,9 +108,8 @@ class _Session:
     def _passes(self, items: Sequence[pytest.Item]) -> bool:
         self._failed = False
         for item in items:
-            # As if another test followed, so that the session's fixtures stay.
-            following = next((it for it in item.session.items if it is not item), None)
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            # As if a test of another module followed: only the session's fixtures stay.
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=item.session)
             if self._failed:
                 return False
         return True

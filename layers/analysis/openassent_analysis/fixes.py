@@ -88,6 +88,11 @@ def _with_options(option: Mapping[str, str], vendor: Vendor) -> Fix:
     return Fix(f"{vendor.name} waits until the visitor has agreed.", "js", code + option["agreed"])
 
 
+def consent_library_version() -> str:
+    """Returns the version of c15t that the fixes were checked with."""
+    return str(_known()["c15t"]["checked"])
+
+
 def _with_c15t(vendor: Vendor, technologies: Collection[str]) -> Fix:
     c15t = _known()["c15t"]
     helper = c15t["vendors"].get(vendor.id)

@@ -12,8 +12,8 @@ from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, NoC
 from botocore.exceptions import ConnectionError as ConnectionFailed
 
 from awsclient.client import Client
+from awsclient.connection import NO_LIMIT, TimeLimit
 from awsclient.errors import AwsError, CredentialsUnavailable, NoAnswer, ServiceError
-from awsclient.time_limit import NO_LIMIT, TimeLimit
 
 _CONFIG = Config(
     connect_timeout=1,

@@ -13,13 +13,17 @@ import re
 import select
 import socket
 import ssl
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from awsclient.endpoints import Endpoint
 from awsclient.errors import NoAnswer, StaleConnection
-from awsclient.time_limit import NO_LIMIT, TimeLimit
+
+# A socket timeout of 0 means "don't block", so this is the timeout if no time is left.
+_SHORTEST_SECONDS = 0.001
+
 
 _CONNECT_SECONDS = 1.0
 _READ_SECONDS = 3.0
@@ -39,6 +43,30 @@ _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})(?:[\t ]*;[\t\x20-\x7e\x80-\xff]*)?")
 _LENGTH = re.compile(r"[0-9]{1,18}")
 # The root certificates of AWS endpoints, added by the build. Loading the full CA bundle takes 15 ms of the first call.
 ROOTS = Path(__file__).with_name("amazon-roots.pem")
+
+
+class TimeLimit:
+    """The time that calls may still take, which the program that makes them decides.
+
+    remaining: returns the seconds left, negative if they are exceeded, or None without a limit.
+    """
+
+    __slots__ = ("remaining",)
+
+    def __init__(self, remaining: Callable[[], float | None]) -> None:
+        self.remaining = remaining
+
+    def is_over(self) -> bool:
+        left = self.remaining()
+        return left is not None and left <= 0
+
+    def cap(self, seconds: float) -> float:
+        """Returns the timeout, or the time left if that is shorter."""
+        left = self.remaining()
+        return seconds if left is None else max(min(seconds, left), _SHORTEST_SECONDS)
+
+
+NO_LIMIT = TimeLimit(lambda: None)
 
 
 class Response(NamedTuple):

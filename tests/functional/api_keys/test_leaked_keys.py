@@ -21,7 +21,6 @@ from controlplane.platform.core import tokens
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import codec, keys
 from controlplane.platform.table.table import table
-from local.github.faults import Fault
 from local.github.secret_scanning import TOKEN_TYPE, SecretScanning
 from tests.functional.api_keys.conftest import DAY, Organization, id_of
 from tests.functional.conftest import FakeClock
@@ -31,6 +30,7 @@ from tests.support.audit_log import all_entries
 from tests.support.calls import Call, Proceed, before_the_transaction, intercepted
 from tests.support.each import each
 from tests.support.github import GitHub, github
+from tests.support.github_faults import Fault
 from tests.support.world import World, table_dump
 
 PLACE = "https://github.com/octocat/hello-world/blob/1f0c2b9e/.env"

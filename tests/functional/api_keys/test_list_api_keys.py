@@ -3,7 +3,7 @@
 import pytest
 
 from controlplane.api_keys import store as api_keys
-from controlplane.platform.core import cursors
+from controlplane.platform.core import keyring
 from tests.functional.api_keys.conftest import Organization, problems
 from tests.support.api import Api
 from tests.support.operations import operations
@@ -35,7 +35,7 @@ def test_a_cursor_issued_before_the_paths_had_separate_cursors_still_works(acme:
     for _ in range(2):
         acme.create()
     position = api_keys.list_keys(acme.id, 1, None).next_sk
-    cursor = cursors.seal(("listApiKeys", acme.id), position)
+    cursor = keyring.seal_cursor(("listApiKeys", acme.id), position)
     assert len(acme.api.get(f"{PATH}?cursor={cursor}", acme.owner.token).data) == 1
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from awsclient.errors import ServiceError
-from controlplane.access.credentials import authenticate_api_key
+from controlplane.access.authentication import authenticate_api_key
 from controlplane.billing import store as billing
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.tokens import digest

@@ -14,7 +14,7 @@ from controlplane.people.users import find_user
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.ids import InvitationId
 from controlplane.platform.core.settings import settings
-from dashboard import connecting
+from dashboard.code_host import connecting
 from tests.support.api import Api
 from tests.support.audit_log import Subject, all_entries
 from tests.support.audits import make_issue, make_scan
@@ -222,7 +222,7 @@ def test_connecting_a_repository_writes_one_entry(api: Api, world: World):
     )
     membership = organizations.find_membership(subject.owner.user_id, subject.organization_id)
     assert membership is not None
-    offers = connecting._seal_offers(membership, [hosted], subject.browser.secret)
+    offers = connecting._seal_offers(membership.organization_id, [hosted], subject.browser.secret)
     fields = {"offers": offers.sealed, "repository": "77"}
     before = all_entries()
     reply = subject.browser.forge(f"/organizations/{subject.company.slug}/repositories", fields)

@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import pytest
 
-from controlplane.access.owner_limits import limit_of_plan
+from controlplane.access.authentication import limit_of_plan
 from controlplane.billing import store as billing
 from controlplane.platform.core import clock
 from controlplane.platform.core.plans import Plan

@@ -24,7 +24,7 @@ def issuer(_running_issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> Issuer:
     _running_issuer.changes, _running_issuer.metadata, _running_issuer.header = {}, {}, {}
     _running_issuer.signs_with = _running_issuer.answer = _running_issuer.forge = None
     _running_issuer.fetched.clear()
-    monkeypatch.setattr("dashboard.sign_in._providers", {})
+    monkeypatch.setattr("dashboard.access.sign_in._providers", {})
     monkeypatch.setitem(settings.__dict__, "sign_in_issuer", _running_issuer.url)
     monkeypatch.setitem(settings.__dict__, "sign_in_client_id", _running_issuer.client_id)
     return _running_issuer

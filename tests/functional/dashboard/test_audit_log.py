@@ -10,7 +10,7 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.table import Put, table
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address
-from dashboard.audit_log import ACTIONS
+from dashboard.organizations.audit_log import ACTIONS
 from tests.functional.conftest import FakeClock
 from tests.support.browser import Browser, text_of
 from tests.support.recorded import recorded_calls

@@ -62,7 +62,7 @@ class TestPlan:
 class TestLedger:
     @pytest.mark.parametrize("granted", [100, 0])
     def test_each_entry_is_on_one_page_with_the_latest_first(self, visitor, company, now, monkeypatch, granted):
-        monkeypatch.setattr("dashboard.billing.ENTRIES_PER_PAGE", 3)
+        monkeypatch.setattr("dashboard.billing.pages.ENTRIES_PER_PAGE", 3)
         billing.enable_top_up(company.organization_id, threshold=10 if granted else 0, amount=40, monthly_limit=4)
         if granted:
             billing.add_credits(company.organization_id, granted)

@@ -11,7 +11,7 @@ from controlplane.platform.core import clock
 from controlplane.platform.core.ids import InvitationId
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
-from dashboard.invitations import BLOCKED_PER_PAGE, ON_PAGE
+from dashboard.account.invitations import BLOCKED_PER_PAGE, ON_PAGE
 from tests.functional.dashboard.test_invitations import invite, pending, role_of
 from tests.support.browser import Browser, text_of
 from tests.support.calls import Call, Proceed, intercepted
@@ -73,11 +73,11 @@ class TestBlocked:
         made = sorted(f"org_{number:016d}" for number in range(BLOCKED_PER_PAGE + 1))
         blocks = (BlockItem(organization_id=it, name=it, created_at=clock.timestamp()) for it in made)
         table.put_all((it.to_item(person.user_id) for it in blocks), PREPARED)
-        first = visitor.get(BLOCKED)
+        visitor.get(BLOCKED)
         assert visitor.offers("Unblock") == BLOCKED_PER_PAGE
         visitor.press("Next page")
-        assert (visitor.at, visitor.offers("Unblock")) == (f"{BLOCKED}?after={made[-2]}", 1)
-        assert visitor.get(f"{BLOCKED}?after=x").text == first.text
+        assert (made[-1] in visitor.get(visitor.at).text, visitor.offers("Unblock")) == (True, 1)
+        assert visitor.get(f"{BLOCKED}?after=x").status == 400
 
 
 class TestManyInvitations:

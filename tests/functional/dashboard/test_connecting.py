@@ -16,15 +16,15 @@ from controlplane.platform.core.settings import settings
 from controlplane.platform.http.reader import MAX_FORM_BYTES
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
-from dashboard import connecting
+from dashboard.code_host import connecting
 from local.github import setup
-from local.github.faults import Fault
 from local.github.repositories import Repositories, stable_id
 from local.github.setup import APP_SLUG, DEMO_FILES, DEMO_NAME, DEMO_OWNER, installation_id
 from sweeper.app import handler as sweeper
 from tests.support.browser import Browser, text_of
 from tests.support.cleanup import finish_deletions
 from tests.support.github import GitHub, github, request_violations, response_violations
+from tests.support.github_faults import Fault
 from tests.support.reply import Reply
 from tests.support.world import Company, World, table_dump
 
@@ -194,10 +194,10 @@ class TestRefused:
             )
             for number in range(500)
         ]
-        offers = connecting._seal_offers(own, granted, "secret")
+        offers = connecting._seal_offers(own.organization_id, granted, "secret")
         assert 0 < len(offers.sealed) < MAX_FORM_BYTES
         assert offers.repositories == granted[: len(offers.repositories)]
-        assert connecting.open_offers(own, offers.sealed, "secret") == offers
+        assert connecting.open_offers(own.organization_id, offers.sealed, "secret") == offers
 
     def test_a_code_that_github_rejects_and_an_outage_are_reported(self, visitor: Browser, company, code_host):
         reply = offer(visitor, company, code="x")

@@ -53,7 +53,7 @@ class TestList:
     def test_lists_open_findings_first_and_counts_each_status(self, visitor, world, company, monkeypatch):
         found = [world.finding(company, title=f"Finding {name}") for name in "abc"]
         inbox.change_status(found[0], "dismissed", found[0].version, company.owner.user_id, None)
-        monkeypatch.setattr("dashboard.inbox.MOST_COUNTED", 2)
+        monkeypatch.setattr("dashboard.findings.pages.MOST_COUNTED", 2)
         reply = visitor.get(path(company))
         assert sorted(titles(reply)) == ["Finding b", "Finding c"]
         assert "Open 2 Accepted 0 Dismissed 1 Resolved 0 All" in text_of(reply)
@@ -73,8 +73,8 @@ class TestList:
         for query, wanted in {
             "priority=P0": ["PostHog loads"],
             "source=advisory": ["Advisory of the week"],
-            "repository=blog": ["A cookie is set"],
-            f"project={repository.links[0].project_id}": ["PostHog loads"],
+            "repository_name=blog": ["A cookie is set"],
+            f"project_id={repository.links[0].project_id}": ["PostHog loads"],
             "vendor=segment.com": ["New vendor: Segment"],
             "vendor=posthog": ["PostHog loads"],
             "text=rotate+KEYS": ["Advisory of the week"],
@@ -90,7 +90,7 @@ class TestList:
                 assert re.search(rf'<a href="[^"]*\?{re.escape(query)}">{wanted[0]}', reply.text), query
 
     def test_a_search_goes_on_page_by_page_and_finds_each_match_once(self, visitor, world, company, now, monkeypatch):
-        monkeypatch.setattr("dashboard.inbox.ITEMS_PER_PAGE", 2)
+        monkeypatch.setattr("dashboard.findings.pages.ITEMS_PER_PAGE", 2)
         monkeypatch.setattr("controlplane.findings.lists.MOST_READ", 4)
         for number in range(11):
             now.advance(1)
@@ -111,7 +111,7 @@ class TestList:
         assert set(limits) == {4 + 1, 4 + 2, 100 + 1, 500 + 1}
 
     def test_a_cursor_of_other_filters_returns_400(self, visitor: Browser, world: World, company: Company, monkeypatch):
-        monkeypatch.setattr("dashboard.inbox.ITEMS_PER_PAGE", 1)
+        monkeypatch.setattr("dashboard.findings.pages.ITEMS_PER_PAGE", 1)
         for _ in range(2):
             world.finding(company)
         cursor = re.search(r"cursor=([^\"&]+)", visitor.get(path(company)).text)[1]  # type: ignore[index]

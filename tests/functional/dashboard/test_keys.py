@@ -102,7 +102,7 @@ class TestCreate:
 
     def test_a_key_beyond_the_limit_is_not_offered_or_created(self, visitor: Browser, company: Company, monkeypatch):
         first, second = visitor.get(path(company)), visitor.get(path(company))
-        for module in ("controlplane.api_keys.store", "controlplane.platform.core.plans", "dashboard.key_routes"):
+        for module in ("controlplane.api_keys.store", "controlplane.platform.core.plans", "dashboard.api_keys.pages"):
             monkeypatch.setattr(f"{module}.API_KEYS_PER_ORGANIZATION", 1)
         assert visitor.press("Create key", fill=NAMED, on=first).status == 200
         reply = visitor.press("Create key", fill=NAMED, on=second)

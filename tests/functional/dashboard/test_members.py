@@ -138,7 +138,7 @@ class TestChange:
 
 
 def test_members_are_listed_in_pages_and_their_names_escaped(visitor: Browser, company, world, monkeypatch):
-    monkeypatch.setattr("dashboard.members.PER_PAGE", 2)
+    monkeypatch.setattr("dashboard.organizations.members.PER_PAGE", 2)
     for _ in range(2):
         world.member(company, person=world.person(name=HOSTILE))
     pages = [*pages_of(visitor, path(company))]

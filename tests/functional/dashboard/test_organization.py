@@ -9,7 +9,7 @@ from controlplane.platform.table.table import table
 from controlplane.projects import store as projects
 from controlplane.scans.inventories import Inventory, UsedVendor, VendorPackage, stored_leg
 from controlplane.scans.items import ScanItem
-from dashboard.summaries import CONSENT_LIBRARY
+from dashboard.organizations.overview import CONSENT_LIBRARY
 from tests.support.audits import make_issue, make_scan
 from tests.support.browser import Browser, text_of
 from tests.support.populated_organization import detection

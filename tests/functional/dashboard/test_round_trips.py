@@ -14,7 +14,7 @@ from controlplane.findings import inbox
 from controlplane.notify import unsubscriptions
 from controlplane.people import credential_index, sessions
 from controlplane.platform.core.settings import settings
-from dashboard.pages import asset
+from dashboard.assets import asset
 from tests.functional import test_roles_at_commit
 from tests.functional.dashboard.test_invitations import invite
 from tests.functional.device_auth.devices import request_code

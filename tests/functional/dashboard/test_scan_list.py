@@ -11,7 +11,7 @@ from controlplane.platform.queues.messages import Queue
 from controlplane.platform.table.table import Update, table
 from controlplane.scans import failures, requests
 from controlplane.scans.items import Failure, ScanItem
-from dashboard.scans import SCANS_PER_PAGE
+from dashboard.scans.pages import SCANS_PER_PAGE
 from tests.functional.dashboard.conftest import pages_of
 from tests.functional.projects.builders import make_project
 from tests.support.api import Reply

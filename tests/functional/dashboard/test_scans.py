@@ -20,7 +20,8 @@ from controlplane.scans.findings import FindingItem
 from controlplane.scans.inventories import Inventory, UsedVendor, VendorPackage, stored_leg
 from controlplane.scans.items import ScanItem
 from controlplane.scans.progress import Coverage, CoveredKind, Progress
-from dashboard.scans import FINDINGS_PER_PAGE, LATEST
+from dashboard.scans.latest import SHOWN
+from dashboard.scans.pages import FINDINGS_PER_PAGE
 from tests.functional.dashboard.conftest import pages_of
 from tests.functional.projects.builders import make_project
 from tests.support.api import Reply
@@ -264,12 +265,12 @@ def project_page(company: Company, slug: str) -> str:
 class TestOnTheProjectsPage:
     def test_the_latest_scans_are_listed_with_links(self, visitor: Browser, company, repository, now):
         scans = []
-        for count in range(LATEST + 1):
+        for count in range(SHOWN + 1):
             scans.append(full_scan(repository, ISSUES[:count]))
             now.advance(1)
         reply = visitor.get(project_page(company, "shop"))
         linked = re.findall(r'href="/organizations/[^"/]+/scans/([^"]+)"', reply.text)
-        assert linked == [scan.scan_id for scan in reversed(scans)][:LATEST]
+        assert linked == [scan.scan_id for scan in reversed(scans)][:SHOWN]
         assert "Completed, 5 findings" in text_of(reply)
         assert "Completed, 1 finding " in text_of(reply)
         running = make_scan(repository, status="running")

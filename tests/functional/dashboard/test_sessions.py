@@ -4,7 +4,7 @@ import pytest
 
 from controlplane.access import web_session
 from controlplane.people import sessions
-from dashboard import session_routes
+from dashboard.account import sessions as session_pages
 from local.gateway import Request
 from tests.functional.dashboard.test_sign_in import sign_in
 from tests.functional.device_auth.devices import refresh, request_code, works
@@ -66,7 +66,7 @@ class TestShown:
         assert name not in text_of(visitor.get("/sessions"))
 
     def test_many_sessions_are_paginated(self, person: Person, visitor: Browser, world: World, now):
-        for _ in range(session_routes.PER_PAGE):
+        for _ in range(session_pages.PER_PAGE):
             now.advance(1)
             world.token(person.user_id)
         visitor.get("/sessions")
@@ -112,7 +112,7 @@ class TestRevoked:
         assert not works(api, device["accessToken"])
 
     def test_revoking_more_than_100_says_that_more_remain(self, person: Person, visitor, world, monkeypatch):
-        monkeypatch.setattr(session_routes, "_REVOKED_AT_ONCE", 28)  # more than a page
+        monkeypatch.setattr(session_pages, "_REVOKED_AT_ONCE", 28)  # more than a page
         for _ in range(28):
             world.token(person.user_id)
         visitor.get("/sessions")

@@ -17,7 +17,7 @@ from controlplane.platform.core.scopes import SCOPES
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import table
-from dashboard.sign_in import begin_sign_in
+from dashboard.access.sign_in import begin_sign_in
 from tests.support.api import Reply
 from tests.support.browser import Browser, text_of
 from tests.support.each import each

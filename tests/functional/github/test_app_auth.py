@@ -24,12 +24,12 @@ from controlplane.code_host.github.errors import (
 from controlplane.code_host.github.transport import Deadline
 from controlplane.platform.core.settings import settings
 from local.github import setup
-from local.github.faults import Fault
 from local.github.records import Denied
 from local.github.repositories import stable_id
 from local.github.setup import DEMO_NAME, DEMO_OWNER, installation_id, key_file
 from tests.functional.github.conftest import DEMO, REPOSITORY, TOKENS, add_repository, rename
 from tests.support.each import each
+from tests.support.github_faults import Fault
 
 READING = Scope(installation_id(DEMO_OWNER), *DEMO, READ_CODE)
 ELLIPTIC_KEY = (

@@ -24,7 +24,6 @@ from controlplane.code_host.github.errors import (
     TarballTooLarge,
 )
 from controlplane.code_host.github.transport import Deadline, Request, RetryPolicy, Transport
-from local.github.faults import Fault
 from local.github.setup import DEMO_OWNER, installation_id, key_file
 from tests.functional.github.conftest import (
     BRANCH,
@@ -39,6 +38,7 @@ from tests.functional.github.conftest import (
 )
 from tests.support.each import each
 from tests.support.github import HANG, POLICY, policy_for
+from tests.support.github_faults import Fault
 from tests.support.logs import captured_logs
 
 UNKNOWN = ("demo-shop", "unknown")

@@ -8,12 +8,12 @@ import pytest
 from controlplane.code_host.github import client, installations, people, reviews
 from controlplane.code_host.github.errors import HostUnavailable, InvalidName, Refused, RepositoryGone
 from controlplane.code_host.github.reviews import Annotation, CheckState
-from local.github.faults import Fault
 from local.github.setup import DEMO_BRANCH, DEMO_FILES, DEMO_OWNER, installation_id
 from local.github.stand_in import PERMISSIONS
 from tests.functional.github.conftest import CREATE, DEMO, INSTALLATION, TOKENS, rename
 from tests.support.each import each
 from tests.support.github import description, find_operation, open_pull_request
+from tests.support.github_faults import Fault
 
 SIGNED = {"GET /app", TOKENS, INSTALLATION, "GET /app/installations/{installation_id}"}
 HEADERS = {

@@ -142,6 +142,7 @@ class TestMounted:
     """Mounted with the API, as in the local server."""
 
     def test_the_mounted_stand_in_is_where_the_functions_look_for_it(self, tmp_path):
+        setup.prepare(tmp_path)
         variables = setup.function_variables(tmp_path, "http://127.0.0.1:3000")
         assert variables["GITHUB_API_URL"] == f"http://127.0.0.1:3000{setup.PREFIX}{API}"
         assert variables["GITHUB_APP_PRIVATE_KEY_FILE"] == str(key_file(tmp_path))

@@ -15,11 +15,11 @@ from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import Queue
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Put, Update, table
-from local.github.faults import Fault
 from tests.functional.github_events.conftest import DEMO, INSTALLATION, Events, by_name, connect, read
 from tests.support.audits import describe
 from tests.support.calls import before_the_transaction
 from tests.support.github import GitHub
+from tests.support.github_faults import Fault
 from tests.support.lagging import settle
 from tests.support.sqs import FakeSqs
 from tests.support.sweeping import swept

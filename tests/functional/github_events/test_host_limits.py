@@ -1,5 +1,7 @@
 """Limits of an installation's requests, as GitHub told one of our functions."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from controlplane.code_host import limits as host_limits
@@ -24,9 +26,9 @@ def test_the_limit_that_ends_last_counts(now: FakeClock):
 def test_the_last_request_that_an_installation_has_is_known_to_all_workers(
     now: FakeClock, monkeypatch: pytest.MonkeyPatch
 ):
-    quotas = Quotas()
-    monkeypatch.setattr(client, "get_quotas", lambda: quotas)
-    reset = str(int(now.seconds) + 60)
-    with within_limits(7):
-        quotas.note(7, Response(200, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset}, None))
+    quotas, reset = Quotas(), str(int(now.seconds) + 60)
+    with monkeypatch.context() as patched:
+        patched.setattr(client, "get_transport", lambda: (None, SimpleNamespace(quotas=quotas)))
+        with within_limits(7):
+            quotas.note(7, Response(200, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset}, None))
     assert host_limits.seconds_left(7) == 60

@@ -25,7 +25,6 @@ from controlplane.scans.progress import Coverage
 from controlplane.scans.queue import QueuedScan
 from controlplane.scans.requests import new_request_id, new_scan_id
 from github_events import outcomes
-from local.github.faults import Fault, Quota
 from local.github.records import CheckRun, Comment, Denied
 from tests.functional.conftest import FakeClock
 from tests.functional.github_events.conftest import DEMO, INSTALLATION, Events, connect
@@ -34,6 +33,7 @@ from tests.support.audits import make_issue, make_request, make_scan, stored_rep
 from tests.support.calls import before_the_transaction
 from tests.support.cleanup import clean_up
 from tests.support.github import GitHub
+from tests.support.github_faults import Fault, Quota
 from tests.support.sqs import FakeSqs
 from tests.support.sweeping import swept
 from tests.support.table import PREPARED

@@ -7,7 +7,7 @@ import pytest
 from controlplane.access import idempotency
 from controlplane.access.access import Access
 from controlplane.access.authentication import Principal
-from controlplane.access.replays import Record
+from controlplane.access.idempotency import Record
 from controlplane.billing import store as billing
 from controlplane.platform.http.envelope import Wire
 from controlplane.platform.table import idempotency as store

@@ -22,7 +22,7 @@ def detect(project, vendor_id="segment", name="Segment", domain="segment.com", *
     found = detection(project.project_id, vendor_id)
     values = {name: getattr(found, name) for name in found.__slots__}
     detections.record_detection(detections.Detection(**values | {"vendor": vendor} | changes))
-    return vendor.to_item()
+    return vendor.to_map()
 
 
 def shown(acme, query=""):

@@ -3,7 +3,7 @@
 import pytest
 
 from controlplane.code_host import repositories
-from controlplane.findings import inbox, issue_attempts, issue_messages, issues, publications
+from controlplane.findings import inbox, issue_attempts, issues, publications
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues import messages
 from controlplane.platform.table import keys, waiting
@@ -76,13 +76,13 @@ class TestSuccess:
         assert opening.sqs.letters == []
         for _ in range(49):
             now.advance(60)
-            assert (swept(messages.resend), swept(issue_messages.resend_overdue)) == (0, 0)
+            assert (swept(messages.resend), swept(issue_attempts.resend_overdue)) == (0, 0)
         # Another finding's issue waits, too.
         opening.item = second
         opening.post()
         assert len(opening.host.requests) == sent
         now.advance(120)
-        assert (swept(messages.resend), swept(issue_messages.resend_overdue)) == (2, 0)
+        assert (swept(messages.resend), swept(issue_attempts.resend_overdue)) == (2, 0)
         opening.work()
         for opening.item in (first, second):
             assert opening.post().status == 201
@@ -99,7 +99,7 @@ class TestSuccess:
         opening.sqs.broken = False
         for pause, sent in ((0, 0), (60, 1)):
             now.advance(pause)
-            assert swept(issue_messages.resend_overdue) == sent
+            assert swept(issue_attempts.resend_overdue) == sent
         opening.work_until_quiet()
         assert opening.post().status == 201
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.findings import inbox, issue_attempts, issue_messages, issues, opened_issues
+from controlplane.findings import inbox, issue_attempts, issues, opened_issues
 from controlplane.platform.queues import messages
 from tests.functional.issue_creation.conftest import PENDING, QUEUE
 from tests.support.issue_host import HostedIssue
@@ -66,7 +66,7 @@ def test_a_message_that_is_lost_or_duplicate_and_a_host_that_is_down_change_noth
     opening.sqs.letters.clear()
     for pause, sent in ((61, 1), (0, 0), (661, 1)):
         now.advance(pause)
-        assert swept(issue_messages.resend_overdue) == sent
+        assert swept(issue_attempts.resend_overdue) == sent
     assert len(opening.sqs.at(QUEUE)) == 2
     opening.work()
     assert opening.post().data["githubIssue"]["number"] == 42
@@ -107,7 +107,7 @@ def test_the_code_hosts_rate_limit_is_waited_for(opening, now):
     assert opening.link(42).error["details"] == PENDING
     assert opening.sqs.at(QUEUE) == []
     now.advance(3_000)
-    assert (swept(messages.resend), swept(issue_messages.resend_overdue)) == (2, 0)
+    assert (swept(messages.resend), swept(issue_attempts.resend_overdue)) == (2, 0)
     opening.work()
     assert opening.post().data["githubIssue"]["number"] == 42
 
@@ -134,7 +134,7 @@ def test_returns_409_while_an_issue_is_being_opened_and_the_other_way_around(ope
         opening.finding()
         issue_attempts.begin_attempt(opening.item.item_id, user_id, begun)
         assert opening.link(linked).error["details"] == PENDING
-    issue_messages.send_message(opening.item.item_id)
+    issue_attempts.send_message(opening.item.item_id)
     opening.idle = False
     # Who asks for any issue gets the one that is being linked.
     assert opening.post().data["githubIssue"]["number"] == 42

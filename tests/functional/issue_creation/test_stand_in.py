@@ -6,10 +6,10 @@ import pytest
 
 from controlplane.code_host.github import client
 from controlplane.platform.core import clock
-from local.github.faults import Fault
 from local.github.setup import DEMO_NAME, DEMO_OWNER, installation_id
 from tests.functional.issue_creation.conftest import PENDING, Opening
 from tests.support.github import github
+from tests.support.github_faults import Fault
 from tests.support.issue_host import IssueHost
 
 CREATE = "POST /repos/{owner}/{repo}/issues"

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from controlplane.code_host.github import app_auth
-from controlplane.findings import inbox, issue_attempts, issue_messages
+from controlplane.findings import inbox, issue_attempts
 from controlplane.findings.items import GithubIssue
 from controlplane.platform.queues.messages import MAX_RECEIVES
 from controlplane.platform.table.table import Delete, table
@@ -132,7 +132,7 @@ class TestUnknownOutcomes:
             assert wanted.sqs.at(QUEUE) == []
             for pause, sent in ((659, 0), (1, 1)):
                 now.advance(pause)
-                assert swept(issue_messages.resend_overdue) == sent
+                assert swept(issue_attempts.resend_overdue) == sent
         assert wanted.recorded is None
         wanted.host.list_script.clear()
         wanted.work()
@@ -166,7 +166,7 @@ class TestUnknownOutcomes:
         assert dead.attributes["reason"]["StringValue"] == "the code host is not reached"
         for pause, sent in ((0, 0), (660, 1)):
             now.advance(pause)
-            assert swept(issue_messages.resend_overdue) == sent
+            assert swept(issue_attempts.resend_overdue) == sent
         wanted.work_until_quiet()
         assert len(wanted.issues) == 1
 

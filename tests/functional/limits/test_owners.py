@@ -2,8 +2,8 @@
 
 import pytest
 
-from controlplane.access import credentials
-from controlplane.access.owner_limits import limit_of_plan
+from controlplane.access import authentication
+from controlplane.access.authentication import limit_of_plan
 from controlplane.billing import store as billing
 from controlplane.people import sessions
 from controlplane.people import tokens as user_tokens
@@ -127,10 +127,10 @@ def test_a_mark_for_a_past_minute_or_a_revoked_token_isnt_stored(api, person, no
     now.advance(60)
     send(api, person.token, 1)
     token = user_tokens.find_token(person.token)
-    credentials.mark_exact(token, MINUTE // 60, 1)
+    authentication.mark_exact(token, MINUTE // 60, 1)
     assert user_tokens.find_token(person.token) == token
     user_tokens.revoke_token(token)
-    credentials.mark_exact(token, MINUTE // 60 + 1, 1)
+    authentication.mark_exact(token, MINUTE // 60 + 1, 1)
     assert user_tokens.find_token(person.token) is None
 
 

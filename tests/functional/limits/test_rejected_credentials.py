@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.access import rejections
+from controlplane.access import authentication
 from controlplane.people import sessions
 from controlplane.platform.core import tokens
 from controlplane.platform.core.settings import settings
@@ -82,17 +82,17 @@ def test_a_missing_credential_always_returns_401(api):
 def test_the_instance_remembers_a_bounded_number_of_addresses(limit):
     limit(rejected_credentials_per_minute=10_000)
     for number in range(3_000):
-        rejections.count_malformed(f"10.0.{number // 250}.{number % 250}")
-    assert len(rejections._malformed) == 1_000
+        authentication.count_malformed(f"10.0.{number // 250}.{number % 250}")
+    assert len(authentication._malformed) == 1_000
 
 
 def test_an_address_that_keeps_trying_is_not_forgotten():
     for number in range(2_701):
-        rejections.count_malformed(f"10.0.{number // 250}.{number % 250}")
+        authentication.count_malformed(f"10.0.{number // 250}.{number % 250}")
         if number % 900 == 0 and number < 2_700:
-            rejections.count_malformed("198.51.100.7")
-    with pytest.raises(rejections.TooManyRejected):
-        rejections.count_malformed("198.51.100.7")
+            authentication.count_malformed("198.51.100.7")
+    with pytest.raises(authentication.TooManyRejected):
+        authentication.count_malformed("198.51.100.7")
 
 
 def test_an_unknown_session_counts_as_rejected_but_public_pages_are_served(api):

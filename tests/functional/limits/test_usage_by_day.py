@@ -7,7 +7,7 @@ from controlplane.api_keys import usage as key_usage
 from controlplane.platform.core import tokens
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Update, table
-from dashboard import trends
+from dashboard.api_keys.pages import usage_chart
 from tests.functional.limits import conftest
 from tests.support.table import PREPARED
 
@@ -61,7 +61,7 @@ def test_usage_is_found_for_listed_keys_and_charted(api, world):
     found = key_usage.find_usage(listed)
     by_digest = {key.digest: found[key.key_id][-1].requests for key in listed}
     assert by_digest == {tokens.digest(first): 2, tokens.digest(second): 0}
-    chart = trends.usage_chart(found[next(key.key_id for key in listed if key.digest == tokens.digest(first))])
+    chart = usage_chart(found[next(key.key_id for key in listed if key.digest == tokens.digest(first))])
     assert chart.rows[0] == ("Mar 4", [2, 0])
     assert len(chart.labels) == 14
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from controlplane.code_host.github import app_auth, client
-from local.github.faults import Fault
 from local.github.setup import DEMO_BRANCH, DEMO_NAME, DEMO_OWNER, installation_id
 from local.github.stand_in import PERMISSIONS
 from tests.functional.ops.conftest import Ops
 from tests.support.github import GitHub, github
+from tests.support.github_faults import Fault
 from tests.support.world import World, table_dump
 
 DEMO = f"{DEMO_OWNER}/{DEMO_NAME}"

@@ -135,19 +135,6 @@ def test_unknown_fields_and_an_organization_in_the_query_are_ignored(founder: Fo
     assert (made["id"] != other, made["role"], organization["plan"]) == (True, "owner", "free")
 
 
-def test_a_repeated_idempotency_key_returns_the_first_response(founder: Founder):
-    first, second = (founder.create(headers=ONCE) for _ in range(2))
-    assert (second.status, second.data) == (201, first.data)
-    assert second.headers["idempotency-replayed"] == "true"
-    assert founder.slugs() == ["acme"]
-
-
-def test_a_refused_request_frees_its_idempotency_key(founder: Founder, api: Api, world: World):
-    Founder(api, world.person()).create()
-    assert {founder.create(headers=ONCE).code for _ in range(2)} == {"CONFLICT"}
-    assert founder.create("Acme Shops", headers=ONCE).status == 201
-
-
 @each(
     ("field", "values"),
     [

@@ -24,22 +24,6 @@ def test_the_organization_is_shown_with_the_callers_role(caller, api: Api, world
     )
 
 
-@each(
-    "named",
-    [
-        "org_",
-        "nonsense",
-        "org_" + "0" * 5000,
-        "%F0%9F%9A%80",
-        "org_0000000000000000%0A",
-        "ORG_0000000000000000",
-        "..%2F",
-    ],
-)
-def test_a_malformed_id_returns_404(named: str, api: Api, world: World):
-    assert api.get(PATH + named, world.company().owner.token).code == "NOT_FOUND"
-
-
 def test_another_organization_looks_like_an_unknown_one(api: Api, world: World):
     mine, other = world.company(), world.company()
     former = world.member(other)

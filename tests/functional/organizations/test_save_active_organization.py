@@ -94,7 +94,7 @@ def test_a_saved_organization_stays_the_default(api: Api, person: Person, compan
     assert active(api, person.token) == companies[1].organization_id
 
 
-def test_the_only_organization_of_an_earlier_release_becomes_the_default(api: Api, world: World, person: Person):
+def test_the_only_organization_becomes_the_default(api: Api, world: World, person: Person):
     first = world.company(owner=person)
     world.clear_default(person)
     create(api, person, "Second")
@@ -102,7 +102,7 @@ def test_the_only_organization_of_an_earlier_release_becomes_the_default(api: Ap
 
 
 @pytest.mark.usefixtures("companies")
-def test_no_organization_is_chosen_among_several_of_an_earlier_release(api: Api, world: World, person: Person):
+def test_no_organization_is_chosen_among_several(api: Api, world: World, person: Person):
     world.clear_default(person)
     create(api, person, "Another")
     assert active(api, person.token) is None

@@ -8,7 +8,7 @@ from typing import Any
 from controlplane.findings.items import finding_item_id
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Put, table
-from controlplane.projects import audits
+from controlplane.projects import audits, changes
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address, ProjectItem
 from tests.support.api import Api, Reply
@@ -37,7 +37,7 @@ def add_audits(project: ProjectItem, position: int = 0, count: int = 1) -> list[
 def without_consent(project: ProjectItem) -> ProjectItem:
     """Returns the project after removing its consent instance."""
     changed = replace(project, consent=None).with_new_version()
-    table.put(projects.put_changed(project, changed), PREPARED)
+    table.put(changes.put_changed(project, changed), PREPARED)
     return changed
 
 

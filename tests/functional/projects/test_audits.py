@@ -3,7 +3,7 @@
 import pytest
 
 from controlplane.platform.core.ids import ProjectId
-from controlplane.projects import audits, websites
+from controlplane.projects import audits, changes
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address
 from controlplane.projects.store import get_project
@@ -51,7 +51,7 @@ def test_a_project_has_at_most_forty_audits(world: World):
 
 def test_creating_an_audit_fails_for_an_unknown_website_or_project(world: World):
     project = make_project(world.company())
-    with pytest.raises(websites.UnknownWebsite):
+    with pytest.raises(changes.UnknownWebsite):
         audits.create_audit(project.project_id, "web_x", 7)
     unknown = ProjectId.of(project.project_id.organization_id, "0" * 18)
     with pytest.raises(projects.UnknownProject):

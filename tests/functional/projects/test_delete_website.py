@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from controlplane.platform.table.table import table
-from controlplane.projects import audits
-from controlplane.projects import store as projects
+from controlplane.projects import audits, changes
 from tests.functional.projects.builders import add_audits, stored, without_consent
 from tests.functional.projects.conftest import Organization, nothing_written, reread
 from tests.support.calls import before_the_transaction, intercepted
@@ -52,7 +51,7 @@ def test_the_last_website_is_deleted_only_without_consent(acme: Organization):
 def test_a_project_whose_consent_has_no_entry_can_delete_a_website(acme: Organization):
     project = acme.project(*TWO)
     audited = tuple(replace(website, trusted=False) for website in project.websites)
-    table.put(projects.put_changed(project, replace(project, websites=audited).with_new_version()), PREPARED)
+    table.put(changes.put_changed(project, replace(project, websites=audited).with_new_version()), PREPARED)
     assert acme.delete_website(project, by=acme.member("admin")).status == 200
     assert reread(project).websites == audited[1:]
 
@@ -87,6 +86,6 @@ def test_an_unknown_website_is_not_found_and_nothing_changes(website_id: str, ac
 def test_one_of_the_last_two_remains_if_both_are_deleted_concurrently(acme: Organization):
     project = acme.project(*TWO)
     other = project.websites[1].website_id
-    with before_the_transaction(table.client, lambda: projects.delete_website(project, other)):
+    with before_the_transaction(table.client, lambda: changes.delete_website(project, other)):
         assert acme.delete_website(project).code == "CONFLICT"
     assert len(reread(project).websites) == 1

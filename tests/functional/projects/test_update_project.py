@@ -10,7 +10,7 @@ from controlplane.billing import store as billing
 from controlplane.platform.table.table import table
 from controlplane.projects import changes as project_changes
 from controlplane.projects import store as projects
-from controlplane.projects.slugs import MAX_FORMER
+from controlplane.projects.changes import MAX_FORMER
 from tests.functional.projects.builders import add_audits, stored, without_consent
 from tests.functional.projects.conftest import Organization, nothing_written, reread
 from tests.support.api import Api

@@ -12,7 +12,7 @@ from controlplane.projects.store import get_project
 from tests.functional.projects.builders import make_project
 from tests.functional.scan_execution.conftest import Story
 from tests.support.api import Api
-from tests.support.repeated_scans import BING, GA, HOTJAR, USER, Audit, page
+from tests.support.repeated_scans import BING, GA, HOTJAR, Audit, page
 from tests.support.world import Company
 
 A, BOTH = {"a.html": page(GA)}, {"a.html": page(GA, HOTJAR)}
@@ -21,9 +21,9 @@ type Decide = Callable[[str, VendorState], object]
 
 
 @pytest.fixture
-def decide(audit: Audit) -> Decide:
-    project = get_project(audit.repository.links[0].project_id)
-    return lambda vendor_id, state: vendors.decide_vendor(project, vendor_id, state, USER)
+def decide(audit: Audit, company: Company) -> Decide:
+    project, owner = get_project(audit.repository.links[0].project_id), company.owner.user_id
+    return lambda vendor_id, state: vendors.decide_vendor(project, vendor_id, state, owner)
 
 
 @pytest.mark.parametrize("state", ["approved", "ignored"])
@@ -83,7 +83,7 @@ def test_a_vendor_is_recognized_by_the_domain_that_the_runtime_saw(decide: Decid
 
 def test_a_vendor_of_another_project_is_raised(story: Story, company: Company):
     other = make_project(company, "Other")
-    vendors.decide_vendor(get_project(other.project_id), "google-analytics", "approved", USER)
+    vendors.decide_vendor(get_project(other.project_id), "google-analytics", "approved", company.owner.user_id)
     assert story(A).status == "open"
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from controlplane.notify import webhooks
-from controlplane.platform.core import clock, sealing
+from controlplane.platform.core import clock, keyring
 from controlplane.platform.core.settings import settings
 from tests.support.endpoints import SECRET, URL, documented_verify, endpoint
 
@@ -73,7 +73,7 @@ def test_both_secrets_are_sealed_with_the_current_signing_secret_unless_one_was_
     assert line.read(outdated) == webhook
     webhooks.seal_again(webhook)
     sign_with(SECOND)
-    texts = [sealing.unseal(webhook.webhook_id, it).text for it in line.read(webhook).sealed_secrets]
+    texts = [keyring.unseal(webhook.webhook_id, it).text for it in line.read(webhook).sealed_secrets]
     assert texts == [SECRET, SECRET]
 
 

@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from awsclient import retries
+from awsclient import client
 
 
 @pytest.fixture(autouse=True)
@@ -23,5 +23,5 @@ def paused(monkeypatch) -> list[float]:
     seconds: list[float] = []
     monkeypatch.setattr(time, "sleep", seconds.append)
     # One pause in a thousand would be 0, which isn't requested.
-    monkeypatch.setattr(retries, "_jitter", lambda: 0.5)
+    monkeypatch.setattr(client, "_jitter", lambda: 0.5)
     return seconds

@@ -7,8 +7,8 @@ import pytest
 
 from awsclient.boto3_client import Boto3Client
 from awsclient.client import OwnClient
+from awsclient.connection import NO_LIMIT, TimeLimit
 from awsclient.errors import AwsError, CredentialsUnavailable, NoAnswer, ServiceError
-from awsclient.time_limit import NO_LIMIT, TimeLimit
 from controlplane.platform.core import aws_clients
 from controlplane.platform.core.settings import load, settings
 from tests.support.each import each

@@ -19,11 +19,10 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from awsclient import connection, retries
-from awsclient.client import OwnClient
-from awsclient.connection import Connection
+from awsclient import connection
+from awsclient.client import OwnClient, _jitter
+from awsclient.connection import NO_LIMIT, Connection, TimeLimit
 from awsclient.errors import CredentialsUnavailable, NoAnswer, ServiceError
-from awsclient.time_limit import NO_LIMIT, TimeLimit
 from benchmarks.machine import certificate as make_certificate
 from tests.support.each import each
 from tests.support.scripted_server import (
@@ -232,7 +231,7 @@ class TestStaleConnections:
 
 class TestPauses:
     def test_pauses_have_full_jitter_and_double(self, paused, monkeypatch):
-        monkeypatch.setattr(retries, "_jitter", lambda: 1.0)
+        monkeypatch.setattr("awsclient.client._jitter", lambda: 1.0)
         for fault, service, expected in (
             (hang_up, "dynamodb", [0.025, 0.05]),
             (hang_up, "sqs", [0.05, 0.1]),
@@ -246,8 +245,8 @@ class TestPauses:
                 client_of(server.url, service).call("Any", {})
             assert paused == expected
         monkeypatch.undo()
-        assert len({retries._jitter() for _ in range(50)}) > 10
-        assert all(0 <= retries._jitter() < 1 for _ in range(50))
+        assert len({_jitter() for _ in range(50)}) > 10
+        assert all(0 <= _jitter() < 1 for _ in range(50))
 
     def test_the_quota_ends_retries_and_recovers_with_successes(self):
         with scripted_server(hang_up) as server:
@@ -283,7 +282,7 @@ class TestPauses:
 
 class TestTimeLimit:
     def test_no_pause_exceeds_the_time_limit(self, monkeypatch, paused):
-        monkeypatch.setattr(retries, "_jitter", lambda: 1.0)
+        monkeypatch.setattr("awsclient.client._jitter", lambda: 1.0)
         throttled = refusal("ThrottlingException", x_amz_retry_after="20000")
         for left, requests in ((6.0, 1), (60.0, 2), (0.0, 0)):
             with scripted_server(throttled, answer(ITEM)) as server:

@@ -9,10 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from awsclient import credentials
-from awsclient.credentials import CredentialSource
+from awsclient.connection import TimeLimit
+from awsclient.credentials import Credentials, CredentialSource
 from awsclient.errors import CredentialsUnavailable, Misconfigured
-from awsclient.signing import Credentials
-from awsclient.time_limit import TimeLimit
 from tests.support.scripted_server import Conversation, Step, answer, hang_up, raw, scripted_server
 
 START = 1_772_600_767.0

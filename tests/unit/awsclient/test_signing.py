@@ -11,7 +11,7 @@ from botocore.credentials import Credentials as BotocoreCredentials
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from awsclient.signing import Credentials, Scope, _signing_key, authorization, canonical_path
+from awsclient.credentials import Credentials, Scope, _signing_key, authorization, canonical_path
 
 RESERVED = {*botocore.auth.SIGNED_HEADERS_BLACKLIST, "authorization", "date", "host", "x-amz-content-sha256"}
 

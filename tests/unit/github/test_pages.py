@@ -109,7 +109,7 @@ class TestIssues:
 class TestGranted:
     @staticmethod
     def granted(lists: Lists, monkeypatch: pytest.MonkeyPatch, app: Any = None) -> list[Any]:
-        monkeypatch.setattr(client, "_app", lambda: (lists, app or auth()))
+        monkeypatch.setattr(client, "get_transport", lambda: (lists, app or auth()))
         return installations.list_granted(1)
 
     @staticmethod

@@ -143,22 +143,7 @@ def _granted(**described: Any) -> list[HostedRepository]:
     return people._to_writable(7, {"total_count": 1, "repositories": [repository]})[1]
 
 
-def _visibility(**described: Any) -> str:
-    (granted,) = _granted(**described)
-    return granted.visibility
-
-
 @each("described", [{"archived": True}, {"permissions": {"push": False}}, {"permissions": {}}])
 def test_a_repository_that_cant_be_written_to_is_not_granted(described: dict[str, Any]):
     assert _granted(private=True)
     assert _granted(private=True, **described) == []
-
-
-@each("visibility", ["public", "private", "internal"])
-def test_a_repository_has_the_visibility_that_the_code_host_names(visibility: str):
-    assert _visibility(visibility=visibility, private=visibility != "public") == visibility
-
-
-@each(("private", "visibility"), [(True, "private"), (False, "public")])
-def test_without_its_name_the_visibility_follows_from_whether_it_is_private(private: bool, visibility: str):
-    assert _visibility(private=private) == visibility

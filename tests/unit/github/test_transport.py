@@ -101,10 +101,10 @@ class TestWrites:
 class TestBodies:
     def test_a_response_can_be_as_large_as_the_limit(self, monkeypatch):
         monkeypatch.setattr(transport, "_RESPONSE_LIMIT_BYTES", 4)
-        assert transport._read_response(answer(b"1234"), Deadline(9)).content == 1234
+        assert transport._read_response(REQUEST, answer(b"1234"), Deadline(9)).content == 1234
         larger = answer(b"12345")
         with pytest.raises(transport._ConnectionFailed, match="OverflowError"):
-            transport._read_response(larger, Deadline(9))
+            transport._read_response(REQUEST, larger, Deadline(9))
         assert larger.closed
 
     def test_a_body_isnt_decompressed(self):

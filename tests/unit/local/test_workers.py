@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from local.template import load_template
-from local.workers import Schedule, call_once, schedules
+from local.workers import call_once, schedules
 
 
 def template_of(expression: str) -> dict[str, Any]:
@@ -15,7 +15,7 @@ def template_of(expression: str) -> dict[str, Any]:
 
 
 def test_schedules_are_those_of_the_template():
-    assert schedules(load_template()) == [Schedule("sweeper", 60)]
+    assert schedules(load_template()) == {"sweeper": 60}
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_schedules_are_those_of_the_template():
     [("rate(1 minute)", 60), ("rate(5 minutes)", 300), ("rate(2 hours)", 7200), ("rate(1 day)", 86_400)],
 )
 def test_a_rate_is_parsed_into_seconds(expression: str, seconds: int):
-    assert schedules(template_of(expression)) == [Schedule("sweeper", seconds)]
+    assert schedules(template_of(expression)) == {"sweeper": seconds}
 
 
 def test_an_invalid_rate_is_reported_and_not_skipped():
@@ -35,5 +35,5 @@ def test_a_failing_call_is_logged_and_stops_nothing(caplog: pytest.LogCaptureFix
     def broken(event: dict[str, Any], context: Any) -> None:
         raise RuntimeError(event["detail-type"])
 
-    call_once(Schedule("sweeper", 60), broken)
-    assert "sweeper failed" in caplog.text
+    call_once(broken)
+    assert "a scheduled function failed" in caplog.text

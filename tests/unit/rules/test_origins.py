@@ -11,7 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from controlplane.projects.origins import InvalidOrigin, Origin, parse_origin
+from controlplane.projects.items import Address
+from controlplane.projects.origins import InvalidOrigin, parse_origin
 from tests.support.each import each
 
 CHROME_ID = "abcdefghijklmnopabcdefghijklmnop"
@@ -343,7 +344,7 @@ REFUSED = [
 
 @each(("sent", "stored", "kind"), ACCEPTED)
 def test_an_address_is_normalized_and_has_a_kind(sent: str, stored: str, kind: str) -> None:
-    assert parse_origin(sent) == Origin(stored, kind)  # type: ignore[arg-type]
+    assert parse_origin(sent) == Address(stored, kind)  # type: ignore[arg-type]
 
 
 @each("sent", [sent for sent, _, _ in ACCEPTED])

@@ -1,4 +1,4 @@
-"""What a scan knows of the files that it read, and of those that it didn't."""
+"""Sight: a scan's knowledge of the files that it read, and of those that it didn't."""
 
 from openassent_analysis.identities import WHOLE_PROJECT
 from scan_execution.identities import Sight

@@ -7,7 +7,7 @@ import pytest
 
 from awsclient.client import Client
 from awsclient.errors import NoAnswer, ServiceError
-from controlplane.platform.core import deadline, dry_run
+from controlplane.platform.core import acting, deadline
 from controlplane.platform.core.actions import Action
 from controlplane.platform.table.codec import encode_item
 from controlplane.platform.table.keys import Key
@@ -208,6 +208,6 @@ class TestWrites:
     def test_a_dry_run_writes_only_that_it_was_made(self):
         for record, writes in ((Unrecorded.COUNTER, 1), (Unrecorded.REFUSAL, 1), (PREPARED, 0)):
             table, calls = scripted({})
-            with dry_run.begin():
+            with acting.dry_run():
                 table.put(Put(ITEMS[0]), record)
             assert len(calls) == writes

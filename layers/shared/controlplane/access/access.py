@@ -12,8 +12,13 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from fastapi import Path, Query
 
-from controlplane.access import owner_limits
-from controlplane.access.authentication import Principal, authenticate, check_rate, key_organization
+from controlplane.access.authentication import (
+    Principal,
+    authenticate,
+    check_organization_of_person,
+    check_rate,
+    key_organization,
+)
 from controlplane.organizations import store as organizations
 from controlplane.platform.core import ids
 from controlplane.platform.core.acting import Actor
@@ -124,8 +129,9 @@ class Access[T](Caller):
         if resource_id is None or self.principal.organization_id not in {None, resource_id.organization_id}:
             self.enter()
             raise LookupError("this route names no resource")
-        _, found = parallel.read_both(self.enter, lambda: read(resource_id))
-        return found
+        with parallel.reading(lambda: read(resource_id)) as found:
+            self.enter()
+        return found()
 
     @property
     def plan(self) -> str:
@@ -138,7 +144,9 @@ class Access[T](Caller):
         """Returns the result of `read` and the organization's plan, read at the same time unless it is known."""
         if self.known_plan is not None:
             return read(), self.known_plan
-        return parallel.read_both(read, lambda: organizations.get_plan(self.organization_id))
+        with parallel.reading(lambda: organizations.get_plan(self.organization_id)) as plan:
+            found = read()
+        return found, plan()
 
     @property
     def user_id(self) -> str:
@@ -311,7 +319,7 @@ class Requires(CallerRequirements[Access[Any]]):
         if RANK[caller.membership.role] < RANK[self.role]:
             raise Forbidden
         if (token := caller.principal.token) is not None:
-            owner_limits.check_organization_of_person(token, caller.counted, caller.organization_id)
+            check_organization_of_person(token, caller.counted, caller.organization_id)
 
 
 def _find_organization(principal: Principal, source: str, named: str | None) -> organizations.Membership:

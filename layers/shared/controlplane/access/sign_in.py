@@ -11,8 +11,8 @@ from controlplane.organizations import store as organizations
 from controlplane.people import identities, users
 from controlplane.people.identities import Subject
 from controlplane.people.users import UserItem
-from controlplane.platform.core.emails import normalize_email
 from controlplane.platform.core.errors import Forbidden
+from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict

@@ -5,23 +5,29 @@ the alias sets. This is the only module that creates cookies.
 """
 
 from dataclasses import dataclass, field
+from inspect import Parameter
 from secrets import token_hex
-from typing import Any
+from typing import Annotated, Any
+from urllib.parse import parse_qsl
+
+from fastapi import Path
 
 from controlplane.access.access import Access
 from controlplane.access.anonymous import Anonymous, AnonymousCaller
-from controlplane.access.authentication import authenticate, check_rate
-from controlplane.access.rejections import TooManyRejected
+from controlplane.access.authentication import TooManyRejected, authenticate, check_rate
 from controlplane.organizations import store as organizations
-from controlplane.organizations.store import Account
+from controlplane.organizations.defaults import NotMember
+from controlplane.organizations.store import Account, Membership
+from controlplane.people.users import UserItem
 from controlplane.platform.core import keyring, tokens
 from controlplane.platform.core.acting import Actor
 from controlplane.platform.core.errors import Forbidden, InvalidPayload, Unauthorized, UnsupportedMediaType
+from controlplane.platform.core.roles import RANK, Role
 from controlplane.platform.core.settings import settings
 from controlplane.platform.core.urls import dashboard_base_url
 from controlplane.platform.http.callers import Caller, CallerRequirements, Dialect
 from controlplane.platform.http.reader import RequestReader, parse_pairs
-from controlplane.platform.table.parallel import read_both
+from controlplane.platform.table.parallel import reading
 
 _FORM_TYPE = "application/x-www-form-urlencoded"
 # The form field that contains the CSRF token.
@@ -56,10 +62,19 @@ class UnreadableForm(InvalidPayload):
     message = "Nothing was changed. Go back and try again."
 
 
+class RoleRequired(Forbidden):
+    """The person's role in the page's organization is too low."""
+
+    def __init__(self, role: Role) -> None:
+        allowed = "admins and owners" if role == "admin" else "owners"
+        super().__init__(f"Only {allowed} can do this. Ask one of them.")
+
+
 @dataclass(slots=True)
 class WebSession(Caller):
     """The session of a page, and the request's path, raw query, and body. `access` and `secret` are set if it is
-    signed in, and `form` if the page accepts one. `known_account` is the account if it was already read.
+    signed in, `form` if the page accepts one, and `membership` if the page is an organization's. `known_account` is the
+    account if it was already read.
     """
 
     address: str
@@ -72,6 +87,7 @@ class WebSession(Caller):
     secret: str = field(default="", repr=False)
     form: dict[str, str] = field(default_factory=dict, repr=False)
     known_account: Account | None = field(default=None, repr=False)
+    membership: Membership | None = None
 
     @property
     def account(self) -> Account:
@@ -81,11 +97,43 @@ class WebSession(Caller):
         return self.known_account
 
     @property
+    def profile(self) -> UserItem:
+        """The profile of the session's account. Raises LookupError if the account doesn't exist."""
+        if self.account.profile is None:
+            raise LookupError("the session's account doesn't exist")
+        return self.account.profile
+
+    @property
     def user_id(self) -> str:
         """The session's user id. Raises LookupError if the session isn't signed in."""
         if self.access is None:
             raise LookupError("this page requires no session")
         return self.access.user_id
+
+    @property
+    def organization(self) -> Membership:
+        """The page's organization. Raises LookupError if the page isn't one of an organization."""
+        if self.membership is None:
+            raise LookupError("this page isn't an organization's")
+        return self.membership
+
+    def enter(self, membership: Membership | None, role: Role) -> None:
+        """Makes the organization the page's. Raises NotMember, RoleRequired."""
+        if membership is None:
+            raise NotMember
+        if RANK[membership.role] < RANK[role]:
+            raise RoleRequired(role)
+        self.membership = membership
+
+    @property
+    def is_admin(self) -> bool:
+        """True for admins and owners of the page's organization."""
+        return self.membership is not None and RANK[self.membership.role] >= RANK["admin"]
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The query's parameters that aren't empty. The route has checked that no name is repeated."""
+        return dict(parse_qsl(self.query))
 
     @property
     def actor(self) -> Actor | None:
@@ -106,11 +154,10 @@ class WebSession(Caller):
         if noted is None:
             self.access = Access(*authenticate(f"Bearer {secret}", self.address))
         else:
-            principal, account = read_both(
-                lambda: authenticate(f"Bearer {secret}", self.address), lambda: organizations.get_account(noted)
-            )
-            self.access = Access(*principal)
-            self.known_account = account if noted == self.user_id else None
+            with reading(lambda: organizations.get_account(noted)) as account:
+                self.access = Access(*authenticate(f"Bearer {secret}", self.address))
+            known_account = account()
+            self.known_account = known_account if noted == self.user_id else None
         self.secret = secret
 
     @property
@@ -133,6 +180,7 @@ class RequiresSession(CallerRequirements[WebSession]):
 
     dialect: renders the page's errors.
     signed_in: whether the page requires a session. If not, an expired session is ignored.
+    role: the least role in the organization whose slug is in the path. None: the page isn't an organization's.
     form: whether the page accepts a form, which must then contain the session's CSRF token.
     counted: a rate limit per client address, for requests that no session counts.
     negotiated: whether only a request that accepts HTML gets a page. Any other gets the API's format.
@@ -141,6 +189,7 @@ class RequiresSession(CallerRequirements[WebSession]):
 
     dialect: Dialect
     signed_in: bool = True
+    role: Role | None = None
     form: bool = False
     counted: Anonymous | None = None
     negotiated: bool = False
@@ -179,6 +228,15 @@ class RequiresSession(CallerRequirements[WebSession]):
             session.form = _read_form(session.media_type, session.body, self.most_fields)
             if not _is_form_token(session.form.get(FORM_TOKEN, ""), session.secret):
                 raise ForeignForm
+
+    @property
+    def id_parameter(self) -> tuple[Any, Any] | None:
+        return (Annotated[str, Path(alias="organizationSlug")], Parameter.empty) if self.role else None
+
+    def resolve(self, session: WebSession, named_id: str | None) -> None:
+        """Sets the session's organization. Raises NotMember, RoleRequired."""
+        if self.role is not None:
+            session.enter(next((it for it in session.account.memberships if it.slug == named_id), None), self.role)
 
     def _authenticate(self, session: WebSession) -> None:
         """Sets the session's access and secret if its cookie is valid. A credential of any other kind is ignored.

@@ -128,7 +128,7 @@ class KeySecretItem(StoredItem):
 
     rate_limit, win, hits: the limit per minute, the minute that is being counted, and its requests so far.
     used_hour: the hour since the epoch in which the key was last used.
-    refused_for: a note of the organization's rate limit (`access.credentials`).
+    refused_for: a note of the organization's rate limit (`access.authentication`).
     restrictions: those of the key. The expiry is the end of the grace period if that is earlier.
     successor: the key that replaced this one, whose secret works until the end of a grace period.
     """

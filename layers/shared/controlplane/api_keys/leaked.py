@@ -15,8 +15,8 @@ from controlplane.people import tokens as user_tokens
 from controlplane.people.token_families import TokenFamilyItem
 from controlplane.platform.core import clock, ids, tokens
 from controlplane.platform.core.actions import Action
+from controlplane.platform.core.clock import expiry
 from controlplane.platform.core.ids import KeyId
-from controlplane.platform.core.retention import expiry
 from controlplane.platform.queues import events, outbox
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key

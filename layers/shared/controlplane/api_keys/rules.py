@@ -7,9 +7,9 @@ The store's writes check the plan, the limits, and the admin's role.
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypedDict
+from typing import Any
 
 from controlplane.api_keys.items import ApiKeyItem
 from controlplane.api_keys.store import UnknownKey
@@ -34,22 +34,6 @@ type Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _NETWORK = re.compile(r"[0-9A-Fa-f:.]{2,45}(?:/[0-9]{1,3})?")
 _MAPPED_BITS = 96
-
-
-class Limits(TypedDict, total=False):
-    """Restrictions that are given. One that isn't there stays as it is."""
-
-    scopes: tuple[str, ...] | None
-    project_ids: tuple[ProjectId, ...] | None
-    allowed_ips: tuple[str, ...] | None
-    expires_at: int | None
-
-
-class Texts(TypedDict, total=False):
-    """The texts that describe a key. One that isn't there stays as it is."""
-
-    name: str
-    description: str | None
 
 
 def own_key(organization_id: str, key_id: str) -> KeyId:
@@ -133,8 +117,11 @@ def read_expiry(seconds: float) -> int:
     return int(seconds)
 
 
-def narrowed(key: ApiKeyItem, texts: Texts, limits: Limits) -> ApiKeyItem:
-    """Returns the changed key. Raises InvalidPayload, which names the fields, if the change would widen it."""
+def narrowed(key: ApiKeyItem, texts: Mapping[str, Any], limits: Mapping[str, Any]) -> ApiKeyItem:
+    """Returns the changed key. Raises InvalidPayload, which names the fields, if the change would widen it.
+
+    texts, limits: the attributes of the key, and of its restrictions, that are given. Others stay as they are.
+    """
     problems = []
     for name, wanted in limits.items():
         field, find = _WIDENINGS[name]

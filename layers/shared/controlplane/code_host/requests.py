@@ -6,14 +6,18 @@ One of them learns of a limit from a response. The others read it from the table
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from controlplane.code_host import limits as host_limits
+from controlplane.code_host import limits
 from controlplane.code_host.github import client
-from controlplane.code_host.github.errors import RateLimitedByHost
+from controlplane.code_host.github.errors import (
+    AppKeyUnreadable,
+    AppNotConfigured,
+    HostUnavailable,
+    RateLimitedByHost,
+    Refused,
+)
+from controlplane.platform.queues.worker import Delayed, Postponed
 
 LIMITED = "rate limited by the code host"
-NO_KEY = "the App's key isn't accepted"
-# An operator has to replace the key.
-KEY_SECONDS = 300
 
 
 @contextmanager
@@ -22,13 +26,32 @@ def within_limits(installation_id: int) -> Iterator[None]:
 
     Raises RateLimitedByHost, before the block, while the installation is known to be limited.
     """
-    if seconds := host_limits.seconds_left(installation_id):
+    if seconds := limits.seconds_left(installation_id):
         raise RateLimitedByHost(seconds, reason="known")
     try:
         yield
     except RateLimitedByHost as error:
-        host_limits.limit(installation_id, error.retry_after_seconds)
+        limits.limit(installation_id, error.retry_after_seconds)
         raise
     finally:
         if seconds := client.get_transport()[1].quotas.seconds_left(installation_id):
-            host_limits.limit(installation_id, seconds)
+            limits.limit(installation_id, seconds)
+
+
+@contextmanager
+def retried_later(installation_id: int, unavailable_seconds: int) -> Iterator[None]:
+    """Keeps to the installation's limits. Raises Delayed or Postponed for an error that a later delivery may not have.
+
+    That is a limit, an unavailable host, or an App key that an operator has to replace.
+    """
+    try:
+        with within_limits(installation_id):
+            yield
+    except RateLimitedByHost as error:
+        raise Delayed(error.retry_after_seconds, LIMITED) from error
+    except HostUnavailable as error:
+        raise Postponed(unavailable_seconds, "code host unavailable") from error
+    except (AppKeyUnreadable, AppNotConfigured, Refused) as error:
+        if isinstance(error, Refused) and error.status != 401:
+            raise
+        raise Postponed(300, "the App's key isn't accepted") from error

@@ -20,7 +20,7 @@ from controlplane.people import credential_index, identities, revocations
 from controlplane.people.identities import Listing
 from controlplane.people.revocations import StoredCredential
 from controlplane.people.users import UserItem
-from controlplane.platform.core.emails import normalize_email
+from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.core.observability import logger
 from controlplane.platform.table import keys
 from controlplane.platform.table.parallel import read_both, read_each

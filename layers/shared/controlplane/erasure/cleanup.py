@@ -29,8 +29,8 @@ SETTLED_AFTER_SECONDS = 900
 
 _PAGE = 100
 _STEPS: dict[str, tuple[leftovers.Step, ...]] = {
-    ids.PROJECT: leftovers.OF_PROJECT,
-    ids.REPOSITORY: leftovers.OF_REPOSITORY,
+    ids.ProjectId.prefix: leftovers.OF_PROJECT,
+    ids.RepositoryId.prefix: leftovers.OF_REPOSITORY,
     ids.ORGANIZATION: leftovers.OF_ORGANIZATION,
 }
 
@@ -57,7 +57,7 @@ def finish_deletions(run: SweepRun) -> None:
 
 
 def _is_scan(deletion: DeletionItem) -> bool:
-    return deletion.subject_id.startswith(f"{ids.SCAN}_")
+    return deletion.subject_id.startswith(f"{ids.ScanId.prefix}_")
 
 
 def _is_waiting(deletion: DeletionItem) -> bool:

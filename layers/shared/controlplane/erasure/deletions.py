@@ -15,9 +15,9 @@ from controlplane.people import identities
 from controlplane.people.identities import Listing
 from controlplane.people.users import UserItem
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.emails import normalize_email
+from controlplane.platform.core.clock import expiry
 from controlplane.platform.core.errors import Forbidden
-from controlplane.platform.core.retention import expiry
+from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.queues.deletion_items import work_item
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key

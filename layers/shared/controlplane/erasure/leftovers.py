@@ -17,14 +17,14 @@ from controlplane.organizations import defaults as default_organizations
 from controlplane.organizations.items import InvitationItem
 from controlplane.organizations.store import MemberItem
 from controlplane.platform.core import clock, ids
+from controlplane.platform.core.clock import expiry
 from controlplane.platform.core.ids import ProjectId, RepositoryId
-from controlplane.platform.core.retention import expiry
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues.deletion_items import DeletionItem
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.table import ConditionFailed, Delete, Leg, LegFailed, QueryPage, Unrecorded, table
-from controlplane.projects import slugs as project_slugs
+from controlplane.projects import store as projects
 from controlplane.scans import reports
 from controlplane.scans.failures import fail_deleted
 from controlplane.scans.items import RequestItem, ScanItem
@@ -178,7 +178,7 @@ def remove_slugs(subject: Subject, after: str | None) -> str | None:
         slug = item["sk"].removeprefix(keys.PROJECT_SLUG_PREFIX)
         with suppress(ConditionFailed):
             table.delete(
-                project_slugs.delete_if_own(subject.organization_id, slug, subject.subject_id), Unrecorded.CLEANUP
+                projects.delete_own_slug(subject.organization_id, slug, subject.subject_id), Unrecorded.CLEANUP
             )
     return page.next_sk
 

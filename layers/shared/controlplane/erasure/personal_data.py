@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from controlplane.feedback import store as feedback
 from controlplane.platform.core import clock
-from controlplane.platform.core.emails import normalize_email
+from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.parallel import read_both, read_each

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
 from controlplane.platform.core import clock, ids
+from controlplane.platform.core.clock import expiry
 from controlplane.platform.core.errors import RateLimited, ServiceUnavailable
-from controlplane.platform.core.retention import expiry
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys, shards
 from controlplane.platform.table.keys import Key

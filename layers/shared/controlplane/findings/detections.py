@@ -15,8 +15,7 @@ from controlplane.platform.core.ids import ProjectId
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
-from controlplane.platform.table.legs import set_expression
-from controlplane.platform.table.recording import Record
+from controlplane.platform.table.legs import Record, set_expression
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.table import Check, Leg, LegFailed, Put, Recorded, Unrecorded, Update, table
 from controlplane.projects.store import UnknownProject

@@ -14,17 +14,16 @@ from controlplane.findings.items import InboxItem, RuntimeVendor
 from controlplane.findings.status_history import MOST_FORMER, Status, StatusChange, to_former
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
+from controlplane.platform.core.clock import expiry
 from controlplane.platform.core.errors import Conflict, NotFound
 from controlplane.platform.core.ids import InboxItemId
-from controlplane.platform.core.retention import expiry
 from controlplane.platform.core.settings import settings
 from controlplane.platform.queues import events
 from controlplane.platform.queues.events import EventName
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Index
-from controlplane.platform.table.legs import set_expression
-from controlplane.platform.table.recording import Record
+from controlplane.platform.table.legs import Record, set_expression
 from controlplane.platform.table.table import Leg, LegFailed, Put, Recorded, Update, table
 
 

@@ -2,8 +2,8 @@
 
 An item has at most one attempt, stored until its outcome is known. The steps, in order:
 
-1. `begin_attempt`: a user requests an issue, and the attempt is stored as `wanted`. `findings.issue_messages` sends its
-   message to the worker `issue_creation`.
+1. `begin_attempt`: a user requests an issue, and the attempt is stored as `wanted`. `send_message` starts the worker
+   `issue_creation`.
 2. `start_sending`: a worker claims the attempt, which is now `sending`, and then requests the issue from GitHub, once.
 3. The worker learns the outcome from the response, or by searching the repository's issues for the attempt's marker.
    `complete` records the issue, `refuse` the reason why it wasn't created, and either ends the attempt. `retry_later`
@@ -12,6 +12,9 @@ An item has at most one attempt, stored until its outcome is known. The steps, i
 
 An attempt to link an existing issue is `linking` until the worker has looked it up. It sends nothing that would have to
 be sent once, so it never is `sending`.
+
+An attempt stays in the table until its outcome is known, so it is its own outbox: if its message was never sent, or had
+no result, the sweep sends it again.
 
 Code hosts accept no idempotency key, and their issue lists lag. So while an attempt is `sending`, the request is never
 repeated: the issues created since are searched, for as long as one could still appear. Every transition is conditional
@@ -32,6 +35,8 @@ from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.errors import Forbidden
 from controlplane.platform.core.ids import InboxItemId, RepositoryId
+from controlplane.platform.queues.messages import CreateIssue, Queue, send
+from controlplane.platform.queues.sweep_runs import SweepRun
 from controlplane.platform.table import keys
 from controlplane.platform.table.codec import present
 from controlplane.platform.table.keys import Key
@@ -58,6 +63,8 @@ UNSETTLED_SECONDS = 600
 # After these times, a sweep resends the message of an attempt that should have been started or settled.
 _TAKEN_UP_WITHIN_SECONDS = 60
 _SETTLED_WITHIN_SECONDS = UNSETTLED_SECONDS + 300
+# How long a message that was sent again may wait for others of its organization, before it counts as lost.
+_RESENT_SECONDS = 600
 
 
 class IssueExists(StoreError):
@@ -333,3 +340,22 @@ def list_attempts(limit: int | None = None, after: str | None = None) -> Attempt
     """Returns the pending attempts of all organizations, ordered by item. Eventually consistent."""
     page = table.query(keys.ISSUE_ATTEMPTS_PK, limit=limit, after=after)
     return AttemptPage([AttemptItem.from_item(item) for item in page.items], page.next_sk)
+
+
+# Messages
+
+
+def send_message(item_id: InboxItemId) -> None:
+    """Sends the message for the item's attempt. Raises Unreachable."""
+    send(Queue.ISSUE_CREATION, CreateIssue(item_id=item_id).model_dump(by_alias=True))
+
+
+def resend_overdue(run: SweepRun) -> None:
+    """Sends the messages of attempts that a worker should have taken or settled by now. Runs as a step of the sweep."""
+    for item in run.entries([keys.ISSUE_ATTEMPTS_PK]):
+        with run.isolating(item):
+            attempt = AttemptItem.from_item(item)
+            if attempt.is_overdue:
+                send_message(attempt.item_id)
+                put_off(attempt, _RESENT_SECONDS)
+                run.finished += 1

@@ -11,15 +11,18 @@ from collections.abc import Callable, Iterator
 from itertools import chain, repeat
 from urllib.parse import urlsplit
 
+from awsclient.errors import AwsError
 from controlplane.code_host import repositories
 from controlplane.code_host.items import RepositoryItem
-from controlplane.findings import inbox, issue_attempts, issue_messages
+from controlplane.findings import inbox, issue_attempts
 from controlplane.findings.issue_attempts import AttemptItem
 from controlplane.findings.items import InboxItem
-from controlplane.platform.core import clock, dry_run
+from controlplane.platform.core import acting, clock
 from controlplane.platform.core.errors import ApiError, Conflict, InvalidPayload
 from controlplane.platform.core.ids import InboxItemId, RepositoryId
+from controlplane.platform.core.observability import describe, logger
 from controlplane.platform.core.settings import settings
+from controlplane.platform.queues.messages import Unreachable
 from controlplane.platform.table import waiting
 
 ISSUE_INVALID = "This isn't an issue of the finding's repository. Send its number or URL."
@@ -102,7 +105,7 @@ async def open_issue(item: InboxItem, user_id: str, existing: int | str | None =
     A dry run returns it as it is. Raises the errors of `request_issue` and `find_issue`.
     """
     attempt = request_issue(item, user_id, existing)
-    if dry_run.is_active():
+    if acting.is_dry_run():
         return item
     if attempt is None:
         return item if item.github_issue is not None else inbox.get_item(item.item_id)
@@ -121,7 +124,7 @@ def request_issue(item: InboxItem, user_id: str, existing: int | str | None = No
     """Requests an issue for the item, or that an existing one is linked. Returns None if the item already has it.
 
     existing: the issue's number, or its page's address in the item's repository; None opens an issue. While an
-    attempt is pending, the same request returns that one.
+    attempt is pending, the same request returns that one, and sends its message again only if it is overdue.
     Raises InvalidPayload, NotACodeFinding, FindingsLocked, RepositoryNotLinked, HasAnotherIssue, CreationPending
     while another issue is requested, RoleLost, and UnknownItem.
     """
@@ -131,12 +134,17 @@ def request_issue(item: InboxItem, user_id: str, existing: int | str | None = No
     number = None if existing is None else _parse_number(existing, lambda: _get_linked(repository_id))
     _require_issue(item, number)
     try:
-        attempt = issue_messages.request_issue(item.item_id, user_id, number, repository_id)
+        attempt, is_new = issue_attempts.begin_attempt(item.item_id, user_id, number, repository_id=repository_id)
     except issue_attempts.RepositoryUnlinked:
         raise RepositoryNotLinked(repository_id) from None
     except issue_attempts.IssueExists:
         _require_issue(inbox.get_item(item.item_id), number)
         return None
+    if is_new or attempt.is_overdue:
+        try:
+            issue_attempts.send_message(item.item_id)
+        except (Unreachable, AwsError) as error:
+            logger.warning("attempt left to the sweep", extra={"itemId": item.item_id, **describe(error)})
     if number is not None and attempt.existing != number:
         raise CreationPending
     return attempt

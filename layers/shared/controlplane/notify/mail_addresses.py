@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from controlplane.platform.core import clock
-from controlplane.platform.core.emails import normalize_email
+from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Check, Delete, Put, Unrecorded, Update, table
 

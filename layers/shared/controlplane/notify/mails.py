@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, NamedTuple, Self
 
 from controlplane.platform.core import clock
-from controlplane.platform.core.emails import normalize_email
+from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.table import keys
 from controlplane.platform.table.stored import Derived, StoredMap
 from controlplane.platform.table.table import ConditionFailed, Leg, LegFailed, StoreError, Unrecorded, Update, table

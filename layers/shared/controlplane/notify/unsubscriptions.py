@@ -8,7 +8,7 @@ from typing import NamedTuple
 from controlplane.notify import mail_addresses, mail_choices, mails
 from controlplane.notify.mail_choices import CHOICES, Choice
 from controlplane.notify.mails import MailId
-from controlplane.platform.core import cursors, ids
+from controlplane.platform.core import ids, keyring
 from controlplane.platform.core.errors import InvalidPayload, NotFound
 from controlplane.platform.core.urls import dashboard_base_url
 from controlplane.platform.table import keys
@@ -46,7 +46,7 @@ def link_of_mail(mail_id: MailId) -> str:
 def read_link(token: str) -> Subscription:
     """Returns the subscription that the link ends. Raises UnknownLink."""
     try:
-        text = cursors.open_sealed(_BINDING, token)
+        text = keyring.open_cursor(_BINDING, token)
     except InvalidPayload:
         raise UnknownLink from None
     parts = text.split(":")
@@ -83,4 +83,4 @@ def _find_address(subscription: Subscription) -> str | None:
 
 
 def _link(text: str) -> str:
-    return f"{dashboard_base_url()}/account/unsubscribe/{cursors.seal(_BINDING, text)}"
+    return f"{dashboard_base_url()}/account/unsubscribe/{keyring.seal_cursor(_BINDING, text)}"

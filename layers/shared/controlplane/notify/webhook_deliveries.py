@@ -19,8 +19,7 @@ from controlplane.platform.queues import events, messages
 from controlplane.platform.queues.messages import DeliverWebhook, Queue
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.table import keys
-from controlplane.platform.table.legs import set_expression
-from controlplane.platform.table.recording import Record
+from controlplane.platform.table.legs import Record, set_expression
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import (
@@ -158,6 +157,14 @@ def get_delivery(webhook_id: WebhookId, event_id: EventId) -> tuple[DeliveryItem
     if item is None or event_id.organization_id != webhook_id.organization_id:
         raise UnknownDelivery
     return DeliveryItem.from_item(item), event["body"] if event else None
+
+
+def own_event(organization_id: str, event_id: str) -> EventId:
+    """Returns the ID of an event of the organization. Raises UnknownDelivery, also for text that isn't such an ID."""
+    parsed = EventId.parse(event_id)
+    if parsed is None or parsed.organization_id != organization_id:
+        raise UnknownDelivery
+    return parsed
 
 
 # Attempting

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 from urllib.parse import urlsplit
 
 from controlplane.platform.core import clock
@@ -12,6 +12,7 @@ from controlplane.platform.table.keys import Key
 from controlplane.platform.table.stored import SPARSE, Derived, StoredItem
 
 Format = Literal["standard", "slack"]
+FORMATS: tuple[Format, ...] = get_args(Format)
 WebhookStatus = Literal["enabled", "disabled"]
 DeliveryStatus = Literal["pending", "succeeded", "failed"]
 # Why an endpoint is disabled: a person did it, or its deliveries failed for a day.

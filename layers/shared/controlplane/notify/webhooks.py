@@ -1,20 +1,22 @@
 """Endpoints that an organization's webhooks are sent to: at most ten, each with its own secret.
 
-A secret is shown once, when it is created. It is stored encrypted (`core.sealing`), because deliveries are signed with
+A secret is shown once, when it is created. It is stored encrypted (`core.keyring`), because deliveries are signed with
 it. The organization's counter is changed in the transaction that creates or deletes an endpoint.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from controlplane.notify.webhook_items import Format, WebhookItem
 from controlplane.organizations import store as organizations
 from controlplane.organizations.store import UnknownOrganization
-from controlplane.platform.core import clock, dry_run, ids, sealing
+from controlplane.platform.core import acting, clock, ids, keyring, webhook_urls
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.errors import Conflict, Forbidden, NotFound
+from controlplane.platform.core.errors import Conflict, Forbidden, InvalidPayload, NotFound
 from controlplane.platform.core.ids import WebhookId
+from controlplane.platform.core.webhook_urls import UnacceptableUrl
+from controlplane.platform.queues.events import WEBHOOK_EVENTS
 from controlplane.platform.table import keys
 from controlplane.platform.table.legs import set_expression
 from controlplane.platform.table.table import (
@@ -83,7 +85,7 @@ def create_webhook(
         url=url,
         format=format,
         events=events,
-        secret=sealing.seal(webhook_id, secret),
+        secret=keyring.seal(webhook_id, secret),
         created_at=clock.timestamp(),
         created_by=created_by,
         pages_url=pages_url,
@@ -137,16 +139,16 @@ def update_webhook(webhook: WebhookItem, changes: Mapping[str, Any], caller_id: 
         after={"name": after.name, **after.recorded},
     )
     _write(webhook, Update(webhook.key, set_expression(changed) + forgets, _EXISTS, changed), caller_id, record)
-    if dry_run.is_active():
-        kept = {**webhook.to_item(), "disabledReason": webhook.disabled_reason, "disabledAt": webhook.disabled_at}
-        return WebhookItem.from_item({**(webhook.to_item() if forgets else kept), **changed})
+    if acting.is_dry_run():
+        kept = {name: value for name, value in webhook.to_item().items() if f"#{name}" not in forgets}
+        return WebhookItem.from_item({**kept, **changed})
     return get_webhook(webhook.webhook_id)
 
 
 def rotate_secret(webhook: WebhookItem, secret: str, caller_id: str, extra_legs: Mapping[str, Leg]) -> None:
     """Replaces the secret. Deliveries are signed with both for a day. Raises UnknownWebhook, Forbidden, LegFailed."""
     values: dict[str, Any] = {
-        "sealed": sealing.seal(webhook.webhook_id, secret),
+        "sealed": keyring.seal(webhook.webhook_id, secret),
         "until": int(clock.now()) + ROTATION_SECONDS,
     }
     change = "SET #previousSecret = #secret, #previousUntil = :until, #secret = :sealed"
@@ -190,12 +192,12 @@ def _write(
 def seal_again(webhook: WebhookItem) -> None:
     """Seals the endpoint's secrets with the current signing key, unless they have changed since they were read.
 
-    Raises sealing.Unsealable.
+    Raises keyring.Unsealable.
     """
-    opened = {name: sealing.unseal(webhook.webhook_id, text) for name, text in _sealed(webhook).items()}
+    opened = {name: keyring.unseal(webhook.webhook_id, text) for name, text in _sealed(webhook).items()}
     if all(it.is_current for it in opened.values()):
         return
-    changed = {name: sealing.seal(webhook.webhook_id, it.text) for name, it in opened.items()}
+    changed = {name: keyring.seal(webhook.webhook_id, it.text) for name, it in opened.items()}
     when, values = "#secret = :read", {**changed, "read": webhook.secret}
     try:
         table.update(Update(webhook.key, set_expression(changed), when, values), Unrecorded.REWRITE)
@@ -206,3 +208,26 @@ def seal_again(webhook: WebhookItem) -> None:
 def _sealed(webhook: WebhookItem) -> dict[str, str]:
     previous = webhook.sealed_secrets[1:]
     return {"secret": webhook.secret, **({"previousSecret": previous[0]} if previous else {})}
+
+
+# Values of endpoints
+
+
+def check_url(url: str) -> str:
+    """Returns the URL without spaces around it. Raises InvalidPayload if webhooks can't be sent to it."""
+    text = url.strip()
+    try:
+        webhook_urls.parse(text)
+    except UnacceptableUrl as problem:
+        raise InvalidPayload.at(["url"], str(problem), "invalid_url") from None
+    return text
+
+
+def check_events(events: Iterable[str]) -> tuple[str, ...]:
+    """Returns the events in the order of the documentation, each once. Raises InvalidPayload."""
+    chosen = {*events}
+    if not chosen:
+        raise InvalidPayload.at(["events"], "Select at least one event.", "missing")
+    if not chosen <= {*WEBHOOK_EVENTS}:
+        raise InvalidPayload.at(["events"], f"Choose from these events: {', '.join(WEBHOOK_EVENTS)}.", "unknown_event")
+    return tuple(event for event in WEBHOOK_EVENTS if event in chosen)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.acting import ActorKind, Source
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.request_ids import LONGEST_SECONDS
+from controlplane.platform.core.ids import LONGEST_REQUEST_SECONDS
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
 from controlplane.platform.table.parallel import read_both, read_each
@@ -137,7 +137,7 @@ def list_of_request(organization_id: str, request_id: str, began: float) -> list
 
     Reads what the organization wrote in the seconds that a request can take, but at most 1,000 entries.
     """
-    ended = began + LONGEST_SECONDS
+    ended = began + LONGEST_REQUEST_SECONDS
     found: list[LogEntry] = []
     for month in sorted({_month_of(began), _month_of(ended)}):
         page = table.query(

@@ -15,9 +15,9 @@ from controlplane.organizations.items import InvitationItem, InvitationLock, Inv
 from controlplane.organizations.store import MemberItem
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.emails import normalize_email
 from controlplane.platform.core.errors import Conflict, Forbidden, NotFound
 from controlplane.platform.core.ids import InvitationId
+from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.core.roles import RANK, Role
 from controlplane.platform.table import caps, keys
 from controlplane.platform.table.caps import Capacity

@@ -18,9 +18,9 @@ from controlplane.people import users
 from controlplane.people.users import UserItem
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.emails import normalize_email
 from controlplane.platform.core.errors import Conflict, NotFound
 from controlplane.platform.core.ids import InvitationId, MemberId
+from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.core.roles import Role
 from controlplane.platform.queues import events
 from controlplane.platform.table import keys

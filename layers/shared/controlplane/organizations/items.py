@@ -8,13 +8,12 @@ from typing import Annotated, Literal, Self
 
 from controlplane.platform.core import clock
 from controlplane.platform.core.actions import Action
-from controlplane.platform.core.emails import normalize_email
 from controlplane.platform.core.ids import InvitationId
+from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.core.roles import Role
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
-from controlplane.platform.table.legs import Put
-from controlplane.platform.table.recording import Recorded
+from controlplane.platform.table.legs import Put, Recorded
 from controlplane.platform.table.stored import SPARSE, Derived, StoredItem, StoredMap
 
 

@@ -274,8 +274,6 @@ def _profile_leg(profile: UserItem, chosen: str | None, ownership: Ownership | N
     """Returns the leg that saves the default organization if it isn't saved, and counts the ownership."""
     saved = profile.saved_organization_id
     unchanged = "#savedOrganizationId = :saved"
-    if saved is None:
-        unchanged = f"(attribute_not_exists(#savedOrganizationId) OR {unchanged})"
     key, when = keys.user(profile.user_id), f"#email = :email AND {unchanged}"
     values = {"email": profile.email, "saved": saved}
     if ownership is None and chosen == saved:

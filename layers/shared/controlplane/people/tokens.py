@@ -40,7 +40,7 @@ class UserTokenItem(StoredItem):
     rate_limit, win, hits: the limit per minute, the minute that is being counted, and its requests so far.
     listed_as: the local id of the index entry of the token, or of its family.
     family_id, client_id: set on access tokens of a token family.
-    exact_win, exact_from, refused_for: notes of the owner's rate limit (`access.credentials`).
+    exact_win, exact_from, refused_for: notes of the owner's rate limit (`access.authentication`).
     """
 
     digest: KeyPart

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from controlplane.platform.core import clock, ids
-from controlplane.platform.core.emails import normalize_email
+from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.retry import WriteConflict

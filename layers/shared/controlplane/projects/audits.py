@@ -9,16 +9,16 @@ from typing import Annotated, Any
 
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.actions import Action
+from controlplane.platform.core.clock import expiry
 from controlplane.platform.core.ids import ProjectId
-from controlplane.platform.core.retention import expiry
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.stored import Derived, StoredItem
 from controlplane.platform.table.table import Check, Leg, LegFailed, Put, Recorded, StoreError, table
+from controlplane.projects.changes import UnknownWebsite, change_until_written
 from controlplane.projects.items import AUDITABLE_KIND, ProjectItem
-from controlplane.projects.store import MAX_AUDITS, change_until_written, get_project
-from controlplane.projects.websites import UnknownWebsite
+from controlplane.projects.store import MAX_AUDITS, get_project
 
 MAX_AUDITS_PER_WEBSITE = 5
 

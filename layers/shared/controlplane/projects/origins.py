@@ -1,6 +1,6 @@
 """Parses and normalizes the address of a website or trusted origin.
 
-All spellings of an address give the same string, so callers can compare and store `Origin.origin` directly.
+All spellings of an address give the same string, so callers can compare and store `Address.origin` directly.
 This module makes no DNS lookups and no connections. The tables of public suffixes and international names take about
 40 ms each to load, so they are loaded when the first address needs them.
 """
@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from functools import cache
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import TYPE_CHECKING, Final
 
+from controlplane.projects.items import Address, AddressKind
+
 if TYPE_CHECKING:
     from publicsuffixlist import PublicSuffixList
 
-    from controlplane.projects.items import AddressKind
 
 MAX_ADDRESS_LENGTH: Final = 2048
 MAX_HOST_LENGTH: Final = 253  # RFC 1035 section 2.3.4, without the root's trailing dot
@@ -98,19 +98,11 @@ class InvalidOrigin(ValueError):
         return self.reason
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """An address in its stored form: lowercase, A-labels, no web scheme, no path, no default port."""
-
-    origin: str
-    kind: AddressKind
-
-
 class _Invalid(Exception):
     """Carries the reason to `parse_origin`, which adds the value as the client sent it."""
 
 
-def parse_origin(value: str) -> Origin:
+def parse_origin(value: str) -> Address:
     """Parses an address (contract, Website `origin`).
 
     Accepts `*`, an app origin such as `capacitor://localhost`, and hosts: `example.com`, `*.example.com`,
@@ -131,9 +123,9 @@ def parse_origin(value: str) -> Origin:
         raise InvalidOrigin(value, str(error)) from None
 
 
-def _parse(text: str) -> Origin:
+def _parse(text: str) -> Address:
     if text == "*":
-        return Origin("*", "any")
+        return Address("*", "any")
     scheme, separator, rest = text.partition("://")
     if not separator:
         return _parse_website(text, tuple(_DEFAULT_PORTS.values()))
@@ -172,7 +164,7 @@ def _is_hidden(character: str) -> bool:
     return unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp", "Zs")
 
 
-def _parse_website(text: str, default_ports: tuple[int, ...]) -> Origin:
+def _parse_website(text: str, default_ports: tuple[int, ...]) -> Address:
     authority = _without_path(text)
     if "@" in authority:
         raise _Invalid("An address must not contain a user name or password. Leave out everything up to the @.")
@@ -185,12 +177,12 @@ def _parse_website(text: str, default_ports: tuple[int, ...]) -> Origin:
     if _ends_in_number(name):
         return _parse_ipv4(name, port)
     if _is_development_name(name) or _is_local_name(name, port):
-        return Origin(name + port, "development")
+        return Address(name + port, "development")
     _check_public_name(name)
-    return Origin(name + port, "domain")
+    return Address(name + port, "domain")
 
 
-def _parse_wildcard(host: str, port: str) -> Origin:
+def _parse_wildcard(host: str, port: str) -> Address:
     star, _, parent = host.partition(".")
     if star != "*" or "*" in parent or not parent:
         raise _Invalid("A * must be the whole address or the whole first label, as in *.example.com.")
@@ -201,10 +193,10 @@ def _parse_wildcard(host: str, port: str) -> Origin:
         raise _Invalid(f"A host name may have at most {MAX_HOST_LENGTH} characters.")
     if not _is_development_name(name):
         _check_public_name(name)
-    return Origin(f"*.{name}{port}", "wildcard")
+    return Address(f"*.{name}{port}", "wildcard")
 
 
-def _parse_ipv4(name: str, port: str) -> Origin:
+def _parse_ipv4(name: str, port: str) -> Address:
     try:
         # Rejects octal, hexadecimal, and short forms, which programs parse as different addresses.
         address = IPv4Address(name)
@@ -213,10 +205,10 @@ def _parse_ipv4(name: str, port: str) -> Origin:
             "A host whose last part is a number is an IPv4 address. Write four decimal numbers from 0 to 255, as in "
             "203.0.113.7."
         ) from None
-    return Origin(f"{address}{port}", _kind_of_ipv4(address))
+    return Address(f"{address}{port}", _kind_of_ipv4(address))
 
 
-def _parse_ipv6(authority: str, default_ports: tuple[int, ...]) -> Origin:
+def _parse_ipv6(authority: str, default_ports: tuple[int, ...]) -> Address:
     literal, bracket, after = authority[1:].partition("]")
     if not bracket or (after and not after.startswith(":")):
         raise _Invalid("An IPv6 address must be in brackets, as in [2001:db8::1].")
@@ -227,10 +219,10 @@ def _parse_ipv6(authority: str, default_ports: tuple[int, ...]) -> Origin:
     port = _normalised_port(after[1:], default_ports) if after else ""
     mapped = address.ipv4_mapped
     if mapped is None:
-        return Origin(f"[{address}]{port}", _kind_of_ipv6(address))
+        return Address(f"[{address}]{port}", _kind_of_ipv6(address))
     # Browsers write the embedded address in hexadecimal; `ipaddress` writes it in dotted form.
     high, low = divmod(int(mapped), 0x10000)
-    return Origin(f"[::ffff:{high:x}:{low:x}]{port}", _kind_of_ipv4(mapped))
+    return Address(f"[::ffff:{high:x}:{low:x}]{port}", _kind_of_ipv4(mapped))
 
 
 def _kind_of_ipv4(address: IPv4Address) -> AddressKind:
@@ -368,7 +360,7 @@ def _public_suffixes() -> PublicSuffixList:
     return PublicSuffixList(accept_unknown=False)
 
 
-def _parse_app(scheme: str, rest: str) -> Origin:
+def _parse_app(scheme: str, rest: str) -> Address:
     # Before lowercasing, which would turn the Kelvin sign into a plain k.
     if not (scheme + rest).isascii():
         raise _Invalid("The address of an app must be written in ASCII: unaccented letters, digits, and punctuation.")
@@ -391,4 +383,4 @@ def _parse_app(scheme: str, rest: str) -> Origin:
         raise _Invalid("The ID of a Chrome extension must be 32 letters from a to p.")
     # A custom scheme has no default port, so no port is dropped.
     port = f":{_port(port_text)}" if colon else ""
-    return Origin(f"{scheme}://{host}{port}", "app")
+    return Address(f"{scheme}://{host}{port}", "app")

@@ -1,15 +1,11 @@
-"""Rules of projects: valid values of their fields, and the role that removes websites."""
+"""Rules of projects: valid values of their fields."""
 
 from collections.abc import Mapping, Sequence
 
-from controlplane.platform.core.errors import ApiError, NotFound, Problems, summarize
-from controlplane.platform.core.nearest import did_you_mean
-from controlplane.platform.core.regions import REGIONS
-from controlplane.platform.core.roles import Role
+from controlplane.platform.core.errors import ApiError, NotFound, Problems, did_you_mean, summarize
+from controlplane.platform.core.plans import REGIONS
 from controlplane.platform.core.settings import settings
-from controlplane.projects import changes as project_changes
-from controlplane.projects.changes import ProjectChange
-from controlplane.projects.items import NO_BRANDING, Address, AddressKind, ConsentItem, ProjectItem
+from controlplane.projects.items import NO_BRANDING, Address, ConsentItem, ProjectItem
 from controlplane.projects.origins import InvalidOrigin, parse_origin
 
 BRANDINGS = (settings.service_brand, settings.library_brand, NO_BRANDING)
@@ -53,18 +49,16 @@ def parse_addresses(path: list[str], listed: Sequence[str]) -> list[Address]:
 
     path: where the addresses come from, for the error's details.
     """
-    kinds: dict[str, AddressKind] = {}
+    addresses: list[Address] = []
     reasons: dict[int, str] = {}
     for position, text in enumerate(listed):
         try:
-            origin = parse_origin(text)
+            addresses.append(parse_origin(text))
         except InvalidOrigin as error:
             reasons[position] = error.reason
-        else:
-            kinds[origin.origin] = origin.kind
     if reasons:
         raise UnusableOrigin(path, reasons)
-    return [Address(origin, kind) for origin, kind in kinds.items()]
+    return [*dict.fromkeys(addresses)]
 
 
 def get_consent(project: ProjectItem) -> ConsentItem:
@@ -72,12 +66,3 @@ def get_consent(project: ProjectItem) -> ConsentItem:
     if project.consent is None:
         raise NoConsent
     return project.consent
-
-
-def update_project(project: ProjectItem, role: Role, change: ProjectChange) -> ProjectItem:
-    """Applies the change and returns the updated project. A member can't remove websites.
-
-    Raises WebsiteRemovalNeedsAdmin, BrandingNotIncluded, InvalidPayload for too many websites, UnknownWebsite, and
-    UnknownProject if the project was deleted.
-    """
-    return project_changes.update_project(project, change, may_remove_websites=role != "member")

@@ -3,9 +3,12 @@
 Changes use an optimistic lock: a write is conditional on the `version` (a random write id) that was read, so no update
 is lost. The transaction that creates or deletes a project also changes the organization's project count, which enforces
 the plan's limit.
+
+Each slug is one item, which names its project. The item of a former slug is marked, so that links to a project keep
+working after a rename: any project may claim that slug, which ends the redirect.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -19,9 +22,7 @@ from controlplane.platform.core.plans import PLANS
 from controlplane.platform.queues import deletion_items
 from controlplane.platform.table import keys
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
-from controlplane.platform.table.table import Check, Delete, Leg, LegFailed, Put, Recorded, StoreError, Update, table
-from controlplane.projects import slugs as project_slugs
-from controlplane.projects import websites
+from controlplane.platform.table.table import Check, Delete, Leg, LegFailed, Put, Recorded, Update, table
 from controlplane.projects.items import NO_BRANDING, Address, ConsentItem, ProjectItem, WebsiteItem
 
 # Deleting a project also deletes its audits, two items each, in one transaction of at most 100 items.
@@ -51,10 +52,6 @@ class ProjectLimitReached(PlanLimitReached):
 
     def __init__(self, plan: str, current: int) -> None:
         super().__init__(details={"limit": PLANS[plan].projects, "current": current, "plan": plan})
-
-
-class SlugTaken(StoreError):
-    """Another project of the organization has the slug. The store then chooses another one."""
 
 
 class ProjectPage(NamedTuple):
@@ -120,6 +117,32 @@ def distinct_slug(slug: str) -> str:
     return f"{slug}-{ids.new_local()[-_SUFFIX_LENGTH:]}"
 
 
+def slug_item(project: ProjectItem, slug: str) -> dict[str, Any]:
+    """Returns the item of one of the project's slugs, without the mark of a former one."""
+    key = keys.project_slug(project.project_id.organization_id, slug)
+    return {**key._asdict(), "projectId": project.project_id}
+
+
+def claim_slug(project: ProjectItem) -> Put:
+    """Returns a leg that makes the project's slug its own. It fails if the slug is another project's current one."""
+    return Put(slug_item(project, project.slug), "attribute_not_exists(pk) OR attribute_exists(#former)")
+
+
+def delete_own_slug(organization_id: str, slug: str, project_id: str) -> Delete:
+    """Returns a leg that deletes the slug of the project. It fails if it is another project's by then."""
+    return Delete(keys.project_slug(organization_id, slug), "#projectId = :project", {"project": project_id})
+
+
+def _names(item: Mapping[str, Any] | None, project: ProjectItem) -> bool:
+    """Returns True if this slug's item names the project."""
+    return item is not None and item["projectId"] == project.project_id
+
+
+def create_websites(addresses: Iterable[Address]) -> list[WebsiteItem]:
+    """Returns the addresses as new consent entries."""
+    return [WebsiteItem(website_id=ids.within(ids.WEBSITE), origin=it.origin, kind=it.kind) for it in addresses]
+
+
 def create_project(
     organization_id: str,
     name: str,
@@ -145,7 +168,7 @@ def create_project(
         region=region,
         created_at=clock.timestamp(),
         version="",
-        websites=tuple(websites.create_websites(addresses)),
+        websites=tuple(create_websites(addresses)),
         consent=consent,
     ).with_new_version()
 
@@ -154,13 +177,13 @@ def create_project(
         legs: dict[str, Leg] = {
             **(extra_legs or {}),
             "organization": _increment_count(organization_id, branding),
-            "slug": project_slugs.claim(project),
+            "slug": claim_slug(project),
             "project": Put(project.to_item(), _ABSENT),
         }
         try:
-            table.transact(legs, _recorded(Action.PROJECT_CREATE, None, project))
+            table.transact(legs, recorded(Action.PROJECT_CREATE, None, project))
         except LegFailed as failure:
-            if project_slugs.is_held_by(failure.items.get("slug"), project):
+            if _names(failure.items.get("slug"), project):
                 return project  # our own write, whose response was lost
             if failure.leg == "organization":
                 raise _plan_error(failure.item, branding) from None
@@ -211,11 +234,6 @@ def plan_check(organization_id: str, branding: str) -> Check:
     )
 
 
-def put_changed(before: ProjectItem, after: ProjectItem) -> Put:
-    """Returns a leg that writes `after` if the project still has the version of `before`."""
-    return Put(after.to_item(), "#version = :expected", {"expected": before.version})
-
-
 def audit_deletions(project: ProjectItem, deleted: Iterable[WebsiteItem]) -> dict[str, Leg]:
     """Returns legs that delete the websites' audits and their schedules. Audit runs are kept.
 
@@ -228,48 +246,15 @@ def audit_deletions(project: ProjectItem, deleted: Iterable[WebsiteItem]) -> dic
     return legs
 
 
-def change_until_written(
-    project: ProjectItem, action: Action, change: Callable[[ProjectItem], tuple[ProjectItem, Mapping[str, Leg]]]
-) -> ProjectItem:
-    """Applies `change` under an optimistic lock, retrying on the current item. Returns the changed project.
-
-    change: maps the project to its changed state (with a new version) and the legs of the same transaction.
-    Raises UnknownProject, SlugTaken if the leg `slug` fails, BrandingNotIncluded if the leg `plan` fails, Forbidden if
-    the leg `caller` fails, and any error that `change` raises.
-    """
-
-    def write() -> ProjectItem:
-        nonlocal project
-        after, extra_legs = change(project)
-        try:
-            record = _recorded(action, project, after)
-            table.transact({"project": put_changed(project, after), **extra_legs}, record)
-        except LegFailed as failure:
-            if "project" in failure.items:
-                project = _existing(failure.items["project"])
-                if project.version == after.version:
-                    return after  # our own write, whose response was lost
-                raise WriteConflict from None
-            if failure.leg == "slug":
-                raise SlugTaken from None
-            if failure.leg == "plan":
-                raise BrandingNotIncluded from None
-            if failure.leg == "caller":
-                raise Forbidden from None
-            raise
-        return after
-
-    return retry_on_conflict(write, "the project")
-
-
-def _existing(item: Mapping[str, Any] | None) -> ProjectItem:
+def existing(item: Mapping[str, Any] | None) -> ProjectItem:
     """Returns the project with which a failed condition answered. Raises UnknownProject if it was deleted."""
     if item is None:
         raise UnknownProject from None
     return ProjectItem.from_item(item)
 
 
-def _recorded(action: Action, before: ProjectItem | None, after: ProjectItem | None) -> Recorded:
+def recorded(action: Action, before: ProjectItem | None, after: ProjectItem | None) -> Recorded:
+    """Returns the entry of a change in the audit log."""
     project = after or before
     if project is None:
         raise LookupError("there is no project")
@@ -288,29 +273,6 @@ def _shown(project: ProjectItem) -> dict[str, Any]:
         "trustedOrigins": project.trusted_origins,
         "audits": project.audit_count,
     }
-
-
-def delete_website(project: ProjectItem, website_id: str, caller_id: str | None = None) -> int:
-    """Deletes a website with its audits and their schedules. Returns the number of audits. Their runs are kept.
-
-    caller_id: the user who must be an admin at commit; None for an API key or the operator.
-    Raises UnknownProject, UnknownWebsite, LastTrustedWebsite, Forbidden.
-    """
-    deleted_audits = 0
-
-    def without(before: ProjectItem) -> tuple[ProjectItem, Mapping[str, Leg]]:
-        nonlocal deleted_audits
-        website = before.find_website(website_id)
-        if website is None:
-            raise websites.UnknownWebsite
-        after = replace(before, websites=tuple(other for other in before.websites if other is not website))
-        websites.require_trusted(before, after)
-        deleted_audits = len(website.audits)
-        admin = admin_check(caller_id, project.project_id.organization_id)
-        return after.with_new_version(), {**admin, **audit_deletions(before, [website])}
-
-    change_until_written(project, Action.WEBSITE_DELETE, without)
-    return deleted_audits
 
 
 def delete_project(project: ProjectItem, caller_id: str | None = None) -> ProjectItem:
@@ -338,7 +300,7 @@ def delete_project(project: ProjectItem, caller_id: str | None = None) -> Projec
             **audit_deletions(project, project.websites),
         }
         try:
-            table.transact(legs, _recorded(Action.PROJECT_DELETE, project, None))
+            table.transact(legs, recorded(Action.PROJECT_DELETE, project, None))
         except LegFailed as failure:
             if failure.leg == "caller":
                 raise Forbidden from None
@@ -346,7 +308,7 @@ def delete_project(project: ProjectItem, caller_id: str | None = None) -> Projec
                 raise UnknownProject from None  # it is deleted with its organization
             if failure.leg != "project":
                 raise
-            project = _existing(failure.item)
+            project = existing(failure.item)
             raise WriteConflict from None
         return project
 

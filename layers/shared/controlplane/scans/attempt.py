@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from controlplane.code_host.github import errors as host
-from controlplane.code_host.requests import KEY_SECONDS, LIMITED, NO_KEY, within_limits
+from controlplane.code_host.requests import retried_later
 from controlplane.platform.core.observability import describe, logger
 from controlplane.platform.queues.worker import Delayed, LeftToSweep, Postponed, Rejected, is_last_delivery
 from controlplane.platform.table import leases
@@ -100,17 +100,9 @@ def _fail(work_id: WorkId, failure: Failure, lease: Lease | None) -> None:
 def code_host_errors(installation_id: int) -> Iterator[None]:
     """Converts the code host's errors to PermanentFailure, Postponed, or Delayed, and keeps to its limits."""
     try:
-        with within_limits(installation_id):
+        with retried_later(installation_id, _UNAVAILABLE_SECONDS):
             yield
-    except host.RateLimitedByHost as error:
-        raise Delayed(error.retry_after_seconds, LIMITED) from error
-    except host.HostUnavailable as error:
-        raise Postponed(_UNAVAILABLE_SECONDS, "code host unavailable") from error
-    except (host.AppKeyUnreadable, host.AppNotConfigured) as error:
-        raise Postponed(KEY_SECONDS, NO_KEY) from error
     except host.CodeHostError as error:
-        if isinstance(error, host.Refused) and error.status == 401:
-            raise Postponed(KEY_SECONDS, NO_KEY) from error
         failure = _HOST_FAILURES.get(type(error))
         if failure is None:
             raise

@@ -6,8 +6,8 @@ From the expiry date on, their findings are no longer shown, and TTL removes the
 from contextlib import suppress
 from typing import Any
 
+from controlplane.platform.core.clock import expiry
 from controlplane.platform.core.ids import ScanId
-from controlplane.platform.core.retention import expiry
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import ConditionFailed, Unrecorded, Update, table

@@ -30,39 +30,27 @@ def find_outcome(request: RequestItem) -> Outcome:
     return Outcome(request, reads.get_scan(request.scan_id) if request.scan_id else None)
 
 
-async def wait_for_outcome(request_id: ScanRequestId, current: Outcome | None = None) -> Outcome:
-    """Waits up to SCAN_START_WAIT_SECONDS for the request to start its scan or fail, then returns its state.
-
-    current: its state as it was just read, if it was.
-    Doesn't wait if too many requests are already waiting (`table.waiting`). Raises UnknownRequest or UnknownScan if it
-    was deleted with its project.
-    """
-    outcome, _ = await _wait(
-        lambda: find_outcome(reads.get_request(request_id)),
-        lambda outcome: outcome.request.status == "starting",
-        settings.scan_start_wait_seconds,
-        current,
-    )
-    return outcome
-
-
-async def wait_for_result(
-    request_id: ScanRequestId, seconds: float, current: Outcome | None = None
+async def wait_for_request(
+    request_id: ScanRequestId, seconds: float | None = None, current: Outcome | None = None
 ) -> tuple[Outcome, bool]:
     """Waits that long for the request's scan to end, or for the request to fail.
 
-    Returns its state, and False if it couldn't wait. Takes `current` and raises as `wait_for_outcome`. Reads the table
-    at most 12 times in the first 3 seconds, and once a second after that, two items at a time.
+    Without `seconds`, waits up to SCAN_START_WAIT_SECONDS for the scan to exist. current: its state as just read.
+    Returns the state, and False if it couldn't wait because too many requests are waiting (`table.waiting`). Raises
+    UnknownRequest or UnknownScan if it was deleted with its project. Reads the table at most 12 times in the first 3
+    seconds, and once a second after that, two items at a time.
     """
 
     def is_open(outcome: Outcome) -> bool:
-        return outcome.request.status == "starting" or (outcome.scan is not None and outcome.scan.is_open)
+        is_running = seconds is not None and outcome.scan is not None and outcome.scan.is_open
+        return outcome.request.status == "starting" or is_running
 
-    return await _wait(lambda: find_outcome(reads.get_request(request_id)), is_open, seconds, current)
+    longest = settings.scan_start_wait_seconds if seconds is None else seconds
+    return await _wait(lambda: find_outcome(reads.get_request(request_id)), is_open, longest, current)
 
 
 async def wait_for_end(found: ScanWithInventory, seconds: float) -> tuple[ScanWithInventory, bool]:
-    """Waits that long for the scan to end. Returns it, and False if it couldn't wait. Reads as `wait_for_result`.
+    """Waits that long for the scan to end. Returns it, and False if it couldn't wait. Reads as `wait_for_request`.
 
     Raises NotFound if it was deleted with its project.
     """

@@ -36,7 +36,7 @@ ISSUE_BODY_LIMIT = 65_536
 
 TARBALL_LIMIT_BYTES = 256 * 1024 * 1024
 _TARBALL_SECONDS = 120
-# Timeouts for creating an issue: for a token, if one is needed, and for the issue. The sum fits a worker's 30 s.
+# Timeouts of a write that isn't repeated: for a token, if one is needed, and for the write. They fit a worker's 30 s.
 _TOKEN_SECONDS = 8
 _WRITE_SECONDS = 15
 _PAGE_SIZE = 100
@@ -153,20 +153,8 @@ class CodeHost:
         error no issue was created: RepositoryGone, AccessLost, RateLimitedByHost, HostUnavailable (the host was not
         reached), and Refused, with 410 if the repository has issues disabled and 422 if the text was rejected.
         """
-        deadline = Deadline(_TOKEN_SECONDS)
-        names = repository_names(owner, name)
-        url = self._transport.url(_ISSUES.format(**names))
         content = {"title": title, "body": body, "labels": list(labels)}
-
-        def send(authorization: str) -> Response:
-            # A separate deadline: a write sent with almost no time left would likely have an unknown outcome.
-            return self._transport.send_once(
-                Request("POST", _ISSUES, url, authorization, content), Deadline(_WRITE_SECONDS)
-            )
-
-        response = self._authorized(WRITE_ISSUES, names, send, deadline)
-        if response.status != 201:
-            self._raise_for_status(response, names, deadline)
+        response = self._send_once(201, "POST", WRITE_ISSUES, _ISSUES, repository_names(owner, name), content)
         return response.read(_to_issue, OutcomeUnknown)
 
     def get_issue(self, owner: str, name: str, number: int) -> Issue:
@@ -225,6 +213,30 @@ class CodeHost:
         response = self._authorized(purpose, names, send, deadline)
         if response.status != 200:
             self._raise_for_status(response, names, deadline, gone)
+        return response
+
+    def _send_once(  # noqa: PLR0917 (a request, and the status that it should get)
+        self,
+        status: int,
+        method: str,
+        purpose: Purpose,
+        operation: str,
+        names: Mapping[str, str],
+        body: Mapping[str, Any],
+    ) -> Response:
+        deadline = Deadline(_TOKEN_SECONDS)
+        url = self._transport.url(operation.format(**names))
+
+        def send(authorization: str) -> Response:
+            request = Request(method, operation, url, authorization, body)
+            # A deadline of its own: a write sent with almost no time left would likely have an unknown outcome.
+            return self._transport.send_once(request, Deadline(_WRITE_SECONDS))
+
+        return self._expect(status, self._authorized(purpose, names, send, deadline), names, deadline)
+
+    def _expect(self, status: int, response: Response, names: Mapping[str, str], deadline: Deadline) -> Response:
+        if response.status != status:
+            self._raise_for_status(response, names, deadline)
         return response
 
     def _authorized(

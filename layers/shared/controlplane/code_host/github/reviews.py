@@ -8,7 +8,7 @@ from controlplane.code_host.github.app_auth import WRITE_ISSUES, Purpose
 from controlplane.code_host.github.client import CodeHost, get_transport
 from controlplane.code_host.github.errors import OutcomeUnknown
 from controlplane.code_host.github.names import checked_commit, repository_names
-from controlplane.code_host.github.transport import Deadline, Request, Response
+from controlplane.code_host.github.transport import Request, Response
 
 READ_PULL_REQUESTS: Purpose = (("metadata", "read"), ("pull_requests", "read"))
 WRITE_CHECKS: Purpose = (("checks", "write"), ("metadata", "read"))
@@ -19,8 +19,6 @@ TEXT_LIMIT = 60_000
 _PAGE_SIZE = 100
 _MOST_PAGES = 50
 _MOST_LISTED_PAGES = 10
-# The sum of both fits an operation of a worker: a token, if one is needed, and the write.
-_TOKEN_SECONDS, _WRITE_SECONDS = 8, 15
 
 _PULL_REQUEST = "/repos/{owner}/{repo}/pulls/{pull_number}"
 _PULL_REQUESTS = "/repos/{owner}/{repo}/pulls"
@@ -175,24 +173,6 @@ class ReviewHost(CodeHost):
         names = repository_names(owner, name) | {"comment_id": str(comment_id)}
         self._change(WRITE_ISSUES, _COMMENT, names, {"body": body})
 
-    def _send_once(  # noqa: PLR0917 (a request, and the status that it should get)
-        self,
-        status: int,
-        method: str,
-        purpose: Purpose,
-        operation: str,
-        names: Mapping[str, str],
-        body: Mapping[str, Any],
-    ) -> Response:
-        deadline = Deadline(_TOKEN_SECONDS)
-        url = self._transport.url(operation.format(**names))
-
-        def send(authorization: str) -> Response:
-            request = Request(method, operation, url, authorization, body)
-            return self._transport.send_once(request, Deadline(_WRITE_SECONDS))
-
-        return self._expect(status, self._authorized(purpose, names, send, deadline), names, deadline)
-
     def _change(self, purpose: Purpose, operation: str, names: Mapping[str, str], body: Mapping[str, Any]) -> None:
         deadline = self._deadline()
         url = self._transport.url(operation.format(**names))
@@ -202,11 +182,6 @@ class ReviewHost(CodeHost):
             return self._transport.send_with_retries(Request("PATCH", operation, url, authorization, body), deadline)
 
         self._expect(200, self._authorized(purpose, names, send, deadline), names, deadline)
-
-    def _expect(self, status: int, response: Response, names: Mapping[str, str], deadline: Deadline) -> Response:
-        if response.status != status:
-            self._raise_for_status(response, names, deadline)
-        return response
 
 
 def connect(installation_id: int) -> ReviewHost:

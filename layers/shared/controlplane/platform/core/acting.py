@@ -1,19 +1,40 @@
-"""The actor, the source, and the request that the entries of the audit log name.
+"""The actor, the source, and the request that the entries of the audit log name, and whether it is a dry run.
 
 A request, a message of a queue, and an operator's command each set them once. Anything else, such as the sweep, is done
 by the service itself.
+
+A dry run is a request that is checked and answered like any other, but changes nothing and sends nothing. `table.table`
+then checks the conditions of writes instead of writing, so every rule, error, and order of refusals is that of the real
+request, without code of its own. Only requests are still counted.
 """
 
 import os
 from contextvars import ContextVar
 from typing import Literal, NamedTuple
 
-from controlplane.platform.core.context import Setting
-
 ActorKind = Literal["person", "api_key", "operator", "service"]
 Source = Literal["page", "api", "operator", "worker"]
 
 _OPERATOR = "operator"
+
+
+class Setting[Value]:
+    """Sets a context variable for the length of a `with` block.
+
+    A class, because every request begins several such blocks, and a generator takes several times as long.
+    """
+
+    __slots__ = ("_token", "_value", "_variable")
+
+    def __init__(self, variable: ContextVar[Value], value: Value) -> None:
+        self._variable = variable
+        self._value = value
+
+    def __enter__(self) -> None:
+        self._token = self._variable.set(self._value)
+
+    def __exit__(self, *_: object) -> None:
+        self._variable.reset(self._token)
 
 
 class Actor(NamedTuple):
@@ -35,6 +56,7 @@ class _Acting:
 
 
 _acting: ContextVar[_Acting | None] = ContextVar("acting", default=None)
+_is_dry: ContextVar[bool] = ContextVar("dry run", default=False)
 
 
 def _service() -> Actor:
@@ -82,3 +104,13 @@ def current() -> tuple[Actor, str | None]:
     if acting.actor is None:
         raise LookupError("a request without an actor changes nothing that belongs to an organization")
     return acting.actor, acting.request_id
+
+
+def is_dry_run() -> bool:
+    """Returns whether code in this context must have no effect."""
+    return _is_dry.get()
+
+
+def dry_run(*, active: bool = True) -> Setting[bool]:
+    """Runs the block as a dry run, if it is to be one."""
+    return Setting(_is_dry, active)

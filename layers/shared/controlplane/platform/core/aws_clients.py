@@ -4,7 +4,7 @@ Their calls end with the request's time. All other AWS services are called with 
 """
 
 from awsclient.client import Client, OwnClient
-from awsclient.time_limit import TimeLimit
+from awsclient.connection import TimeLimit
 from controlplane.platform.core import deadline
 from controlplane.platform.core.settings import settings
 

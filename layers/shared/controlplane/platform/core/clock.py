@@ -5,6 +5,8 @@ import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
+_DAY_SECONDS = 86_400
+
 source: Callable[[], float] = time.time
 monotonic_source: Callable[[], float] = time.monotonic
 pause: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -29,3 +31,11 @@ def timestamp(seconds: float | None = None) -> str:
 def month() -> str:
     """Returns the current calendar month in UTC: 2026-01. Text order is chronological order."""
     return timestamp()[:7]
+
+
+def expiry(days: int, moment: float | None = None) -> dict[str, int]:
+    """Returns the TTL attribute of an item that expires `days` after the moment (default: now), or {} for 0 days.
+
+    Settings give the number of days that data is kept, and DynamoDB deletes items by `expiresAt`.
+    """
+    return {"expiresAt": int(now() if moment is None else moment) + days * _DAY_SECONDS} if days else {}

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from controlplane.platform.core.context import Setting
+from controlplane.platform.core.acting import Setting
 
 # Tests replace it. It must be monotonic, unlike the time of day.
 source: Callable[[], float] = time.monotonic

@@ -4,7 +4,8 @@ Each class represents one distinguishable outcome and is named after the fact. I
 do next. Details for operators go into `context`, which is logged and never sent.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 # The problems of a request, each with its code, message, and path.
@@ -38,6 +39,11 @@ CATALOG: dict[str, int] = {
 MAX_DETAILS = 100
 MAX_DETAIL_LENGTH = 300
 MAX_PATH_PARTS = 70
+# The similarity of two words that are written almost alike, such as `project` and `projects`.
+_ENOUGH = 0.75
+# Longer than most names. Comparing two words takes the product of their lengths.
+_LONGEST_WORD = 40
+_NO_LETTER = re.compile(r"[^a-z0-9]")
 
 
 class ApiError(Exception):
@@ -245,3 +251,16 @@ class DatabaseUnavailable(ServiceUnavailable):
 
     def __init__(self) -> None:
         super().__init__(headers={"Retry-After": "1"})
+
+
+def did_you_mean(word: str, names: Iterable[str]) -> str:
+    """Returns ` Did you mean NAME?` with the most similar name, or an empty text. Ignores case and punctuation."""
+    plain = _NO_LETTER.sub("", word.lower())
+    best = max(names, key=lambda name: _similarity(plain, name.lower()), default="")
+    return f" Did you mean {best}?" if _similarity(plain, best.lower()) >= _ENOUGH else ""
+
+
+def _similarity(word: str, name: str) -> float:
+    from difflib import SequenceMatcher  # noqa: PLC0415 (only requests with a mistake need it)
+
+    return SequenceMatcher(None, word, name).ratio() if max(len(word), len(name)) <= _LONGEST_WORD else 0.0

@@ -18,40 +18,15 @@ _TIME_LENGTH, _RANDOM_LENGTH = 10, 8
 
 ORGANIZATION = "org"
 USER = "usr"
-PROJECT = "prj"
-INSTANCE = "ins"
 WEBSITE = "web"
-KEY = "key"
-MEMBER = "mem"
-INVITATION = "inv"
 AUDIT = "aud"
-INBOX_ITEM = "inb"
-REPOSITORY = "rep"
-SCAN = "scn"
-SCAN_REQUEST = "spr"
-SESSION = "ses"
-EVENT = "evt"
-WEBHOOK = "whk"
-LOG_ENTRY = "log"
+_SESSION_PREFIX = "ses"
 
 _ROOT = {prefix: re.compile(f"{prefix}_({_PART}{{16}})") for prefix in (ORGANIZATION, USER)}
-_OWNED = {
-    prefix: re.compile(f"{prefix}_({_PART}{{16}})({_PART}{{18}})")
-    for prefix in (
-        PROJECT,
-        INSTANCE,
-        KEY,
-        INVITATION,
-        INBOX_ITEM,
-        REPOSITORY,
-        SCAN,
-        SCAN_REQUEST,
-        EVENT,
-        WEBHOOK,
-        LOG_ENTRY,
-    )
-} | {MEMBER: re.compile(f"{MEMBER}_({_PART}{{16}})({_PART}{{16}})")}
-_SESSION = re.compile(f"{SESSION}_({_PART}{{18}})")
+_REQUEST = re.compile(f"[A-Za-z0-9-]{{1,64}}-({_PART}{{10}})")
+# The gateway waits for a function no longer than this. A queue's worker isn't the request.
+LONGEST_REQUEST_SECONDS = 30
+_SESSION = re.compile(f"{_SESSION_PREFIX}_({_PART}{{18}})")
 
 
 class Located(NamedTuple):
@@ -69,8 +44,12 @@ class OwnedId(str):
 
     __slots__ = ("local", "organization_id")
     prefix: ClassVar[str]
+    _pattern: ClassVar[re.Pattern[str]]
     organization_id: str
     local: str
+
+    def __init_subclass__(cls, local_length: int = _TIME_LENGTH + _RANDOM_LENGTH) -> None:
+        cls._pattern = re.compile(f"{cls.prefix}_({_PART}{{16}})({_PART}{{{local_length}}})")
 
     @classmethod
     def of(cls, organization_id: str, local: str) -> Self:
@@ -82,7 +61,7 @@ class OwnedId(str):
     @classmethod
     def parse(cls, text: str) -> Self | None:
         """Returns the id, or None if the text isn't an id of this kind."""
-        match = _OWNED[cls.prefix].fullmatch(text)
+        match = cls._pattern.fullmatch(text)
         if match is None:
             return None
         parsed = cls(text)
@@ -108,55 +87,55 @@ def organization_of(owned_id: str) -> str:
 
 
 class ProjectId(OwnedId):
-    prefix = PROJECT
+    prefix = "prj"
 
 
 class InstanceId(OwnedId):
-    prefix = INSTANCE
+    prefix = "ins"
 
 
 class KeyId(OwnedId):
-    prefix = KEY
+    prefix = "key"
 
 
 class InvitationId(OwnedId):
-    prefix = INVITATION
+    prefix = "inv"
 
 
 class InboxItemId(OwnedId):
-    prefix = INBOX_ITEM
+    prefix = "inb"
 
 
 class RepositoryId(OwnedId):
-    prefix = REPOSITORY
+    prefix = "rep"
 
 
 class ScanId(OwnedId):
-    prefix = SCAN
+    prefix = "scn"
 
 
 class ScanRequestId(OwnedId):
-    prefix = SCAN_REQUEST
+    prefix = "spr"
 
 
 class EventId(OwnedId):
     """The id of an event, and of each webhook delivery of it: receivers recognize duplicates by it."""
 
-    prefix = EVENT
+    prefix = "evt"
 
 
 class WebhookId(OwnedId):
     """The id of an endpoint that webhooks are sent to."""
 
-    prefix = WEBHOOK
+    prefix = "whk"
 
 
 class LogEntryId(OwnedId):
-    prefix = LOG_ENTRY
+    prefix = "log"
 
 
-class MemberId(OwnedId):
-    prefix = MEMBER
+class MemberId(OwnedId, local_length=16):
+    prefix = "mem"
 
     @classmethod
     def of_user(cls, organization_id: str, user_id: str) -> Self:
@@ -217,7 +196,7 @@ def within(prefix: str) -> str:
 
 def session_id(local: str) -> str:
     """Returns the id of one of a person's credentials. It reveals nothing about the person or the secret."""
-    return f"{SESSION}_{local}"
+    return f"{_SESSION_PREFIX}_{local}"
 
 
 def local_of_session(text: str) -> str | None:
@@ -229,3 +208,18 @@ def local_of_session(text: str) -> str | None:
 def is_root(prefix: str, text: str) -> bool:
     """Returns whether the text is a well-formed id with that prefix. Check this before using the text in a key."""
     return _ROOT[prefix].fullmatch(text) is not None
+
+
+def request_id(gateway_id: str) -> str:
+    """Returns the id of a request that begins now: the gateway's, which joins our logs with its own, and the time.
+
+    The time locates a request's records without an index: in the organization's partition, within the seconds that a
+    request can take. Clients treat ids as opaque.
+    """
+    return f"{gateway_id}-{local_at(clock.now())}"
+
+
+def request_began_at(text: str) -> float | None:
+    """Returns when the request began, in Unix seconds. None if the text isn't an id of ours."""
+    match = _REQUEST.fullmatch(text)
+    return created_at(match[1]) if match else None

@@ -14,7 +14,7 @@ import secrets
 import string
 import zlib
 
-from controlplane.platform.core import dry_run, keyring
+from controlplane.platform.core import acting, keyring
 from controlplane.platform.core.keyring import SigningKey
 from controlplane.platform.core.settings import settings
 
@@ -57,7 +57,7 @@ def _with_checksum(prefix: str, body: str) -> str:
 
 def mint(prefix: str) -> str:
     """Returns a new secret that starts with `prefix` and an underscore, or a placeholder in a dry run."""
-    if dry_run.is_active():
+    if acting.is_dry_run():
         return placeholder(prefix)
     return _with_checksum(prefix, _random_body())
 

@@ -22,7 +22,7 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from controlplane.platform.core import acting, deadline, request_ids, urls
+from controlplane.platform.core import acting, deadline, ids, urls
 from controlplane.platform.core.errors import ApiError, Forbidden, InternalError, MethodNotAllowed, RouteNotFound
 from controlplane.platform.core.observability import count_limited, count_request, describe, log_request, logger
 from controlplane.platform.core.settings import settings
@@ -159,8 +159,7 @@ async def _reject(scope: Scope, receive: Receive, send: Send) -> None:
 def _add_headers(start: Message, state: RequestState) -> None:
     headers = start.setdefault("headers", [])
     headers.append((b"x-request-id", state.request_id.encode()))
-    if state.scope["scheme"] == "https":
-        headers.append(TRANSPORT_SECURITY)
+    headers.append(TRANSPORT_SECURITY)
     more = state.caller.headers | deprecations.headers(state.deprecations)
     if state.is_dry_run and start["status"] < 400:
         more["Dry-Run"] = "true"
@@ -172,7 +171,7 @@ def _add_headers(start: Message, state: RequestState) -> None:
 def _request_id(scope: Scope) -> str:
     """Returns an id that begins with the gateway's, so that its log can be joined with ours, or a new id locally."""
     event = scope.get("aws.event") or {}
-    return request_ids.with_time((event.get("requestContext") or {}).get("requestId") or str(uuid.uuid4()))
+    return ids.request_id((event.get("requestContext") or {}).get("requestId") or str(uuid.uuid4()))
 
 
 def _carry_challenge(start: Message) -> None:
@@ -239,14 +238,6 @@ def create_app(*routers: APIRouter | RouteGroup) -> FastAPI:
     for router in routers:
         app.router.routes.extend([router] if isinstance(router, RouteGroup) else router.routes)
     return app
-
-
-async def _respond_not_found(scope: Scope, receive: Receive, send: Send) -> None:
-    await RequestState.of(scope).failure(RouteNotFound())(scope, receive, send)
-
-
-# For a server that mounts several apps: handles paths that don't exist in any of them.
-not_found_app: ASGIApp = RequestMiddleware(_respond_not_found)
 
 
 class _Event(APIGateway):

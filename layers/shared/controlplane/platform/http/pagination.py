@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import Query
 from pydantic import BeforeValidator, Field
 
-from controlplane.platform.core import cursors
+from controlplane.platform.core import keyring
 
 _DIGITS = re.compile(r"[0-9]{1,3}")
 
@@ -36,8 +36,8 @@ class CursorCodec:
 
     def __init__(self, cursor: str | None, *binding: str) -> None:
         self._binding = binding
-        self.after = cursors.open_sealed(binding, cursor) if cursor else None
+        self.after = keyring.open_cursor(binding, cursor) if cursor else None
 
     def cursor(self, position: str | None) -> str | None:
         """Returns the cursor of the page after `position`, or None if there is no next page."""
-        return cursors.seal(self._binding, position) if position else None
+        return keyring.seal_cursor(self._binding, position) if position else None

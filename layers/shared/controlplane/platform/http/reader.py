@@ -12,8 +12,7 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request, empty_receive
 from starlette.types import Receive, Scope
 
-from controlplane.platform.core.errors import InvalidPayload, PayloadTooLarge, UnsupportedMediaType
-from controlplane.platform.core.nearest import did_you_mean
+from controlplane.platform.core.errors import InvalidPayload, PayloadTooLarge, UnsupportedMediaType, did_you_mean
 from controlplane.platform.http.client_address import client_address
 
 MAX_BODY_BYTES = 1_048_576

@@ -20,7 +20,7 @@ from pydantic.alias_generators import to_camel
 from starlette.routing import BaseRoute, Match
 from starlette.types import Receive, Scope, Send
 
-from controlplane.platform.core import acting, dry_run, lazy_imports
+from controlplane.platform.core import acting, lazy_imports
 from controlplane.platform.core.errors import ApiError, DatabaseUnavailable, InvalidPayload, RateLimited
 from controlplane.platform.core.observability import describe, logger
 from controlplane.platform.http import deprecations
@@ -197,7 +197,7 @@ def _adapt(
         requirements.resolve(state.caller, adapted_id)
         if caller_parameter is not None:
             arguments[caller_parameter] = state.caller
-        with dry_run.begin(active=state.is_dry_run):
+        with acting.dry_run(active=state.is_dry_run):
             return state.success(await endpoint(**arguments), status)
 
     keyword = inspect.Parameter.KEYWORD_ONLY

@@ -7,8 +7,7 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from controlplane.platform.core.errors import Problems
-from controlplane.platform.core.nearest import did_you_mean
+from controlplane.platform.core.errors import Problems, did_you_mean
 
 # In words, by pattern.
 _PATTERNS: dict[str, str] = {}

@@ -1,18 +1,17 @@
 """The work that a deletion leaves: what is deleted writes an item, and `cleanup` does the rest."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated
 
 from controlplane.platform.core import clock
 from controlplane.platform.table import keys
-from controlplane.platform.table.codec import present
 from controlplane.platform.table.keys import Key
+from controlplane.platform.table.stored import OWN_KEY, SPARSE, Named, StoredItem
 from controlplane.platform.table.table import Put
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeletionItem:
+class DeletionItem(StoredItem):
     """Cleanup that is left to do after a deletion, or after a scan that supersedes others.
 
     subject_id: the deleted project, repository, organization, or account, or the completed scan.
@@ -22,27 +21,14 @@ class DeletionItem:
     address: that of a deleted account, until everything was removed once.
     """
 
-    key: Key
-    subject_id: str
+    key: Annotated[Key, OWN_KEY]
+    subject_id: Annotated[str, Named("sk")]
     deleted_at: str
-    step: int | None = None
-    after: str | None = None
-    final: bool = False
-    created_at: str | None = None
-    address: str | None = None
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            key=Key(item["pk"], item["sk"]),
-            subject_id=item["sk"],
-            deleted_at=item["deletedAt"],
-            step=item.get("step"),
-            after=item.get("after"),
-            final=item.get("final", False),
-            created_at=item.get("createdAt"),
-            address=item.get("address"),
-        )
+    step: Annotated[int | None, SPARSE] = None
+    after: Annotated[str | None, SPARSE] = None
+    final: Annotated[bool, SPARSE] = False
+    created_at: Annotated[str | None, SPARSE] = None
+    address: Annotated[str | None, SPARSE] = None
 
 
 def work_item(subject_id: str, created_at: str | None = None, address: str | None = None) -> Put:
@@ -50,5 +36,11 @@ def work_item(subject_id: str, created_at: str | None = None, address: str | Non
 
     For a completed scan, it schedules the expiry of the findings of the scans it supersedes.
     """
-    more = present(createdAt=created_at, address=address)
-    return Put({**keys.deletion(subject_id)._asdict(), "deletedAt": clock.timestamp(), **more})
+    work = DeletionItem(
+        key=keys.deletion(subject_id),
+        subject_id=subject_id,
+        deleted_at=clock.timestamp(),
+        created_at=created_at,
+        address=address,
+    )
+    return Put(work.to_item())

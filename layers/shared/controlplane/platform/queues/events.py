@@ -5,7 +5,7 @@ themselves. Requests leave it to the next run of the sweep, which is at most a m
 their response wait for two more calls.
 """
 
-from typing import Literal
+from typing import Literal, get_args
 
 from controlplane.platform.core import clock, ids
 from controlplane.platform.core.ids import EventId, OwnedId
@@ -18,7 +18,7 @@ QUEUE, KIND = "notifications", "organization-event"
 MOST_SUBJECTS = 25
 
 # Events that webhooks can subscribe to, in the order of the documentation.
-WEBHOOK_EVENTS = (
+WebhookEvent = Literal[
     "finding.opened",
     "finding.resolved",
     "scan.completed",
@@ -26,18 +26,10 @@ WEBHOOK_EVENTS = (
     "key.leaked",
     "member.joined",
     "credits.low",
-)
-EventName = Literal[
-    "finding.opened",
-    "finding.resolved",
-    "scan.completed",
-    "key.created",
-    "key.leaked",
-    "member.joined",
-    "credits.low",
-    # An endpoint was disabled because its deliveries failed for a day. Only emails tell about it.
-    "webhook.disabled",
 ]
+WEBHOOK_EVENTS: tuple[WebhookEvent, ...] = get_args(WebhookEvent)
+# An endpoint was disabled because its deliveries failed for a day. Only emails tell about it.
+EventName = Literal[WebhookEvent, "webhook.disabled"]
 
 
 def entry(organization_id: str, event: EventName, *subjects: OwnedId) -> Entry:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from awsclient.errors import AwsError, ServiceError
-from controlplane.platform.core import deadline, dry_run, ids
+from controlplane.platform.core import acting, clock, deadline, ids
 from controlplane.platform.core.aws_clients import create_client
 from controlplane.platform.core.observability import describe, logger
 from controlplane.platform.core.settings import settings
@@ -22,6 +22,8 @@ from controlplane.platform.queues import outbox
 from controlplane.platform.queues.events import MOST_SUBJECTS, EventName
 from controlplane.platform.queues.outbox import Entry
 from controlplane.platform.queues.sweep_runs import SweepRun
+from controlplane.platform.table import keys
+from controlplane.platform.table.keys import Key
 from controlplane.platform.table.parallel import read_both
 from controlplane.platform.table.table import StoreError
 
@@ -222,7 +224,7 @@ def entry(queue: Queue, message: Message, after_seconds: int = outbox.RESEND_AFT
 
 def send(queue: str, message: Mapping[str, Any], delay_seconds: int = 0) -> None:
     """Sends a message to a queue, except in a dry run. Raises Unreachable."""
-    if dry_run.is_active():
+    if acting.is_dry_run():
         return
     url = Queue(queue).url
     # SQS shares out the queue among groups: see `queues.shares`.
@@ -278,20 +280,22 @@ def _note_unfinished(written: Entry, error: Exception) -> None:
 
 
 def resend(run: SweepRun) -> None:
-    """Sends the messages that have been in the outbox for a minute. Runs as a step of the sweep.
+    """Sends the messages that have been in the outbox for a minute, and deletes their entries, as a step of the sweep.
 
-    A queue that doesn't respond is skipped for the rest of the run, so that its timeouts don't delay the others.
+    The entry of a message that its queue doesn't accept is kept. A queue that doesn't respond is skipped for the rest
+    of the run, so that its timeouts don't delay the others.
     """
     unresponsive: set[str] = set()
-
-    def send_unless_unresponsive(queue: str, message: Mapping[str, Any]) -> None:
-        if queue in unresponsive:
-            raise Unreachable(queue)
-        try:
-            send(queue, message)
-        except Unreachable as failure:
-            if failure.__cause__ is not None and not isinstance(failure.__cause__, ServiceError):
-                unresponsive.add(queue)
-            raise
-
-    outbox.resend(run, send_unless_unresponsive)
+    for item in run.entries(keys.OUTBOX_PKS, before=clock.timestamp(clock.now() - outbox.RESEND_AFTER_SECONDS)):
+        entry = Entry(Key(item["pk"], item["sk"]), item["queue"], item["message"])
+        with run.isolating(item):
+            if entry.queue in unresponsive:
+                raise Unreachable(entry.queue)
+            try:
+                send(entry.queue, entry.message)
+            except Unreachable as failure:
+                if failure.__cause__ is not None and not isinstance(failure.__cause__, ServiceError):
+                    unresponsive.add(entry.queue)
+                raise
+            outbox.delete_entry(entry)
+            run.finished += 1

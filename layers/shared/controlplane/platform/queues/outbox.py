@@ -4,11 +4,10 @@ So no data is written without its message, even if the process crashes before se
 """
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from controlplane.platform.core import clock, ids
-from controlplane.platform.queues.sweep_runs import SweepRun
 from controlplane.platform.table import keys, shards
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.table import Delete, Put, Unrecorded, table
@@ -48,18 +47,3 @@ def write(entry: Entry) -> None:
 def delete_entry(entry: Entry) -> None:
     """Deletes the entry of a message that was sent."""
     table.delete(Delete(entry.key), Unrecorded.MESSAGE)
-
-
-def resend(
-    run: SweepRun, send: Callable[[str, dict[str, Any]], None], older_than_seconds: int = RESEND_AFTER_SECONDS
-) -> None:
-    """Sends messages older than `older_than_seconds` and deletes their entries, as a step of the sweep.
-
-    send: takes a queue's name and a message, and raises if the queue doesn't accept it; the entry is then kept.
-    """
-    before = clock.timestamp(clock.now() - older_than_seconds)
-    for item in run.entries(keys.OUTBOX_PKS, before=before):
-        with run.isolating(item):
-            send(item["queue"], item["message"])
-            table.delete(Delete(Key(item["pk"], item["sk"])), Unrecorded.MESSAGE)
-            run.finished += 1

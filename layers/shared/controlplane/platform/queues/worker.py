@@ -23,7 +23,7 @@ from controlplane.platform.core import acting, deadline
 from controlplane.platform.core.observability import describe, logger, metrics
 from controlplane.platform.queues import messages, outbox, shares
 from controlplane.platform.queues.messages import MAX_RECEIVES, Queue, Unreachable, is_newer, sender
-from controlplane.platform.queues.worker_slots import NoSlot
+from controlplane.platform.queues.shares import NoSlot
 
 _last_delivery: ContextVar[bool] = ContextVar("last_delivery", default=False)
 _FIRST_BACKOFF_SECONDS = 5

@@ -5,12 +5,12 @@ contains that id. So at most one of all attempts with a key takes effect, even i
 repeated. This module doesn't know how the record's key is built or what an answer contains.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated
 
 from controlplane.platform.core import clock
 from controlplane.platform.table.keys import Key
+from controlplane.platform.table.stored import OWN_KEY, SPARSE, Named, StoredItem
 from controlplane.platform.table.table import (
     ConditionFailed,
     Delete,
@@ -32,46 +32,21 @@ COMPLETED = "COMPLETED"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordItem:
+class RecordItem(StoredItem):
     """A record: the attempt that holds the key, and the answer once it has completed.
 
     payload: the digest of the request.
     effective: whether the attempt's creation took effect.
     """
 
-    key: Key
+    key: Annotated[Key, OWN_KEY]
     status: str
     attempt: str
     payload: str
     lease_until: int
     expires_at: int
-    effective: bool = False
-    answer: str = ""
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(
-            key=Key(item["pk"], item["sk"]),
-            status=item["status"],
-            attempt=item["attempt"],
-            payload=item["payload"],
-            lease_until=item["leaseUntil"],
-            expires_at=item["expiresAt"],
-            effective=item.get("effective", False),
-            answer=item.get("data", ""),
-        )
-
-    def to_item(self) -> dict[str, Any]:
-        return {
-            **self.key._asdict(),
-            "status": self.status,
-            "attempt": self.attempt,
-            "payload": self.payload,
-            "leaseUntil": self.lease_until,
-            "expiresAt": self.expires_at,
-            **({"effective": True} if self.effective else {}),
-            **({"data": self.answer} if self.answer else {}),
-        }
+    effective: Annotated[bool, SPARSE] = False
+    answer: Annotated[str, Named("data"), SPARSE] = ""
 
     @property
     def is_answer_lost(self) -> bool:

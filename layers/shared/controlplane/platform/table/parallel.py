@@ -10,10 +10,9 @@ _AT_ONCE = 8
 
 def read_both[A, B](first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
     """Returns the results of two reads or writes, which run at the same time. Raises the errors of either."""
-    with ThreadPoolExecutor(max_workers=1) as executor:
-        # In the request's context, which has its time budget.
-        reading = executor.submit(copy_context().run, second)
-        return first(), reading.result()
+    with reading(second) as result:
+        found = first()
+    return found, result()
 
 
 @contextmanager
@@ -23,11 +22,12 @@ def reading[A](read: Callable[[], A]) -> Iterator[Callable[[], A]]:
     That function raises the read's errors.
     """
     with ThreadPoolExecutor(max_workers=1) as executor:
+        # In the request's context, which has its time budget.
         yield executor.submit(copy_context().run, read).result
 
 
 def read_each[A, B](read: Callable[[A], B], arguments: Iterable[A]) -> list[B]:
     """Returns the result of a read for each argument, in order. Eight run at the same time. Raises their errors."""
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as executor:
-        reading = [executor.submit(copy_context().run, read, argument) for argument in arguments]
-        return [each.result() for each in reading]
+        started = [executor.submit(copy_context().run, read, argument) for argument in arguments]
+        return [each.result() for each in started]

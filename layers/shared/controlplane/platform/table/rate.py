@@ -20,11 +20,6 @@ class Counted(NamedTuple):
     hits: int
     resets_at: int
 
-    @property
-    def minute(self) -> int:
-        """The window's minute since the epoch. It can be ahead of this instance's clock."""
-        return self.resets_at // ADDRESS_WINDOW_SECONDS - 1
-
 
 def count_address(operation: str, address: str, limit: int) -> Counted:
     """Counts the address's call of the operation in this minute, including refused calls, in one unconditional write.

@@ -16,13 +16,15 @@ from typing import Any, NamedTuple
 
 from controlplane.platform.core import clock
 from controlplane.platform.core.errors import ApiError
-from controlplane.platform.core.request_ids import EXPLAINED_SECONDS, began_at
+from controlplane.platform.core.ids import request_began_at
 from controlplane.platform.core.tokens import digest
 from controlplane.platform.table import keys, shards
 from controlplane.platform.table.codec import present
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.table import ConditionFailed, StoreError, Unrecorded, Update, table
 
+# Explained requests are at most this old.
+EXPLAINED_SECONDS = 86_400
 # Items of an owner and a minute, so that one caller's records don't take the place of all others'.
 ITEMS_PER_MINUTE = 8
 # An item with that many records has less than 8 KB, so that no write takes more than 8 units.
@@ -72,7 +74,7 @@ def record(refusal: Refusal, owner_id: str, caller_id: str, key_id: str | None, 
     An item that is known to be full isn't written to again, so that a flood of refusals costs each environment at most
     one rejected write a minute.
     """
-    began = began_at(refusal.request_id)
+    began = request_began_at(refusal.request_id)
     if began is None:
         return
     counted_as = key_id or caller_id

@@ -34,6 +34,8 @@ class Derived(NamedTuple):
     read: Callable[[Mapping[str, Any]], Any]
 
 
+# The whole key, of an item that can't build it from its other fields.
+OWN_KEY = Derived(lambda item: Key(item["pk"], item["sk"]))
 # The part of the partition key after its prefix, such as the digest of a secret.
 KeyPart = Annotated[str, Derived(lambda item: item["pk"].partition("#")[2])]
 

@@ -10,16 +10,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from awsclient.errors import AwsError, NoAnswer, ServiceError
-from controlplane.platform.core import deadline, dry_run
+from controlplane.platform.core import acting, deadline
 from controlplane.platform.core.aws_clients import create_client
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import codec
-from controlplane.platform.table.errors import ConditionFailed, LegFailed, StoreError, TableUnavailable, Throttled
 from controlplane.platform.table.keys import OUTBOX_PKS, Index, Key
-from controlplane.platform.table.legs import Check, Delete, Leg, Put, Update, to_check
+from controlplane.platform.table.legs import Check, Delete, Leg, Put, Record, Recorded, Unrecorded, Update, to_check
 from controlplane.platform.table.parallel import read_each
-from controlplane.platform.table.recording import Record, Recorded, Unrecorded
-from controlplane.platform.table.retry import pause
+from controlplane.platform.table.retry import ConditionFailed, LegFailed, StoreError, TableUnavailable, Throttled, pause
 
 # The store's modules import legs and errors from here, along with the table.
 __all__ = [
@@ -95,30 +93,36 @@ def _contended(error: ServiceError | NoAnswer, legs: Mapping[str, Leg]) -> bool:
     raise error
 
 
+def _raise_unless_conflict(error: ServiceError) -> None:
+    """Raises the error of the store for a failed call, or the error itself, unless it may be repeated."""
+    if error.code == "ConditionalCheckFailedException":
+        item = error.fields.get("Item")
+        raise ConditionFailed(codec.decode_item(item) if item else None) from None
+    if error.code in _THROTTLING:
+        raise Throttled(error.code) from error
+    if _is_outcome_unknown(error):
+        raise _unavailable(error) from error
+    if error.code != "TransactionConflictException":
+        raise error
+
+
 def _sent_again(error: AwsError) -> bool:
     """Returns whether the client retried the request itself, which leaves the earlier attempt's outcome unknown."""
     return isinstance(error, ServiceError) and error.retries > 0
-
-
-def _check_deadline() -> None:
-    """Raises TableUnavailable, before anything is sent, if the request's deadline has passed."""
-    if deadline.is_over():
-        raise TableUnavailable("out of time")
 
 
 def _unavailable(error: ServiceError | NoAnswer) -> TableUnavailable:
     return TableUnavailable(error.code if isinstance(error, ServiceError) else str(error))
 
 
-def _require_reason(record: Record) -> None:
-    """Raises TypeError for a write with neither an entry in the audit log nor a reason for none."""
+def _is_dry(record: Record) -> bool:
+    """Returns whether a write must only be checked. A dry run is counted and its refusal recorded like any request.
+
+    Raises TypeError for a write with neither an entry in the audit log nor a reason for none.
+    """
     if not isinstance(record, Unrecorded):
         raise TypeError("a write needs an entry in the audit log, or a reason why it has none")
-
-
-def _is_dry(record: Record) -> bool:
-    """Returns whether a write must only be checked. A dry run is counted and its refusal recorded like any request."""
-    return dry_run.is_active() and record is not Unrecorded.COUNTER and record is not Unrecorded.REFUSAL
+    return acting.is_dry_run() and record is not Unrecorded.COUNTER and record is not Unrecorded.REFUSAL
 
 
 def _checks(legs: Mapping[str, Leg]) -> dict[str, Leg]:
@@ -165,7 +169,7 @@ class Table:
                 break
             if attempt:
                 pause(attempt - 1)
-            answer = self._invoke("batch_get_item", RequestItems=request)
+            answer = self._call("batch_get_item", RequestItems=request)
             for raw in answer["Responses"].get(self.name, []):
                 item = codec.decode_item(raw)
                 found[Key(item["pk"], item["sk"])] = item
@@ -243,7 +247,6 @@ class Table:
 
     def update(self, leg: Update, record: Unrecorded) -> dict[str, Any]:
         """Returns the item after the change (empty in a dry run). Raises ConditionFailed with the existing item."""
-        _require_reason(record)
         if _is_dry(record):
             self._check(leg)
             return {}
@@ -254,7 +257,6 @@ class Table:
 
     def put(self, leg: Put, record: Unrecorded) -> None:
         """Writes an item. Raises ConditionFailed with the existing item."""
-        _require_reason(record)
         if _is_dry(record):
             self._check(leg)
             return
@@ -262,7 +264,6 @@ class Table:
 
     def delete(self, leg: Delete, record: Unrecorded) -> dict[str, Any] | None:
         """Returns the deleted item, or None if it didn't exist. Raises ConditionFailed with the existing item."""
-        _require_reason(record)
         if _is_dry(record):
             self._check(leg)
             return None
@@ -274,21 +275,19 @@ class Table:
 
     def put_all(self, items: Iterable[Mapping[str, Any]], record: Unrecorded) -> None:
         """Writes or overwrites items in batches of 25, unconditionally and not in a transaction."""
-        _require_reason(record)
-        self._write_batches([{"PutRequest": {"Item": codec.encode_item(item)}} for item in items])
+        self._write_batches([{"PutRequest": {"Item": codec.encode_item(item)}} for item in items], record)
 
     def delete_all(self, keys: Iterable[Key], record: Unrecorded) -> None:
         """Deletes items in batches of 25, unconditionally and not in a transaction."""
-        _require_reason(record)
-        self._write_batches([{"DeleteRequest": {"Key": codec.encode_item(key._asdict())}} for key in keys])
+        self._write_batches([{"DeleteRequest": {"Key": codec.encode_item(key._asdict())}} for key in keys], record)
 
-    def _write_batches(self, requests: list[dict[str, Any]]) -> None:
-        if dry_run.is_active():
+    def _write_batches(self, requests: list[dict[str, Any]], record: Unrecorded) -> None:
+        if _is_dry(record):
             return
         for start in range(0, len(requests), _BATCH_WRITE_LIMIT):
             batch: dict[str, Any] = {self.name: requests[start : start + _BATCH_WRITE_LIMIT]}
             for attempt in range(_ATTEMPTS):
-                batch = self._invoke("batch_write_item", RequestItems=batch).get("UnprocessedItems") or {}
+                batch = self._call("batch_write_item", RequestItems=batch).get("UnprocessedItems") or {}
                 if not batch:
                     break
                 pause(attempt)
@@ -303,29 +302,13 @@ class Table:
         original result instead of checking conditions that the write itself has changed.
         """
         recorded = (record,) if isinstance(record, Recorded) else record if isinstance(record, tuple) else ()
-        if not recorded:
-            _require_reason(record)
-        entries = {f"{_ENTRY} {number}" if number else _ENTRY: it.leg() for number, it in enumerate(recorded)}
-        # A dry run has nothing to record.
-        legs = legs if _is_dry(record) else {**legs, **entries}
-        if _is_dry(record):
+        if acting.is_dry_run() if recorded else _is_dry(record):  # a dry run has nothing to record
             legs = _checks(legs)
+        else:
+            entries = {f"{_ENTRY} {number}" if number else _ENTRY: it.leg() for number, it in enumerate(recorded)}
+            legs = {**legs, **entries}
         if legs:
-            self._transact(legs)
-
-    def _transact(self, legs: Mapping[str, Leg]) -> None:
-        items = [
-            {
-                leg.action: {
-                    **leg.parameters(),
-                    "TableName": self.name,
-                    "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-                }
-            }
-            for leg in legs.values()
-        ]
-        with deadline.spending():
-            self._send_transaction(items, legs)
+            self._send_transaction(legs)
 
     def _check(self, leg: Leg) -> None:
         """Checks the leg's condition in place of its write, for a dry run. Raises ConditionFailed."""
@@ -334,58 +317,51 @@ class Table:
         except LegFailed as failure:
             raise ConditionFailed(failure.item) from None
 
-    def _send_transaction(self, items: list[dict[str, Any]], legs: Mapping[str, Leg]) -> None:
+    def _send_transaction(self, legs: Mapping[str, Leg]) -> None:
+        common = {"TableName": self.name, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+        items = [{leg.action: {**leg.parameters(), **common}} for leg in legs.values()]
         token = secrets.token_hex(16)
         certain = True
-        for attempt in range(_ATTEMPTS):
-            _check_deadline()
-            try:
-                self.client.transact_write_items(TransactItems=items, ClientRequestToken=token)
-            except (ServiceError, NoAnswer) as error:
-                contended = _contended(error, legs)
-                if attempt == _ATTEMPTS - 1 or deadline.is_over():
-                    raise (Throttled("contention") if contended else _unavailable(error)) from error
-                certain = certain and contended and not _sent_again(error)
-                if certain:
-                    token = secrets.token_hex(16)
-                pause(attempt)
-            else:
-                return
+        with deadline.spending():
+            for attempt in range(_ATTEMPTS):
+                if deadline.is_over():
+                    raise TableUnavailable("out of time")
+                try:
+                    self.client.transact_write_items(TransactItems=items, ClientRequestToken=token)
+                except (ServiceError, NoAnswer) as error:
+                    contended = _contended(error, legs)
+                    if attempt == _ATTEMPTS - 1 or deadline.is_over():
+                        raise (Throttled("contention") if contended else _unavailable(error)) from error
+                    certain = certain and contended and not _sent_again(error)
+                    if certain:
+                        token = secrets.token_hex(16)
+                    pause(attempt)
+                else:
+                    return
 
     def ping(self) -> None:
         """Checks that the table responds, by reading a key that doesn't exist."""
         self._call("get_item", Key=codec.encode_item({"pk": "HEALTH", "sk": "HEALTH"}))
 
     def _call(self, operation: str, **parameters: Any) -> Any:
-        return self._invoke(operation, TableName=self.name, **parameters)
-
-    def _invoke(self, operation: str, **parameters: Any) -> Any:
-        with deadline.spending():
-            return self._send(operation, parameters)
-
-    def _send(self, operation: str, parameters: dict[str, Any]) -> Any:
+        """Makes a call other than a transaction. Those for batches name the table in their `RequestItems`."""
+        if "RequestItems" not in parameters:
+            parameters["TableName"] = self.name
         method = getattr(self.client, operation)
-        for attempt in range(_ATTEMPTS):
-            _check_deadline()
-            try:
-                return method(**parameters)
-            except NoAnswer as error:
-                raise _unavailable(error) from error
-            except ServiceError as error:
-                code = error.code
-                if code == "ConditionalCheckFailedException":
-                    item = error.fields.get("Item")
-                    raise ConditionFailed(codec.decode_item(item) if item else None) from None
-                if code in _THROTTLING:
-                    raise Throttled(code) from error
-                if _is_outcome_unknown(error):
+        with deadline.spending():
+            for attempt in range(_ATTEMPTS):
+                if deadline.is_over():
+                    raise TableUnavailable("out of time")
+                try:
+                    return method(**parameters)
+                except NoAnswer as error:
                     raise _unavailable(error) from error
-                # A concurrent transaction holds the item: nothing was applied.
-                if code != "TransactionConflictException":
-                    raise
-                if attempt == _ATTEMPTS - 1 or deadline.is_over():
-                    raise Throttled(code) from error
-            pause(attempt)
+                except ServiceError as error:
+                    _raise_unless_conflict(error)
+                    # A concurrent transaction holds the item: nothing was applied.
+                    if attempt == _ATTEMPTS - 1 or deadline.is_over():
+                        raise Throttled(error.code) from error
+                pause(attempt)
         raise AssertionError("the last attempt raises")
 
 

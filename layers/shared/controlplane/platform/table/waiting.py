@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from controlplane.platform.core import clock, dry_run
+from controlplane.platform.core import acting, clock
 from controlplane.platform.core.settings import settings
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import ConditionFailed, StoreError, Unrecorded, Update, table
@@ -28,7 +28,7 @@ def slot(seconds: float) -> Iterator[bool]:
 
     A dry run never waits, because nothing that it could wait for has begun.
     """
-    held = acquire_slot(seconds) if seconds and not dry_run.is_active() else None
+    held = acquire_slot(seconds) if seconds and not acting.is_dry_run() else None
     try:
         yield held is not None
     finally:

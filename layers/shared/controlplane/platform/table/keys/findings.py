@@ -1,8 +1,8 @@
 """Keys of findings: the inbox, repositories, and scans."""
 
 from controlplane.platform.table import shards
+from controlplane.platform.table.keys.accounts import organization_pk
 from controlplane.platform.table.keys.key import Index, Key
-from controlplane.platform.table.keys.organizations import organization_pk
 from controlplane.platform.table.shards import shard_of
 
 # Lists of scans, one index per filter. Items without the attribute are not in the index.

@@ -1,0 +1,1 @@
+"""Signing in and out, and the client of the sign-in provider."""

@@ -1,0 +1,1 @@
+"""The pages of connected repositories, and how a person connects one."""

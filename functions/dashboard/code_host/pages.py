@@ -1,0 +1,168 @@
+"""The pages of repositories: their list, their links to projects, disconnecting one, and connecting others."""
+
+from fastapi import Response
+
+from controlplane.access.web_session import WebSession
+from controlplane.code_host import repositories
+from controlplane.code_host.github import people
+from controlplane.code_host.installations import InstallationTaken
+from controlplane.code_host.items import Link, RepositoryItem
+from controlplane.organizations import store as organizations
+from controlplane.platform.core import clock
+from controlplane.platform.core.errors import ApiError
+from controlplane.platform.core.ids import RepositoryId
+from controlplane.platform.http.app import ControlRouter
+from controlplane.platform.http.pagination import CursorCodec
+from controlplane.platform.table.parallel import read_both
+from controlplane.projects import store as projects
+from dashboard.code_host import connecting, forms
+from dashboard.code_host.connecting import Offers
+from dashboard.code_host.repositories import list_choices
+from dashboard.forms import NotAcceptable
+from dashboard.pages import page, redirect, redirect_within
+from dashboard.parameters import AdminSees, AdminSubmits, MemberSees, RepositoryPath, SignedIn
+
+router = ControlRouter(tags=["Pages"], include_in_schema=False)
+
+PER_PAGE = 50
+_PROJECTS = 100
+_DONE = {
+    "linked": "The project is linked.",
+    "changed": "The link is changed.",
+    "unlinked": "The project is unlinked.",
+    "disconnected": "The repository is disconnected.",
+}
+
+
+@router.get("/organizations/{organizationSlug}/repositories", operation_id="showRepositories")
+async def show_repositories(session: MemberSees) -> Response:
+    """Lists the connected repositories. Admins and owners can connect others."""
+    organization_id = session.organization.organization_id
+    codec = CursorCodec(session.parameters.get("after"), "showRepositories", organization_id)
+    connected = repositories.list_repositories(organization_id, PER_PAGE, codec.after, consistent=True)
+    return page(
+        "repositories",
+        session,
+        done=_DONE,
+        repositories=connected.repositories,
+        next_cursor=codec.cursor(connected.next_sk),
+        is_offered=session.is_admin and people.is_configured(),
+    )
+
+
+@router.get("/organizations/{organizationSlug}/repositories/{repositoryId}", operation_id="showRepository")
+async def show_repository(session: MemberSees, repository_id: RepositoryPath) -> Response:
+    """Shows the repository's links to projects. Admins and owners can change them."""
+    return _repository(session, _get_repository(session, repository_id))
+
+
+@router.post("/organizations/{organizationSlug}/repositories/{repositoryId}/links", operation_id="saveRepositoryLink")
+async def save_link(session: AdminSubmits, repository_id: RepositoryPath) -> Response:
+    """Links a project, or changes or removes its link."""
+    repository = _get_repository(session, repository_id)
+    change = forms.unlink if session.form.get("action") == "unlink" else forms.save_link
+    try:
+        done = change(repository, session.form, session.user_id)
+    except NotAcceptable as failure:
+        return _repository(session, repository, failure)
+    return redirect_within(session.organization, f"/repositories/{repository.repository_id}?done={done}")
+
+
+@router.get(
+    "/organizations/{organizationSlug}/repositories/{repositoryId}/disconnect", operation_id="showDisconnection"
+)
+async def show_disconnection(session: AdminSees, repository_id: RepositoryPath) -> Response:
+    """Explains what disconnecting the repository deletes."""
+    return page("repository_disconnect", session, repository=_get_repository(session, repository_id))
+
+
+@router.post(
+    "/organizations/{organizationSlug}/repositories/{repositoryId}/disconnect", operation_id="confirmDisconnection"
+)
+async def confirm_disconnection(session: AdminSubmits, repository_id: RepositoryPath) -> Response:
+    """Disconnects the repository."""
+    repositories.disconnect_repository(_read_id(session, repository_id), session.user_id)
+    return redirect_within(session.organization, "/repositories?done=disconnected")
+
+
+@router.get("/organizations/{organizationSlug}/github", operation_id="connectGithub")
+async def connect_github(session: AdminSees) -> Response:
+    """Redirects to the installation of our GitHub App or, with `installed`, to the person's identity on GitHub."""
+    is_installed = "installed" in session.parameters
+    return redirect(connecting.begin(session.organization.organization_id, session.secret, is_installed=is_installed))
+
+
+@router.get("/github/callback", operation_id="finishGithub")
+async def finish_github(session: SignedIn) -> Response:
+    """Offers the repositories that the person may connect.
+
+    Without a code, GitHub wasn't asked who the person is: redirects there, and back to this page.
+    """
+    given = session.parameters
+    state, number = connecting.open_state(given.get("state", ""), session.secret), given.get("installation_id", "")
+    installation_id = int(number) if number.isascii() and number.isdigit() and len(number) < 17 else None
+    session.enter(organizations.find_membership(session.user_id, state.organization_id), "admin")
+    if "code" not in given:
+        return redirect(connecting.confirm(state, installation_id, session.secret))
+    return _offers(session, connecting.finish(state, given["code"], installation_id, session.secret))
+
+
+@router.post("/organizations/{organizationSlug}/repositories", operation_id="connectRepository")
+async def connect_repository(session: AdminSubmits) -> Response:
+    """Connects one of the repositories that the callback offered."""
+    organization_id = session.organization.organization_id
+    offers = connecting.open_offers(organization_id, session.form.get("offers", ""), session.secret)
+    try:
+        hosted_id = session.form.get("repository", "")
+        connected = connecting.connect(organization_id, offers, hosted_id, session.user_id)
+    except InstallationTaken as failure:
+        return _offers(session, offers, failure)
+    return _offers(session, offers, done=f"{connected.owner}/{connected.name} is connected.")
+
+
+def _read_id(session: WebSession, text: str) -> RepositoryId:
+    repository_id = RepositoryId.parse(text)
+    if repository_id is None or repository_id.organization_id != session.organization.organization_id:
+        raise repositories.UnknownRepository
+    return repository_id
+
+
+def _get_repository(session: WebSession, text: str) -> RepositoryItem:
+    repository = repositories.find_repository(_read_id(session, text))
+    if repository is None:
+        raise repositories.UnknownRepository
+    return repository
+
+
+def _repository(session: WebSession, repository: RepositoryItem, failure: ApiError | None = None) -> Response:
+    """Shows the repository with its links, and up to 100 other projects of the organization."""
+    linked, own = read_both(
+        lambda: repositories.find_linked_projects([repository]),
+        lambda: projects.list_projects(repository.organization_id, _PROJECTS, None).projects,
+    )
+    links = [(link, linked[link.project_id]) for link in repository.links if link.project_id in linked]
+    return page(
+        "repository",
+        session,
+        failure,
+        done=_DONE,
+        repository=repository,
+        links=links,
+        unlinked=[it for it in own if it.project_id not in linked],
+        forms={link.project_id: forms.fields_of(link) for link, _ in links},
+        next_scans={link.project_id: _next_scan(repository, link) for link, _ in links},
+        schedules=forms.SCHEDULES,
+        priorities=forms.PRIORITIES,
+    )
+
+
+def _next_scan(repository: RepositoryItem, link: Link) -> str | None:
+    seconds = link.next_scheduled_scan(repository.repository_id)
+    return None if seconds is None else clock.timestamp(seconds)
+
+
+def _offers(session: WebSession, offers: Offers, failure: ApiError | None = None, done: str | None = None) -> Response:
+    connected = list_choices(session.organization.organization_id)
+    by_name = {f"{it.owner}/{it.name}".lower(): it for it in connected}
+    entries = [(it, by_name.get(f"{it.owner}/{it.name}".lower())) for it in offers.repositories]
+    return page("github", session, failure, done=done, entries=entries, offers=offers.sealed)

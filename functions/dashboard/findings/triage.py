@@ -1,0 +1,115 @@
+"""Decisions on the inbox's pages: on one finding or on many at once, and undoing them."""
+
+from collections.abc import Mapping
+from typing import NamedTuple, cast
+
+from controlplane.findings import changes as inbox_changes
+from controlplane.findings import inbox, vendors
+from controlplane.findings.changes import Outcome
+from controlplane.findings.inbox import StaleVersion
+from controlplane.findings.items import InboxItem
+from controlplane.findings.status_history import Status
+from controlplane.findings.vendors import VendorState
+from controlplane.platform.core.ids import InboxItemId, ProjectId
+from controlplane.platform.table.parallel import read_both
+from controlplane.projects import store as projects
+from dashboard.findings.filters import STATUSES
+from dashboard.forms import NotAcceptable, read_choice
+
+_MOST_AT_ONCE = 50
+# A form names each chosen item in a field of its own, with the version that the person has seen.
+_CHOSEN = "item-"
+UNDO = "undo"
+_REASON_LENGTH = 1_000
+_NO_VENDOR_DECISION = "Choose to approve or to ignore the vendor of a finding on a website."
+
+
+class Decision(NamedTuple):
+    """A status to set with a reason, or `undo`, which restores the former status."""
+
+    action: str
+    reason: str | None = None
+
+    @classmethod
+    def read(cls, form: Mapping[str, str]) -> "Decision":
+        """Returns the decision of a form. Raises NotAcceptable."""
+        action = read_choice(form, "action", (*STATUSES, UNDO), "Choose what to do with the findings.")
+        reason = form.get("reason", "").strip()
+        if len(reason) > _REASON_LENGTH:
+            raise NotAcceptable("The reason can have 1,000 characters. Shorten it.")
+        return cls(action, reason or None)
+
+
+def decide(item: InboxItem, decision: Decision, version: str, user_id: str) -> InboxItem:
+    """Applies the decision if the item still has the version. Raises StaleVersion, UnknownItem, NotAcceptable."""
+    if decision.action != UNDO:
+        return inbox.change_status(item, cast("Status", decision.action), version, user_id, decision.reason)
+    if item.version != version:
+        raise StaleVersion(item)
+    if item.former is None:
+        raise NotAcceptable("The former status of this finding isn't known.")
+    return inbox.change_status(item, item.former.status, version, user_id, item.former.reason)
+
+
+def is_undoable(item: InboxItem, user_id: str) -> bool:
+    """Returns whether the item's last change is a decision of the user, and its former status is known."""
+    return item.former is not None and item.history[-1].by == user_id and item.history[-1].at == item.updated_at
+
+
+def read_chosen(form: Mapping[str, str]) -> dict[InboxItemId, str]:
+    """Returns the versions of the items that a form names. Raises NotAcceptable."""
+    chosen: dict[InboxItemId, str] = {}
+    for name in form:
+        item_id = InboxItemId.parse(name.removeprefix(_CHOSEN)) if name.startswith(_CHOSEN) else None
+        if item_id is not None:
+            chosen[item_id] = form[name]
+    if not chosen:
+        raise NotAcceptable("Select at least one finding.")
+    if len(chosen) > _MOST_AT_ONCE:
+        raise NotAcceptable(f"Select at most {_MOST_AT_ONCE} findings.")
+    return chosen
+
+
+def decide_all(
+    organization_id: str, chosen: Mapping[InboxItemId, str], decision: Decision, user_id: str
+) -> list[Outcome]:
+    """Applies the decision to each of the organization's items that still has its version.
+
+    Each has its own outcome, in the same order.
+    """
+    items = {key: item for key, item in inbox.find_items(chosen).items() if item.organization_id == organization_id}
+    return inbox_changes.change_each(chosen, items, lambda item, version: decide(item, decision, version, user_id))
+
+
+def decide_vendor(item: InboxItem, form: Mapping[str, str], user_id: str) -> VendorState:
+    """Approves or ignores the vendor of a runtime finding, for its project. Returns the vendor's state.
+
+    Raises NotAcceptable, Forbidden.
+    """
+    state = vendors.STATES[read_choice(form, "decision", vendors.STATES, _NO_VENDOR_DECISION)]
+    vendor = item.runtime_vendor
+    if vendor is None:
+        raise NotAcceptable(_NO_VENDOR_DECISION)
+    try:
+        project_id = ProjectId.stored(vendor.project_id)
+        project, stored = read_both(
+            lambda: projects.get_project(project_id), lambda: vendors.find_vendor(project_id, vendor.vendor_id)
+        )
+        vendors.decide_vendor(project, vendor.vendor_id, state, user_id, vendors.Seen(stored, item))
+    except projects.UnknownProject:
+        raise NotAcceptable("The project of this vendor was deleted.") from None
+    return state
+
+
+async def open_issue(item: InboxItem, user_id: str, existing: str | None) -> bool:
+    """Opens an issue for the finding, or links the existing one. Returns False if the outcome isn't known yet.
+
+    Raises the errors of `findings.issues.open_issue`.
+    """
+    from controlplane.findings import issues  # noqa: PLC0415 (with the models of messages, which few requests need)
+
+    try:
+        await issues.open_issue(item, user_id, existing)
+    except issues.CreationPending:
+        return False
+    return True

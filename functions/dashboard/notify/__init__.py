@@ -1,0 +1,1 @@
+"""The pages of webhooks, and of the emails that a person receives."""

@@ -1,0 +1,270 @@
+"""The page of the audit log: the filters, one page of entries with the names of people, and the export."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from fastapi import Response
+
+from controlplane.access.web_session import WebSession
+from controlplane.api_keys import store as api_keys
+from controlplane.organizations import audit_log, members
+from controlplane.organizations.audit_log import Filters, LogEntry
+from controlplane.platform.core import clock, ids
+from controlplane.platform.core.actions import Action
+from controlplane.platform.core.ids import MemberId
+from controlplane.platform.http.app import ControlRouter
+from controlplane.platform.http.pagination import CursorCodec
+from controlplane.platform.table.parallel import read_both, read_each
+from controlplane.scans import spreadsheet
+from dashboard.pages import download, page
+from dashboard.parameters import AdminSees, MemberSees
+
+router = ControlRouter(tags=["Pages"], include_in_schema=False)
+
+PER_PAGE = 50
+# A response of a function has at most 6 MB.
+MOST_EXPORTED = 5_000
+_NAMED = 100
+_DAY_SECONDS = 86_400
+_OPERATOR, _FORMER, _FORMER_KEY, _SERVICE = "Operator", "A former member", "A former API key", "The service"
+_COLUMNS = (
+    *("Time", "Actor type", "Actor ID", "Actor", "Source", "Action", "Resource ID", "Resource", "Before", "After"),
+    *("Request ID", "Entry ID"),
+)
+
+# The actions, in the order in which the filter lists them.
+ACTIONS: dict[str, str] = {
+    Action.PROJECT_CREATE: "Created a project",
+    Action.PROJECT_UPDATE: "Changed a project",
+    Action.PROJECT_DELETE: "Deleted a project",
+    Action.WEBSITE_DELETE: "Removed a website",
+    Action.VENDOR_DECIDE: "Decided on a vendor",
+    Action.VENDOR_DETECT: "Detected a vendor",
+    Action.AUDIT_CREATE: "Created an audit of a website",
+    Action.AUDIT_DELETE: "Deleted an audit of a website",
+    Action.AUDIT_RUN: "Ran an audit of a website",
+    Action.REPOSITORY_CONNECT: "Connected a repository",
+    Action.REPOSITORY_UPDATE: "Updated a repository",
+    Action.REPOSITORY_LOSE_ACCESS: "Lost access to a repository",
+    Action.REPOSITORY_DISCONNECT: "Disconnected a repository",
+    Action.LINK_CREATE: "Linked a project to a repository",
+    Action.LINK_UPDATE: "Changed a link to a repository",
+    Action.LINK_DELETE: "Removed a link to a repository",
+    Action.SCAN_REQUEST: "Started a scan",
+    Action.SCAN_COMPLETE: "Completed a scan",
+    Action.SCAN_FAIL: "Recorded that a scan failed",
+    Action.SCAN_CANCEL: "Canceled a scan",
+    Action.SCAN_UNLOCK: "Unlocked a scan",
+    Action.INBOX_CHANGE_STATUS: "Changed the status of a finding",
+    Action.ADVISORY_PUBLISH: "Published an advisory",
+    Action.ISSUE_REQUEST: "Requested an issue",
+    Action.ISSUE_RECORD: "Opened or linked an issue",
+    Action.ISSUE_REFUSE: "Gave up opening an issue",
+    Action.ISSUE_CHANGE_STATE: "Noticed a change of an issue",
+    Action.API_KEY_CREATE: "Created an API key",
+    Action.API_KEY_ROLL: "Rolled an API key",
+    Action.API_KEY_UPDATE: "Changed an API key",
+    Action.API_KEY_DELETE: "Revoked an API key",
+    Action.WEBHOOK_CREATE: "Added a webhook",
+    Action.WEBHOOK_UPDATE: "Changed a webhook",
+    Action.WEBHOOK_ROTATE_SECRET: "Rotated the secret of a webhook",
+    Action.WEBHOOK_DISABLE: "Disabled a webhook that kept failing",
+    Action.WEBHOOK_REPLAY: "Sent a delivery of a webhook again",
+    Action.WEBHOOK_DELETE: "Deleted a webhook",
+    Action.API_KEY_REVOKE_LEAKED: "Revoked an API key that was found in public",
+    Action.API_KEY_END_GRACE_PERIOD: "Revoked the old secret of an API key",
+    Action.MEMBER_JOIN: "Joined the organization",
+    Action.MEMBER_ADD: "Added a member",
+    Action.MEMBER_CHANGE_ROLE: "Changed a member's role",
+    Action.MEMBER_REMOVE: "Removed a member",
+    Action.INVITATION_CREATE: "Invited a person",
+    Action.INVITATION_RESEND: "Sent an invitation again",
+    Action.INVITATION_CANCEL: "Canceled an invitation",
+    Action.INVITATION_DECLINE: "Declined an invitation",
+    Action.BILLING_ADD_CREDITS: "Changed the credits",
+    Action.BILLING_CHANGE_TOP_UP: "Changed the automatic top-up",
+    Action.ORGANIZATION_CREATE: "Created the organization",
+    Action.ORGANIZATION_CHANGE_PLAN: "Changed the plan",
+    Action.ORGANIZATION_DELETE: "Deleted the organization",
+}
+
+
+class Chosen(NamedTuple):
+    """The filters of the form, as text. Unknown values are ignored."""
+
+    actor: str = ""
+    action: str = ""
+    resource: str = ""
+    since: str = ""
+    until: str = ""
+
+    @classmethod
+    def read(cls, parameters: Mapping[str, str]) -> "Chosen":
+        texts = {name: parameters.get(name, "").strip()[:100] for name in cls._fields}
+        if texts.get("action") not in ACTIONS:
+            texts["action"] = ""
+        for name in ("since", "until"):
+            if _day(texts.get(name, "")) is None:
+                texts[name] = ""
+        return cls(**texts)
+
+    @property
+    def filters(self) -> Filters:
+        since, until = _day(self.since), _day(self.until)
+        return Filters(
+            self.actor or None,
+            Action(self.action) if self.action else None,
+            self.resource or None,
+            since,
+            None if until is None else until + _DAY_SECONDS - 0.001,
+        )
+
+    def query(self, **more: str) -> str:
+        """Returns the filters as the query of a link."""
+        given = {name: value for name, value in {**self._asdict(), **more}.items() if value}
+        return f"?{urlencode(given)}" if given else ""
+
+
+class Row(NamedTuple):
+    """An entry with what was done, and the names of the actor and, if known, of the resource."""
+
+    entry: LogEntry
+    done: str
+    actor: str
+    name: str | None
+    changes: list[tuple[str, str, str]]
+
+
+@router.get("/organizations/{organizationSlug}/audit-log", operation_id="showAuditLog")
+async def show_audit_log(session: MemberSees) -> Response:
+    """Lists what changed in the organization, newest first, to admins and owners."""
+    chosen, organization_id = Chosen.read(session.parameters), session.organization.organization_id
+    codec = CursorCodec(session.parameters.get("after"), "showAuditLog", organization_id, *chosen.filters.binding)
+    content: dict[str, Any] = {"chosen": chosen, "actions": ACTIONS, "most_exported": MOST_EXPORTED}
+    if not session.is_admin:
+        return page("audit_log", session, **content, rows=[], actors={}, next_cursor=None, is_first=True)
+    listed, actors = read_both(
+        lambda: audit_log.list_entries(organization_id, PER_PAGE, codec.after, chosen.filters, consistent=True),
+        lambda: _list_actors(organization_id),
+    )
+    return page(
+        "audit_log",
+        session,
+        **content,
+        rows=[_row(entry, actors) for entry in listed.entries],
+        actors=actors,
+        next_cursor=codec.cursor(listed.next_position),
+        is_first=codec.after is None,
+    )
+
+
+@router.get("/organizations/{organizationSlug}/audit-log.csv", operation_id="downloadAuditLogCsv")
+async def download_csv(session: AdminSees) -> Response:
+    """Returns the entries that match the filters as CSV."""
+    text = _to_csv(_list_exported(session))
+    return download(f"audit-log-{session.organization.slug}.csv", text, "text/csv; charset=utf-8")
+
+
+@router.get("/organizations/{organizationSlug}/audit-log.json", operation_id="downloadAuditLogJson")
+async def download_json(session: AdminSees) -> Response:
+    """Returns the entries that match the filters as JSON."""
+    text = _to_json(_list_exported(session))
+    return download(f"audit-log-{session.organization.slug}.json", text, "application/json")
+
+
+def _list_exported(session: WebSession) -> list[Row]:
+    """Returns the latest entries that match the filters."""
+    organization_id, filters = session.organization.organization_id, Chosen.read(session.parameters).filters
+    actors = _list_actors(organization_id)
+    entries: list[LogEntry] = []
+    position: str | None = None
+    while len(entries) < MOST_EXPORTED:
+        listed = audit_log.list_entries(organization_id, MOST_EXPORTED - len(entries), position, filters)
+        entries += listed.entries
+        position = listed.next_position
+        if position is None:
+            break
+    return [_row(entry, actors) for entry in entries]
+
+
+def _list_actors(organization_id: str) -> dict[str, str]:
+    """Returns the names of the members and keys that a page of each lists, and of the operator, by ID."""
+
+    def list_names(kind: str) -> list[tuple[str, str]]:
+        if kind == "keys":
+            keys = api_keys.list_keys(organization_id, _NAMED, None).keys
+            return [(key.key_id, f"API key {key.name}") for key in keys]
+        roster = members.list_members(organization_id, _NAMED, None).members
+        return sorted(((member.user_id, member.name) for member in roster), key=lambda it: it[1].casefold())
+
+    people, keys = read_each(list_names, ("people", "keys"))
+    return {**dict(people), **dict(keys), "operator": _OPERATOR}
+
+
+def _row(entry: LogEntry, actors: Mapping[str, str]) -> Row:
+    unnamed = {"person": _FORMER, "api_key": _FORMER_KEY}.get(entry.actor_kind, _SERVICE)
+    actor = actors.get(entry.actor_id, unnamed)
+    changes = [(it.field, as_text(it.before), as_text(it.after)) for it in entry.changes]
+    name = entry.name
+    if (member_id := MemberId.parse(entry.resource)) is not None:
+        # The log has no names of people: the member's comes from the roster.
+        name = actors.get(f"{ids.USER}_{member_id.local}", _FORMER)
+    return Row(entry, ACTIONS.get(entry.action, entry.action), actor, name, changes)
+
+
+def as_text(value: Any) -> str:
+    """Returns a value of a changed field as text for people. Nothing for no value."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {as_text(part)}" for name, part in value.items() if part is not None)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(map(as_text, value))
+    return str(value)
+
+
+def _to_csv(rows: Sequence[Row]) -> str:
+    lines = []
+    for row in rows:
+        entry = row.entry
+        before, after = ("; ".join(f"{it[0]}: {it[place]}" for it in row.changes if it[place]) for place in (1, 2))
+        lines.append(
+            (
+                *(entry.at, entry.actor_kind, entry.actor_id, row.actor, entry.source, entry.action),
+                *(entry.resource, row.name or "", before, after, entry.request_id or "", entry.entry_id),
+            )
+        )
+    return spreadsheet.to_csv(_COLUMNS, lines)
+
+
+def _to_json(rows: Sequence[Row]) -> str:
+    """Returns the entries in the form of the API, with the actors' names."""
+    listed = [
+        {
+            "id": entry.entry_id,
+            "createdAt": entry.at,
+            "action": entry.action,
+            "actor": {"type": entry.actor_kind, "id": entry.actor_id, "name": row.actor},
+            "source": entry.source,
+            "resource": {"id": entry.resource, "name": entry.name},
+            "requestId": entry.request_id,
+            "changes": [it._asdict() for it in entry.changes],
+        }
+        for row in rows
+        for entry in (row.entry,)
+    ]
+    return json.dumps({"exportedAt": clock.timestamp(), "entries": listed}, ensure_ascii=False, indent=1)
+
+
+def _day(text: str) -> float | None:
+    """Returns the start of a day in UTC, or None if the text isn't a date."""
+    try:
+        moment = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return moment.timestamp() if 2000 <= moment.year < 3000 else None

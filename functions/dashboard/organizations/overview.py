@@ -1,0 +1,83 @@
+"""The content of an organization's overview: what is left to set up, and what has happened lately."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, get_args
+
+from controlplane.billing import store as billing
+from controlplane.code_host import repositories
+from controlplane.findings import inbox
+from controlplane.findings.inbox import InboxPage
+from controlplane.findings.status_history import Status
+from controlplane.organizations.defaults import NotMember
+from controlplane.organizations.store import Membership, UnknownOrganization
+from controlplane.platform.core.plans import PLANS
+from controlplane.platform.core.priorities import Priority
+from controlplane.platform.table.parallel import read_each
+from controlplane.projects import store as projects
+from controlplane.scans import reads
+from controlplane.scans.items import ScanItem
+
+# The ID of the consent library among the vendors of an inventory.
+CONSENT_LIBRARY = "c15t"
+_LATEST = 5
+# Counted exactly up to this number.
+_FINDINGS = 50
+_REVIEWED: tuple[Status, ...] = ("accepted", "dismissed", "resolved")
+
+
+class Step(NamedTuple):
+    """A step from an empty organization to reviewed findings. `path` is relative to the organization's pages."""
+
+    name: str
+    path: str
+    is_done: bool
+
+
+def get_overview(organization: Membership) -> dict[str, Any]:
+    """Returns the page's content, in two round trips. Raises NotMember if it was deleted in the meantime.
+
+    findings: the number of open ones by priority, or None if there are more than are counted. steps: empty if all of
+    them are done.
+    """
+    own = organization.organization_id
+    wanted: list[Callable[[], Any]] = [
+        lambda: billing.get_billing(own),
+        lambda: projects.list_projects(own, _LATEST, None),
+        lambda: repositories.list_repositories(own, 1, None),
+        lambda: reads.list_scans(own, _LATEST, None),
+        lambda: inbox.list_items(own, "open", _FINDINGS, None),
+        *((lambda status=status: inbox.list_items(own, status, 1, None)) for status in _REVIEWED),
+    ]
+    try:
+        (stored, credit), made, connected, scanned, opened, *reviewed = read_each(lambda read: read(), wanted)
+    except UnknownOrganization:
+        raise NotMember from None
+    completed = any(scan.status == "completed" for scan in scanned.scans)
+    # The page with the code that installs the consent library.
+    consent = f"/projects/{made.projects[0].slug}/consent" if made.projects else "/projects/new"
+    steps = [
+        Step("project", "/projects/new", stored.projects > 0),
+        Step("source", "/repositories", bool(connected.repositories) or stored.keys > 0),
+        Step("scan", "/scans", bool(scanned.scans)),
+        Step("consent", consent, _has_consent([opened, *reviewed], scanned.scans)),
+        Step("review", "/inbox", any(page.items for page in reviewed) or (completed and not opened.items)),
+    ]
+    counted = Counter(item.priority for item in opened.items)
+    return {
+        "plan": PLANS[stored.plan],
+        "credits": credit.credits,
+        "projects_count": stored.projects,
+        "projects": made.projects,
+        "scans": scanned.scans,
+        "findings": None if opened.next_position else {it: counted[it] for it in get_args(Priority)},
+        "steps": [] if all(step.is_done for step in steps) else steps,
+    }
+
+
+def _has_consent(findings: Iterable[InboxPage], scanned: Iterable[ScanItem]) -> bool:
+    """Returns whether a website reported a vendor, which the consent library does, or a scanned repository has it."""
+    if any(item.source == "runtime" for page in findings for item in page.items):
+        return True
+    inventories = reads.list_inventories([scan.scan_id for scan in scanned if scan.status == "completed"])
+    return any(it.id == CONSENT_LIBRARY and it.packages for inventory in inventories for it in inventory.vendors)

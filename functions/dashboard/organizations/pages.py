@@ -1,0 +1,115 @@
+"""The pages of organizations: the list, creating one, the overview of one, its settings, and its deletion."""
+
+from collections.abc import Mapping
+
+from fastapi import Response
+
+from controlplane.access.web_session import WebSession
+from controlplane.erasure import deletions
+from controlplane.organizations import defaults, rules
+from controlplane.organizations import store as organizations
+from controlplane.organizations.defaults import NotMember
+from controlplane.organizations.store import OwnsTooMany, SlugTaken
+from controlplane.platform.core.errors import ApiError
+from controlplane.platform.http.app import ControlRouter
+from dashboard.forms import NotAcceptable, read_name, require_confirmed
+from dashboard.organizations.overview import get_overview
+from dashboard.pages import page, redirect, redirect_within
+from dashboard.parameters import MemberSees, MemberSubmits, OwnerSees, OwnerSubmits, SignedIn, Submits
+
+router = ControlRouter(tags=["Pages"], include_in_schema=False)
+
+_DONE = {
+    "created": "Your organization is ready.",
+    "default": "This is now your default organization.",
+    "deleted": "The organization is deleted.",
+}
+
+
+@router.get("/organizations", operation_id="showOrganizations")
+async def show_organizations(session: SignedIn) -> Response:
+    """Lists the user's organizations and marks the default one."""
+    active = session.account.active
+    saved = {"default": f"{active.name} is saved as your default organization."} if active else {}
+    return page("organizations", session, done=_DONE | saved, current="/organizations")
+
+
+@router.post("/organizations", operation_id="saveOrganization")
+async def save_organization(session: Submits) -> Response:
+    """Saves the default organization, which is used for requests without `organizationId`."""
+    organization_id = session.form.get("organization_id", "")
+    if organization_id not in {held.organization_id for held in session.account.memberships}:
+        return page("organizations", session, NotMember(), current="/organizations")
+    defaults.save(session.user_id, organization_id)
+    return redirect("/organizations?done=default")
+
+
+@router.get("/organizations/new", operation_id="showOrganizationForm")
+async def show_organization_form(session: SignedIn) -> Response:
+    """Asks for the name of a new organization."""
+    return _form(session)
+
+
+@router.post("/organizations/new", operation_id="createOrganizationOfForm")
+async def create_organization(session: Submits) -> Response:
+    """Creates an organization, and leads to it. An empty slug is derived from the name."""
+    try:
+        created = rules.create_organization(session.user_id, read_name(session.form), _read_slug(session.form))
+    except (NotAcceptable, SlugTaken, OwnsTooMany) as failure:
+        return _form(session, failure)
+    return redirect_within(created, "?done=created")
+
+
+@router.get("/organizations/{organizationSlug}", operation_id="showOrganization")
+async def show_organization(session: MemberSees) -> Response:
+    """Shows what is left to set up, the open findings, and the latest scans and projects."""
+    here = session.organization
+    joined = {"joined": f"You are now a member of {here.name}, as {here.role}."}
+    return page("organization", session, done=_DONE | joined, **get_overview(here))
+
+
+@router.get("/organizations/{organizationSlug}/settings", operation_id="showOrganizationSettings")
+async def show_settings(session: MemberSees) -> Response:
+    """Shows the organization's names and IDs, and what its members can change."""
+    active = session.account.active
+    is_default = active is not None and active.organization_id == session.organization.organization_id
+    return page("organization_settings", session, done=_DONE, is_default=is_default)
+
+
+@router.post("/organizations/{organizationSlug}/settings", operation_id="makeOrganizationDefault")
+async def make_default(session: MemberSubmits) -> Response:
+    """Makes the organization the person's default."""
+    defaults.save(session.user_id, session.organization.organization_id)
+    return redirect_within(session.organization, "/settings?done=default")
+
+
+@router.get("/organizations/{organizationSlug}/delete", operation_id="showOrganizationDeletion")
+async def show_organization_deletion(session: OwnerSees) -> Response:
+    """Explains what deleting the organization removes, and asks an owner to type its name or slug."""
+    return page("organization_delete", session)
+
+
+@router.post("/organizations/{organizationSlug}/delete", operation_id="deleteOrganization")
+async def delete_organization(session: OwnerSubmits) -> Response:
+    """Deletes the organization if the user typed its name or slug, and still owns it."""
+    here = session.organization
+    try:
+        require_confirmed(session.form, (here.name, here.slug), "the organization's name or slug")
+        deletions.delete_organization(here.organization_id, session.user_id)
+    except NotAcceptable as failure:
+        return page("organization_delete", session, failure)
+    except organizations.UnknownOrganization:
+        raise NotMember from None
+    return redirect("/organizations?done=deleted")
+
+
+def _read_slug(form: Mapping[str, str]) -> str | None:
+    slug = form.get("slug", "").strip()
+    if slug and not rules.is_slug(slug):
+        raise NotAcceptable("A slug has 3 to 20 lowercase letters, digits, and single hyphens between them.")
+    return slug or None
+
+
+def _form(session: WebSession, failure: ApiError | None = None) -> Response:
+    suggestions = failure.details["suggestions"] if isinstance(failure, SlugTaken) else []
+    return page("organization_new", session, failure, current="/organizations/new", suggestions=suggestions)

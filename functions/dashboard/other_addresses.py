@@ -1,0 +1,57 @@
+"""Answers browsers at addresses that no page has: with files, or with a page that says so.
+
+The other routes come first, so these get only what no other one has. Addresses at other depths get a response in the
+API's format.
+"""
+
+from typing import Annotated
+
+from fastapi import Path, Response
+
+from controlplane.platform.core.errors import RouteNotFound
+from controlplane.platform.http.app import ControlRouter
+from dashboard.assets import asset_response, icon_response
+from dashboard.parameters import Lost
+
+router = ControlRouter(tags=["Pages"], include_in_schema=False)
+
+_NO_PAGES = {
+    "showNothing": "/{page}",
+    "showNothingOfAccount": "/account/{page}",
+    "showNothingOfAccountArea": "/account/{area}/{page}",
+    "showNothingOfLink": "/account/{area}/{name}/{page}",
+    "showNothingOfDevice": "/device/{page}",
+    "showNothingOfSession": "/sessions/{page}",
+    "showNothingOfOrganization": "/organizations/{organizationSlug}/{page}",
+    "showNothingOfArea": "/organizations/{organizationSlug}/{area}/{page}",
+    "showNothingOfResource": "/organizations/{organizationSlug}/{area}/{name}/{page}",
+    "showNothingOfDelivery": "/organizations/{organizationSlug}/{area}/{name}/{part}/{number}/{page}",
+}
+_ROBOTS = "User-agent: *\nAllow: /docs\nAllow: /llms.txt\nAllow: /openapi.json\nDisallow: /\n"
+
+
+@router.get("/assets/{fileName}", operation_id="getAsset")
+async def get_asset(file_name: Annotated[str, Path(alias="fileName")]) -> Response:
+    """Returns the style sheet or the script. The name must be that of the current version."""
+    return asset_response(file_name)
+
+
+@router.get("/favicon.ico", operation_id="getIcon")
+async def get_icon() -> Response:
+    """Returns the icon for clients that don't read the pages' own link to it."""
+    return icon_response()
+
+
+@router.get("/robots.txt", operation_id="getRobots")
+async def get_robots() -> Response:
+    """Asks search engines to ignore the pages, except for the reference."""
+    return Response(_ROBOTS, media_type="text/plain")
+
+
+async def show_nothing(_session: Lost) -> Response:
+    """Says that there is no such page, or leads from the address of a form to its page (`errors`)."""
+    raise RouteNotFound
+
+
+for _operation, _path in _NO_PAGES.items():
+    router.add_api_route(_path, show_nothing, methods=["GET"], operation_id=_operation)

@@ -1,0 +1,45 @@
+"""Types of the pages' parameters: the session that a page requires, and parts of its path."""
+
+from typing import Annotated
+
+from fastapi import Path
+
+from controlplane.access.anonymous import Anonymous
+from controlplane.access.web_session import RequiresSession, WebSession
+from controlplane.platform.core.settings import settings
+from dashboard.errors import PageLook
+
+_LOOK = PageLook()
+# Rate-limited, because each request may call the provider.
+_SIGN_INS = Anonymous("pages.sign-in", settings.sign_in_requests_per_minute)
+# Anyone can try links, and each try reads the table.
+_UNSUBSCRIPTIONS = Anonymous("pages.unsubscribe", settings.sign_in_requests_per_minute)
+
+Anyone = Annotated[WebSession, RequiresSession(_LOOK, signed_in=False)]
+# For addresses that aren't pages.
+Lost = Annotated[WebSession, RequiresSession(_LOOK, signed_in=False, negotiated=True)]
+SignsIn = Annotated[WebSession, RequiresSession(_LOOK, signed_in=False, counted=_SIGN_INS)]
+Unsubscribes = Annotated[WebSession, RequiresSession(_LOOK, signed_in=False, counted=_UNSUBSCRIPTIONS)]
+
+# A person's own pages, and the forms on them.
+SignedIn = Annotated[WebSession, RequiresSession(_LOOK)]
+Submits = Annotated[WebSession, RequiresSession(_LOOK, form=True)]
+
+# Pages of the organization that the path names, by the role that they require, and the forms on them.
+MemberSees = Annotated[WebSession, RequiresSession(_LOOK, role="member")]
+MemberSubmits = Annotated[WebSession, RequiresSession(_LOOK, role="member", form=True)]
+AdminSees = Annotated[WebSession, RequiresSession(_LOOK, role="admin")]
+AdminSubmits = Annotated[WebSession, RequiresSession(_LOOK, role="admin", form=True)]
+OwnerSees = Annotated[WebSession, RequiresSession(_LOOK, role="owner")]
+OwnerSubmits = Annotated[WebSession, RequiresSession(_LOOK, role="owner", form=True)]
+# A form that names up to 50 items, each in a field of its own.
+MemberSubmitsMany = Annotated[WebSession, RequiresSession(_LOOK, role="member", form=True, most_fields=64)]
+AdminSubmitsMany = Annotated[WebSession, RequiresSession(_LOOK, role="admin", form=True, most_fields=64)]
+
+ProjectSlug = Annotated[str, Path(alias="projectSlug")]
+RepositoryPath = Annotated[str, Path(alias="repositoryId")]
+ItemPath = Annotated[str, Path(alias="itemId")]
+KeyPath = Annotated[str, Path(alias="keyId")]
+ScanPath = Annotated[str, Path(alias="scanId")]
+WebhookPath = Annotated[str, Path(alias="webhookId")]
+EventPath = Annotated[str, Path(alias="eventId")]

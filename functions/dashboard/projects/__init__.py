@@ -1,0 +1,1 @@
+"""The pages of projects with their consent instances, websites, and vendors."""

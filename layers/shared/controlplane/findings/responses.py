@@ -1,0 +1,44 @@
+"""Response models of a finding's parts: its confidence, code that fixes it, and decisions on its vendors."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from controlplane.findings import items as inbox_items
+from controlplane.platform.http.envelope import Wire
+from controlplane.platform.http.fields import Timestamp
+
+FindingConfidence = Annotated[
+    inbox_items.Confidence,
+    Field(
+        description="How sure the analysis is that the code runs, and that it runs without consent. `low` means that "
+        "it can't tell: the description says what is unknown.",
+        examples=["high"],
+    ),
+]
+
+
+class Fix(Wire):
+    """Code that fixes a finding in this project."""
+
+    summary: str = Field(
+        description="What the code does.",
+        examples=["c15t 2.2 loads PostHog after consent. Remove the code that loads it today."],
+    )
+    language: str = Field(description="The language of the code, as in a Markdown code block.", examples=["tsx"])
+    code: str = Field(
+        description="The code to paste. Its placeholders are in capital letters.",
+        examples=["import { posthog } from '@c15t/scripts/posthog';"],
+    )
+    packages: list[str] = Field(
+        description="The npm packages that the code needs, with the version that it was written for.",
+        examples=[["@c15t/nextjs@^2.2", "@c15t/scripts@^2.2"]],
+    )
+
+
+class AppliedDecision(Wire):
+    """A project's decision on a vendor, applied to a finding about that vendor."""
+
+    vendor_id: str = Field(description="The project's ID of the vendor.", examples=["segment"])
+    state: Literal["approved", "ignored"] = Field(description="The decision.", examples=["approved"])
+    decided_at: Timestamp = Field(description="The time of the decision.")
