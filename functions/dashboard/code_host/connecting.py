@@ -197,7 +197,8 @@ def _code_host_errors() -> Iterator[None]:
     except CodeRejected as failure:
         raise NotIdentified from failure
     except (AccessLost, InstallationGone) as failure:
-        raise NoAccessOnGithub(**failure.context) from failure
+        # Nested, because the status and request ID are those of the code host's response.
+        raise NoAccessOnGithub(codeHost=failure.context) from failure
     except CodeHostError as failure:
         logger.warning("GitHub could not be asked", extra=failure.context | {"error": type(failure).__name__})
         raise GithubUnavailable from failure

@@ -19,9 +19,10 @@ from controlplane.platform.table.leases import Lease, LeaseLost
 from controlplane.platform.table.table import Check, Delete, LegFailed, Put, Update, table
 from controlplane.scans import execution, failures, history, queue, reads, recovery, requests, resolutions, unlocks
 from controlplane.scans.causes import Cause
-from controlplane.scans.items import RequestItem, ScanItem
+from controlplane.scans.items import Failure, RequestItem, ScanItem
 from controlplane.scans.progress import STAGES
 from controlplane.scans.queue import QueuedScan
+from tests.functional.conftest import FakeClock
 from tests.functional.stale_writes.cases import ORGANIZATION, Act, Case, Make, Refused, cases, check_refused
 from tests.support.audits import end_scan, history_of, lease_of, make_issue, make_request, make_scan
 from tests.support.code_host import SHA
@@ -109,6 +110,13 @@ def _unlocked(world: World, change: str, value: object) -> Case:
 
     other = Update(scan.key, change, None, {"value": value})
     return unlock, lambda: table.update(other, PREPARED), Refused
+
+
+def deleted_scan_that_its_worker_gives_up(world: World) -> Case:
+    def give_up(scan: ScanItem, lease: Lease) -> None:
+        failures.fail_attempted(scan.scan_id, Failure("REPOSITORY_TOO_LARGE", "Too large."), lease)
+
+    return _scan(world, give_up, lambda scan: table.delete(Delete(scan.key), PREPARED))
 
 
 def scan_of_a_disconnected_repository_that_is_completed(world: World) -> Case:
@@ -272,3 +280,21 @@ def scan_that_was_charged(_: World) -> Case:
 @pytest.mark.parametrize("make", cases(globals()), ids=lambda make: make.__name__)
 def test_an_outdated_write_is_refused_and_changes_nothing(make: Make, world: World):
     check_refused(make, world)
+
+
+def test_the_scan_of_a_deleted_project_ends_though_a_worker_has_begun_it_since(world: World):
+    read = make_scan(world.connected_repository(world.company()), status="queued")
+    execution.acquire_scan(read.scan_id, 420)
+    ended = failures.fail_deleted(read)
+    assert (ended.status, reads.get_scan(read.scan_id).status) == ("failed", "failed")
+
+
+def test_a_scan_is_started_again_only_before_the_time_of_its_last_retry(world: World, now: FakeClock):
+    repository = world.connected_repository(world.company())
+    failure = Failure(failures.CODE_HOST_UNAVAILABLE, "The code host did not answer.")
+    for seconds_left, is_queued in ((1, True), (0, False)):
+        cause = Cause("push", retry_until=int(now.seconds) + seconds_left)
+        scan = replace(make_scan(repository, status="running"), cause=cause)
+        failures._fail(scan, failure, "attribute_exists(pk)", {})
+        assert queue.is_queued(repository.repository_id, scan.project_id, cause) is is_queued
+        queue.drop_subject(repository.repository_id, scan.project_id, cause)

@@ -205,3 +205,12 @@ def test_an_unreadable_partition_hides_no_other(sweep, sqs: FakeSqs):
     with intercepted(table.client, throttled), pytest.raises(StepsFailed):
         sweep()
     assert sent(sqs) == [1]
+
+
+def test_the_error_of_the_first_unreadable_partition_is_raised(monkeypatch: pytest.MonkeyPatch):
+    def fail(pk: str, **_: Any) -> None:
+        raise LookupError(pk)
+
+    monkeypatch.setattr(table, "query", fail)
+    with pytest.raises(LookupError, match="PK#a"):
+        list(SweepRun("Test", inf).entries(["PK#a", "PK#b"]))
