@@ -17,6 +17,7 @@ from controlplane.platform.http.envelope import HINTS
 from controlplane.platform.queues.messages import MAX_RECEIVES
 from local.gateway import body_of
 from local.template import NESTED, load_template
+from local.template import TEMPLATE as LOCATION
 from scan_execution import service as scan_execution
 from scan_preparation import service as scan_preparation
 from scripts.artifacts import ARCHITECTURES
@@ -95,6 +96,14 @@ class TestValues:
             ".a[1].b is 2, not 3",
             ".d is None, not 1",
         ]
+
+    def test_the_template_is_short_enough_to_be_read(self):
+        text = LOCATION.read_text()
+        assert len(text.splitlines()) < 1_500
+        assert len(text) < 95_000
+        assert len(PARAMETERS) <= 45
+        for path in (LOCATION, *NESTED.values()):
+            assert [line for line in path.read_text().splitlines() if len(line) > 120] == []
 
     def test_there_is_one_table(self):
         assert [*resources("AWS::DynamoDB::Table")] == ["Table"]
