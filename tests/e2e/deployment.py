@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 # A separate folder: these artifacts are for this machine's processor and must not be deployed to AWS by mistake.
 BUILD = ROOT / ".aws-sam" / "e2e" / "build"
 PACKED = BUILD / "packed.yaml"
-_ARTIFACT = re.compile(r"(?<=Uri: )\S+$", re.MULTILINE)
+_ARTIFACT = re.compile(r"(?<=Uri: )[^\s,}]+")
 MINISTACK = (ROOT / ".tools" / "ministack" / "bin" / "python", Path(__file__).with_name("ministack_process.py"))
 ARCHITECTURE = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}[platform.machine().lower()]
 STACK = "assent-e2e"

@@ -1,16 +1,19 @@
-"""Runs MiniStack with two differences. It runs in MiniStack's own environment.
+"""Runs MiniStack with three differences. It runs in MiniStack's own environment.
 
-Policies take its requests for ones with TLS, which it doesn't have: the queues deny others. And its gateway imports the
-methods that a path has for every HTTP method.
+Policies take its requests for ones with TLS, which it doesn't have: the queues deny others. Its gateway imports the
+methods that a path has for every HTTP method. And the update of a nested stack keeps the attributes of resources that
+it doesn't change, so that `!GetAtt` finds them.
 """
 
 from typing import Any
 
 from ministack import app as ministack
 from ministack.services import apigateway_v1 as gateway
+from ministack.services.cloudformation import _stacks, provisioners
 
 _ANY = "x-amazon-apigateway-any-method"
 _pin, _import = ministack.pin_request_origin, gateway._import_path_item
+_update = provisioners._update_resource
 
 
 def pin_request_origin(address: str, _has_tls: bool) -> None:
@@ -21,8 +24,15 @@ def import_path_item(api_id: str, path: str, item: dict[str, Any], *rest: Any) -
     _import(api_id, path, {"any" if name == _ANY else name: found for name, found in item.items()}, *rest)
 
 
+def update_resource(kind: str, physical_id: str, *change: Any) -> Any:
+    old, new, stack, logical_id, *attributes = change
+    known = _stacks.get(stack, {}).get("_resources", {}).get(logical_id, {}).get("Attributes")
+    return _update(kind, physical_id, old, new, stack, logical_id, *(attributes or [known]))
+
+
 if __name__ == "__main__":
     ministack.pin_request_origin = pin_request_origin
     gateway._import_path_item = import_path_item
+    provisioners._update_resource = update_resource
     gateway._OPENAPI_HTTP_METHODS.add("any")
     ministack.main()

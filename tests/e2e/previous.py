@@ -5,6 +5,7 @@ artifacts are this version's with N-1's own code, prepared by N-1's own script.
 """
 
 import io
+import re
 import shutil
 import subprocess
 import tarfile
@@ -81,7 +82,7 @@ def _exchange_code(sources: dict[str, str]) -> Path:
         for package in own:
             shutil.rmtree(target / package.name, ignore_errors=True)
             shutil.copytree(package, target / package.name)
-        text = text.replace(f"Uri: {path}\n", f"Uri: {artifacts.name}/{name}\n")
+        text = re.sub(rf"(?<=Uri: ){re.escape(path)}(?=[\s,}}])", f"{artifacts.name}/{name}", text)
     # Generated documents, which no version of the code depends on.
     reference = Path("SystemFunction", "system", "reference")
     shutil.copytree(BUILD / reference, artifacts / reference)

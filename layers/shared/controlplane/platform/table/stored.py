@@ -127,10 +127,7 @@ type _Convert = Callable[[Any], Any]
 
 
 class _Form(NamedTuple):
-    """How a class is stored. The plain fields are read together, because most fields are plain.
-
-    fields: with their attributes. written: with the value that isn't stored.
-    """
+    """How a class is stored. fields: with their attributes. written: with the value that isn't stored."""
 
     fields: list[tuple[str, str]]
     converted: list[tuple[str, _Convert]]
