@@ -32,7 +32,7 @@ _MANY = {"finditer", "findall", "split", "sub", "subn", "scanner"}
 pytestmark = pytest.mark.timeout(2400)
 # Only compile the text of rules and of calls; `rule_patterns` and `call_patterns` collect all of it. What compiles the
 # names of templates has an adapter.
-_COMPILE_DATA = ("analysis.conditions:", "analysis.calls:", "analysis.prose:", "core.ids:")
+_COMPILE_DATA = ("analysis.conditions:", "analysis.calls:", "analysis.prose:")
 
 
 class _NoTable:

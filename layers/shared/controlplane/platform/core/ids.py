@@ -23,6 +23,7 @@ AUDIT = "aud"
 _SESSION_PREFIX = "ses"
 
 _ROOT = {prefix: re.compile(f"{prefix}_({_PART}{{16}})") for prefix in (ORGANIZATION, USER)}
+_OWNED = re.compile(f"([a-z]+)_({_PART}{{16}})({_PART}{{16,18}})")
 _REQUEST = re.compile(f"[A-Za-z0-9-]{{1,64}}-({_PART}{{10}})")
 # The gateway waits for a function no longer than this. A queue's worker isn't the request.
 LONGEST_REQUEST_SECONDS = 30
@@ -44,12 +45,9 @@ class OwnedId(str):
 
     __slots__ = ("local", "organization_id")
     prefix: ClassVar[str]
-    _pattern: ClassVar[re.Pattern[str]]
+    local_length: ClassVar[int] = _TIME_LENGTH + _RANDOM_LENGTH
     organization_id: str
     local: str
-
-    def __init_subclass__(cls, local_length: int = _TIME_LENGTH + _RANDOM_LENGTH) -> None:
-        cls._pattern = re.compile(f"{cls.prefix}_({_PART}{{16}})({_PART}{{{local_length}}})")
 
     @classmethod
     def of(cls, organization_id: str, local: str) -> Self:
@@ -61,11 +59,11 @@ class OwnedId(str):
     @classmethod
     def parse(cls, text: str) -> Self | None:
         """Returns the id, or None if the text isn't an id of this kind."""
-        match = cls._pattern.fullmatch(text)
-        if match is None:
+        match = _OWNED.fullmatch(text)
+        if match is None or match[1] != cls.prefix or len(match[3]) != cls.local_length:
             return None
         parsed = cls(text)
-        parsed.organization_id, parsed.local = f"{ORGANIZATION}_{match[1]}", match[2]
+        parsed.organization_id, parsed.local = f"{ORGANIZATION}_{match[2]}", match[3]
         return parsed
 
     @classmethod
@@ -134,8 +132,9 @@ class LogEntryId(OwnedId):
     prefix = "log"
 
 
-class MemberId(OwnedId, local_length=16):
+class MemberId(OwnedId):
     prefix = "mem"
+    local_length = 16
 
     @classmethod
     def of_user(cls, organization_id: str, user_id: str) -> Self:
