@@ -1,7 +1,6 @@
 """`assent-ops audit`: scheduled website audits and their runs."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -130,8 +129,8 @@ def remove_audit(project: ProjectItem, audit_id: str) -> str | None:
         if website is None:
             raise UnknownAudit
         website_id = website.website_id
-        after = before.with_website(replace(website, audits=tuple(it for it in website.audits if it != audit_id)))
-        return after.with_new_version(), audit_deletions(before, [replace(website, audits=(audit_id,))])
+        after = before.with_website(website._replace(audits=tuple(it for it in website.audits if it != audit_id)))
+        return after.with_new_version(), audit_deletions(before, [website._replace(audits=(audit_id,))])
 
     after = change_until_written(project, Action.AUDIT_DELETE, without_audit)
     return None if after.find_website(website_id) else website_id

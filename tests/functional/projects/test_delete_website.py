@@ -50,7 +50,7 @@ def test_the_last_website_is_deleted_only_without_consent(acme: Organization):
 
 def test_a_project_whose_consent_has_no_entry_can_delete_a_website(acme: Organization):
     project = acme.project(*TWO)
-    audited = tuple(replace(website, trusted=False) for website in project.websites)
+    audited = tuple(website._replace(trusted=False) for website in project.websites)
     table.put(changes.put_changed(project, replace(project, websites=audited).with_new_version()), PREPARED)
     assert acme.delete_website(project, by=acme.member("admin")).status == 200
     assert reread(project).websites == audited[1:]

@@ -52,7 +52,7 @@ def test_omitted_fields_are_unchanged(fields: dict[str, Any], changes: dict[str,
     project = acme.project("example.com", "localhost")
     acme.update(project, **fields)
     assert project.consent is not None
-    consent = replace(project.consent, branding=fields.get("consent", {}).get("branding", "assent"))
+    consent = project.consent._replace(branding=fields.get("consent", {}).get("branding", "assent"))
     assert reread(project) == replace(project, version=reread(project).version, consent=consent, **changes)
     assert slugs() == {"shop"}
 

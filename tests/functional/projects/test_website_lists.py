@@ -68,7 +68,7 @@ def test_an_audited_website_stays_at_its_position_with_its_id(acme: Organization
     project = reread(project)
     assert acme.trust(project, C, D).status == 200
     first, *others = reread(project).websites
-    assert first == replace(project.websites[0], trusted=False)
+    assert first == project.websites[0]._replace(trusted=False)
     assert [website.origin for website in others] == [C, D]
     assert [website["primary"] for website in acme.get(project).data["websites"]] == [True, False, False]
 
@@ -94,7 +94,7 @@ def test_no_audit_is_deleted(listing: Any, acme: Organization):
     before = stored("AUDIT")
     reply = acme.update(project, projectName="B", **listing("s8.example.com"))
     assert (reply.status, len(before), stored("AUDIT") == before) == (200, 80, True)
-    assert reread(project).websites == (*(replace(website, trusted=False) for website in audited), last)
+    assert reread(project).websites == (*(website._replace(trusted=False) for website in audited), last)
     assert reply.data["products"]["consent"]["trustedOrigins"] == ["s8.example.com"]
 
 
@@ -149,7 +149,7 @@ def test_an_audited_website_becomes_an_entry_only_if_it_is_listed_as_one(
     project = audited_only(acme)
     assert acme.update(project, **fields).data["products"]["consent"]["trustedOrigins"] == entries
     assert origins_of(project) == origins
-    assert reread(project).websites[origins.index(B)] == replace(project.websites[1], trusted=B in entries)
+    assert reread(project).websites[origins.index(B)] == project.websites[1]._replace(trusted=B in entries)
 
 
 def test_an_added_website_that_is_only_audited_becomes_an_entry(acme: Organization):

@@ -190,7 +190,7 @@ def create_project(
             if failure.leg != "slug":
                 raise
             slug = distinct_slug(base)
-            project = replace(project, slug=slug, consent=replace(consent, slug=slug))
+            project = replace(project, slug=slug, consent=consent._replace(slug=slug))
             raise WriteConflict from None
         return project
 
