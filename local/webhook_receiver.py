@@ -13,7 +13,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from controlplane.platform.core import clock
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.sweep_runs import SweepRun
-from controlplane.platform.table import codec, keys
+from controlplane.platform.table import keys
+from controlplane.platform.table.legs import decode_item
 from controlplane.platform.table.table import table
 from local import pages
 
@@ -98,7 +99,7 @@ def _list_deliveries() -> list[dict[str, Any]]:
     while True:
         page = table.client.scan(TableName=table.name, **start)
         items = (item for item in page["Items"] if item["sk"]["S"].startswith(keys.WEBHOOK_DELIVERY_PREFIX))
-        found += [codec.decode_item(item) for item in items]
+        found += [decode_item(item) for item in items]
         if "LastEvaluatedKey" not in page:
             return sorted(found, key=lambda item: item["createdAt"], reverse=True)
         start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}

@@ -79,7 +79,7 @@ def is_left_over(user_id: str) -> bool:
     return bool(
         table.query(keys.user_pk(user_id), limit=1, consistent=True).items
         or invitees.list_all_blocked(user_id)
-        or credential_index.list_credentials(user_id, 1).credentials
+        or credential_index.list_credentials(user_id, 1).items
         or personal_data.is_left(Subject(user_id, None))
     )
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from controlplane.platform.table import codec
+from controlplane.platform.table.legs import decode_item
 from controlplane.platform.table.table import table
 
 
@@ -12,7 +12,7 @@ def scan() -> Iterator[dict[str, Any]]:
     parameters: dict[str, Any] = {"TableName": table.name, "ConsistentRead": True}
     while True:
         answer = table.client.scan(**parameters)
-        yield from map(codec.decode_item, answer["Items"])
+        yield from map(decode_item, answer["Items"])
         if "LastEvaluatedKey" not in answer:
             return
         parameters["ExclusiveStartKey"] = answer["LastEvaluatedKey"]

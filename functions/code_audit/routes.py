@@ -83,7 +83,7 @@ async def list_repositories(access: ListsOfCodeAudit, limit: Limit = 50, cursor:
         lambda: repositories.list_repositories(organization_id, limit, codec.after),
         lambda: projects.list_projects(organization_id, _PROJECTS_AHEAD, None),
     )
-    linked = repositories.find_linked_projects(page.repositories, newest.projects)
+    linked = repositories.find_linked_projects(page.repositories, newest.items)
     return Page([Repository.of(item, linked) for item in page.repositories], codec.cursor(page.next_sk))
 
 

@@ -43,11 +43,11 @@ def notify_members(message: NotifyMembers) -> None:
     organization_id, about = message.organization_id, message.about
     after = keys.member(organization_id, message.after).sk if message.after else None
     page = members.list_members(organization_id, _PAGE, after, consistent=True)
-    asked = [it.user_id for it in page.members if about not in FOR_ADMINS or it.role in {"admin", "owner"}]
+    asked = [it.user_id for it in page.items if about not in FOR_ADMINS or it.role in {"admin", "owner"}]
     for user_id in mail_choices.find_receivers(organization_id, asked, about):
         post(SendNotification(organization_id=organization_id, about=about, subject=message.subject, user_id=user_id))
     if page.next_sk is not None:
-        post(message.model_copy(update={"after": page.members[-1].user_id}))
+        post(message.model_copy(update={"after": page.items[-1].user_id}))
 
 
 def _add_findings(event_id: EventId, subjects: tuple[str, ...]) -> None:

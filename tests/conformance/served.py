@@ -115,7 +115,7 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
     world = World()
     company = world.company()
     token = world.token(company.owner.user_id, lifetime_seconds=_LIFETIME_SECONDS)
-    listed = credential_index.list_credentials(company.owner.user_id, 100).credentials
+    listed = credential_index.list_credentials(company.owner.user_id, 100).items
     (own,) = [entry for entry in listed if entry.digest == tokens.digest(token)]
     # Removes the run's own token from all lists, so that no request revokes it.
     table.delete(Delete(store_keys.credential(company.owner.user_id, own.local)), PREPARED)
@@ -124,7 +124,7 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
     world.credits(company, 10_000)
     for _ in range(_SPARE):
         world.token(company.owner.user_id, lifetime_seconds=_LIFETIME_SECONDS)
-    spare_sessions = credential_index.list_credentials(company.owner.user_id, 100).credentials
+    spare_sessions = credential_index.list_credentials(company.owner.user_id, 100).items
     members = [world.member(company) for _ in range(_SPARE)]
     invitations = [world.invitation(company, f"spare{number}@example.com") for number in range(_SPARE)]
     keys = [api_keys.create_key(company.organization_id, "spare", company.owner.user_id, "test") for _ in range(_SPARE)]

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from controlplane.api_keys import store as api_keys
-from controlplane.api_keys.items import Restrictions
-from controlplane.api_keys.store import KeyDraft
+from controlplane.api_keys.items import KeyDraft, Restrictions
 from controlplane.findings import vendors
 from controlplane.notify import webhooks
 from controlplane.platform.core.scopes import API_KEY_SCOPES

@@ -438,7 +438,7 @@ def _change(scene: Scene, change: str) -> None:
     caller, _ = members.find_member_and_caller(organization_id, scene.caller.user_id, owner_id)
     assert caller is not None
     if change == "removed":
-        members.delete_member(caller, owner_id, "owner")
+        members.end_membership(caller, owner_id, "owner")
     else:
         members.change_role(caller, change, owner_id, "owner")
 

@@ -22,7 +22,8 @@ from controlplane.findings.items import GithubIssue
 from controlplane.platform.core import clock, deadline
 from controlplane.platform.queues.messages import Queue
 from controlplane.platform.queues.worker import Delayed, LeftToSweep, Postponed, Rejected
-from controlplane.platform.table import codec, keys
+from controlplane.platform.table import keys
+from controlplane.platform.table.legs import decode_item, encode_item
 from controlplane.platform.table.retry import StoreError
 from controlplane.platform.table.table import Delete, Update, table
 from issue_creation.service import settle_attempt
@@ -282,9 +283,9 @@ class IssueModel:
 
     def state(self) -> State:
         places = [keys.inbox_item(*self.item_id.location)._asdict(), keys.issue_attempt(self.item_id)._asdict()]
-        request = {"Keys": [codec.encode_item(place) for place in places], "ConsistentRead": True}
+        request = {"Keys": [encode_item(place) for place in places], "ConsistentRead": True}
         answer = self._call("BatchGetItem", {"RequestItems": {table.name: request}})
-        found = {item["pk"]: item for item in map(codec.decode_item, answer["Responses"][table.name])}
+        found = {item["pk"]: item for item in map(decode_item, answer["Responses"][table.name])}
         opened = sum(issue.number != EXISTING for issue in self._issues())
         return State(found.get(places[0]["pk"]), found.get(places[1]["pk"]), opened)
 

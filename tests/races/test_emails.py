@@ -104,7 +104,7 @@ class Invited:
 
     def resends(self) -> Any:
         listed = invitations.list_invitations(self.company.organization_id, 50, None, consistent=True)
-        (invitation,) = listed.invitations
+        (invitation,) = listed.items
         return invitation.resends
 
 

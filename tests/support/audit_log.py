@@ -3,7 +3,8 @@
 from typing import Any
 
 from controlplane.code_host.items import RepositoryItem
-from controlplane.platform.table import codec, keys
+from controlplane.platform.table import keys
+from controlplane.platform.table.legs import decode_item
 from controlplane.projects.items import ProjectItem
 from controlplane.projects.store import get_project
 from tests.support.api import Api
@@ -13,7 +14,7 @@ from tests.support.world import Company, Person, World, table_dump
 
 def all_entries() -> list[dict[str, Any]]:
     """Returns the entries of all organizations."""
-    items = [codec.decode_item(item) for item in table_dump() if item["pk"]["S"].startswith(keys.LOG_PREFIX)]
+    items = [decode_item(item) for item in table_dump() if item["pk"]["S"].startswith(keys.LOG_PREFIX)]
     return sorted(items, key=lambda item: item["sk"])
 
 

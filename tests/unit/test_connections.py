@@ -7,10 +7,10 @@ from io import BytesIO
 import pytest
 
 from controlplane.platform.core import deadline
-from controlplane.platform.core.connections import BoundedConnection, _BoundedStream
+from dashboard.access.provider import _BoundedConnection, _BoundedStream
 
 
-class Connection(BoundedConnection, HTTPConnection):
+class Connection(_BoundedConnection, HTTPConnection):
     pass
 
 

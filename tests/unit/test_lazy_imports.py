@@ -129,32 +129,6 @@ class TestImport:
         assert out == {"answer": [200, '{"name":"x","size":2}'], "slim": False}
 
 
-class TestSchemas:
-    def test_models_are_validated_and_described_as_with_pydantics_own_descriptions(self):
-        model = """
-            from typing import Annotated, TypedDict
-            from pydantic import BaseModel, Field
-
-            class Part(TypedDict):
-                name: str
-
-            class Whole(BaseModel):
-                size: Annotated[int, Field(gt=0)]
-                parts: list[Part] = []
-
-            try:
-                Whole(size=0, parts=[{}])
-            except ValueError as error:
-                out["problems"] = error.errors(include_url=False)
-            out["schema"] = Whole.model_json_schema()
-        """
-        slim = run(
-            "from controlplane.platform.core import lazy_imports\nassert lazy_imports.SLIM_CORE_SCHEMA\n"
-            + dedent(model)
-        )
-        assert slim == run(model)
-
-
 class TestDataclasses:
     """The build's file with the methods of dataclasses."""
 

@@ -138,7 +138,7 @@ def _repository(session: WebSession, repository: RepositoryItem, failure: ApiErr
     """Shows the repository with its links, and up to 100 other projects of the organization."""
     linked, own = read_both(
         lambda: repositories.find_linked_projects([repository]),
-        lambda: projects.list_projects(repository.organization_id, _PROJECTS, None).projects,
+        lambda: projects.list_projects(repository.organization_id, _PROJECTS, None).items,
     )
     links = [(link, linked[link.project_id]) for link in repository.links if link.project_id in linked]
     return page(

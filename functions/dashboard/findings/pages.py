@@ -152,7 +152,7 @@ def _inbox(
     codec = CursorCodec(session.parameters.get("cursor"), "showInbox", organization_id, *binding)
     reads: list[Callable[[], Any]] = [
         lambda: lists.find(organization_id, filters.known_status, filters.wanted, ITEMS_PER_PAGE, codec.after),
-        lambda: projects.list_projects(organization_id, _PROJECTS, None).projects,
+        lambda: projects.list_projects(organization_id, _PROJECTS, None).items,
         lambda: list_choices(organization_id),
         lambda: members.find_names(organization_id, _list_people(outcomes)),
         *(_counting(organization_id, status) for status in STATUSES),

@@ -55,7 +55,7 @@ def get_overview(organization: Membership) -> dict[str, Any]:
         raise NotMember from None
     completed = any(scan.status == "completed" for scan in scanned.scans)
     # The page with the code that installs the consent library.
-    consent = f"/projects/{made.projects[0].slug}/consent" if made.projects else "/projects/new"
+    consent = f"/projects/{made.items[0].slug}/consent" if made.items else "/projects/new"
     steps = [
         Step("project", "/projects/new", stored.projects > 0),
         Step("source", "/repositories", bool(connected.repositories) or stored.keys > 0),
@@ -68,7 +68,7 @@ def get_overview(organization: Membership) -> dict[str, Any]:
         "plan": PLANS[stored.plan],
         "credits": credit.credits,
         "projects_count": stored.projects,
-        "projects": made.projects,
+        "projects": made.items,
         "scans": scanned.scans,
         "findings": None if opened.next_position else {it: counted[it] for it in get_args(Priority)},
         "steps": [] if all(step.is_done for step in steps) else steps,

@@ -63,7 +63,7 @@ async def show_projects(session: MemberSees) -> Response:
         done=_DONE,
         plan=PLANS[organization.plan],
         total=organization.projects,
-        projects=listed.projects,
+        projects=listed.items,
         next_cursor=codec.cursor(listed.next_sk),
     )
 

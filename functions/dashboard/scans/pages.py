@@ -180,7 +180,7 @@ def _scans(session: WebSession, failure: ApiError | None = None) -> Response:
             lambda: projects.list_projects(organization_id, _PROJECTS, None),
         ),
     )
-    named: dict[str, ProjectItem] = {project.project_id: project for project in own.projects}
+    named: dict[str, ProjectItem] = {project.project_id: project for project in own.items}
     if own.next_sk is not None:
         named |= repositories.find_linked_projects(connected)
     filters = {name: it for name, it in (("repository", repository_id), ("status", status)) if it}

@@ -5,8 +5,6 @@ import re
 
 import pytest
 
-from api_keys.schemas import KeyCreate
-from api_keys.service import payload_of
 from controlplane.api_keys import store as api_keys
 from controlplane.organizations import store as organizations
 from controlplane.platform.core import ids
@@ -140,11 +138,6 @@ def test_a_repeated_project_counts_once_and_an_unknown_one_has_its_place(acme: O
     own = world.connected_repository(acme.company).links[0].project_id
     assert acme.create(projectIds=[own, own])["projectIds"] == [own]
     assert problems(acme.post(projectIds=[own, own, "prj_x"])) == [(["projectIds", "2"], "unknown_project")]
-
-
-def test_a_retry_must_repeat_the_given_fields_under_their_names_in_json():
-    body = KeyCreate(name="deploy", allowed_ips=["10.0.0.0/8"])
-    assert payload_of(body) == {"name": "deploy", "allowedIps": ["10.0.0.0/8"]}
 
 
 def test_a_member_may_not_create_a_key(acme: Organization, world: World):

@@ -19,7 +19,8 @@ from controlplane.code_host import secret_scanning
 from controlplane.people import sessions, token_families
 from controlplane.platform.core import tokens
 from controlplane.platform.core.settings import settings
-from controlplane.platform.table import codec, keys
+from controlplane.platform.table import keys
+from controlplane.platform.table.legs import decode_item
 from controlplane.platform.table.table import table
 from local.github.secret_scanning import TOKEN_TYPE, SecretScanning
 from tests.functional.api_keys.conftest import DAY, Organization, id_of
@@ -73,7 +74,7 @@ def leak_of(token: str, **more: Any) -> dict[str, Any]:
 
 
 def messages() -> list[dict[str, Any]]:
-    stored = [codec.decode_item(it) for it in table_dump() if it["pk"]["S"].startswith("OUTBOX#")]
+    stored = [decode_item(it) for it in table_dump() if it["pk"]["S"].startswith("OUTBOX#")]
     return [it["message"] for it in stored]
 
 

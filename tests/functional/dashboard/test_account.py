@@ -105,7 +105,7 @@ class TestDeletion:
         assert visitor.api.get("/v1/me", person.token).status == 401
         assert organizations.get_account(person.user_id) == (None, [])
         assert users.find_user_by_email(person.email) is None
-        roster = members.list_members(company.organization_id, 10, None).members
+        roster = members.list_members(company.organization_id, 10, None).items
         assert [member.user_id for member in roster] == [company.owner.user_id]
         finish_deletions()
         assert not accounts.is_left_over(person.user_id)

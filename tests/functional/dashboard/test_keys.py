@@ -3,8 +3,7 @@
 import re
 
 from controlplane.api_keys import store as api_keys
-from controlplane.api_keys.items import ApiKeyItem, Restrictions
-from controlplane.api_keys.store import KeyDraft
+from controlplane.api_keys.items import ApiKeyItem, KeyDraft, Restrictions
 from controlplane.billing import store as billing
 from controlplane.projects import store as projects
 from tests.functional.projects.builders import make_project
@@ -20,7 +19,7 @@ def path(company: Company, below: str = "") -> str:
 
 
 def stored(company: Company) -> list[ApiKeyItem]:
-    return api_keys.list_keys(company.organization_id, 50, None).keys
+    return api_keys.list_keys(company.organization_id, 50, None).items
 
 
 def secret_in(browser: Browser) -> str:

@@ -20,7 +20,7 @@ def path(company: Company, below: str = "") -> str:
 
 
 def roles(company: Company) -> dict[str, str]:
-    return {it.user_id: it.role for it in members.list_members(company.organization_id, 50, None).members}
+    return {it.user_id: it.role for it in members.list_members(company.organization_id, 50, None).items}
 
 
 def member_id(company: Company, person: Person) -> str:
@@ -61,7 +61,7 @@ class TestInvite:
             assert (reply.status, message in text_of(reply)) == (status, True)
             assert visitor.entered("Email address") == email
             assert "<script>alert" not in reply.text
-        assert invitations.list_invitations(company.organization_id, 50, None).invitations == []
+        assert invitations.list_invitations(company.organization_id, 50, None).items == []
 
     def test_an_invitation_is_renewed_and_its_limit_is_explained(self, visitor: Browser, company: Company, now):
         invite(visitor, company, "new@example.com")
@@ -80,7 +80,7 @@ class TestInvite:
         reply = invite(visitor, company, "new@example.com")
         assert reply.headers["location"] == path(company, "?done=mailed")
         assert "Invited people get an email" in text_of(visitor.get(reply.headers["location"]))
-        (invitation,) = invitations.list_invitations(company.organization_id, 50, None).invitations
+        (invitation,) = invitations.list_invitations(company.organization_id, 50, None).items
         table.put(Put(replace(invitation, mail="returned").to_item()), PREPARED)
         assert "Email returned: the address" in text_of(visitor.get(path(company)))
         assert visitor.press("Resend").headers["location"] == path(company, "?done=resent")

@@ -47,7 +47,7 @@ class TestCreate:
         for _ in range(2):
             reply = visitor.press("Create the project", fill=entered, on=page)
             assert (reply.status, reply.headers["location"]) == (303, path(company, "/shop?done=created"))
-        (made,) = projects.list_projects(company.organization_id, 50, None).projects
+        (made,) = projects.list_projects(company.organization_id, 50, None).items
         assert (made.name, made.region) == ("Shop", "us-east")
         assert made.trusted_origins == ["shop.example.com", "localhost:3000"]
         assert "The project is created." in text_of(visitor.get(reply.headers["location"]))
@@ -66,7 +66,7 @@ class TestCreate:
             assert (reply.status, message in text_of(reply)) == (status, True)
             assert (visitor.entered("Name"), visitor.entered("Websites")) == (kept["name"], kept["websites"])
             assert "<script>alert" not in reply.text
-        assert projects.list_projects(company.organization_id, 50, None).projects == []
+        assert projects.list_projects(company.organization_id, 50, None).items == []
 
     def test_the_plans_limit_is_shown_before_and_enforced(self, visitor: Browser, company: Company):
         billing.change_plan(company.organization_id, "free")

@@ -67,7 +67,7 @@ def addresses_of(made: PopulatedOrganization, invitation_id: str) -> list[str]:
         "organizationSlug": made.company.slug,
         "projectSlug": made.project.slug,
         "repositoryId": made.repository.repository_id,
-        "keyId": api_keys.list_keys(organization_id, 1, None).keys[0].key_id,
+        "keyId": api_keys.list_keys(organization_id, 1, None).items[0].key_id,
         "scanId": made.scan.scan_id,
         "itemId": findings[0],
         "fileName": asset("css").name,
@@ -135,7 +135,7 @@ class Forms:
 
     def revoked(self, path: str) -> Callable[[], Reply]:
         sessions.create(self.person.user_id)
-        (other, _) = credential_index.list_credentials(self.person.user_id, 2).credentials
+        (other, _) = credential_index.list_credentials(self.person.user_id, 2).items
         return self.send(path, session_id=other.session_id)
 
     def unsubscribed(self, path: str) -> Callable[[], Reply]:
@@ -229,7 +229,7 @@ def test_a_choice_in_the_form_of_a_key_takes_no_more(
     path: str, fields: dict[str, str], most: int, *, api: Api, person: Person, world: World
 ):
     made = populate_organization(world, world.company(owner=person))
-    key = api_keys.list_keys(made.company.organization_id, 1, None).keys[0]
+    key = api_keys.list_keys(made.company.organization_id, 1, None).items[0]
     values = {"project": made.project.project_id, "key": key.key_id}
     browser = Waiting(api).signed_in(person.user_id)
     sent = {name.format(**values): value for name, value in fields.items()}

@@ -148,7 +148,7 @@ class TestRequest:
     def test_an_approval_that_is_denied_during_its_erasure_is_erased(
         self, approved: Device, request_item, person: Person
     ):
-        entries = credential_index.list_credentials(person.user_id, 25, None).credentials
+        entries = credential_index.list_credentials(person.user_id, 25, None).items
         (entry,) = revocations.find_stored(it for it in entries if it.request_digest == request_item.digest)
         with before_the_transaction(table.client, lambda: device_approvals.deny(approved.user_code, person.user_id)):
             revocations.erase(entry)

@@ -5,7 +5,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from controlplane.platform.table import caps, keys, rate
+from controlplane.organizations import caps
+from controlplane.platform.table import keys, rate
 from controlplane.platform.table.rate import Counted
 from controlplane.platform.table.table import ConditionFailed, Put, table
 from tests.support.table import PREPARED

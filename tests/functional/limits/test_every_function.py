@@ -33,7 +33,7 @@ def test_the_first_use_of_a_token_in_an_hour_is_recorded(group: str, api: Api, w
     for _ in range(2):  # 05:34, in the hour of its creation; 06:02
         now.advance(1_700)
         api.call(WITH_TOKEN[group].method, path_of(WITH_TOKEN[group]), person.token)
-    (entry,) = credential_index.list_credentials(person.user_id, 10).credentials
+    (entry,) = credential_index.list_credentials(person.user_id, 10).items
     assert entry.last_used_at == clock.timestamp()
 
 

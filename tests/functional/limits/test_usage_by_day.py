@@ -57,7 +57,7 @@ def test_usage_is_found_for_listed_keys_and_charted(api, world):
     company = world.company()
     first, second = world.key(company), world.key(company)
     send(api, first, 2)
-    listed = api_keys.list_keys(company.organization_id, 50, None).keys
+    listed = api_keys.list_keys(company.organization_id, 50, None).items
     found = key_usage.find_usage(listed)
     by_digest = {key.digest: found[key.key_id][-1].requests for key in listed}
     assert by_digest == {tokens.digest(first): 2, tokens.digest(second): 0}

@@ -296,7 +296,7 @@ def test_user_delete_removes_what_requests_in_flight_leave(full_account: FullAcc
     monkeypatch.setattr(accounts, "remove_profile", remove)
     accounts.delete_account(user_id, users.find_user(user_id))
     assert "canary" not in str(table_dump()).lower()
-    assert credential_index.list_credentials(user_id, 1).credentials == []
+    assert credential_index.list_credentials(user_id, 1).items == []
     assert {_kind(item) for item in full_account.naming()} == {"AUDITLOG", "KEY", "KH", "INBOX"}
 
 
@@ -313,7 +313,7 @@ def test_a_credential_that_appears_during_a_revocation_is_revoked(
 
     monkeypatch.setattr(accounts, "_revoke_found", revoke_found)
     accounts.revoke_credentials(full_account.user_id)
-    assert credential_index.list_credentials(full_account.user_id, 1).credentials == []
+    assert credential_index.list_credentials(full_account.user_id, 1).items == []
 
 
 def test_erasing_keeps_a_membership_that_grants_access(full_account: FullAccount):

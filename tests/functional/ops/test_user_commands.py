@@ -8,7 +8,8 @@ import pytest
 from controlplane.access import sign_in
 from controlplane.organizations import store as organizations
 from controlplane.people import device, device_approvals, sessions, token_families
-from controlplane.platform.table import codec, keys
+from controlplane.platform.table import keys
+from controlplane.platform.table.legs import encode_item
 from controlplane.platform.table.table import table
 from tests.functional.device_auth.devices import get_request
 from tests.functional.ops.conftest import Ops
@@ -146,7 +147,7 @@ class TestDelete:
 
     def test_an_interrupted_deletion_is_finished_by_id(self, ops: Ops, api: Api, guest: Guest):
         for key in (keys.user(guest.user_id), keys.user_email(guest.email)):
-            table.client.delete_item(TableName=table.name, Key=codec.encode_item(key._asdict()))
+            table.client.delete_item(TableName=table.name, Key=encode_item(key._asdict()))
         assert ops("user", "delete", guest.email, "--yes").exit_code == 3
         assert ops("user", "delete", guest.user_id, "--yes").document["signIns"] == 1
         guest.assert_out(api)

@@ -39,7 +39,7 @@ def member_with_another_role(world: World) -> Case:
 
 
 def member_with_another_role_who_is_removed(world: World) -> Case:
-    return _member(world, lambda member, owner: members.delete_member(member, owner, "owner"))
+    return _member(world, lambda member, owner: members.end_membership(member, owner, "owner"))
 
 
 def member_with_another_role_who_owns_too_many(world: World) -> Case:
@@ -144,7 +144,7 @@ def _invitation(world: World, earlier: Callable[[InvitationItem, Mapping[str, Le
     invitation_id = InvitationId.stored(Api().post("/v1/invitations", owner.token, json_body=body).data["id"])
     read = invitations.find_invitation(invitation_id)
     assert read is not None
-    legs = resends._legs(owner.user_id, read, resends._renew(read, resends.ResendLimits(9, 9)))
+    legs = resends._legs(owner.user_id, read, resends._renew(read))
     return lambda: table.transact(legs, PREPARED), lambda: earlier(read, legs), LegFailed
 
 

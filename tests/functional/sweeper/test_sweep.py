@@ -55,7 +55,7 @@ def test_a_sweep_without_work_changes_nothing_and_leaves_expiring_items_alone(
         assert handler(json.loads(EVENT.read_text()), None) == NOTHING
         assert (table_dump(), sqs.letters) == (before, [])
     # The expired ones aren't listed, though they still exist.
-    assert invitations.list_invitations(company.organization_id, 50, None).invitations == []
+    assert invitations.list_invitations(company.organization_id, 50, None).items == []
 
 
 class TestResentMessages:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import pytest
 import uvicorn
 
-from controlplane.platform.core import clock, webhook_urls
+from controlplane.notify import webhook_urls
+from controlplane.platform.core import clock
 from controlplane.platform.core.settings import settings
 from local import webhook_receiver
 from local.webhook_receiver import WebhookReceiver

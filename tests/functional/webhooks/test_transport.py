@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.platform.core import webhook_urls
+from controlplane.notify import webhook_urls
+from controlplane.notify.webhook_urls import UnacceptableUrl
 from controlplane.platform.core.settings import settings
-from controlplane.platform.core.webhook_urls import UnacceptableUrl
 from notifications import transport
 from notifications.transport import NotDelivered, checked_addresses
 

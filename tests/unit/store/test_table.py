@@ -9,8 +9,8 @@ from awsclient.client import Client
 from awsclient.errors import NoAnswer, ServiceError
 from controlplane.platform.core import acting, deadline
 from controlplane.platform.core.actions import Action
-from controlplane.platform.table.codec import encode_item
 from controlplane.platform.table.keys import Key
+from controlplane.platform.table.legs import encode_item
 from controlplane.platform.table.table import (
     Check,
     Delete,

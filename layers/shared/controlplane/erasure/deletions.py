@@ -70,7 +70,7 @@ def delete_organization(organization_id: str, caller_id: str | None = None) -> O
             before={"name": organization.name, "slug": organization.slug, "plan": organization.plan},
         )
         try:
-            table.transact(_deletion(organization, roster.members, secrets, caller_id), record)
+            table.transact(_deletion(organization, roster.items, secrets, caller_id), record)
         except LegFailed as failure:
             if failure.leg == "caller":
                 raise NotOwner from None
@@ -115,10 +115,8 @@ def _delete_memberships(organization_id: str, after: str | None) -> None:
     """Removes the memberships of members after that roster position. The roster itself is removed in the background."""
     while after is not None:
         page = members.list_members(organization_id, _PAGE, after, consistent=True)
-        if page.members:
-            table.transact(
-                {member.user_id: Delete(member.membership_key) for member in page.members}, Unrecorded.CLEANUP
-            )
+        if page.items:
+            table.transact({member.user_id: Delete(member.membership_key) for member in page.items}, Unrecorded.CLEANUP)
         after = page.next_sk
 
 

@@ -38,8 +38,8 @@ from controlplane.platform.core.ids import InboxItemId, RepositoryId
 from controlplane.platform.queues.messages import CreateIssue, Queue, send
 from controlplane.platform.queues.sweep_runs import SweepRun
 from controlplane.platform.table import keys
-from controlplane.platform.table.codec import present
 from controlplane.platform.table.keys import Key
+from controlplane.platform.table.legs import present
 from controlplane.platform.table.stored import SPARSE, StoredItem, to_map
 from controlplane.platform.table.table import (
     Check,

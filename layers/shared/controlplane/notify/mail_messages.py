@@ -17,7 +17,7 @@ _SUBJECT = r"^[0-9a-z_-]{1,64}$"
 
 
 class SendInvitation(Message):
-    """Send the email of an invitation. number: how often it was sent before. `organizations.member_rules` writes the
+    """Send the email of an invitation. number: how often it was sent before. `organizations.resends` writes the
     message."""
 
     kind: Literal["send-invitation"] = "send-invitation"

@@ -8,14 +8,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from controlplane.notify import webhook_urls
 from controlplane.notify.webhook_items import Format, WebhookItem
+from controlplane.notify.webhook_urls import UnacceptableUrl
 from controlplane.organizations import store as organizations
 from controlplane.organizations.store import UnknownOrganization
-from controlplane.platform.core import acting, clock, ids, keyring, webhook_urls
+from controlplane.platform.core import acting, clock, ids, keyring
 from controlplane.platform.core.actions import Action
 from controlplane.platform.core.errors import Conflict, Forbidden, InvalidPayload, NotFound
 from controlplane.platform.core.ids import WebhookId
-from controlplane.platform.core.webhook_urls import UnacceptableUrl
 from controlplane.platform.queues.events import WEBHOOK_EVENTS
 from controlplane.platform.table import keys
 from controlplane.platform.table.legs import set_expression

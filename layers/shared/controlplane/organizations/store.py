@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
+from controlplane.organizations import caps
 from controlplane.organizations.items import BillingItem, OrganizationItem
 from controlplane.people.users import UserItem
 from controlplane.platform.core import clock, ids
@@ -15,7 +16,7 @@ from controlplane.platform.core.actions import Action
 from controlplane.platform.core.errors import Conflict, InvalidToken, NotFound
 from controlplane.platform.core.ids import MemberId
 from controlplane.platform.core.roles import RANK, Role
-from controlplane.platform.table import caps, keys
+from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import Derived, StoredItem, StoredMap
@@ -147,8 +148,7 @@ class Joining(NamedTuple):
 
 def find_membership(user_id: str, organization_id: str) -> Membership | None:
     """Returns the membership, or None. The read is consistent because it authorizes."""
-    item = table.get(keys.membership(user_id, organization_id))
-    return Membership.from_item(item) if item else None
+    return table.find(keys.membership(user_id, organization_id), Membership.from_item)
 
 
 def get_with_membership(
@@ -205,8 +205,7 @@ def count_ownership(profile: UserItem, limit: int | None) -> Ownership:
 
 
 def find_organization(organization_id: str) -> OrganizationItem | None:
-    item = table.get(keys.organization(organization_id))
-    return OrganizationItem.from_item(item) if item else None
+    return table.find(keys.organization(organization_id), OrganizationItem.from_item)
 
 
 def get_organization(organization_id: str) -> OrganizationItem:

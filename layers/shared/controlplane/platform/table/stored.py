@@ -42,7 +42,7 @@ KeyPart = Annotated[str, Derived(lambda item: item["pk"].partition("#")[2])]
 
 def read_map[T](kind: Callable[..., T], item: Mapping[str, Any]) -> T:
     """Reads a map. Attributes of other releases are ignored."""
-    return _read(kind, _form_of(kind), item)  # type: ignore[arg-type]  # a class is hashable
+    return _read(kind, _form_of(kind), item)
 
 
 def _read[T](kind: Callable[..., T], form: "_Form", item: Mapping[str, Any]) -> T:
@@ -58,7 +58,7 @@ def _read[T](kind: Callable[..., T], form: "_Form", item: Mapping[str, Any]) -> 
 
 def to_map(part: Any) -> dict[str, Any]:
     """Returns the attributes of a part of an item."""
-    form, attributes = _form_of(type(part)), dict[str, Any]()
+    form, attributes = _form_of(type(part)), dict[str, Any]()  # type: ignore[arg-type]  # a class is hashable
     for field, name, write, omitted in form.written:
         value = getattr(part, field)
         if value != omitted:
@@ -75,7 +75,7 @@ class StoredMap:
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return read_map(cls, item)
+        return _read(cls, _form_of(cls), item)  # type: ignore[arg-type]  # as above
 
     def to_map(self) -> dict[str, Any]:
         return to_map(self)
