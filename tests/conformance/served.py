@@ -28,7 +28,7 @@ from starlette.types import ASGIApp
 from controlplane.api_keys import store as api_keys
 from controlplane.code_host import repositories
 from controlplane.code_host.items import Link
-from controlplane.organizations import defaults as default_organizations
+from controlplane.organizations import store as organizations
 from controlplane.people import credential_index
 from controlplane.platform.core import clock, tokens
 from controlplane.platform.core.ids import MemberId
@@ -120,7 +120,7 @@ def _fill(base_url: str) -> tuple[Served, FakeHost]:
     # Removes the run's own token from all lists, so that no request revokes it.
     table.delete(Delete(store_keys.credential(company.owner.user_id, own.local)), PREPARED)
     # The owner belongs to several organizations, so requests that name none use this default.
-    default_organizations.save(company.owner.user_id, company.organization_id)
+    organizations.save_default(company.owner.user_id, company.organization_id)
     world.credits(company, 10_000)
     for _ in range(_SPARE):
         world.token(company.owner.user_id, lifetime_seconds=_LIFETIME_SECONDS)

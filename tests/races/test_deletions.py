@@ -9,7 +9,6 @@ from controlplane.api_keys import store as api_keys
 from controlplane.code_host import repositories
 from controlplane.erasure import deletions
 from controlplane.findings import inbox, publications
-from controlplane.organizations import defaults as default_organizations
 from controlplane.organizations import invitations, invitees
 from controlplane.organizations import store as organizations
 from controlplane.organizations.store import UnknownOrganization
@@ -73,7 +72,7 @@ class Acts:
         return lambda: invitees.accept_invitation(made.invitation_id, user_id)
 
     def makes_it_the_default(self) -> Callable[[], Any]:
-        return lambda: default_organizations.save(self.company.owner.user_id, self.id)
+        return lambda: organizations.save_default(self.company.owner.user_id, self.id)
 
     def deletes_it_too(self) -> Callable[[], Any]:
         return lambda: deletions.delete_organization(self.id, self.company.owner.user_id)
@@ -82,7 +81,7 @@ class Acts:
 CREATING = ["creates_a_key", "creates_a_project", "connects_a_repository", "adds_a_member", "invites", "accepts"]
 REFUSALS = (
     UnknownOrganization,
-    default_organizations.NotMember,
+    organizations.NotMember,
     invitations.RoleLost,
     invitees.InvitationGone,
     invitees.InvitationVoid,

@@ -9,7 +9,7 @@ from controlplane.feedback import store as feedback
 from controlplane.findings import detections, inbox, issue_attempts, publications, vendors
 from controlplane.findings.detections import Detection
 from controlplane.findings.items import RuntimeVendor
-from controlplane.organizations import defaults as default_organizations
+from controlplane.organizations import store as organizations
 from controlplane.platform.core import ids
 from controlplane.platform.queues.outbox import delete_entry, new_entry
 from controlplane.platform.table.table import table
@@ -61,7 +61,7 @@ def populate_organization(world: World, company: Company | None = None) -> Popul
     delete_entry(message)
     world.finding(company)
     world.invitation(company, f"invited-{project.slug}@example.com")
-    default_organizations.save(owner, organization_id)
+    organizations.save_default(owner, organization_id)
     feedback.submit_report(organization_id, {"category": "bug", "message": "It is slow."})
     clean_up()  # deletes what the completed scan supersedes
     request_id = make_request(repositories.get_repository(repository.repository_id))

@@ -7,8 +7,7 @@ from fastapi import Path, Response
 from controlplane.access.web_session import WebSession
 from controlplane.notify import mail_addresses, mail_choices, unsubscriptions
 from controlplane.notify.mail_choices import CHOICES, FOR_ADMINS, Choice
-from controlplane.organizations.defaults import NotMember
-from controlplane.organizations.store import Membership
+from controlplane.organizations.store import Membership, NotMember
 from controlplane.platform.core.errors import ApiError
 from controlplane.platform.core.naming import normalize_email
 from controlplane.platform.core.roles import RANK

@@ -9,8 +9,7 @@ from controlplane.code_host import repositories
 from controlplane.findings import inbox
 from controlplane.findings.inbox import InboxPage
 from controlplane.findings.status_history import Status
-from controlplane.organizations.defaults import NotMember
-from controlplane.organizations.store import Membership, UnknownOrganization
+from controlplane.organizations.store import Membership, NotMember, UnknownOrganization
 from controlplane.platform.core.plans import PLANS
 from controlplane.platform.core.priorities import Priority
 from controlplane.platform.table.parallel import read_each

@@ -9,7 +9,6 @@ import pytest
 from controlplane.people import device, device_approvals
 from controlplane.people.device_approvals import (
     AlreadyDecided,
-    DeviceRequest,
     RequestExpired,
     ScopeNotRequested,
     TooManyTries,
@@ -38,7 +37,7 @@ OPERATIONS = [device_approvals.find_by_user_code, *DECISIONS]
 
 def find(requester: Device, person: Person) -> str:
     """Looks up the device's code and returns the status of its request."""
-    return device_approvals.find_by_user_code(requester.user_code, person.user_id).status
+    return device_approvals.find_by_user_code(requester.user_code, person.user_id).shown_status
 
 
 def decision_before(decide: Callable[[str, str], object], requester: Device, person: Person) -> str:
@@ -59,21 +58,16 @@ class TestFind:
         requester = request_code(api, scope="projects.read billing.read", deviceName="laptop")
         asked_at = int(now())
         now.advance(120)
-        assert device_approvals.find_by_user_code(requester.user_code, person.user_id) == DeviceRequest(
-            user_code=requester.user_code,
-            client_id="assent-cli",
-            device_name="laptop",
-            scopes=["billing.read", "projects.read"],
-            address="203.0.113.9",
-            created_at=asked_at,
-            expires_at=asked_at + 900,
-            status="pending",
-        )
+        found = device_approvals.find_by_user_code(requester.user_code, person.user_id)
+        assert (found.client_id, found.device_name, found.address) == ("assent-cli", "laptop", "203.0.113.9")
+        assert found.scopes == ["billing.read", "projects.read"]
+        assert (found.created_at, found.valid_until, found.shown_status) == (asked_at, asked_at + 900, "pending")
 
     def test_the_code_is_accepted_as_people_type_it(self, pending: Device, person: Person):
         for separator, case in product(("", " ", "-", "_", "\u2011", " - ", "."), (str.lower, str.upper)):
             typed = " " + case(pending.user_code.replace("-", separator)) + "\n"
-            assert device_approvals.find_by_user_code(typed, person.user_id).user_code == pending.user_code, typed
+            found = device_approvals.find_by_user_code(typed, person.user_id)
+            assert found == device.find(pending.device_code), typed
 
     @each(
         "code",

@@ -1,6 +1,6 @@
 """GET /v1/members: an organization's members."""
 
-from controlplane.organizations import defaults as default_organizations
+from controlplane.organizations import store as organizations
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Put, table
 from tests.functional.members.conftest import Organization, all_pages
@@ -68,7 +68,7 @@ def test_the_named_the_saved_or_the_only_organization_is_used(acme: Organization
     person = world.member(other)
     named = api.get(f"{PATH}?organizationId={other.organization_id}", owner.token)
     assert {it["user"]["id"] for it in named.data} == {owner.user_id, person.user_id}
-    default_organizations.save(owner.user_id, acme.id)
+    organizations.save_default(owner.user_id, acme.id)
     assert [len(api.get(PATH, token).data) for token in (owner.token, person.token)] == [1, 2]
     assert api.get(f"{PATH}?organizationId=", owner.token).error["details"][0]["path"] == ["organizationId"]
     assert api.get(PATH, world.person().token).code == "FORBIDDEN"

@@ -13,7 +13,6 @@ from controlplane.erasure.personal_data import Subject
 from controlplane.feedback import store as feedback
 from controlplane.findings import inbox
 from controlplane.notify import mail_addresses, mail_choices
-from controlplane.organizations import defaults as default_organizations
 from controlplane.organizations import invitees
 from controlplane.organizations import store as organizations
 from controlplane.people import credential_index, device, device_approvals, sessions, token_families, users
@@ -58,7 +57,7 @@ class FullAccount:
         person = Person(self.user_id, EMAIL, NAME, self.token)
         self.company: Company = world.company()
         world.member(self.company, "owner", person)
-        default_organizations.save(self.user_id, self.company.organization_id)
+        organizations.save_default(self.user_id, self.company.organization_id)
         self._devices()
         self._words(api)
         self._invitations(api)

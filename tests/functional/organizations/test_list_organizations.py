@@ -1,6 +1,6 @@
 """GET /v1/organizations: the organizations the caller belongs to."""
 
-from controlplane.organizations import defaults as default_organizations
+from controlplane.organizations import store as organizations
 from tests.support.api import Api
 from tests.support.world import World
 
@@ -12,7 +12,7 @@ def test_all_organizations_are_listed_by_slug_on_one_page_with_the_callers_role(
     person = world.person()
     companies = [world.company(owner=person, name="Acme Shops"), world.company(), world.company(owner=person)]
     world.member(companies[1], "admin", person)
-    default_organizations.save(person.user_id, companies[2].organization_id)
+    organizations.save_default(person.user_id, companies[2].organization_id)
     world.company()
     reply = api.get(PATH, person.token)
     assert (reply.status, reply.body["pagination"]) == (200, LAST_PAGE)

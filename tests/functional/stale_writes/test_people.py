@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from controlplane.erasure import accounts, deletions
-from controlplane.organizations import defaults as default_organizations
 from controlplane.organizations import invitations, members, resends
 from controlplane.organizations import store as organizations
 from controlplane.organizations.items import InvitationItem
@@ -59,7 +58,7 @@ def default_organization_of_a_deleted_account(world: World) -> Case:
     company = world.company()
     user_id = company.owner.user_id
     return (
-        lambda: default_organizations.save(user_id, company.organization_id),
+        lambda: organizations.save_default(user_id, company.organization_id),
         lambda: table.delete(Delete(keys.user(user_id)), PREPARED),
         LegFailed,
     )

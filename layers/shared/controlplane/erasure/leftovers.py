@@ -13,7 +13,7 @@ from controlplane.api_keys.items import ApiKeyItem
 from controlplane.code_host import installations, repositories
 from controlplane.code_host.repositories import NotLinked, UnknownRepository
 from controlplane.feedback import store as feedback
-from controlplane.organizations import defaults as default_organizations
+from controlplane.organizations import store as organizations
 from controlplane.organizations.items import InvitationItem
 from controlplane.organizations.store import MemberItem
 from controlplane.platform.core import clock, ids
@@ -203,7 +203,7 @@ def remove_members(subject: Subject, after: str | None) -> str | None:
     members = [MemberItem.from_item(item) for item in page.items]
     table.delete_all((member.membership_key for member in members), Unrecorded.CLEANUP)
     for member in members:
-        default_organizations.forget(member.user_id, subject.organization_id)
+        organizations.forget_default(member.user_id, subject.organization_id)
     _delete(page.items)
     return page.next_sk
 

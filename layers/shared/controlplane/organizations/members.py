@@ -7,7 +7,6 @@ role. So an organization always has an owner, even under concurrent changes.
 from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar
 
-from controlplane.organizations import defaults as default_organizations
 from controlplane.organizations import store as organizations
 from controlplane.organizations.store import MemberItem, Membership, Ownership
 from controlplane.people import users
@@ -186,7 +185,7 @@ def end_membership(member: MemberItem, caller_id: str, least: Role) -> None:
     """
     legs = _ending(member.organization_id, member.user_id, member.role)
     _transact({**_check_caller(member, caller_id, least), **legs}, _recorded(Action.MEMBER_REMOVE, member, {}))
-    default_organizations.forget(member.user_id, member.organization_id)
+    organizations.forget_default(member.user_id, member.organization_id)
 
 
 def get_member(organization_id: str, user_id: str) -> MemberItem:

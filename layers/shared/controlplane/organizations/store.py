@@ -5,6 +5,7 @@ authorizes. An organization's slug and name never change, so the user's side has
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
@@ -20,7 +21,7 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.retry import WriteConflict, retry_on_conflict
 from controlplane.platform.table.stored import Derived, StoredItem, StoredMap
-from controlplane.platform.table.table import Check, Leg, LegFailed, Put, Recorded, Update, table
+from controlplane.platform.table.table import Check, Leg, LegFailed, Put, Recorded, Unrecorded, Update, table
 
 # The pages have a form at the address that an organization with this slug would have.
 _RESERVED_SLUGS = {"new"}
@@ -95,6 +96,12 @@ def admin_check(caller_id: str | None, organization_id: str) -> dict[str, Check]
 
 class UnknownOrganization(NotFound):
     """The organization doesn't exist or was deleted, possibly while the request ran."""
+
+
+class NotMember(NotFound):
+    """The user isn't a member of the organization, or no longer is."""
+
+    message = "You aren't a member of this organization."
 
 
 class SlugTaken(Conflict):
@@ -351,3 +358,34 @@ def _creation(created: Membership) -> dict[str, Leg]:
 def slugs_taken(slugs: list[str]) -> list[bool]:
     """Returns, for each slug, whether an organization has it."""
     return [item is not None for item in table.batch_get([keys.organization_slug(slug) for slug in slugs])]
+
+
+def save_default(user_id: str, organization_id: str) -> None:
+    """Saves the organization as the user's default. Raises NotMember."""
+    legs: dict[str, Leg] = {
+        "membership": Check(keys.membership(user_id, organization_id), "attribute_exists(pk)"),
+        "profile": Update(
+            keys.user(user_id), "SET #savedOrganizationId = :id", "attribute_exists(pk)", {"id": organization_id}
+        ),
+    }
+    try:
+        table.transact(legs, Unrecorded.ACCOUNT)
+    except LegFailed as failure:
+        if failure.leg != "membership":
+            raise
+        raise NotMember from None
+
+
+def forget_default(user_id: str, organization_id: str) -> None:
+    """Clears the user's default organization if it is this one and the user is no longer a member."""
+    legs: dict[str, Leg] = {
+        "membership": Check(keys.membership(user_id, organization_id), "attribute_not_exists(pk)"),
+        "profile": Update(
+            keys.user(user_id),
+            "SET #savedOrganizationId = :none",
+            "#savedOrganizationId = :organization",
+            {"none": None, "organization": organization_id},
+        ),
+    }
+    with suppress(LegFailed):
+        table.transact(legs, Unrecorded.ACCOUNT)

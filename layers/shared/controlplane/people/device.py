@@ -68,6 +68,11 @@ class DeviceRequestItem(StoredItem):
     def is_expired(self) -> bool:
         return self.valid_until <= clock.now()
 
+    @property
+    def shown_status(self) -> str:
+        """The status, or `expired` for a request that can no longer be decided or redeemed."""
+        return "expired" if self.is_expired and self.status in {"pending", "approved"} else self.status
+
     def approval(self) -> tuple[str, list[str]]:
         """Returns the user who approved the request and the granted scopes. Raises LookupError if it isn't approved."""
         if self.user_id is None or self.granted is None:
