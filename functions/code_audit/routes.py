@@ -24,7 +24,7 @@ from controlplane.platform.http.route import refuses
 from controlplane.platform.table import keys, parallel
 from controlplane.platform.table.table import Leg
 from controlplane.projects import store as projects
-from controlplane.scans import starting, unlocks, waits
+from controlplane.scans import reads, requests, unlocks, waits
 from controlplane.scans.items import RequestItem, ScanItem, Status
 from controlplane.scans.requests import ScanInProgress
 from controlplane.scans.unlocks import InsufficientCredits, NothingToUnlock
@@ -98,7 +98,7 @@ async def list_scans(
     """Lists the organization's scans, newest first. Optionally filters by repository, by status, or by both."""
     organization_id = access.organization_id
     codec = CursorCodec(cursor, "listScans", organization_id, repository_id or "", status or "")
-    page = starting.list_scans(organization_id, limit, codec.after, repository_id, status)
+    page = reads.list_scans(organization_id, limit, codec.after, repository_id, status)
     return Page([Scan.of(scan) for scan in page.scans], codec.cursor(page.next_sk))
 
 
@@ -110,7 +110,7 @@ async def list_scans(
     response_description="The scan, or the scan request if the scan doesn't exist yet.",
     responses={202: {"headers": {**_RETRY_AFTER["headers"], **APPLIED["headers"]}}},
 )
-@refuses(NotFound, starting.RepositoryNotLinked, ScanInProgress)
+@refuses(NotFound, requests.RepositoryNotLinked, ScanInProgress)
 async def start_scan(
     access: StartsScan, body: ScanCreate, idempotency_key: IdempotencyKey = None, prefer: Prefer = None
 ) -> Answer[Start]:
@@ -123,7 +123,7 @@ async def start_scan(
 
     With `Prefer: wait=20`, the call waits up to 20 seconds until the scan has ended, and returns it as it is then.
     """
-    with parallel.reading(lambda: starting.find_repository(body.repository_id)) as find_repository:
+    with parallel.reading(lambda: requests.find_repository(body.repository_id)) as find_repository:
         access.enter()
     repository = find_repository()
     if repository is None or repository.organization_id != access.organization_id:
@@ -132,7 +132,7 @@ async def start_scan(
 
     def request(legs: Mapping[str, Leg]) -> Answer[ScanStarting]:
         nonlocal current
-        made, current = starting.request_scan(repository, body.project_id or None, access.user_id, legs)
+        made, current = requests.request_scan(repository, body.project_id or None, access.user_id, legs)
         return Answer(ScanStarting.of(made), headers={"Retry-After": str(RETRY_AFTER_SECONDS)})
 
     requested = idempotent(access, "startScan", idempotency_key, body, request)

@@ -7,10 +7,8 @@ from pydantic import Field
 from code_audit.fields import REPOSITORY_ID, SCAN_ID, TIME, FindingsExpireAt, expiry_of
 from code_audit.inventory_schemas import ScanInventory
 from controlplane.platform.http.envelope import Wire
-from controlplane.scans.causes import Trigger
 from controlplane.scans.inventories import Inventory
-from controlplane.scans.items import Access, ScanItem, Status
-from controlplane.scans.progress import STAGES, Stage
+from controlplane.scans.items import STAGES, Access, ScanItem, Stage, Status, Trigger
 
 StageStatus = Annotated[str, Field(json_schema_extra={"enum": ["pending", "running", "completed", "failed"]})]
 

@@ -7,9 +7,8 @@ from controlplane.code_host.github.errors import BranchGone
 from controlplane.code_host.items import Link, RepositoryItem
 from controlplane.platform.queues.messages import HostEvent, ref_digest
 from controlplane.scans import queue, reads
-from controlplane.scans.causes import Cause
-from controlplane.scans.queue import QueuedScan
-from controlplane.scans.starts import start_next
+from controlplane.scans.items import Cause, QueuedScan
+from controlplane.scans.queue import start_next
 from github_events.access import find_connected
 
 

@@ -4,10 +4,9 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from controlplane.scans import findings, reads
-from controlplane.scans.causes import Comparison
 from controlplane.scans.findings import MOST_ISSUES, FindingItem
 from controlplane.scans.history import HistoryItem
-from controlplane.scans.items import ScanItem
+from controlplane.scans.items import Comparison, ScanItem
 from openassent_analysis.identities import dependency
 from scan_execution.identities import Sight
 

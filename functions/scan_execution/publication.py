@@ -13,11 +13,10 @@ from controlplane.findings import inbox, publications, vendors
 from controlplane.findings.items import Discovery, Fix, LockedFindings, Resolution
 from controlplane.platform.queues.messages import dispatch
 from controlplane.platform.table.leases import Lease
-from controlplane.scans import findings, resolutions
+from controlplane.scans import findings
 from controlplane.scans.findings import MOST_ISSUES, FindingItem, Location
-from controlplane.scans.history import Absence, HistoryItem, list_history, put_history
+from controlplane.scans.history import Absence, HistoryItem, list_history, publish_late, put_history, resolve_gone
 from controlplane.scans.items import ScanItem
-from controlplane.scans.resolutions import publish_late
 from openassent_analysis import Analysis, Finding
 from openassent_analysis.fixes import Project, fix_for
 from openassent_analysis.identities import identify
@@ -124,7 +123,7 @@ def _resolve_missing(
     ]
     put_history(lease, [*gone, *elsewhere])
     earlier = [it for it in history.values() if it.unsettled]
-    dispatch(*resolutions.resolve_gone(scan, lease, [*gone, *earlier]))
+    dispatch(*resolve_gone(scan, lease, [*gone, *earlier]))
 
 
 def to_issue(scan: ScanItem, finding: Finding, known: HistoryItem, project: Project) -> FindingItem:

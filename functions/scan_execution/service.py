@@ -18,10 +18,9 @@ from controlplane.platform.core.settings import settings
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import ExecuteScan, PublishScan
 from controlplane.platform.table.leases import Lease
-from controlplane.scans import execution, reads, reports
+from controlplane.scans import execution, reads, unlocks
 from controlplane.scans.attempt import PermanentFailure, code_host_errors, run_attempt
-from controlplane.scans.items import Failure, ScanItem, UnknownScan
-from controlplane.scans.progress import Coverage, CoveredKind
+from controlplane.scans.items import Coverage, CoveredKind, Failure, ScanItem, UnknownScan
 from openassent_analysis.files import NOT_ANALYZED
 from openassent_analysis.fixes import Project
 from openassent_analysis.inventory.listing import Listing
@@ -78,7 +77,7 @@ def _run(lease: Lease, scan: ScanItem, folder: Path, connect_host: Callable[[int
     # The next scan in the same environment shares the disk.
     shutil.rmtree(folder, ignore_errors=True)
     with stages.run("publish"):
-        scan = reports.with_paid_access(replace(scan, rules_version=openassent_analysis.rules_version()))
+        scan = unlocks.with_paid_access(replace(scan, rules_version=openassent_analysis.rules_version()))
         project = Project.of(inventory)
         store = publish_findings if scan.cause.pull_request_number is None else compare
         unread = Unread(listing.unread, is_complete=unpacked.cut is None and not listing.has_more_unread)
@@ -171,5 +170,5 @@ def publish_scan(message: PublishScan) -> None:
         return
     if scan.status == "completed":
         publish_unlocked(scan)
-        for other in reports.unlock_others(scan):
+        for other in unlocks.unlock_others(scan):
             publish_unlocked(other)

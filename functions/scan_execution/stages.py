@@ -11,8 +11,7 @@ from controlplane.platform.core import clock
 from controlplane.platform.table.leases import Lease
 from controlplane.scans import execution
 from controlplane.scans.inventories import stored_leg
-from controlplane.scans.items import ScanItem
-from controlplane.scans.progress import Stage
+from controlplane.scans.items import ScanItem, Stage
 from openassent_analysis.inventory.inventories import Inventory
 from openassent_analysis.report import ANOTHER_LOOK, Answer, Examine, Request
 

@@ -22,9 +22,8 @@ from controlplane.platform.core.scopes import API_KEY_SCOPES
 from controlplane.platform.http.envelope import HINTS
 from controlplane.projects.items import AddressKind
 from controlplane.projects.rules import BRANDINGS
-from controlplane.scans.items import Access
+from controlplane.scans.items import Access, Stage
 from controlplane.scans.items import Status as ScanStatus
-from controlplane.scans.progress import Stage
 from openassent_analysis.findings import CATEGORIES, SEVERITIES
 from organizations.request_schemas import Decision
 from organizations.webhook_schemas import EventName

@@ -16,7 +16,7 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.table import Delete, table
 from controlplane.projects import audits
 from controlplane.projects import store as projects
-from controlplane.scans import expiry, reads, unlocks
+from controlplane.scans import findings, reads, unlocks
 from controlplane.scans.items import ScanItem, work_key
 from local.template import load_template
 from tests.functional.conftest import FakeClock
@@ -157,7 +157,7 @@ class TestFindings:
         marks = [reads.get_scan(scan.scan_id).findings_expire_at for scan in (*earlier, last)]
         assert marks == [now.seconds + 7 * DAY] * 3 + [None]
         *superseded, newest = last, *(later_scan(repository, now) for _ in range(3))
-        expiry.expire_superseded(newest.scan_id)
+        findings.expire_superseded(newest.scan_id)
         assert None not in {reads.get_scan(scan.scan_id).findings_expire_at for scan in superseded}
 
     def test_expiry_is_set_again_if_the_sweep_crashed(self, world: World, company: Company, now: FakeClock):
@@ -190,21 +190,21 @@ class TestFindings:
             return proceed()
 
         with intercepted(table.client, broken), pytest.raises(RuntimeError):
-            expiry.expire_superseded(last.scan_id)
-        expiry.expire_superseded(last.scan_id)
+            findings.expire_superseded(last.scan_id)
+        findings.expire_superseded(last.scan_id)
         assert None not in {reads.get_scan(scan.scan_id).findings_expire_at for scan in (oldest, older)}
 
     def test_findings_expire_even_if_their_scans_and_they_are_read_in_many_pages(
         self, world: World, company: Company, now: FakeClock, monkeypatch: pytest.MonkeyPatch
     ):
-        monkeypatch.setattr(expiry, "_PAGE", 2)
+        monkeypatch.setattr(findings, "_PAGE", 2)
         repository = world.connected_repository(company)
         earlier = []
         for _ in range(3):
             earlier.append(make_scan(repository, issues=ISSUES))
             now.advance(1)
         last = make_scan(repository, issues=ISSUES)
-        expiry.expire_superseded(last.scan_id)
+        findings.expire_superseded(last.scan_id)
         ends = now.seconds + 90 * DAY
         assert [expiries(keys.scan_pk(scan.scan_id)) for scan in (*earlier, last)] == [{ends}] * 3 + [{None}]
 
@@ -216,7 +216,7 @@ class TestFindings:
         with before_the_update_of(
             table.client, "findingsExpireAt", lambda: table.delete(Delete(earlier.key), PREPARED)
         ):
-            expiry.expire_superseded(later.scan_id)
+            findings.expire_superseded(later.scan_id)
         assert table.get(earlier.key) is None
 
     def test_expiring_findings_of_a_missing_scan_is_no_error(self, world: World, company: Company):
@@ -225,7 +225,7 @@ class TestFindings:
         table.delete_all([work_key(scan.scan_id)], PREPARED)
         clean_up()
         assert not any(it["pk"]["S"].startswith("DELETIONS") for it in table_dump())
-        expiry.expire_superseded(scan.scan_id)
+        findings.expire_superseded(scan.scan_id)
 
 
 class TestResolvedItems:

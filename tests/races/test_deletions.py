@@ -19,7 +19,7 @@ from controlplane.platform.table.table import LegFailed
 from controlplane.projects import store as projects
 from controlplane.projects.items import Address
 from controlplane.scans import execution, findings, history
-from controlplane.scans.progress import Coverage
+from controlplane.scans.items import Coverage
 from ops import members as operator
 from tests.races.stage import faults, race
 from tests.races.yields import beyond_queries, only_writes

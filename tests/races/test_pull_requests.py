@@ -14,9 +14,9 @@ from controlplane.platform.core import clock
 from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import HostEvent, Queue
 from controlplane.platform.table.table import Put, table
-from controlplane.scans import execution, reads, recovery
-from controlplane.scans import starts as scan_starts
-from controlplane.scans.progress import Coverage
+from controlplane.scans import execution, failures, reads
+from controlplane.scans import queue as scan_starts
+from controlplane.scans.items import Coverage
 from github_events.app import handler
 from scan_preparation.app import handler as prepare
 from tests.races.stage import RACE_TIME, faults
@@ -146,7 +146,7 @@ class Review:
             for letter in self.sqs.due(queue.url):
                 self.deliver(letter, queue)
         self._execute()
-        for step in (messages.resend, recovery.recover_scans, scan_starts.start_queued):
+        for step in (messages.resend, failures.recover_scans, scan_starts.start_queued):
             swept(step)
 
     def _execute(self) -> None:

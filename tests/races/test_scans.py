@@ -14,10 +14,9 @@ from controlplane.platform.queues.worker import Rejected
 from controlplane.platform.table import keys, leases
 from controlplane.platform.table.stored import read_map
 from controlplane.platform.table.table import table
-from controlplane.scans import execution, failures, reads, recovery, requests
+from controlplane.scans import execution, failures, reads, requests
 from controlplane.scans.inventories import Inventory, Language, stored_leg
-from controlplane.scans.items import OPEN, Failure
-from controlplane.scans.progress import Coverage, Progress
+from controlplane.scans.items import OPEN, Coverage, Failure, Progress
 from scan_preparation.service import prepare_scan
 from tests.races.stage import RACE_TIME, Stage, faults, race
 from tests.races.verdicts import check_first
@@ -220,7 +219,7 @@ def waiting_in(pks: tuple[str, ...]) -> list[dict[str, Any]]:
 
 
 def sweep() -> int:
-    return swept(recovery.recover_scans)
+    return swept(failures.recover_scans)
 
 
 @race()

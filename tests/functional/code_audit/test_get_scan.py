@@ -3,7 +3,7 @@
 from controlplane.platform.table.table import table
 from controlplane.scans import execution
 from controlplane.scans.inventories import Inventory, stored_leg
-from controlplane.scans.progress import STAGES, Coverage
+from controlplane.scans.items import STAGES, Coverage
 from tests.functional.code_audit.conftest import ISSUES, ONE, Organization, change
 from tests.support.audits import end_scan, lease_of
 from tests.support.code_host import SHA

@@ -6,7 +6,7 @@ from controlplane.findings import publications
 from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import table
 from controlplane.scans import findings
-from controlplane.scans.causes import Comparison
+from controlplane.scans.items import Comparison
 from tests.functional.code_audit.conftest import FIVE, FOUR, ISSUES, ONE, THREE, TWO, Organization, change, fingerprints
 from tests.support.table import PREPARED
 

@@ -15,9 +15,8 @@ from controlplane.platform.queues.messages import Queue
 from controlplane.platform.table.stored import to_map
 from controlplane.platform.table.table import Update, table
 from controlplane.scans import findings, reads
-from controlplane.scans.causes import Comparison
 from controlplane.scans.findings import FindingVendor
-from controlplane.scans.items import ScanItem
+from controlplane.scans.items import Comparison, ScanItem
 from tests.support.api import Reply
 from tests.support.audits import make_issue, make_scan
 from tests.support.browser import Browser, text_of

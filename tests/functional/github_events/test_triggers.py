@@ -13,15 +13,12 @@ from controlplane.findings import inbox, issue_attempts, opened_issues
 from controlplane.findings.items import GithubIssue, InboxItem
 from controlplane.platform.core.ids import RepositoryId, ScanRequestId
 from controlplane.platform.core.schedules import next_run
-from controlplane.platform.queues import messages
 from controlplane.platform.queues.messages import Queue, ref_digest
 from controlplane.platform.table import keys
 from controlplane.platform.table.table import Delete, Put, table
 from controlplane.scans import execution, failures, queue, reads, requests
-from controlplane.scans import starts as scan_starts
-from controlplane.scans.causes import Cause, Trigger
-from controlplane.scans.items import ScanItem, Work
-from controlplane.scans.queue import QueuedScan
+from controlplane.scans import queue as scan_starts
+from controlplane.scans.items import Cause, QueuedScan, ScanItem, Trigger, Work
 from tests.functional.github_events.conftest import DEMO, Events, connect
 from tests.support.api import Api
 from tests.support.audits import describe, end_scan, make_scan, stored_repository
@@ -95,11 +92,9 @@ def begin_requested(repository_ids: list[RepositoryId]) -> list[Work]:
         if stored.get("activeRequestId") and not stored.get("activeScanId"):
             lease, request = requests.acquire_request(ScanRequestId.stored(stored["activeRequestId"]), 30)
             target = requests.Target(repository, repository.links[0], "main", SHA)
-            scan_id = requests.new_scan_id(repository.organization_id)
-            message = messages.entry(Queue.SCAN_EXECUTION, messages.ExecuteScan(scan_id=scan_id))
             is_preview = request.cause.pull_request_number is None and not repository.preview_used
             access = "free-preview" if is_preview else "full"
-            requests.start_scan(request, lease, scan_id, target, access=access, message=message)
+            requests.start_scan(request, lease, target, access)
         if stored.get("activeRequestId"):
             found.append(reads.get_active_work(stored_repository(repository)))
     return found

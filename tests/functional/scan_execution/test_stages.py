@@ -15,8 +15,7 @@ from controlplane.platform.table import keys, leases
 from controlplane.platform.table.table import table
 from controlplane.scans import execution
 from controlplane.scans.inventories import Inventory, stored_leg
-from controlplane.scans.items import ScanItem
-from controlplane.scans.progress import STAGES, Stage
+from controlplane.scans.items import STAGES, ScanItem, Stage
 from openassent_analysis.sandbox import Sandbox
 from scan_execution import service
 from scan_execution.stages import SECONDS_BETWEEN_REPORTS

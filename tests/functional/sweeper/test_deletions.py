@@ -24,8 +24,7 @@ from controlplane.projects import changes as project_changes
 from controlplane.projects import store as projects
 from controlplane.projects.items import ProjectItem
 from controlplane.scans import execution, failures, findings, history, reads, unlocks
-from controlplane.scans.items import ScanItem, UnknownScan
-from controlplane.scans.progress import Coverage
+from controlplane.scans.items import Coverage, ScanItem, UnknownScan
 from tests.functional.conftest import FakeClock
 from tests.functional.projects.builders import make_project, stored
 from tests.support.api import Api

@@ -22,7 +22,7 @@ from controlplane.platform.queues.sweep_runs import SweepRun
 from controlplane.platform.table import keys
 from controlplane.platform.table.legs import set_expression
 from controlplane.platform.table.table import ConditionFailed, Delete, Unrecorded, Update, table
-from controlplane.scans.expiry import expire_superseded
+from controlplane.scans.findings import expire_superseded
 
 # Twice the longest function timeout (scan_execution, 420 s in template.yaml), plus a minute for clock skew.
 SETTLED_AFTER_SECONDS = 900

@@ -25,7 +25,7 @@ from controlplane.platform.table import keys
 from controlplane.platform.table.keys import Key
 from controlplane.platform.table.table import ConditionFailed, Delete, Leg, LegFailed, QueryPage, Unrecorded, table
 from controlplane.projects import store as projects
-from controlplane.scans import reports
+from controlplane.scans import unlocks
 from controlplane.scans.failures import fail_deleted
 from controlplane.scans.items import RequestItem, ScanItem
 
@@ -117,7 +117,7 @@ def remove_scans(subject: Subject, after: str | None) -> str | None:
             scan = fail_deleted(scan)
         _delete_partition(keys.scan_pk(scan.scan_id))
         if subject.final or scan.status == "completed" or scan.lease.until <= clock.now():
-            removed += [*reports.entry_keys(scan), scan.key]
+            removed += [*unlocks.entry_keys(scan), scan.key]
     table.delete_all(removed, Unrecorded.CLEANUP)
     return page.next_sk
 

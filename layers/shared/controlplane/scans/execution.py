@@ -25,10 +25,9 @@ from controlplane.platform.table.table import (
     Update,
     table,
 )
-from controlplane.scans import reports
+from controlplane.scans import unlocks
 from controlplane.scans.failures import free_repository
-from controlplane.scans.items import OPEN, ScanItem, watch_key, work_key
-from controlplane.scans.progress import STAGES, Coverage, Progress, Stage
+from controlplane.scans.items import OPEN, STAGES, Coverage, Progress, ScanItem, Stage, watch_key, work_key
 
 
 class ReportPaid(StoreError):
@@ -120,7 +119,7 @@ def complete_scan(
         ),
         "repository": free_repository(scan.repository_id, scan.request_id),
         "watch": Delete(watch_key(scan.request_id)),
-        **reports.completion_legs(completed),
+        **unlocks.completion_legs(completed),
         **_following_legs(scan, report),
         "event": event.leg,
     }

@@ -96,13 +96,16 @@ def list_scans(
     organization_id: str,
     limit: int,
     after: str | None,
-    repository_id: RepositoryId | None = None,
+    repository_id: str | None = None,
     status: Status | None = None,
 ) -> ScanPage:
     """Returns one page of the organization's scans, newest first, optionally filtered by repository and status.
 
-    The repository must belong to the organization.
+    The page is empty if the repository isn't one of the organization.
     """
+    own_id = RepositoryId.parse(repository_id or "")
+    if repository_id is not None and (own_id is None or own_id.organization_id != organization_id):
+        return ScanPage([], None)
     if repository_id is not None and status is not None:
         index, pk = keys.SCANS_BY_REPOSITORY_AND_STATUS, f"{repository_id}#{status}"
     elif repository_id is not None:
